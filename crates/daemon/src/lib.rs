@@ -1,0 +1,1 @@
+//! `warmsetd`: one loop that samples, decides, acts and waits, and the threads that speak for it.

@@ -1,0 +1,407 @@
+//! The configuration: typed, with units, checked once.
+//!
+//! Text becomes a [`Config`] by [`Config::parse`]: an unknown key, a wrong unit or a value out of
+//! range is an error with its line and column. Drop-ins are laid over the main file key by key
+//! before that ([`Layers`]), so that what is checked is what runs.
+
+mod layers;
+mod text;
+
+pub use layers::{ConfigError, Layers};
+
+use crate::decision::Event;
+use crate::knob::Knob;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Percent, Span};
+
+/// Every limit and switch. [`Config::default`] is what runs without a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// What we may do.
+    pub mode: Mode,
+    /// How the gap is found.
+    pub predictor: Predictor,
+    /// 1 gentle, 2 normal, 3 eager; sets the quantile and the budget of the gap, and the
+    /// founding design's period, highest factor and order.
+    pub aggressiveness: Aggressiveness,
+    /// 0 nothing but errors · 1 actions · 2 reasons · 3 rates · 4 every tick · 5 everything.
+    pub verbosity: Verbosity,
+    /// Where messages go.
+    pub log: Log,
+    /// Memory held free ahead of demand.
+    pub gap: Gap,
+    /// Free blocks ahead of requests for huge pages.
+    pub compaction: Compaction,
+    /// Caches of names and inodes.
+    pub caches: Caches,
+    /// Memory that nothing accounts for.
+    pub leak: Leak,
+    /// When to look.
+    pub wake: Wake,
+    /// What is kept for `why` and `replay`.
+    pub recording: Recording,
+    /// What is exported.
+    pub metrics: Metrics,
+    /// Knobs set once, or after an event.
+    #[serde(rename = "tunable")]
+    pub tunables: Vec<Tunable>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Tune,
+            predictor: Predictor::BaseStock,
+            aggressiveness: Aggressiveness(2),
+            verbosity: Verbosity(1),
+            log: Log::Auto,
+            gap: Gap::default(),
+            compaction: Compaction::default(),
+            caches: Caches::default(),
+            leak: Leak::default(),
+            wake: Wake::default(),
+            recording: Recording::default(),
+            metrics: Metrics::default(),
+            tunables: Vec::new(),
+        }
+    }
+}
+
+/// What we may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Look, forecast, explain; write nothing.
+    Observe,
+    /// Also drive watermarks, compaction and per-node reclaim.
+    Tune,
+    /// Also lock, contain and kill. Until those parts are built this does what `tune` does.
+    Protect,
+}
+
+/// How the gap is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Predictor {
+    /// A quantile of demand over kswapd's response time.
+    BaseStock,
+    /// The founding design: least squares over eight samples of free pages.
+    Classic,
+}
+
+/// Where messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Log {
+    /// The journal under systemd, standard error elsewhere.
+    Auto,
+    /// Standard error.
+    Stderr,
+    /// The journal's own socket, with fields.
+    Journal,
+    /// The system log's socket.
+    Syslog,
+}
+
+/// 1 gentle, 2 normal, 3 eager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Aggressiveness(u8);
+
+/// 0 to 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Verbosity(u8);
+
+macro_rules! level {
+    ($type:ident, $range:pat, $says:literal) => {
+        impl TryFrom<u8> for $type {
+            type Error = String;
+            fn try_from(level: u8) -> Result<Self, String> {
+                if matches!(level, $range) { Ok(Self(level)) } else { Err(format!("{level} is not {}", $says)) }
+            }
+        }
+        impl From<$type> for u8 {
+            fn from(level: $type) -> u8 {
+                level.0
+            }
+        }
+        impl $type {
+            /// The plain number.
+            pub const fn get(self) -> u8 {
+                self.0
+            }
+        }
+    };
+}
+
+level!(Aggressiveness, 1..=3, "an aggressiveness of 1, 2 or 3");
+level!(Verbosity, 0..=5, "a verbosity of 0 to 5");
+
+/// Memory held free ahead of demand: the gap between the min and low watermarks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Gap {
+    /// Drive the watermarks at all.
+    pub enabled: bool,
+    /// Most the gap may be, in bytes or as a share of memory; `None` lets the aggressiveness say.
+    /// Less withholds less and stalls more.
+    #[serde(with = "text::optional")]
+    pub max: Option<Share>,
+    /// MemAvailable is never pushed below this share of memory, nor below a rival guard's
+    /// threshold. 12 %: above the 10 % at which the common guards begin to kill.
+    #[serde(with = "text")]
+    pub available_floor: Percent,
+    /// Time a task loses when an allocation reclaims for itself. With `refault_cost` it sets the
+    /// quantile of demand to be covered: stall / (stall + refault).
+    #[serde(with = "text")]
+    pub stall_cost: Span,
+    /// Time lost when a page that was given up is read again.
+    #[serde(with = "text")]
+    pub refault_cost: Span,
+    /// Half-life of the memory of demand: longer remembers rarer bursts.
+    #[serde(with = "text")]
+    pub half_life: Span,
+    /// Quiet needed before held memory is given back.
+    #[serde(with = "text")]
+    pub give_back_after: Span,
+    /// Least time between two writes of the factor: each resets the kernel's boost and its
+    /// per-processor lists.
+    #[serde(with = "text")]
+    pub settle: Span,
+    /// Changes smaller than this share of the gap are not worth a write.
+    #[serde(with = "text")]
+    pub dead_band: Percent,
+    /// Pages read again per second that are accepted before the gap is narrowed.
+    pub refault_target: u64,
+    /// Keep the watermark boost at its bytes of before while the gap is raised.
+    pub cap_boost: bool,
+    /// Start reclaim on a node that is short, where the kernel has the file, instead of waiting
+    /// for the next slow allocation.
+    pub reclaim_ahead: bool,
+    /// Raise `vm.min_free_kbytes` to this. Not fully undone by putting it back; see `warmset features`.
+    #[serde(with = "text::optional")]
+    pub min_free: Option<Bytes>,
+}
+
+impl Default for Gap {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max: None,
+            available_floor: Percent::new(12),
+            stall_cost: Span::millis(10),
+            refault_cost: Span::new(std::time::Duration::from_micros(100)),
+            half_life: Span::secs(600),
+            give_back_after: Span::secs(20),
+            settle: Span::secs(2),
+            dead_band: Percent::new(10),
+            refault_target: 200,
+            cap_boost: true,
+            reclaim_ahead: true,
+            min_free: None,
+        }
+    }
+}
+
+/// Bytes, or a share of the machine's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// So much.
+    Bytes(Bytes),
+    /// This share.
+    Percent(Percent),
+}
+
+impl Share {
+    /// In bytes, of a machine with `managed` memory.
+    pub fn of(self, managed: Bytes) -> Bytes {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => percent.of(managed),
+        }
+    }
+}
+
+/// Free blocks ahead of requests for huge pages: a gentle ladder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Compaction {
+    /// Drive compaction at all.
+    pub enabled: bool,
+    /// Highest `vm.compaction_proactiveness` to set.
+    pub max_proactiveness: Proactiveness,
+    /// Requests are expected over this time.
+    #[serde(with = "text")]
+    pub horizon: Span,
+    /// Least time between two compactions of one node; each blocks a whole node's free lists.
+    #[serde(with = "text")]
+    pub node_interval: Span,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_proactiveness: Proactiveness(60),
+            horizon: Span::secs(5),
+            node_interval: Span::secs(60),
+        }
+    }
+}
+
+/// 0 to 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Proactiveness(u8);
+
+level!(Proactiveness, 0..=100, "a proactiveness of 0 to 100");
+
+/// Caches of names and inodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Caches {
+    /// What to do about names that do not exist.
+    pub negative_dentries: NegativeDentries,
+    /// Memory they may take, as a share of what is reclaimable; one entry counts 192 bytes.
+    #[serde(with = "text")]
+    pub negative_cap: Percent,
+    /// Which cache to prefer when both compete: moves `vm.vfs_cache_pressure`.
+    pub prefer: Prefer,
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self {
+            negative_dentries: NegativeDentries::Watch,
+            negative_cap: Percent::hundredths(150),
+            prefer: Prefer::Neither,
+        }
+    }
+}
+
+/// What to do about names that do not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NegativeDentries {
+    /// Nothing.
+    Ignore,
+    /// Count and report.
+    Watch,
+    /// Also limit them, by whatever this kernel offers.
+    Limit,
+}
+
+/// Which cache to prefer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prefer {
+    /// Leave it to the kernel.
+    Neither,
+    /// Keep names and inodes.
+    Objects,
+    /// Keep file contents.
+    Pages,
+}
+
+/// Memory that nothing accounts for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Leak {
+    /// Watch for it.
+    pub enabled: bool,
+    /// Growth below this is not worth a word.
+    #[serde(with = "text")]
+    pub least: Bytes,
+    /// Time between two points of the alarm's history of 16.
+    #[serde(with = "text")]
+    pub every: Span,
+}
+
+impl Default for Leak {
+    fn default() -> Self {
+        Self { enabled: true, least: Bytes::mib(64), every: Span::secs(60) }
+    }
+}
+
+/// When to look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Wake {
+    /// Shortest wait, under load.
+    #[serde(with = "text")]
+    pub fastest: Span,
+    /// Longest wait, on a calm machine.
+    #[serde(with = "text")]
+    pub calmest: Span,
+    /// Stall within `pressure_window` at which the kernel wakes us.
+    #[serde(with = "text")]
+    pub pressure_stall: Span,
+    /// Window of the pressure trigger: 500 ms to 10 s.
+    #[serde(with = "text")]
+    pub pressure_window: Span,
+}
+
+impl Default for Wake {
+    fn default() -> Self {
+        Self {
+            fastest: Span::millis(100),
+            calmest: Span::secs(5),
+            pressure_stall: Span::millis(20),
+            pressure_window: Span::millis(500),
+        }
+    }
+}
+
+/// What is kept for `why` and `replay`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Recording {
+    /// Keep one at all.
+    pub enabled: bool,
+    /// Size at which a file is closed and the next begun.
+    #[serde(with = "text")]
+    pub file_size: Bytes,
+    /// Files kept, the one being written included.
+    pub files: u32,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self { enabled: true, file_size: Bytes::mib(8), files: 8 }
+    }
+}
+
+/// What is exported.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Metrics {
+    /// Directory in which `warmset.prom` is renewed, as node_exporter's textfile collector reads it.
+    pub textfile: Option<String>,
+    /// Loopback address and port to answer `GET /metrics` on, such as `127.0.0.1:9750`. The unix socket
+    /// answers in any case.
+    pub listen: Option<String>,
+}
+
+/// A knob set once, or after an event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tunable {
+    /// Its name, such as `vm.swappiness`.
+    #[serde(with = "text::knob")]
+    pub knob: Knob,
+    /// What it shall be.
+    pub value: u64,
+    /// When.
+    #[serde(default = "at_start")]
+    pub on: Event,
+}
+
+fn at_start() -> Event {
+    Event::Start
+}
+
+#[cfg(test)]
+mod tests;

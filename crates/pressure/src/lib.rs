@@ -1,0 +1,26 @@
+//! Warmset's decision core: samples in, decisions with their reasons out.
+//!
+//! ```text
+//! Sample ─► Rates ─► Forecast ─► Decision
+//! ```
+//!
+//! Everything in here is a function of its arguments. There is no file, no clock, no environment
+//! and no arithmetic that differs between machines, so a recording of samples can be decided again,
+//! with this configuration or another, on any machine and build, with the same result.
+
+pub mod config;
+pub mod decision;
+pub mod history;
+pub mod import;
+pub mod knob;
+pub mod recording;
+pub mod replay;
+pub mod sample;
+pub mod section;
+pub mod status;
+mod words;
+
+pub use config::Config;
+pub use decision::Decision;
+pub use history::{History, decide};
+pub use sample::{Facts, Sample};

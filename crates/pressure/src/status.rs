@@ -1,0 +1,98 @@
+//! What the daemon tells about itself: one value behind `status`, `why`, the metrics and the summary.
+
+use crate::config::{Mode, Predictor};
+use crate::decision::{Decision, MAX_NOTICES, MAX_STEPS, Notice, Phase, Step};
+use crate::sample::{Facts, Sample, Wall};
+use arrayvec::ArrayVec;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Micros, Span};
+
+/// Decisions remembered for `why`.
+pub const MAX_PAST: usize = 64;
+
+/// The state of a running guard, as `GET /status` on its socket answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the daemon.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it started, by the wall clock.
+    pub started: Wall,
+    /// What it may do.
+    pub mode: Mode,
+    /// Why it writes nothing although the mode allows it: not root, a container, `--observe`.
+    pub only_observes: Option<String>,
+    /// How it finds the gap.
+    pub predictor: Predictor,
+    /// The machine.
+    pub facts: Facts,
+    /// The last sample.
+    pub sample: Sample,
+    /// The last decision.
+    pub decision: Decision,
+    /// Counted since start.
+    pub tally: Tally,
+    /// The last decisions that did or said something, oldest first, at most [`MAX_PAST`].
+    pub past: Vec<Past>,
+    /// Files that cannot be read, knobs that refused, samples lost: each once.
+    pub troubles: Vec<String>,
+    /// Programs found that do a part of the same work, each with what we do about it.
+    pub rivals: Vec<String>,
+}
+
+/// Counted since the guard started.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Samples taken.
+    pub samples: u64,
+    /// Wake-ups by a pressure trigger.
+    pub pressure_wakeups: u64,
+    /// Knobs set.
+    pub writes: u64,
+    /// Knobs put back.
+    pub put_back: u64,
+    /// Writes that failed.
+    pub refused: u64,
+    /// Nodes compacted.
+    pub compactions: u64,
+    /// Proactive reclaims started.
+    pub reclaims: u64,
+    /// Allocations that reclaimed for themselves.
+    pub allocation_stalls: u64,
+    /// Allocations that compacted for themselves.
+    pub compaction_stalls: u64,
+    /// Time in which some task stalled for memory.
+    pub stalled: Micros,
+    /// Pages read again after eviction.
+    pub refaults: u64,
+    /// Processes killed by the kernel.
+    pub oom_kills: u64,
+    /// Highest gross demand seen, per second.
+    pub peak_demand: Bytes,
+    /// Σ withheld memory × time, in byte-seconds.
+    pub gap_seconds: u64,
+    /// Samples that the recording missed.
+    pub lost_samples: u64,
+    /// Processor time of the daemon itself.
+    pub own_cpu: Micros,
+    /// Resident memory of the daemon itself.
+    pub own_memory: Bytes,
+}
+
+/// A decision that did or said something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    /// Time since boot.
+    pub at: Span,
+    /// The wall clock.
+    pub wall: Wall,
+    /// The state then.
+    pub phase: Phase,
+    /// Whether the steps were carried out (not when observing).
+    pub done: bool,
+    /// What was decided.
+    pub steps: ArrayVec<Step, MAX_STEPS>,
+    /// What was said.
+    pub notices: ArrayVec<Notice, MAX_NOTICES>,
+}
