@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn help_is_printed_from_the_table() {
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             Keeps a Linux machine's warm set, the memory in use, in memory
 
             Usage: warmsetd [OPTIONS]
@@ -261,7 +261,7 @@ mod tests {
               -h, --help           Print this help
 
             Manual: warmsetd(8), warmset.toml(5). What it is doing: `warmset status`, `warmset why`.
-        "#]]
+        "]]
         .assert_eq(&help());
     }
 }
