@@ -1,0 +1,79 @@
+#!/bin/sh
+# The package installs in a clean Debian, runs, and purges without a trace: deb.sh TARGET
+#
+# The clean root is made once, in TARGET/deb-root.tar, from the mirror this machine already uses.
+set -eu
+cd "$(dirname "$0")/../.."
+target=$1
+deb=$(find "$target/debian" -name 'warmset_*.deb' | head -n 1)
+tar=$target/deb-root.tar
+
+skip() {
+    echo "SKIPPED: deb: $1" >&2
+    exit 0
+}
+fail() {
+    echo "deb.sh: $1" >&2
+    exit 1
+}
+
+[ -n "$deb" ] || fail "there is no package in $target/debian: make deb"
+[ "$(id -u)" = 0 ] || skip "a clean root needs root"
+command -v mmdebstrap >/dev/null 2>&1 || skip "there is no mmdebstrap here"
+# shellcheck disable=SC1091
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+[ -n "$suite" ] || skip "this system has no code name to make a clean root of"
+unshare -m true 2>/dev/null || skip "no private mounts here (in a container)"
+
+if [ ! -s "$tar" ]; then
+    echo "deb: makes a clean $suite in $tar, once" >&2
+    # What the programs link with is installed in the clean root beforehand, as on any system.
+    mmdebstrap --quiet --variant=minbase --include=init-system-helpers "$suite" "$tar.part" >/dev/null 2>"$target/deb-root.log" || {
+        tail -n 5 "$target/deb-root.log" >&2
+        skip "a clean root cannot be made"
+    }
+    mv "$tar.part" "$tar"
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf --one-file-system "$scratch"' EXIT
+mkdir "$scratch/root"
+tar -x -C "$scratch/root" -f "$tar" --exclude='./dev/*'
+cp "$deb" "$scratch/warmset.deb"
+
+# Every file of the root with its mode and content; dpkg's own diary apart.
+cat >"$scratch/list" <<'LIST'
+cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./tmp \) -prune -o \
+    ! -path './var/log/*' ! -path './var/lib/dpkg/*-old' ! -path './var/lib/dpkg/lock*' \
+    ! -path './var/lib/dpkg/triggers/Lock' ! -path './var/lib/dpkg/status' ! -path './var/cache/ldconfig/aux-cache' \
+    -printf '%y %m %u %p ' -exec sh -c '[ -f "$1" ] && [ ! -L "$1" ] && md5sum <"$1" || echo' sh {} \; | sort
+LIST
+
+cat >"$scratch/inside" <<'INSIDE'
+root=$1
+mount --rbind /dev "$root/dev"
+mount -t proc proc "$root/proc"
+mkdir -p "$root/sys" && mount --rbind /sys "$root/sys" && mount --make-rslave "$root/sys"
+mount -t tmpfs tmpfs "$root/tmp"
+cp "$root/../warmset.deb" "$root/tmp/"
+run() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 chroot "$root" "$@"; }
+
+run dpkg --install /tmp/warmset.deb
+run sh -c 'warmset --version && warmsetd --version'
+run warmsetd --observe --for 1s
+# A directory of state, as a run that recorded leaves it, must go too.
+run sh -c 'mkdir -p /var/lib/warmset /run/warmset /etc/warmset/conf.d && touch /var/lib/warmset/a /run/warmset/b /etc/warmset/conf.d/c.toml'
+run dpkg --verify warmset
+[ -L "$root/etc/systemd/system/multi-user.target.wants/warmsetd.service" ] || { echo "the unit is not enabled" >&2; exit 1; }
+[ -f "$root/etc/warmset/warmset.toml" ] || { echo "the configuration is not there" >&2; exit 1; }
+run dpkg --remove warmset
+[ -f "$root/etc/warmset/warmset.toml" ] || { echo "removal took the configuration" >&2; exit 1; }
+run dpkg --purge warmset
+run sh -c '! dpkg --status warmset' 2>/dev/null
+INSIDE
+
+sh "$scratch/list" "$scratch/root" >"$scratch/before"
+unshare -m sh -eu "$scratch/inside" "$scratch/root"
+sh "$scratch/list" "$scratch/root" >"$scratch/after"
+diff "$scratch/before" "$scratch/after" >&2 || fail "the purge left a trace (above: < before, > after)"
+echo "deb: installed, ran and purged without a trace: $(wc -l <"$scratch/after") files as before"
