@@ -115,7 +115,7 @@ pub fn least_effective(sample: &Sample, page_size: Bytes) -> Option<u64> {
     search(|factor| sum(sample, |zone| base.marks(zone, factor).map(Marks::gap)) > floor)
 }
 
-/// By how much going from one factor to another lowers MemAvailable; zero if it rises.
+/// By how much going from one factor to another lowers `MemAvailable`; zero if it rises.
 ///
 /// ```text
 /// MemAvailable = free − Σ min(high, managed) + cache − min(cache / 2, Σ low) + slab − min(slab / 2, Σ low)
@@ -129,7 +129,7 @@ pub fn withheld(sample: &Sample, page_size: Bytes, from: u64, to: u64) -> Option
     Some(after.less(before).to_bytes(page_size))
 }
 
-/// What the watermarks under `factor` take off MemAvailable.
+/// What the watermarks under `factor` take off `MemAvailable`.
 fn reserved(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Pages> {
     let base = Base::of(sample, page_size)?;
     let cache = sample.counters.nr_active_file? + sample.counters.nr_inactive_file?;
