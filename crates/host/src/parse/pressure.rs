@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn averages_are_exact_to_a_hundredth() {
-        let text = b"some avg10=4.50 avg60=0.91 avg300=100.00 total=7233077\nfull avg10=0.00 avg60=0.00 avg300=0.07 total=9\n";
+        let text =
+            b"some avg10=4.50 avg60=0.91 avg300=100.00 total=7233077\nfull avg10=0.00 avg60=0.00 avg300=0.07 total=9\n";
         let pressure = parse(text).unwrap();
         assert_eq!(pressure.some_avg10, Some(Percent::hundredths(450)));
         assert_eq!(pressure.some_avg300, Some(Percent::WHOLE));
@@ -87,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_bad_number_is_quoted_with_its_line() {
-        for bad in ["some avg10=4.5 total=1\n", "some avg10=4.50 total=\n", "some\n", "some avg10\n", "full total=1\n"] {
+        for bad in ["some avg10=4.5 total=1\n", "some avg10=4.50 total=\n", "some\n", "some avg10\n", "full total=1\n"]
+        {
             assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
         }
         let error = parse(b"some avg10=x total=1\n").unwrap_err();
