@@ -26,7 +26,7 @@ use crate::source::{Length, Outcome, Source};
 use crate::trouble::Trouble;
 use ::pressure::Sample;
 use ::pressure::knob::KNOBS;
-use ::pressure::sample::{Caches, Facts, Pressure, Wall, Zone};
+use ::pressure::sample::{Caches, Counters, Facts, Memory, Pressure, Wall, Zone};
 use group::Group;
 use nodes::Nodes;
 use pairs::Pairs;
@@ -132,8 +132,8 @@ impl Eyes {
     pub fn read(&mut self, sample: &mut Sample) {
         (sample.at, sample.wall) = self.clock.read();
         let at = sample.at.get();
-        sample.memory = Default::default();
-        sample.counters = Default::default();
+        sample.memory = Memory::default();
+        sample.counters = Counters::default();
         let mut vanished = self.meminfo.read(&mut sample.memory) == Outcome::Vanished;
         vanished |= self.vmstat.read(&mut sample.counters) == Outcome::Vanished;
         self.read_zones(&mut sample.zones);
@@ -150,7 +150,7 @@ impl Eyes {
             sample.knobs.now.put(spec.knob, read_number(source));
         }
         vanished |= self.nodes.read(at, &mut sample.nodes) == Outcome::Vanished;
-        vanished |= self.pools.read(at, &mut sample.pools) == Outcome::Vanished;
+        self.pools.read(at, &mut sample.pools);
         vanished |= self.group.read(at, &mut sample.cgroup) == Outcome::Vanished;
         sample.caches = self.read_caches(at);
         self.scan.stale |= vanished;
@@ -291,7 +291,8 @@ fn nodes_of(zones: &[Zone]) -> impl Iterator<Item = u32> {
 #[derive(Debug)]
 enum Clock {
     Kernel,
-    Recorded { at: Source, wall: Source },
+    /// `at` and `wall`.
+    Recorded(Box<[Source; 2]>),
 }
 
 impl Clock {
@@ -300,7 +301,7 @@ impl Clock {
             return Self::Kernel;
         }
         let file = |name| Source::open(root.join(name), Length::One, 64);
-        Self::Recorded { at: file("at"), wall: file("wall") }
+        Self::Recorded(Box::new([file("at"), file("wall")]))
     }
 
     fn read(&mut self) -> (Span, Wall) {
@@ -310,7 +311,8 @@ impl Clock {
                 let wall = duration(ClockId::Realtime).as_millis();
                 (Span::new(duration(ClockId::Monotonic)), Wall(u64::try_from(wall).unwrap_or(u64::MAX)))
             }
-            Self::Recorded { at, wall } => {
+            Self::Recorded(files) => {
+                let [at, wall] = &mut **files;
                 let nanos = read_number(at).unwrap_or(0);
                 (Span::new(Duration::from_nanos(nanos)), Wall(read_number(wall).unwrap_or(0)))
             }
@@ -320,7 +322,7 @@ impl Clock {
     fn troubles(&self) -> impl Iterator<Item = &Trouble> {
         let files = match self {
             Self::Kernel => [None, None],
-            Self::Recorded { at, wall } => [at.trouble(), wall.trouble()],
+            Self::Recorded(files) => [files[0].trouble(), files[1].trouble()],
         };
         files.into_iter().flatten()
     }

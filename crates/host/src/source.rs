@@ -73,9 +73,11 @@ impl Source {
     /// Why `field`, which is needed, was not had from this file.
     pub(crate) fn take_trouble(&mut self, field: &'static str) -> Trouble {
         let absent = self.file.is_none();
-        self.trouble.take().unwrap_or_else(|| match absent {
-            true => Trouble::unreadable(&self.path, io::ErrorKind::NotFound.into()),
-            false => Trouble::malformed(&self.path, &Malformed::new(field, b"")),
+        self.trouble.take().unwrap_or_else(|| {
+            if absent {
+                return Trouble::unreadable(&self.path, io::ErrorKind::NotFound.into());
+            }
+            Trouble::malformed(&self.path, &Malformed::new(field, b""))
         })
     }
 

@@ -1,4 +1,5 @@
 //! A steady tick allocates nothing and opens nothing, on the machine that runs the test.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use host::Eyes;
 use pressure::Sample;

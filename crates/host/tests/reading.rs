@@ -1,8 +1,10 @@
 //! Recorded machines, read as one reads `/`, and compared with what was seen when they were recorded.
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use expect_test::expect_file;
 use host::Eyes;
 use pressure::Sample;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> PathBuf {
@@ -29,7 +31,7 @@ fn listing(eyes: &Eyes, sample: &Sample) -> String {
     for (label, section) in sample.labels().iter().zip(sample.sections()) {
         for (index, field) in section.fields().iter().enumerate() {
             if let Some(value) = section.get(index) {
-                lines += &format!("{label} {} = {value} {}\n", field.name, field.unit);
+                writeln!(lines, "{label} {} = {value} {}", field.name, field.unit).unwrap();
             }
         }
     }

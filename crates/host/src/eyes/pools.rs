@@ -1,7 +1,7 @@
 //! The pools of huge pages.
 
 use super::{Pace, read_number};
-use crate::source::{Length, Outcome, Source};
+use crate::source::{Length, Source};
 use pressure::sample::{Pool, PoolAmounts};
 use pressure::section::Section;
 use std::fs;
@@ -42,13 +42,12 @@ impl Pools {
         Self { last: Vec::with_capacity(list.len()), list, pace: Pace::every(1) }
     }
 
-    pub(super) fn read(&mut self, at: Duration, pools: &mut Vec<Pool>) -> Outcome {
+    pub(super) fn read(&mut self, at: Duration, pools: &mut Vec<Pool>) {
         if self.pace.is_due(at) {
             self.last.clear();
             self.last.extend(self.list.iter_mut().map(PoolFiles::read));
         }
         pools.clone_from(&self.last);
-        Outcome::Read
     }
 
     pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {

@@ -46,7 +46,7 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
 
 /// Words between spaces and tabs.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty())
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
 /// For each line the bytes it starts with, and what the rest is for.

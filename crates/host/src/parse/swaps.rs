@@ -24,7 +24,7 @@ pub(crate) fn parse<'t>(text: &'t [u8], swaps: &mut Vec<Swap>) -> Result<(), Mal
 /// removed while in use has ` (deleted)` behind its name, so the numbers are counted from the end.
 fn swap(line: &[u8]) -> Option<Swap> {
     let name = words(line).next()?;
-    let mut from_the_end = line.rsplit(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    let mut from_the_end = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let _priority = from_the_end.next()?;
     let used = number(from_the_end.next()?)?.checked_mul(1024)?;
     let size = number(from_the_end.next()?)?.checked_mul(1024)?;
