@@ -18,6 +18,7 @@ pub mod replay;
 pub mod sample;
 pub mod section;
 pub mod status;
+pub mod watermark;
 mod words;
 
 pub use config::Config;
