@@ -10,14 +10,18 @@
 
 pub mod config;
 pub mod decision;
+pub mod demand;
 pub mod history;
 pub mod import;
 pub mod knob;
 pub mod recording;
+pub mod rates;
 pub mod replay;
 pub mod sample;
 pub mod section;
+pub mod sketch;
 pub mod status;
+pub mod trend;
 pub mod watermark;
 mod words;
 
