@@ -117,8 +117,7 @@ pub fn refaults(c: &Counters) -> Option<u64> {
 
 /// Requests for huge pages, served or not.
 fn huge_requests(c: &Counters) -> Option<u64> {
-    let served =
-        total(&[c.thp_fault_alloc, c.thp_collapse_alloc, c.thp_file_alloc, c.htlb_buddy_alloc_success])?;
+    let served = total(&[c.thp_fault_alloc, c.thp_collapse_alloc, c.thp_file_alloc, c.htlb_buddy_alloc_success])?;
     Some(served.saturating_add(huge_failures(c).unwrap_or(0)))
 }
 
