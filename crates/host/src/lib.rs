@@ -18,3 +18,6 @@ mod source;
 mod trouble;
 mod undo;
 mod worker;
+
+pub use eyes::Eyes;
+pub use trouble::{Trouble, TroubleKind};
