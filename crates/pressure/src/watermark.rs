@@ -79,11 +79,18 @@ impl Base {
     }
 }
 
+/// The marks of all zones together under `factor`; `None` if a size or knob is unknown.
+pub fn total(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Marks> {
+    let base = Base::of(sample, page_size)?;
+    sample.zones.iter().try_fold(Marks::default(), |sum, zone| {
+        let marks = base.marks(zone, factor)?;
+        Some(Marks { min: sum.min + marks.min, low: sum.low + marks.low, high: sum.high + marks.high })
+    })
+}
+
 /// Σ over zones of `low − min` that `factor` would give; `None` if a size or knob is unknown.
 pub fn gap(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Bytes> {
-    let base = Base::of(sample, page_size)?;
-    let pages: Option<Pages> = sample.zones.iter().map(|zone| base.marks(zone, factor).map(Marks::gap)).sum();
-    pages.map(|pages| pages.to_bytes(page_size))
+    total(sample, page_size, factor).map(|marks| marks.gap().to_bytes(page_size))
 }
 
 /// Σ over zones of `low − min` as the kernel reports it; `None` if a zone does not say.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::decide;
+use crate::decide;
 use crate::sample::{Cgroups, MAX_ORDERS, Wall};
 use crate::section::Section;
 use proptest::prelude::*;
