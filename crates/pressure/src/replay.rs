@@ -12,8 +12,9 @@
 //!
 //! kswapd is woken when free < low, starts after the response time τ, and sleeps again at high.
 //! Below min, allocations stall: they reclaim what is missing themselves. `R` is the median rate of
-//! kswapd over the recorded intervals in which it had to run throughout (free below high at both ends).
-//! Steps are `h` ≤ 50 ms; demand is spread evenly over an interval.
+//! kswapd over the recorded intervals in which it had to run throughout (free below low at both ends), or
+//! the fastest interval if there is none.
+//! Steps are `h` ≤ 10 ms; demand is spread evenly over an interval.
 //!
 //! Cost: O(samples · arms). Known limits: zones and nodes are one reservoir; there is always something
 //! to reclaim, at the same rate; bursts shorter than the recording's interval are flattened; arms look
@@ -38,7 +39,8 @@ use std::time::Duration;
 /// Time from waking kswapd to the first page it frees, unless told otherwise.
 ///
 /// A wake-up takes about a millisecond on an idle processor and up to some 100 ms under a load that
-/// is reclaiming and writing; 50 ms lies between, and is the model's step.
+/// is reclaiming and writing. Recordings are too coarse to tell, and stalls under a narrow gap depend on it,
+/// so try others too.
 pub const RESPONSE: Duration = Duration::from_millis(50);
 
 /// Why a recording cannot be replayed.

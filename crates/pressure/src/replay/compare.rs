@@ -57,7 +57,7 @@ pub struct Comparison {
     pub reclaim_assumed: bool,
     /// Time from waking kswapd to the first page.
     pub response: Span,
-    /// Times when the demand of a second was more than the gap found.
+    /// Times when demand, less what kswapd frees meanwhile, was more than the gap found.
     pub bursts: u64,
     /// What the kernel counted.
     pub recorded: Recorded,
@@ -67,12 +67,13 @@ pub struct Comparison {
 
 /// Runs every arm over the recorded demand.
 pub fn compare(entries: &[Entry], plan: &Plan<'_>) -> Result<Comparison, ReplayError> {
-    let trace = Trace::of(entries)?;
+    let mut trace = Trace::of(entries)?;
     let page_size = trace.facts.page_size;
     let (rate, reclaim_assumed) = trace.reclaim_rate();
     let found_factor = trace.found_factor()?;
     let found = setting(trace.ticks[0].sample, page_size, found_factor)?;
     let kswapd = Kswapd { rate, response: plan.response };
+    trace.weigh(kswapd);
     let arms = plan.arms.iter().map(|arm| {
         let control = Control::of(*arm, found_factor, &trace, plan.config)?;
         let outcome = Run::new(control, found, trace.facts).over(&trace.ticks, kswapd)?;

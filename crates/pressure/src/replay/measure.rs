@@ -29,7 +29,7 @@ pub struct Outcome {
     pub lead: Option<Span>,
     /// Times the gap was raised.
     pub raises: u64,
-    /// Raises after which no second within 10 s took more than the gap before.
+    /// Raises after which no demand within 10 s called for more than the gap before.
     pub false_alarms: u64,
     /// Σ (gap − gap found) · time, in byte-seconds.
     pub gap_seconds: u64,
@@ -186,7 +186,7 @@ impl Meter {
 
     /// Notes how long the gap has stood when a burst begins.
     fn burst(&mut self, begin: Duration, interval: &Interval, setting: Setting) {
-        let is_burst = exceeds(interval.window, self.found.gap);
+        let is_burst = exceeds(interval.needed, self.found.gap);
         if is_burst && !self.in_burst && setting.gap > self.found.gap {
             self.leads.push(self.last_raise.map_or(Duration::ZERO, |raise| begin.saturating_sub(raise)));
         }
@@ -194,8 +194,8 @@ impl Meter {
     }
 
     fn judge_raises(&mut self, now: Duration, interval: &Interval) {
-        let since = interval.window_start.get();
-        let called_for = |raise: Duration, gap: Pages| since >= raise && exceeds(interval.window, gap);
+        let since = interval.needed_since.get();
+        let called_for = |raise: Duration, gap: Pages| since >= raise && exceeds(interval.needed, gap);
         let before = self.pending.len();
         self.pending.retain(|&(raise, gap)| !called_for(raise, gap));
         let called = before - self.pending.len();
@@ -224,12 +224,12 @@ impl Meter {
     }
 }
 
-/// Bursts: times when a second's demand is more than the gap that was found.
+/// Bursts: times when demand called for more than the gap that was found.
 pub(super) fn bursts(ticks: &[Tick<'_>], found: Pages) -> u64 {
     let mut before = false;
     let mut count = 0;
     for interval in ticks.iter().filter_map(|tick| tick.interval) {
-        let now = exceeds(interval.window, found);
+        let now = exceeds(interval.needed, found);
         count += u64::from(now && !before);
         before = now;
     }

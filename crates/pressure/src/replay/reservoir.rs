@@ -5,7 +5,7 @@ use std::time::Duration;
 use units::Pages;
 
 /// Longest step of the model.
-const STEP: Duration = Duration::from_millis(50);
+const STEP: Duration = Duration::from_millis(10);
 
 /// What kswapd can do.
 #[derive(Debug, Clone, Copy)]
@@ -64,14 +64,15 @@ impl Reservoir {
         for step in 0..steps {
             let begin = time * step / steps;
             let end = time * (step + 1) / steps;
+            let length = end.saturating_sub(begin);
             let taken = i64::try_from(part(step + 1) - part(step)).unwrap_or(0);
             self.free = self.free.saturating_sub(taken);
-            flow.reclaimed += self.reclaim(marks, kswapd, end - begin);
+            flow.reclaimed += self.reclaim(marks, kswapd, length);
             let short = signed(marks.min).saturating_sub(self.free);
             if short > 0 {
                 self.free = signed(marks.min);
                 flow.stalled += Pages::new(short.unsigned_abs());
-                flow.stalled_time += end - begin;
+                flow.stalled_time += length;
                 flow.stalls = Some((flow.stalls.map_or(begin, |(first, _)| first), end));
             }
         }

@@ -1,6 +1,7 @@
 //! A recording as intervals of demand.
 
 use super::ReplayError;
+use super::reservoir::Kswapd;
 use crate::config::Config;
 use crate::knob::Knob;
 use crate::recording::Entry;
@@ -9,7 +10,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use units::{Pages, Span};
 
-/// Demand is weighed against a gap over this time: what kswapd cannot be counted on to have made good.
+/// Longest window over which demand is held against a gap.
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// kswapd's rate where the recording never saw it run: 100 MiB/s of 4 KiB pages.
@@ -37,10 +38,10 @@ pub(super) struct Interval {
     pub(super) time: Duration,
     /// Gross demand in pages; negative when more was freed than taken.
     pub(super) demand: i64,
-    /// Demand over the last second, or over this interval if that is longer.
-    pub(super) window: i64,
-    /// When that began.
-    pub(super) window_start: Span,
+    /// The gap that the last second called for, in pages; see [`Trace::weigh`].
+    pub(super) needed: i64,
+    /// When that call began.
+    pub(super) needed_since: Span,
 }
 
 impl<'a> Trace<'a> {
@@ -48,7 +49,6 @@ impl<'a> Trace<'a> {
     pub(super) fn of(entries: &'a [Entry]) -> Result<Self, ReplayError> {
         let mut trace: Option<Self> = None;
         let mut boot = "";
-        let mut recent = VecDeque::new();
         for entry in entries {
             match entry {
                 Entry::Header(header) => {
@@ -59,7 +59,7 @@ impl<'a> Trace<'a> {
                 Entry::Sample(sample) => {
                     let Some(trace) = &mut trace else { continue };
                     let last = trace.ticks.last().filter(|_| boot == trace.facts.boot_id);
-                    let interval = last.and_then(|last| interval(last.sample, sample, &mut recent));
+                    let interval = last.and_then(|last| Interval::between(last.sample, sample));
                     trace.ticks.push(Tick { sample, interval });
                 }
                 Entry::Decision(_) | Entry::Lost(_) => {}
@@ -84,7 +84,7 @@ impl<'a> Trace<'a> {
             let rate = u128::from(stolen) * 1_000_000_000 / interval.time.as_nanos().max(1);
             let rate = u64::try_from(rate).unwrap_or(u64::MAX);
             fastest = fastest.max(rate);
-            if rate > 0 && below_high(before) && below_high(after) {
+            if rate > 0 && below_low(before) && below_low(after) {
                 throughout.push(rate);
             }
         }
@@ -93,6 +93,36 @@ impl<'a> Trace<'a> {
             (Some(median), _) => (*median, false),
             (None, 0) => (ASSUMED_RATE, true),
             (None, fastest) => (fastest, false),
+        }
+    }
+
+    /// Finds for each interval the gap that it called for: what demand took that kswapd could not make good.
+    ///
+    /// `needed = max over windows w ≤ 1 s that end with the interval of  D(w) − R · (w − τ)⁺`, in pages,
+    /// with windows of whole intervals, one at least.
+    pub(super) fn weigh(&mut self, kswapd: Kswapd) {
+        let mut recent: VecDeque<(Span, i64)> = VecDeque::new();
+        for tick in &mut self.ticks {
+            let Some(interval) = &mut tick.interval else {
+                recent.clear();
+                continue;
+            };
+            let now = tick.sample.at.get();
+            recent.push_back((Span::new(now.saturating_sub(interval.time)), interval.demand));
+            while recent.len() > 1 && recent[0].0.get() + WINDOW < now {
+                recent.pop_front();
+            }
+            let mut demand = 0_i64;
+            interval.needed = i64::MIN;
+            for &(since, more) in recent.iter().rev() {
+                demand = demand.saturating_add(more);
+                let runs = now.saturating_sub(since.get()).saturating_sub(kswapd.response);
+                let freed = u128::from(kswapd.rate) * runs.as_nanos() / 1_000_000_000;
+                let needed = demand.saturating_sub(i64::try_from(freed).unwrap_or(i64::MAX));
+                if needed > interval.needed {
+                    (interval.needed, interval.needed_since) = (needed, since);
+                }
+            }
         }
     }
 
@@ -106,26 +136,17 @@ impl<'a> Trace<'a> {
     }
 }
 
-fn below_high(sample: &Sample) -> bool {
-    let high: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.high).sum();
-    matches!((sample.counters.nr_free_pages, high), (Some(free), Some(high)) if free < high)
+fn below_low(sample: &Sample) -> bool {
+    let low: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.low).sum();
+    matches!((sample.counters.nr_free_pages, low), (Some(free), Some(low)) if free < low)
 }
 
-fn interval(before: &Sample, after: &Sample, recent: &mut VecDeque<(Span, i64)>) -> Option<Interval> {
-    let time = after.since(before);
-    let demand = gross_demand(before, after).filter(|_| !time.is_zero());
-    let Some(demand) = demand else {
-        recent.clear();
-        return None;
-    };
-    recent.push_back((before.at, demand));
-    let now = after.at.get();
-    while recent.len() > 1 && recent.front().is_some_and(|(start, _)| now.saturating_sub(start.get()) > WINDOW) {
-        recent.pop_front();
+impl Interval {
+    fn between(before: &Sample, after: &Sample) -> Option<Self> {
+        let time = after.since(before);
+        let demand = gross_demand(before, after).filter(|_| !time.is_zero())?;
+        Some(Self { time, demand, needed: 0, needed_since: before.at })
     }
-    let window = recent.iter().map(|(_, demand)| demand).sum();
-    let window_start = recent.front().map_or(before.at, |(start, _)| *start);
-    Some(Interval { time, demand, window, window_start })
 }
 
 /// Pages taken, whether or not reclaim made up for them; `None` if a counter is unknown or went back.
