@@ -79,11 +79,18 @@ impl Base {
     }
 }
 
+/// The marks of all zones together under `factor`; `None` if a size or knob is unknown.
+pub fn total(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Marks> {
+    let base = Base::of(sample, page_size)?;
+    sample.zones.iter().try_fold(Marks::default(), |sum, zone| {
+        let marks = base.marks(zone, factor)?;
+        Some(Marks { min: sum.min + marks.min, low: sum.low + marks.low, high: sum.high + marks.high })
+    })
+}
+
 /// Σ over zones of `low − min` that `factor` would give; `None` if a size or knob is unknown.
 pub fn gap(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Bytes> {
-    let base = Base::of(sample, page_size)?;
-    let pages: Option<Pages> = sample.zones.iter().map(|zone| base.marks(zone, factor).map(Marks::gap)).sum();
-    pages.map(|pages| pages.to_bytes(page_size))
+    total(sample, page_size, factor).map(|marks| marks.gap().to_bytes(page_size))
 }
 
 /// Σ over zones of `low − min` as the kernel reports it; `None` if a zone does not say.
@@ -115,7 +122,7 @@ pub fn least_effective(sample: &Sample, page_size: Bytes) -> Option<u64> {
     search(|factor| sum(sample, |zone| base.marks(zone, factor).map(Marks::gap)) > floor)
 }
 
-/// By how much going from one factor to another lowers MemAvailable; zero if it rises.
+/// By how much going from one factor to another lowers `MemAvailable`; zero if it rises.
 ///
 /// ```text
 /// MemAvailable = free − Σ min(high, managed) + cache − min(cache / 2, Σ low) + slab − min(slab / 2, Σ low)
@@ -129,7 +136,7 @@ pub fn withheld(sample: &Sample, page_size: Bytes, from: u64, to: u64) -> Option
     Some(after.less(before).to_bytes(page_size))
 }
 
-/// What the watermarks under `factor` take off MemAvailable.
+/// What the watermarks under `factor` take off `MemAvailable`.
 fn reserved(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Pages> {
     let base = Base::of(sample, page_size)?;
     let cache = sample.counters.nr_active_file? + sample.counters.nr_inactive_file?;

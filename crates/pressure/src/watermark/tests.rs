@@ -21,7 +21,7 @@ fn sized(gib: u64, min_free_kbytes: u64) -> Sample {
     machine(min_free_kbytes, &[(ZoneKind::Dma, 3840), (ZoneKind::Normal, managed - 3840)])
 }
 
-/// The 1 GB guest with kernel 6.12 whose Σ high and MemAvailable were measured.
+/// The 1 GB guest with kernel 6.12 whose Σ high and `MemAvailable` were measured.
 fn guest() -> Sample {
     let mut sample = machine(45_056, &[(ZoneKind::Dma, 3840), (ZoneKind::Dma32, 243_928)]);
     sample.counters.nr_active_file = Some(Pages::new(60_000));
@@ -62,7 +62,7 @@ fn the_guests_high_marks_are_reproduced() {
     }
 }
 
-/// Measured: MemAvailable 826160 kB at 10, 770540 at 300 (with 224 kB less free).
+/// Measured: `MemAvailable` 826160 kB at 10, 770540 at 300 (with 224 kB less free).
 #[test]
 fn what_is_withheld_agrees_with_the_guest() {
     let mut sample = guest();
