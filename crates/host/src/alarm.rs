@@ -34,7 +34,7 @@ pub enum Woken {
 
 /// What a wait listens to.
 #[derive(Debug)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     trigger: Option<OwnedFd>,
     /// Why there is no trigger.
     pub(crate) without: Option<String>,
@@ -45,7 +45,7 @@ pub struct Alarm {
 
 impl Alarm {
     /// Listens to this process's signals and, on a live machine, to pressure.
-    pub fn new(root: &Path, wake: &Wake) -> io::Result<Self> {
+    pub(crate) fn new(root: &Path, wake: &Wake) -> io::Result<Self> {
         let (stop, stop_writer) = UnixStream::pair()?;
         let (reload, reload_writer) = UnixStream::pair()?;
         [&stop, &reload].into_iter().try_for_each(|end| end.set_nonblocking(true))?;
@@ -63,7 +63,7 @@ impl Alarm {
     }
 
     /// Waits for at most `patience`. Allocates nothing.
-    pub fn wait(&mut self, patience: Duration) -> Woken {
+    pub(crate) fn wait(&mut self, patience: Duration) -> Woken {
         let deadline = Instant::now() + patience;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -96,7 +96,9 @@ impl Machine {
         }
         let circumstances = &mut sample.circumstances;
         circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
-        circumstances.disabled = Some(u64::from(rustix::fs::accessat(CWD, &self.switch, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()));
+        circumstances.disabled = Some(u64::from(
+            rustix::fs::accessat(CWD, &self.switch, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok(),
+        ));
         circumstances.read_only = self.read_only.map(u64::from);
         let memory = sample.memory.total.unwrap_or_default();
         let seen = self.worker.peek(|findings| {

@@ -170,7 +170,8 @@ mod tests {
                 "tuned (process 14): we drive nothing while it runs",
                 "vm.watermark_scale_factor (etc/sysctl.d/10.conf:2): we never go below that value, and put it back",
             ]
-        "#]].assert_debug_eq(&shown);
+        "#]]
+        .assert_debug_eq(&shown);
         assert_eq!(floor(&rivals(dir.path()), Bytes::mib(1000)), Some(Bytes::mib(150)));
     }
 

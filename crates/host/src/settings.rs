@@ -145,7 +145,9 @@ mod tests {
     #[test]
     fn a_missing_unreadable_or_binary_file_is_named() {
         let dir = machine(&[("folder.toml/x", ""), ("etc/warmset/conf.d/1.toml", "mood = 1")]);
-        assert!(of_file(&dir.path().join("none.toml")).unwrap_err().to_string().contains("none.toml: there is no such"));
+        assert!(
+            of_file(&dir.path().join("none.toml")).unwrap_err().to_string().contains("none.toml: there is no such")
+        );
         assert!(of_file(&dir.path().join("folder.toml")).unwrap_err().to_string().contains("folder.toml: "));
         assert!(of_machine(dir.path()).unwrap_err().to_string().contains("1.toml:1:1: unknown field `mood`"));
         fs::write(dir.path().join("b.toml"), [0xff, 0xfe]).unwrap();

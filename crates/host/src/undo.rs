@@ -172,7 +172,9 @@ pub fn restore(places: &Places) -> Result<Restored, Trouble> {
         match (line.ends_with('\n'), entry(line.trim_end())) {
             (true, Some((knob, held))) => undo(places, knob, held, &mut restored)?,
             (true, None) => return Err(refused(&path, format!("{:?} names no knob", cut(line.trim_end())))),
-            (false, _) => restored.notes.push(format!("ignored a half-written line {:?}: it was never acted on", cut(line))),
+            (false, _) => {
+                restored.notes.push(format!("ignored a half-written line {:?}: it was never acted on", cut(line)))
+            }
         }
     }
     remove(&path)?;
