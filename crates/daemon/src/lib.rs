@@ -1,1 +1,3 @@
 //! `warmsetd`: one loop that samples, decides, acts and waits, and the threads that speak for it.
+
+pub mod options;
