@@ -1,1 +1,183 @@
-//! To be written.
+//! Writing: the only place that changes the machine.
+//!
+//! A knob is set in this order: it is in range, it still is what the decision saw, the undo log has it on
+//! the medium, it is written. A knob that refuses is reported once and given up; the rest goes on. On
+//! drop, everything that is still ours is put back.
+
+use crate::trouble::Trouble;
+use crate::undo::{Change, Held, Places, Restored, UndoLog, boot_id, read_number, write_number};
+use crate::worker::{Job, Worker};
+use pressure::decision::{Action, Decision};
+use pressure::knob::{COUNT, KNOBS, Knob, KnobStates, KnobValues};
+
+/// What this run may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Permission {
+    /// Only look; the text says why.
+    Observe(String),
+    /// Drive knobs too.
+    Act,
+}
+
+/// What came of a decision's steps.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Knobs set.
+    pub written: u64,
+    /// Knobs put back.
+    pub put_back: u64,
+    /// Steps that could not be carried out.
+    pub refused: u64,
+    /// Compactions handed to the worker.
+    pub compactions: u64,
+    /// Reclaims handed to the worker.
+    pub reclaims: u64,
+}
+
+/// The hands of a guard that may act.
+#[derive(Debug)]
+pub(crate) struct Hands {
+    places: Places,
+    log: UndoLog,
+    given_up: [bool; COUNT],
+    /// Knobs that someone else set after us: theirs, and shown as such until we end.
+    yielded: KnobValues,
+    found: KnobValues,
+    troubles: Vec<String>,
+}
+
+impl Hands {
+    pub(crate) fn open(places: &Places) -> Result<Self, Trouble> {
+        let log = UndoLog::open(places, &boot_id(&places.root)?)?;
+        let (found, yielded) = (KnobValues::default(), KnobValues::default());
+        Ok(Self { places: places.clone(), log, given_up: [false; COUNT], yielded, found, troubles: Vec::new() })
+    }
+
+    /// Fills in what was found and what is ours, hides knobs that were given up, and lets go of those that
+    /// someone else has set.
+    pub(crate) fn note(&mut self, knobs: &mut KnobStates) {
+        for spec in KNOBS {
+            let knob = spec.knob;
+            let now = knobs.now.of(knob);
+            match self.log.held(knob) {
+                Some(held) => {
+                    knobs.ours.put(knob, Some(held.ours));
+                    if now.is_some_and(|now| now != held.ours) {
+                        self.yielded.put(knob, Some(held.ours));
+                        self.forget(knob);
+                    }
+                }
+                None => {
+                    knobs.ours.put(knob, self.yielded.of(knob));
+                    self.found.put(knob, now);
+                }
+            }
+            knobs.found.put(knob, self.found.of(knob));
+            if self.given_up[knob as usize] {
+                knobs.now.put(knob, None);
+            }
+        }
+    }
+
+    /// Carries out the steps of a decision.
+    pub(crate) fn act(&mut self, decision: &Decision, worker: &Worker) -> Outcome {
+        let mut outcome = Outcome::default();
+        for step in &decision.steps {
+            let done = match step.action {
+                Action::Set { knob, from, to } => self.set(knob, from, to).map(|()| outcome.written += 1),
+                Action::PutBack { knob, .. } => self.put_back(knob).map(|_| outcome.put_back += 1),
+                Action::Compact { node } => {
+                    outcome.compactions += u64::from(worker.ask(Job::Compact(node)));
+                    Ok(())
+                }
+                Action::Reclaim { node, amount } => {
+                    outcome.reclaims += u64::from(worker.ask(Job::Reclaim(node, amount)));
+                    Ok(())
+                }
+            };
+            if let Err((knob, trouble)) = done.map_err(|trouble| (step.action.knob(), trouble)) {
+                outcome.refused += 1;
+                self.give_up(knob, &trouble);
+            }
+        }
+        outcome
+    }
+
+    fn set(&mut self, knob: Knob, from: u64, to: u64) -> Result<(), Trouble> {
+        let path = self.places.knob(knob);
+        let other = |why: String| Trouble::unreadable(&path, std::io::Error::other(why));
+        if !knob.spec().range.contains(&to) {
+            return Err(other(format!("{to} is out of bounds")));
+        }
+        match read_number(&path)? {
+            None => return Err(other("it is gone".to_owned())),
+            // Someone was faster; the next sample shows whose it is.
+            Some(now) if now != from => return Ok(()),
+            Some(_) => {}
+        }
+        let before = self.log.held(knob);
+        let found = before.map_or(from, |held| held.found);
+        self.log.set(knob, Some(Held { found, ours: to, before: before.map_or(from, |held| held.ours) }))?;
+        write_number(&path, to).inspect_err(|_| {
+            // The write did not happen, so the log goes back to what it said.
+            let _ = self.log.set(knob, before);
+        })
+    }
+
+    /// Puts one knob back if it is still ours; says what was done.
+    fn put_back(&mut self, knob: Knob) -> Result<Option<Change>, Trouble> {
+        let Some(held) = self.log.held(knob) else { return Ok(None) };
+        let path = self.places.knob(knob);
+        let now = read_number(&path)?;
+        if now == Some(held.ours) {
+            write_number(&path, held.found)?;
+        }
+        self.forget(knob);
+        Ok(now.map(|now| Change { knob: knob.spec().name, from: now, to: held.found }))
+    }
+
+    /// Puts back everything that is still ours, and tells.
+    pub(crate) fn put_everything_back(&mut self) -> Restored {
+        let mut restored = Restored::default();
+        for knob in KNOBS.iter().map(|spec| spec.knob) {
+            let held = self.log.held(knob);
+            match (held, self.put_back(knob)) {
+                (Some(held), Ok(Some(change))) if change.from == held.ours => restored.back.push(change),
+                (Some(held), Ok(Some(change))) => {
+                    restored.left_alone.push(Change { from: held.ours, to: change.from, ..change });
+                }
+                (_, Err(trouble)) => restored.notes.push(format!("not put back: {trouble}")),
+                _ => {}
+            }
+            if let Some((ours, now)) = self.yielded.of(knob).zip(read_number(&self.places.knob(knob)).ok().flatten()) {
+                restored.left_alone.push(Change { knob: knob.spec().name, from: ours, to: now });
+                self.yielded.put(knob, None);
+            }
+        }
+        restored
+    }
+
+    fn forget(&mut self, knob: Knob) {
+        if let Err(trouble) = self.log.set(knob, None) {
+            self.troubles.push(trouble.to_string());
+        }
+    }
+
+    fn give_up(&mut self, knob: Option<Knob>, trouble: &Trouble) {
+        if let Some(knob) = knob {
+            self.given_up[knob as usize] = true;
+        }
+        self.troubles.push(format!("given up: {trouble}"));
+    }
+
+    /// What went wrong since the last call.
+    pub(crate) fn take_troubles(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.troubles)
+    }
+}
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        self.put_everything_back();
+    }
+}

@@ -1,7 +1,7 @@
 //! The machine: samples in, knobs out, and everything put back.
 //!
-//! [`Machine::at`] serves `/` and a recorded fixture alike. Reading is in [`Eyes`], writing in
-//! [`Hands`], waiting in [`Alarm`]; nothing else in the project touches `/proc`, `/sys` or `/run`.
+//! [`Machine::at`] serves `/` and a recorded fixture alike. Reading is in [`Eyes`], writing in `hands`,
+//! waiting in `alarm`; nothing else in the project touches `/proc`, `/sys` or `/run`.
 
 mod alarm;
 mod eyes;
@@ -18,3 +18,12 @@ mod source;
 mod trouble;
 mod undo;
 mod worker;
+
+pub use alarm::Woken;
+pub use eyes::Eyes;
+pub use hands::{Outcome, Permission};
+pub use lock::{OnlyOne, OwnCost, lock_in_memory, spare_from_oom};
+pub use machine::Machine;
+pub use rivals::{Rival, RivalKind, rivals};
+pub use trouble::{Trouble, TroubleKind};
+pub use undo::{Change, Places, Restored, restore};

@@ -1,1 +1,101 @@
-//! To be written.
+//! Staying in memory, and being the only one.
+
+use crate::trouble::Trouble;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::mm::MlockAllFlags;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use units::{Bytes, Micros};
+
+/// Locks what this process has in memory, and each page it touches from now on.
+///
+/// Only touched pages are locked, so the cost is what is used, not what is mapped.
+pub fn lock_in_memory() -> io::Result<()> {
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    Ok(rustix::mm::mlockall(flags)?)
+}
+
+/// Asks the kernel not to kill this process for want of memory, short of forbidding it.
+pub fn spare_from_oom(root: &Path) -> Result<(), Trouble> {
+    let path = root.join("proc/self/oom_score_adj");
+    std::fs::write(&path, "-900").map_err(|error| Trouble::unreadable(&path, error))
+}
+
+/// What this process costs: processor time since it started, and resident memory.
+///
+/// Reads a kept descriptor into the stack; allocates nothing.
+#[derive(Debug)]
+pub struct OwnCost {
+    statm: Option<File>,
+    page_size: Bytes,
+}
+
+impl OwnCost {
+    /// Opens the process's own file.
+    pub fn open() -> Self {
+        let page_size = Bytes::new(rustix::param::page_size() as u64);
+        Self { statm: File::open("/proc/self/statm").ok(), page_size }
+    }
+
+    /// Processor time, and resident memory if the kernel tells.
+    pub fn read(&self) -> (Micros, Option<Bytes>) {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let micros = time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1000;
+        (Micros::new(micros), self.resident())
+    }
+
+    fn resident(&self) -> Option<Bytes> {
+        let mut buffer = [0; 128];
+        let length = std::os::unix::fs::FileExt::read_at(self.statm.as_ref()?, &mut buffer, 0).ok()?;
+        let pages: u64 = std::str::from_utf8(&buffer[..length]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some(units::Pages::new(pages).to_bytes(self.page_size))
+    }
+}
+
+/// Held while a guard runs: the kernel drops it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct OnlyOne {
+    _file: File,
+}
+
+impl OnlyOne {
+    /// Takes the lock in `run`; an error names the process that has it.
+    pub fn take(run: &Path) -> Result<Self, Trouble> {
+        let path = run.join("lock");
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let at = |error: io::Error| Trouble::unreadable(&path, error);
+        let opened = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
+        let mut file = File::from(opened.map_err(|error| at(error.into()))?);
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let mut holder = String::new();
+            let _ = (&file).take(20).read_to_string(&mut holder);
+            return Err(at(io::Error::other(format!("a guard is running already: process {}", holder.trim()))));
+        }
+        let write = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+        write.map_err(at)?;
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_only_one_guard_and_the_other_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = OnlyOne::take(dir.path()).unwrap();
+        let error = OnlyOne::take(dir.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+        drop(first);
+        assert!(OnlyOne::take(dir.path()).is_ok());
+    }
+
+    #[test]
+    fn a_process_knows_its_cost() {
+        let (cpu, memory) = OwnCost::open().read();
+        assert!(cpu.get() > 0);
+        assert!(memory.unwrap() > Bytes::kib(100));
+    }
+}

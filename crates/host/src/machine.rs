@@ -1,1 +1,151 @@
-//! To be written.
+//! A machine: eyes to see it, hands to change it, an alarm to wait by.
+
+use crate::alarm::{Alarm, Woken};
+use crate::eyes::Eyes;
+use crate::hands::{Hands, Outcome, Permission};
+use crate::lock::OnlyOne;
+use crate::rivals::{self, RivalKind};
+use crate::trouble::Trouble;
+use crate::undo::{Places, Restored, restore};
+use crate::worker::Worker;
+use pressure::config::Wake;
+use pressure::{Decision, Facts, Sample};
+use rustix::fs::{AtFlags, CWD, StatVfsMountFlags};
+use std::path::{Path, PathBuf};
+
+/// A live or recorded machine.
+///
+/// Dropping it puts back everything that is still ours.
+#[derive(Debug)]
+pub struct Machine {
+    eyes: Eyes,
+    /// Before `only_one`, so that everything is back before another guard may start.
+    hands: Option<Hands>,
+    worker: Worker,
+    alarm: Alarm,
+    switch: PathBuf,
+    woken: Woken,
+    read_only: Option<bool>,
+    permission: Permission,
+    /// What a guard before us had left, and we put back at start.
+    leftover: Restored,
+    _only_one: Option<OnlyOne>,
+}
+
+impl Machine {
+    /// The machine at `places`. With [`Permission::Act`] it first undoes what a killed guard has left; a
+    /// second guard is refused.
+    pub fn at(places: &Places, permission: Permission, wake: &Wake) -> Result<Self, Trouble> {
+        let eyes = Eyes::open(&places.root)?;
+        let read_only = is_read_only(&places.root);
+        let permission = match permission {
+            Permission::Act if read_only == Some(true) => {
+                Permission::Observe("/proc/sys is read-only here, as in a container".to_owned())
+            }
+            asked => asked,
+        };
+        let (mut hands, mut only_one, mut leftover) = (None, None, Restored::default());
+        if permission == Permission::Act {
+            let opened = Hands::open(places)?;
+            only_one = Some(OnlyOne::take(&places.run)?);
+            leftover = restore(places)?;
+            hands = Some(opened);
+        }
+        let worker = Worker::start(&places.root).map_err(|error| Trouble::unreadable(&places.root, error))?;
+        let alarm = Alarm::new(&places.root, wake).map_err(|error| Trouble::unreadable(&places.root, error))?;
+        let switch = places.run.join("disable");
+        Ok(Self {
+            eyes,
+            hands,
+            worker,
+            alarm,
+            switch,
+            woken: Woken::Timer,
+            read_only,
+            permission,
+            leftover,
+            _only_one: only_one,
+        })
+    }
+
+    /// What does not change while it runs.
+    pub fn facts(&self) -> &Facts {
+        self.eyes.facts()
+    }
+
+    /// What this run may do, which is less than was asked for where the machine forbids it.
+    pub fn permission(&self) -> &Permission {
+        &self.permission
+    }
+
+    /// What a guard before us had left, and we put back.
+    pub fn leftover(&self) -> &Restored {
+        &self.leftover
+    }
+
+    /// Reads the machine. Never fails: what cannot be read is `None`, and [`Machine::troubles`] has the reason.
+    pub fn sample(&mut self, sample: &mut Sample) {
+        self.eyes.read(sample);
+        match &mut self.hands {
+            Some(hands) => hands.note(&mut sample.knobs),
+            None => {
+                // Nothing is ours, so everything is as found.
+                sample.knobs.found = sample.knobs.now;
+                sample.knobs.ours = pressure::knob::KnobValues::default();
+            }
+        }
+        let circumstances = &mut sample.circumstances;
+        circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
+        circumstances.disabled = Some(u64::from(
+            rustix::fs::accessat(CWD, &self.switch, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok(),
+        ));
+        circumstances.read_only = self.read_only.map(u64::from);
+        let memory = sample.memory.total.unwrap_or_default();
+        let seen = self.worker.peek(|findings| {
+            let tuner = findings.rivals.iter().any(|rival| rival.kind == RivalKind::Tuner);
+            (u64::from(tuner), rivals::floor(&findings.rivals, memory))
+        });
+        if let Some((tuner, floor)) = seen {
+            circumstances.rival_tuner = Some(tuner);
+            circumstances.rival_floor = floor;
+        }
+    }
+
+    /// Carries out a decision, if we may.
+    pub fn act(&mut self, decision: &Decision) -> Outcome {
+        match &mut self.hands {
+            Some(hands) if !decision.steps.is_empty() => hands.act(decision, &self.worker),
+            _ => Outcome::default(),
+        }
+    }
+
+    /// Waits until it is time to look again, or something happens.
+    pub fn wait(&mut self, patience: std::time::Duration) -> Woken {
+        self.woken = self.alarm.wait(patience);
+        self.woken
+    }
+
+    /// Puts back everything that is still ours, and tells.
+    pub fn put_everything_back(&mut self) -> Restored {
+        self.hands.as_mut().map(Hands::put_everything_back).unwrap_or_default()
+    }
+
+    /// What went wrong, in one line each; the same line may come again while it lasts.
+    pub fn troubles(&mut self) -> Vec<String> {
+        let mut troubles: Vec<String> = self.eyes.troubles().map(Trouble::to_string).collect();
+        troubles.extend(self.alarm.without.take());
+        troubles.extend(self.hands.iter_mut().flat_map(Hands::take_troubles));
+        troubles.extend(self.worker.peek(|findings| findings.troubles.clone()).unwrap_or_default());
+        troubles
+    }
+
+    /// Who else does a part of our work.
+    pub fn rivals(&self) -> Vec<String> {
+        self.worker.peek(|findings| findings.rivals.iter().map(ToString::to_string).collect()).unwrap_or_default()
+    }
+}
+
+fn is_read_only(root: &Path) -> Option<bool> {
+    let mount = rustix::fs::statvfs(root.join("proc/sys")).ok()?;
+    Some(mount.f_flag.contains(StatVfsMountFlags::RDONLY))
+}

@@ -1,1 +1,249 @@
-//! To be written.
+//! Recording files: written so that a kill, a crash or a full disk costs the last seconds at most.
+//!
+//! A file is a row of gzip members, each whole in itself, of at most 64 KiB of text or ten seconds.
+//! `zcat` reads it. Each file opens with a header, so that each can be read, moved or deleted alone.
+//! The folder is 0700, a file 0600; a file is never opened through a link, nor over another. The text
+//! is [`pressure::recording`].
+
+mod folder;
+mod reader;
+
+pub use folder::{list, newest};
+pub use reader::{ReadError, Reader};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use folder::Folder;
+use pressure::recording::{Encoder, Opening};
+use pressure::sample::Wall;
+use pressure::{Config, Decision, Facts, History, Sample};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::Span;
+
+/// Text in one gzip member, at most; a header may be longer.
+const MEMBER: usize = 64 * 1024;
+/// Time that a member waits for more, at most.
+const WAIT: Duration = Duration::from_secs(10);
+/// The same for a recording that someone watches, and may end with Ctrl-C.
+const WAIT_WATCHED: Duration = Duration::from_secs(1);
+
+/// A recording that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The file or its folder.
+    #[error("{}: cannot record: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something that JSON cannot hold.
+    #[error("cannot record: {0}")]
+    Unwritable(#[from] serde_json::Error),
+}
+
+fn io_at(path: &Path, source: io::Error) -> RecordError {
+    RecordError::Io { path: path.to_owned(), source }
+}
+
+/// Writes samples and decisions to files.
+///
+/// It keeps a decision core of its own, that takes in what it records: so it can open each file with
+/// the state at that point, and the daemon's loop need not stop for it.
+#[derive(Debug)]
+pub struct Recorder {
+    target: Target,
+    facts: Facts,
+    config: Config,
+    state: History,
+    encoder: Encoder,
+    text: Vec<u8>,
+    /// When the member that is being gathered began.
+    since: Option<Span>,
+    wait: Duration,
+    stopped: bool,
+}
+
+/// Where the members go.
+#[derive(Debug)]
+enum Target {
+    Folder(Folder),
+    Stream { path: PathBuf, out: Stream, gzip: bool },
+}
+
+#[derive(Debug)]
+enum Stream {
+    File(File),
+    Stdout(io::Stdout),
+}
+
+impl Recorder {
+    /// Records into `folder`, which is made if it is not there; the first sample makes the first file.
+    ///
+    /// `state` is the decision core before the first sample that will be pushed.
+    pub fn create(folder: &Path, facts: &Facts, config: &Config, state: &History) -> Result<Self, RecordError> {
+        let target = Target::Folder(Folder::open(folder, &config.recording)?);
+        Ok(Self::to(target, (facts, config, state), WAIT))
+    }
+
+    /// Records into one file that must not be there yet, compressed if its name ends in `.gz`; `-` is
+    /// standard output. There is no limit to its size.
+    pub fn single(path: &Path, facts: &Facts, config: &Config, state: &History) -> Result<Self, RecordError> {
+        let out = if path == Path::new("-") {
+            Stream::Stdout(io::stdout())
+        } else {
+            let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            Stream::File(created.map_err(|error| io_at(path, error))?)
+        };
+        let gzip = path.extension().is_some_and(|extension| extension == "gz");
+        let target = Target::Stream { path: path.to_owned(), out, gzip };
+        Ok(Self::to(target, (facts, config, state), WAIT_WATCHED))
+    }
+
+    fn to(target: Target, (facts, config, state): (&Facts, &Config, &History), wait: Duration) -> Self {
+        Self {
+            target,
+            facts: facts.clone(),
+            config: config.clone(),
+            state: state.clone(),
+            encoder: Encoder::new(),
+            text: Vec::with_capacity(2 * MEMBER),
+            since: None,
+            wait,
+            stopped: false,
+        }
+    }
+
+    /// Records a sample and what was decided after it.
+    ///
+    /// The first error ends the recording: what is pushed after it is dropped without another.
+    pub fn push(&mut self, sample: &Sample, decision: Option<&Decision>) -> Result<(), RecordError> {
+        self.unless_stopped(|recorder| recorder.try_push(sample, decision))
+    }
+
+    /// Records that `count` samples are missing here.
+    ///
+    /// Its own decision core has missed them too: to keep later files exact, [`Recorder::restate`].
+    pub fn lost(&mut self, count: u64) {
+        self.encoder.lost(&mut self.text, count);
+    }
+
+    /// Goes on with this configuration and state, as after a reload or lost samples: a new header is
+    /// written before the next sample.
+    pub fn restate(&mut self, config: &Config, state: &History) {
+        self.config = config.clone();
+        self.state = state.clone();
+        self.encoder = Encoder::new();
+    }
+
+    /// Writes out what has been gathered.
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        self.unless_stopped(Self::try_flush)
+    }
+
+    /// The configuration that is recorded.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whether an error has ended the recording.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The file being written, if there is one yet.
+    pub fn path(&self) -> Option<PathBuf> {
+        match &self.target {
+            Target::Folder(folder) => folder.path(),
+            Target::Stream { path, .. } => Some(path.clone()),
+        }
+    }
+
+    fn unless_stopped(&mut self, act: impl FnOnce(&mut Self) -> Result<(), RecordError>) -> Result<(), RecordError> {
+        if self.stopped {
+            return Ok(());
+        }
+        let done = act(self);
+        self.stopped = done.is_err();
+        done
+    }
+
+    fn try_push(&mut self, sample: &Sample, decision: Option<&Decision>) -> Result<(), RecordError> {
+        if self.needs_file() {
+            self.next_file(sample.wall)?;
+        }
+        if !self.encoder.fits(sample) {
+            let opening = Opening { facts: &self.facts, config: &self.config, state: &self.state, sample };
+            self.encoder.header(&mut self.text, &opening)?;
+        }
+        self.encoder.sample(&mut self.text, sample).expect("a header has just made it fit");
+        if let Some(decision) = decision {
+            self.encoder.decision(&mut self.text, decision)?;
+        }
+        self.state.push(sample);
+        let since = *self.since.get_or_insert(sample.at);
+        if self.text.len() >= MEMBER || sample.at.get().saturating_sub(since.get()) >= self.wait {
+            self.try_flush()?;
+        }
+        Ok(())
+    }
+
+    fn needs_file(&self) -> bool {
+        matches!(&self.target, Target::Folder(folder) if folder.needs_file())
+    }
+
+    fn next_file(&mut self, wall: Wall) -> Result<(), RecordError> {
+        if let Target::Folder(folder) = &mut self.target {
+            folder.next_file(wall)?;
+            self.encoder = Encoder::new();
+        }
+        Ok(())
+    }
+
+    fn try_flush(&mut self) -> Result<(), RecordError> {
+        if self.text.is_empty() || self.needs_file() {
+            return Ok(());
+        }
+        self.since = None;
+        let written = match &mut self.target {
+            Target::Folder(folder) => folder.write(&member(&self.text)),
+            Target::Stream { path, out, gzip } => {
+                let written = if *gzip { out.write(&member(&self.text)) } else { out.write(&self.text) };
+                written.map_err(|error| io_at(path, error))
+            }
+        };
+        self.text.clear();
+        written
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // Nobody is left to tell; whoever wants to know calls `flush` before.
+        let _ = self.flush();
+    }
+}
+
+impl Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.write_all(bytes),
+            Self::Stdout(out) => out.write_all(bytes).and_then(|()| out.flush()),
+        }
+    }
+}
+
+/// One gzip member, whole, so that it is written by one call.
+fn member(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 4), Compression::default());
+    encoder.write_all(text).expect("writing to a Vec does not fail");
+    encoder.finish().expect("writing to a Vec does not fail")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,164 @@
-//! To be written.
+//! Configuration files: found, checked for who may write them, and laid over each other.
+
+use pressure::config::{Config, ConfigError, Layers};
+use pressure::import::{Legacy, legacy};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where the main file is.
+pub const MAIN: &str = "etc/warmset/warmset.toml";
+
+/// A configuration and where it came from.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What runs.
+    pub config: Config,
+    /// The files it came from; none for the defaults.
+    pub files: Vec<PathBuf>,
+    /// What was understood differently in a file of another program.
+    pub notes: Vec<String>,
+}
+
+/// The configuration of the machine at `root`: its main file, then `conf.d/*.toml` by name. Without a main
+/// file, that of a daemon we replace is understood; without that, the defaults.
+pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
+    let main = root.join(MAIN);
+    let mut layers = Layers::default();
+    let (mut files, mut notes) = (Vec::new(), Vec::new());
+    if let Some(text) = read(&main)? {
+        layers.add(&main.display().to_string(), &text)?;
+        files.push(main);
+    } else if let Some((path, program, text)) = predecessor(root)? {
+        let imported = legacy(program, &text)?;
+        layers.add(&path.display().to_string(), &imported.toml)?;
+        notes = imported.notes;
+        files.push(path);
+    }
+    for path in drop_ins(root)? {
+        if let Some(text) = read(&path)? {
+            layers.add(&path.display().to_string(), &text)?;
+            files.push(path);
+        }
+    }
+    Ok(Settings { config: layers.finish()?, files, notes })
+}
+
+/// The configuration in one file, which must be there.
+pub fn of_file(path: &Path) -> Result<Settings, ConfigError> {
+    let text = read(path)?.ok_or_else(|| wrong(path, "there is no such file"))?;
+    let config = Config::parse(&path.display().to_string(), &text)?;
+    Ok(Settings { config, files: vec![path.to_owned()], notes: Vec::new() })
+}
+
+fn drop_ins(root: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let folder = root.join("etc/warmset/conf.d");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(wrong(&folder, error)),
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn predecessor(root: &Path) -> Result<Option<(PathBuf, Legacy, String)>, ConfigError> {
+    for (name, program) in [("adaptivemmd", Legacy::Adaptivemmd), ("memoptimizer", Legacy::Memoptimizer)] {
+        for folder in ["etc/sysconfig", "etc/default"] {
+            let path = root.join(folder).join(name);
+            if let Some(text) = read(&path)? {
+                return Ok(Some((path, program, text)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The file's text; `None` if there is none. Refuses one that others could have written.
+fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(path, error)),
+    };
+    let us = rustix::process::geteuid().as_raw();
+    if meta.uid() != 0 && meta.uid() != us {
+        return Err(wrong(path, "it belongs neither to root nor to us"));
+    }
+    if meta.mode() & 0o002 != 0 {
+        return Err(wrong(path, "anyone can write to it; chmod o-w"));
+    }
+    match fs::read(path).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok(Some(text)),
+        Ok(Err(_)) => Err(wrong(path, "it is not text in UTF-8")),
+        Err(error) => Err(wrong(path, error)),
+    }
+}
+
+fn wrong(path: &Path, what: impl ToString) -> ConfigError {
+    ConfigError { file: path.display().to_string(), at: None, what: what.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn drop_ins_come_after_the_main_file_by_name() {
+        let dir = machine(&[
+            (MAIN, "verbosity = 2"),
+            ("etc/warmset/conf.d/20.toml", "verbosity = 4"),
+            ("etc/warmset/conf.d/10.toml", "verbosity = 3\naggressiveness = 1"),
+            ("etc/warmset/conf.d/30.bak", "nonsense"),
+        ]);
+        let settings = of_machine(dir.path()).unwrap();
+        assert_eq!((settings.config.verbosity.get(), settings.config.aggressiveness.get()), (4, 1));
+        assert_eq!(settings.files.len(), 3);
+    }
+
+    #[test]
+    fn nothing_there_is_the_default() {
+        assert_eq!(of_machine(machine(&[]).path()).unwrap().config, Config::default());
+    }
+
+    #[test]
+    fn a_file_that_anyone_can_write_is_refused() {
+        let dir = machine(&[(MAIN, "")]);
+        fs::set_permissions(dir.path().join(MAIN), fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(of_machine(dir.path()).unwrap_err().to_string().ends_with("anyone can write to it; chmod o-w"));
+    }
+
+    #[test]
+    fn a_missing_unreadable_or_binary_file_is_named() {
+        let dir = machine(&[("folder.toml/x", ""), ("etc/warmset/conf.d/1.toml", "mood = 1")]);
+        assert!(
+            of_file(&dir.path().join("none.toml")).unwrap_err().to_string().contains("none.toml: there is no such")
+        );
+        assert!(of_file(&dir.path().join("folder.toml")).unwrap_err().to_string().contains("folder.toml: "));
+        assert!(of_machine(dir.path()).unwrap_err().to_string().contains("1.toml:1:1: unknown field `mood`"));
+        fs::write(dir.path().join("b.toml"), [0xff, 0xfe]).unwrap();
+        assert!(of_file(&dir.path().join("b.toml")).unwrap_err().to_string().contains("not text"));
+    }
+
+    #[test]
+    fn the_file_of_a_daemon_we_replace_is_understood() {
+        let dir = machine(&[("etc/default/adaptivemmd", "AGGRESSIVENESS = 3\nMAXGAP=2\n")]);
+        let settings = of_machine(dir.path()).unwrap();
+        assert_eq!(settings.config.aggressiveness.get(), 3);
+        assert_eq!(settings.config.gap.max.unwrap().to_string(), "2 GiB");
+    }
+}

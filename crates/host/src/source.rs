@@ -1,1 +1,255 @@
-//! To be written.
+//! One file of the kernel, kept open and read again and again.
+
+use crate::trouble::{Malformed, Trouble, TroubleKind};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// The longest text taken. `/proc/zoneinfo` prints about 120 bytes for each processor and zone:
+/// 1024 processors with 16 nodes of two zones make 4 MB.
+const LIMIT: usize = 8 << 20;
+
+/// How the kernel hands out the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// In one read, if there is room: sysctls, sysfs, and files that are one record. Saves the read
+    /// that would only find the end.
+    One,
+    /// A page or a record at a time; only an empty read is the end.
+    Many,
+}
+
+/// A file, its descriptor, its last text, and what was wrong with it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    path: PathBuf,
+    length: Length,
+    file: Option<File>,
+    buffer: Vec<u8>,
+    trouble: Option<Trouble>,
+}
+
+/// What became of a reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The text was read and understood.
+    Read,
+    /// There is no such file, or none that could be opened.
+    Absent,
+    /// The file was there, and went away: a node, a control group, a process.
+    Vanished,
+    /// Read, but wrong; [`Source::trouble`] says how.
+    Troubled,
+}
+
+impl Source {
+    /// Opens `path`, which may be absent; what else goes wrong is kept as the trouble.
+    ///
+    /// `room` is the size of the buffer at first; it grows when the text does not fit.
+    pub(crate) fn open(path: PathBuf, length: Length, room: usize) -> Self {
+        let mut source = Self { path, length, file: None, buffer: vec![0; room.max(1)], trouble: None };
+        source.reopen();
+        source
+    }
+
+    /// Looks for the file again, if it is not open.
+    pub(crate) fn reopen(&mut self) {
+        if self.file.is_some() {
+            return;
+        }
+        match File::open(&self.path) {
+            Ok(file) => self.file = Some(file),
+            Err(error) if is_absence(&error) => self.trouble = None,
+            Err(error) => self.note_unreadable(error),
+        }
+    }
+
+    pub(crate) fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
+    }
+
+    /// Why `field`, which is needed, was not had from this file.
+    pub(crate) fn take_trouble(&mut self, field: &'static str) -> Trouble {
+        let absent = self.file.is_none();
+        self.trouble.take().unwrap_or_else(|| {
+            if absent {
+                return Trouble::unreadable(&self.path, io::ErrorKind::NotFound.into());
+            }
+            Trouble::malformed(&self.path, &Malformed::new(field, b""))
+        })
+    }
+
+    /// Whether a look at the path could bring the file back.
+    pub(crate) fn is_closed_by_error(&self) -> bool {
+        self.file.is_none() && self.trouble.is_some()
+    }
+
+    /// Reads the whole file and hands its text to `parse`.
+    ///
+    /// Cost: one `pread`, or one per page of text; no allocation unless the text outgrows the buffer
+    /// or a new trouble is met.
+    pub(crate) fn read<'s, P>(&'s mut self, parse: P) -> Outcome
+    where
+        P: FnOnce(&'s [u8]) -> Result<(), Malformed<'s>>,
+    {
+        let Some(file) = &self.file else { return Outcome::Absent };
+        let filled = match fill(file, self.length, &mut self.buffer) {
+            Ok(filled) => filled,
+            Err(error) if is_absence(&error) => {
+                self.file = None;
+                self.trouble = None;
+                return if is_off(&error) { Outcome::Absent } else { Outcome::Vanished };
+            }
+            Err(error) => {
+                self.note_unreadable(error);
+                return Outcome::Troubled;
+            }
+        };
+        if filled > LIMIT {
+            self.note_oversized();
+            return Outcome::Troubled;
+        }
+        let Self { path, buffer, trouble, .. } = self;
+        match parse(&buffer[..filled]) {
+            Ok(()) => {
+                *trouble = None;
+                Outcome::Read
+            }
+            Err(malformed) => {
+                // The first text is kept: a file that is wrong at every reading is told once.
+                let known = matches!(trouble, Some(Trouble { kind: TroubleKind::Malformed { field, .. }, .. })
+                    if *field == malformed.field);
+                if !known {
+                    *trouble = Some(Trouble::malformed(path, &malformed));
+                }
+                Outcome::Troubled
+            }
+        }
+    }
+
+    fn note_unreadable(&mut self, error: io::Error) {
+        let known = matches!(&self.trouble, Some(Trouble { kind: TroubleKind::Unreadable(old), .. })
+            if old.raw_os_error() == error.raw_os_error());
+        if !known {
+            self.trouble = Some(Trouble::unreadable(&self.path, error));
+        }
+    }
+
+    /// Such a file is not read again until it is opened anew, and its buffer is given back.
+    fn note_oversized(&mut self) {
+        self.buffer = vec![0; 1];
+        self.file = None;
+        self.trouble = Some(Trouble { path: self.path.clone(), kind: TroubleKind::Oversized(LIMIT) });
+    }
+}
+
+/// The errors that mean "not there": no file, no node or control group behind it (ENODEV), no process
+/// (ESRCH), a path through something that is no folder (ENOTDIR), or a feature that is off.
+fn is_absence(error: &io::Error) -> bool {
+    let absences = [Errno::NOENT, Errno::NODEV, Errno::SRCH, Errno::NOTDIR];
+    is_off(error) || Errno::from_io_error(error).is_some_and(|errno| absences.contains(&errno))
+}
+
+/// A feature switched off at boot: pressure with `psi=0` opens, and cannot be read.
+fn is_off(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::OPNOTSUPP)
+}
+
+/// Reads from the start to the end into `buffer`, which grows as needed; the answer is how much.
+/// More than [`LIMIT`] means that there was more.
+fn fill(file: &File, length: Length, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let mut filled = 0;
+    loop {
+        if filled > LIMIT {
+            return Ok(filled);
+        }
+        if filled == buffer.len() {
+            buffer.resize(buffer.len() * 2, 0);
+        }
+        match file.read_at(&mut buffer[filled..], filled as u64) {
+            Ok(0) => return Ok(filled),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if length == Length::One && filled < buffer.len() {
+            return Ok(filled);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn length_of(source: &mut Source) -> (Outcome, usize) {
+        let mut length = 0;
+        let outcome = source.read(|text| {
+            length = text.len();
+            Ok(())
+        });
+        (outcome, length)
+    }
+
+    #[test]
+    fn a_text_longer_than_the_buffer_is_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, [b'x'; 1000]).unwrap();
+        for length in [Length::One, Length::Many] {
+            let mut source = Source::open(path.clone(), length, 16);
+            assert_eq!(length_of(&mut source), (Outcome::Read, 1000));
+            assert_eq!(length_of(&mut source), (Outcome::Read, 1000));
+        }
+    }
+
+    #[test]
+    fn an_absent_file_is_no_trouble_and_can_come_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut source = Source::open(path.clone(), Length::One, 16);
+        assert_eq!(length_of(&mut source), (Outcome::Absent, 0));
+        assert!(source.trouble().is_none());
+        fs::write(&path, "1\n").unwrap();
+        source.reopen();
+        assert_eq!(length_of(&mut source), (Outcome::Read, 2));
+    }
+
+    #[test]
+    fn a_folder_in_place_of_a_file_is_a_trouble_with_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut source = Source::open(folder.path().to_owned(), Length::One, 16);
+        assert_eq!(length_of(&mut source).0, Outcome::Troubled);
+        let trouble = source.trouble().unwrap().to_string();
+        assert!(trouble.contains(&*folder.path().to_string_lossy()), "{trouble}");
+        assert!(trouble.contains("directory"), "{trouble}");
+    }
+
+    #[test]
+    fn what_belonged_to_a_dead_process_has_vanished() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let path = PathBuf::from(format!("/proc/{}/statm", child.id()));
+        let mut source = Source::open(path, Length::One, 128);
+        assert_eq!(length_of(&mut source).0, Outcome::Read);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(length_of(&mut source).0, Outcome::Vanished);
+        assert_eq!(length_of(&mut source).0, Outcome::Absent);
+        assert!(source.trouble().is_none());
+    }
+
+    #[test]
+    fn ten_mebibytes_are_refused_and_the_buffer_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, vec![b'1'; 10 << 20]).unwrap();
+        let mut source = Source::open(path, Length::Many, 16);
+        assert_eq!(length_of(&mut source).0, Outcome::Troubled);
+        assert_eq!(source.buffer.len(), 1);
+        assert!(source.is_closed_by_error());
+        assert!(source.trouble().unwrap().to_string().contains("longer than 8388608 bytes"));
+    }
+}

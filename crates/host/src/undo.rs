@@ -1,1 +1,296 @@
-//! To be written.
+//! The undo log: what we changed, written down before we change it.
+//!
+//! One small file in the run directory holds, for each knob we hold, what was found, what we last
+//! wrote, and what we wrote before that. It is replaced whole and synced before each write to a knob, so
+//! at any moment, also after `kill -9`, it says how to put everything back.
+//!
+//! ```text
+//! warmset-undo 1 <boot id>
+//! proc/sys/vm/watermark_scale_factor<TAB>10<TAB>240<TAB>160
+//! ```
+//!
+//! A value is put back only if it is still one of ours. A file of another boot says nothing about this
+//! kernel and is dropped. Only paths in [`pressure::knob::KNOBS`] are ever written. A line that is cut
+//! short was never acted on: the write comes after the file is whole.
+
+use crate::trouble::Trouble;
+use pressure::knob::{COUNT, KNOBS, Knob};
+use rustix::fs::{Mode, OFlags};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+const MAGIC: &str = "warmset-undo 1 ";
+/// No log of ours is longer.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// Where things are: the machine's root, and the directory for what must not outlive a boot.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// `/`, or a recorded machine.
+    pub root: PathBuf,
+    /// `/run/warmset`, or another.
+    pub run: PathBuf,
+}
+
+impl Places {
+    /// The machine at `root`, with its own run directory.
+    pub fn at(root: &Path) -> Self {
+        Self { root: root.to_owned(), run: root.join("run/warmset") }
+    }
+
+    pub(crate) fn knob(&self, knob: Knob) -> PathBuf {
+        self.root.join(knob.spec().path)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.run.join("undo")
+    }
+}
+
+/// A knob that we hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// What was found.
+    pub(crate) found: u64,
+    /// What we wrote, or are about to write.
+    pub(crate) ours: u64,
+    /// What we wrote before that.
+    pub(crate) before: u64,
+}
+
+/// The log of a running guard.
+#[derive(Debug)]
+pub(crate) struct UndoLog {
+    places: Places,
+    boot_id: String,
+    held: [Option<Held>; COUNT],
+}
+
+impl UndoLog {
+    /// Opens the run directory, which must be ours alone.
+    pub(crate) fn open(places: &Places, boot_id: &str) -> Result<Self, Trouble> {
+        own_directory(&places.run)?;
+        Ok(Self { places: places.clone(), boot_id: boot_id.to_owned(), held: [None; COUNT] })
+    }
+
+    pub(crate) fn held(&self, knob: Knob) -> Option<Held> {
+        self.held[knob as usize]
+    }
+
+    /// Enters or removes a knob; on return the file is on the medium.
+    pub(crate) fn set(&mut self, knob: Knob, held: Option<Held>) -> Result<(), Trouble> {
+        let old = std::mem::replace(&mut self.held[knob as usize], held);
+        self.store().inspect_err(|_| self.held[knob as usize] = old)
+    }
+
+    fn store(&self) -> Result<(), Trouble> {
+        let path = self.places.log();
+        if self.held.iter().all(Option::is_none) {
+            return remove(&path);
+        }
+        let mut text = format!("{MAGIC}{}\n", self.boot_id);
+        for (spec, held) in KNOBS.iter().zip(&self.held) {
+            if let Some(Held { found, ours, before }) = held {
+                text.push_str(&format!("{}\t{found}\t{ours}\t{before}\n", spec.path));
+            }
+        }
+        let draft = self.places.run.join("undo.new");
+        let write = || -> io::Result<()> {
+            let _ = fs::remove_file(&draft);
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut file = File::from(rustix::fs::open(&draft, flags, Mode::from_raw_mode(0o600))?);
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            File::open(&self.places.run)?.sync_all()
+        };
+        write().map_err(|error| Trouble::unreadable(&path, error))
+    }
+}
+
+/// What was put back, and what was not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// Knobs set to what was found.
+    pub back: Vec<Change>,
+    /// Knobs that someone else has set since: theirs.
+    pub left_alone: Vec<Change>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+/// A knob, and two values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Its name.
+    pub knob: &'static str,
+    /// What it was (put back), or what we had written (left alone).
+    pub from: u64,
+    /// What it is.
+    pub to: u64,
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Change { knob, from, to } in &self.back {
+            writeln!(f, "put back {knob} {from} → {to}")?;
+        }
+        for Change { knob, from, to } in &self.left_alone {
+            writeln!(f, "left {knob} alone: it is {to}, we had set {from}; someone else has set it since")?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
+        if self.back.is_empty() && self.left_alone.is_empty() && self.notes.is_empty() {
+            writeln!(f, "nothing to put back")?;
+        }
+        Ok(())
+    }
+}
+
+/// Undoes what a guard that did not end well has left.
+///
+/// Nothing is written but knobs of the table whose value is still one of ours. Refuses a log that is not
+/// ours, and leaves it where it is.
+pub fn restore(places: &Places) -> Result<Restored, Trouble> {
+    let path = places.log();
+    let mut restored = Restored::default();
+    let Some(text) = read_log(&path)? else { return Ok(restored) };
+    let boot_id = boot_id(&places.root)?;
+    let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
+    let Some(theirs) = first.strip_prefix(MAGIC) else {
+        return Err(refused(&path, format!("it begins with {:?}, which no undo log does", cut(first))));
+    };
+    if theirs.trim() != boot_id {
+        restored.notes.push("dropped an undo log of another boot: the kernel has forgotten those values".to_owned());
+        remove(&path)?;
+        return Ok(restored);
+    }
+    for line in lines.split_inclusive('\n').collect::<Vec<_>>().into_iter().rev() {
+        match (line.ends_with('\n'), entry(line.trim_end())) {
+            (true, Some((knob, held))) => undo(places, knob, held, &mut restored)?,
+            (true, None) => return Err(refused(&path, format!("{:?} names no knob", cut(line.trim_end())))),
+            (false, _) => {
+                restored.notes.push(format!("ignored a half-written line {:?}: it was never acted on", cut(line)))
+            }
+        }
+    }
+    remove(&path)?;
+    Ok(restored)
+}
+
+fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<(), Trouble> {
+    let name = knob.spec().name;
+    let path = places.knob(knob);
+    match read_number(&path)? {
+        None => restored.notes.push(format!("{name} is gone: nothing to put back")),
+        Some(now) if now == held.found => {}
+        Some(now) if now == held.ours || now == held.before => {
+            write_number(&path, held.found)?;
+            restored.back.push(Change { knob: name, from: now, to: held.found });
+        }
+        Some(now) => restored.left_alone.push(Change { knob: name, from: held.ours, to: now }),
+    }
+    Ok(())
+}
+
+/// `path<TAB>found<TAB>ours<TAB>before`, all within the knob's range.
+fn entry(line: &str) -> Option<(Knob, Held)> {
+    let mut words = line.split('\t');
+    let knob = Knob::from_path(words.next()?)?;
+    let mut number = || words.next()?.parse().ok();
+    let held = Held { found: number()?, ours: number()?, before: number()? };
+    let range = &knob.spec().range;
+    (words.next().is_none() && range.contains(&held.found)).then_some((knob, held))
+}
+
+fn read_log(path: &Path) -> Result<Option<String>, Trouble> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(Trouble::unreadable(path, error.into())),
+    };
+    let meta = file.metadata().map_err(|error| Trouble::unreadable(path, error))?;
+    if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
+        return Err(refused(path, "it is not a plain file that only we can write".to_owned()));
+    }
+    if meta.len() > MOST_BYTES {
+        return Err(refused(path, format!("it is longer than {MOST_BYTES} bytes")));
+    }
+    let mut text = String::new();
+    let read = file.take(MOST_BYTES).read_to_string(&mut text);
+    read.map_err(|error| Trouble::unreadable(path, error))?;
+    Ok(Some(text))
+}
+
+/// Creates the directory, or makes sure that it is a real one, ours, and closed to others.
+fn own_directory(path: &Path) -> Result<(), Trouble> {
+    let at = |error| Trouble::unreadable(path, error);
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(|error| Trouble::unreadable(parent, error))?;
+    }
+    match rustix::fs::mkdir(path, Mode::from_raw_mode(0o700)) {
+        Ok(()) => return Ok(()),
+        Err(rustix::io::Errno::EXIST) => {}
+        Err(error) => return Err(at(error.into())),
+    }
+    let meta = fs::symlink_metadata(path).map_err(at)?;
+    if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refused(path, "it is not a directory of ours".to_owned()));
+    }
+    if meta.mode() & 0o022 != 0 {
+        return Err(refused(path, "others can write to it".to_owned()));
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(at)
+}
+
+fn refused(path: &Path, why: String) -> Trouble {
+    Trouble::unreadable(path, io::Error::other(why))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+fn remove(path: &Path) -> Result<(), Trouble> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Trouble::unreadable(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// This boot's name, from `/proc/sys/kernel/random/boot_id`.
+pub(crate) fn boot_id(root: &Path) -> Result<String, Trouble> {
+    let path = root.join("proc/sys/kernel/random/boot_id");
+    let text = fs::read_to_string(&path).map_err(|error| Trouble::unreadable(&path, error))?;
+    Ok(text.trim().to_owned())
+}
+
+/// The number in a knob's file; `None` if there is no such file.
+pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Trouble> {
+    match fs::read_to_string(path) {
+        Ok(text) => match text.trim().parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(refused(path, format!("{:?} is not a number", cut(text.trim())))),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Trouble::unreadable(path, error)),
+    }
+}
+
+/// Writes a number to a knob's file, which must be there and must not be a link.
+pub(crate) fn write_number(path: &Path, number: u64) -> Result<(), Trouble> {
+    // A kernel file ignores truncation; in a recorded machine it keeps the old digits from staying.
+    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let write = || -> io::Result<()> {
+        let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        file.write_all(format!("{number}\n").as_bytes())
+    };
+    write().map_err(|error| refused(path, format!("{number} cannot be written: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,156 @@
-//! To be written.
+//! Slow work, out of the loop's way: compaction and reclaim of a node may block for seconds, and the
+//! search for rivals walks all of `/proc`.
+//!
+//! One thread takes jobs from a short queue. A full queue drops the job: the next decision asks again if it
+//! still matters. Whatever is asked, a node is compacted at most once a minute and reclaimed from at most
+//! once a second.
+
+use crate::rivals::{Rival, rivals};
+use rustix::fs::{Mode, OFlags};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use units::Bytes;
+
+const STACK: usize = 128 * 1024;
+/// Between two looks for rivals.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// One job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    Compact(u32),
+    Reclaim(u32, Bytes),
+}
+
+impl Job {
+    fn path(self, root: &Path) -> PathBuf {
+        let (node, file) = match self {
+            Self::Compact(node) => (node, "compact"),
+            Self::Reclaim(node, _) => (node, "reclaim"),
+        };
+        root.join(format!("sys/devices/system/node/node{node}/{file}"))
+    }
+
+    fn least_interval(self) -> Duration {
+        match self {
+            Self::Compact(_) => Duration::from_secs(60),
+            Self::Reclaim(..) => Duration::from_secs(1),
+        }
+    }
+}
+
+/// What the worker has found and done.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Findings {
+    pub(crate) rivals: Vec<Rival>,
+    pub(crate) troubles: Vec<String>,
+}
+
+/// The thread and its queue.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    queue: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    findings: Arc<Mutex<Findings>>,
+}
+
+impl Worker {
+    /// Starts the thread. The first look for rivals is done before this returns.
+    pub(crate) fn start(root: &Path) -> io::Result<Self> {
+        let findings = Arc::new(Mutex::new(Findings { rivals: rivals(root), troubles: Vec::new() }));
+        let (queue, jobs) = sync_channel(8);
+        let (root, shared) = (root.to_owned(), Arc::clone(&findings));
+        let thread = std::thread::Builder::new()
+            .name("warmset-worker".to_owned())
+            .stack_size(STACK)
+            .spawn(move || work(&root, &jobs, &shared))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread), findings })
+    }
+
+    /// Hands a job over; `false` if the queue is full.
+    pub(crate) fn ask(&self, job: Job) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.try_send(job).is_ok())
+    }
+
+    /// Looks at the findings, unless the worker is just writing them.
+    pub(crate) fn peek<T>(&self, look: impl FnOnce(&Findings) -> T) -> Option<T> {
+        self.findings.try_lock().ok().map(|findings| look(&findings))
+    }
+}
+
+/// Ends the queue. A write that blocks in the kernel is not waited for: the process may end meanwhile.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        let Some(thread) = self.thread.take() else { return };
+        let deadline = Instant::now() + Duration::from_millis(200);
+        while !thread.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if thread.is_finished() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
+    let mut done: HashMap<PathBuf, Instant> = HashMap::new();
+    loop {
+        match jobs.recv_timeout(LOOK) {
+            Ok(job) => {
+                let path = job.path(root);
+                let early = done.get(&path).is_some_and(|last| last.elapsed() < job.least_interval());
+                if early {
+                    continue;
+                }
+                done.insert(path.clone(), Instant::now());
+                if let Err(error) = run(job, &path) {
+                    note(findings, format!("{}: {error}", path.display()));
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let found = rivals(root);
+                if let Ok(mut findings) = findings.lock() {
+                    findings.rivals = found;
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+fn note(findings: &Mutex<Findings>, text: String) {
+    if let Ok(mut findings) = findings.lock() {
+        if findings.troubles.len() < 32 && !findings.troubles.contains(&text) {
+            findings.troubles.push(text);
+        }
+    }
+}
+
+/// Writes the request. Reclaiming less than asked, or another reclaim under way, is no failure.
+fn run(job: Job, path: &Path) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let request = match job {
+        Job::Compact(_) => "1".to_owned(),
+        Job::Reclaim(_, amount) => amount.get().to_string(),
+    };
+    match file.write_all(request.as_bytes()) {
+        Err(error)
+            if matches!(job, Job::Reclaim(..))
+                && matches!(
+                    rustix::io::Errno::from_io_error(&error),
+                    Some(rustix::io::Errno::AGAIN | rustix::io::Errno::BUSY | rustix::io::Errno::INTR)
+                ) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}

@@ -386,3 +386,13 @@ pub enum Notice {
         allowed: Bytes,
     },
 }
+
+impl Action {
+    /// The knob it writes, if it writes one.
+    pub fn knob(&self) -> Option<Knob> {
+        match self {
+            Self::Set { knob, .. } | Self::PutBack { knob, .. } => Some(*knob),
+            Self::Compact { .. } | Self::Reclaim { .. } => None,
+        }
+    }
+}

@@ -1,29 +1,137 @@
-//! What is remembered of past samples.
+//! What is remembered of past samples: a fold over them, and nothing else goes in.
+//!
+//! Everything a decision needs beyond the last sample is here, and all of it comes from samples: the
+//! effect of our own writes too, since a sample says what each knob is, was, and what we made it. So a
+//! recording that opens with a history and goes on with samples can be decided again exactly.
 
-use crate::config::Config;
-use crate::decision::{Decision, Forecast, Phase};
+use crate::classic::Classic;
+use crate::config::{Config, Predictor};
+use crate::decision::Event;
+use crate::demand::Demand;
+use crate::knob::Knob;
+use crate::rates::Rates;
 use crate::sample::{Facts, Sample};
-use arrayvec::ArrayVec;
+use crate::sketch::{Sketch, faded};
+use crate::trend::Trend;
+use crate::trial::Trial;
+use crate::watermark;
 use serde::{Deserialize, Serialize};
-use units::Span;
+use std::time::Duration;
+use units::{Bytes, Micros, Rate, Span};
 
-/// What is remembered of past samples: a fold over them, nothing else goes in.
+/// Time between two points of the trend of unreclaimable memory.
+const TREND_STEP: Duration = Duration::from_secs(5);
+/// Half-life of the running means of rates.
+const MEAN_HALF_LIFE: Duration = Duration::from_secs(10);
+/// Demand must differ this much from its mean, for this long, to count as another regime.
+const REGIME_RATIO: u64 = 8;
+const REGIME_TIME: Duration = Duration::from_secs(20);
+
+/// What is remembered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    last: Option<Sample>,
+    pub(crate) page_size: Bytes,
+    pub(crate) pmd_order: Option<u32>,
+    half_life: Span,
+    horizon: Span,
+    leak_every: Span,
+    pub(crate) last: Option<Sample>,
+    pub(crate) latest: Latest,
+    /// Samples taken in, the same as `last` included.
+    pub(crate) samples: u64,
+    pub(crate) demand: Demand,
+    /// What kswapd frees per second while it runs: running mean.
+    pub(crate) reclaim: Rate,
+    /// Gross demand: running mean.
+    mean_demand: Rate,
+    /// Since when demand has been of another order of magnitude than its mean.
+    strange_since: Option<Span>,
+    /// Requests for huge pages per horizon.
+    pub(crate) requests: Sketch,
+    request_window: (Span, u64),
+    /// Memory that reclaim cannot free.
+    pub(crate) unreclaimable: Trend,
+    /// Memory that nothing accounts for.
+    pub(crate) unaccounted: Trend,
+    /// By how much stalls have widened the gap beyond the quantile, or refaults narrowed it.
+    pub(crate) widen: f64,
+    pub(crate) last_stall: Option<Span>,
+    /// When memory was last both short and asked for.
+    pub(crate) last_busy: Option<Span>,
+    /// When requests for huge pages last failed or could not have been served.
+    pub(crate) last_fragmented: Option<Span>,
+    /// When the watermark factor last changed.
+    pub(crate) last_change: Option<Span>,
+    pub(crate) trial: Trial,
+    /// Events that have happened since start, by their order in [`Event::ALL`].
+    pub(crate) seen: [bool; Event::ALL.len()],
+    pub(crate) classic: Option<Classic>,
+}
+
+/// What the last pair of samples said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Latest {
+    pub(crate) elapsed: Span,
+    pub(crate) demand: Option<Rate>,
+    /// Change of free memory, bytes per second.
+    pub(crate) free_slope: Option<f64>,
+    pub(crate) allocation_stalls: u64,
+    pub(crate) compaction_stalls: u64,
+    pub(crate) hit_quickly: u64,
+    pub(crate) refaults_per_second: Option<u64>,
+    pub(crate) huge_requests: u64,
+    pub(crate) huge_failures: u64,
+    pub(crate) oom_kills: u64,
+    pub(crate) kswapd_ran: bool,
+    pub(crate) stalled: Option<Micros>,
+    /// Change of directory entries and inodes, per second.
+    pub(crate) object_slope: Option<i64>,
+    /// Event, and the amount before and after.
+    pub(crate) event: Option<(Event, Bytes, Bytes)>,
+    /// Demand before and after a change of regime.
+    pub(crate) regime: Option<(Rate, Rate)>,
+    /// Whether this is the first sample in a new time slot of the compaction interval.
+    pub(crate) sizes: Sizes,
+}
+
+/// Sizes of the machine that may change while it runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sizes {
+    pub(crate) managed: Bytes,
+    pub(crate) huge: Bytes,
+    pub(crate) swap: Bytes,
 }
 
 impl History {
     /// An empty history of the machine that `facts` describes, for decisions by `config`.
-    pub fn new(_facts: &Facts, _config: &Config) -> Self {
-        Self { last: None }
-    }
-
-    /// Takes a sample in. Allocates nothing once it has seen a sample of the same shape.
-    pub fn push(&mut self, sample: &Sample) {
-        match &mut self.last {
-            Some(last) => last.clone_from(sample),
-            None => self.last = Some(sample.clone()),
+    pub fn new(facts: &Facts, config: &Config) -> Self {
+        let mut seen = [false; Event::ALL.len()];
+        seen[Event::Start as usize] = true;
+        Self {
+            page_size: facts.page_size,
+            pmd_order: facts.pmd_order,
+            half_life: config.gap.half_life,
+            horizon: config.compaction.horizon,
+            leak_every: config.leak.every,
+            last: None,
+            latest: Latest::default(),
+            samples: 0,
+            demand: Demand::default(),
+            reclaim: Rate::ZERO,
+            mean_demand: Rate::ZERO,
+            strange_since: None,
+            requests: Sketch::default(),
+            request_window: (Span::default(), 0),
+            unreclaimable: Trend::default(),
+            unaccounted: Trend::default(),
+            widen: 1.0,
+            last_stall: None,
+            last_busy: None,
+            last_fragmented: None,
+            last_change: None,
+            trial: Trial::default(),
+            seen,
+            classic: (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness)),
         }
     }
 
@@ -31,15 +139,247 @@ impl History {
     pub fn last(&self) -> Option<&Sample> {
         self.last.as_ref()
     }
+
+    /// Takes a sample in. Allocates nothing once it has seen a sample of the same shape.
+    ///
+    /// A sample that is not later than the last one replaces it, and says nothing about rates.
+    pub fn push(&mut self, sample: &Sample) {
+        self.samples += 1;
+        let previous = self.last.take();
+        self.latest = Latest { sizes: Sizes::of(sample, self.page_size), ..Latest::default() };
+        if let Some(old) = &previous {
+            if let Some(rates) = Rates::between(old, sample, self.page_size) {
+                self.fold(old, sample, &rates);
+            }
+            self.latest.event = self.event(old);
+            if let Some((event, ..)) = self.latest.event {
+                self.seen[event as usize] = true;
+            }
+        }
+        self.trends(sample);
+        if let Some(classic) = &mut self.classic {
+            classic.push(sample);
+        }
+        self.last = match previous {
+            Some(mut storage) => {
+                storage.clone_from(sample);
+                Some(storage)
+            }
+            None => Some(sample.clone()),
+        };
+    }
+
+    fn fold(&mut self, old: &Sample, new: &Sample, rates: &Rates) {
+        let elapsed = rates.elapsed;
+        let seconds = elapsed.as_secs_f64();
+        let per_second = |count: u64| (count as f64 / seconds) as u64;
+        self.latest = Latest {
+            elapsed: Span::new(elapsed),
+            demand: rates.demand.and_then(|demand| Rate::over(demand, elapsed)),
+            free_slope: rates.free.map(|change| change as f64 / seconds),
+            allocation_stalls: rates.allocation_stalls.unwrap_or(0),
+            compaction_stalls: rates.compaction_stalls.unwrap_or(0),
+            hit_quickly: rates.hit_quickly.unwrap_or(0),
+            refaults_per_second: rates.refaults.map(per_second),
+            huge_requests: rates.huge_requests.unwrap_or(0),
+            huge_failures: rates.huge_failures.unwrap_or(0),
+            oom_kills: rates.oom_kills.unwrap_or(0),
+            kswapd_ran: rates.kswapd.is_some_and(|freed| freed > Bytes::ZERO),
+            stalled: rates.stalled,
+            object_slope: objects(old).zip(objects(new)).map(|(a, b)| ((b as f64 - a as f64) / seconds) as i64),
+            ..std::mem::take(&mut self.latest)
+        };
+        let kept = faded(elapsed, MEAN_HALF_LIFE);
+        let mean = |old: Rate, new: Rate| Rate::new((old.get() as f64 * kept + new.get() as f64 * (1.0 - kept)) as u64);
+        if let Some(freed) = rates.kswapd.filter(|freed| *freed > Bytes::ZERO) {
+            let now = Rate::over(freed, elapsed).unwrap_or_default();
+            self.reclaim = if self.reclaim == Rate::ZERO { now } else { mean(self.reclaim, now) };
+        }
+        self.take_demand(new, rates);
+        if let Some(now) = self.latest.demand {
+            self.regime(new.at, now);
+            self.mean_demand = mean(self.mean_demand, now);
+        }
+        self.feedback(new);
+        self.requests(new, elapsed);
+        if old.knobs.ours.of(Knob::WatermarkScaleFactor) != new.knobs.ours.of(Knob::WatermarkScaleFactor) {
+            self.last_change = Some(new.at);
+        }
+        self.trial.push(old, new, rates);
+    }
+
+    fn take_demand(&mut self, new: &Sample, rates: &Rates) {
+        let gap = self.gap_found(new).unwrap_or_default();
+        let Some(taken) = rates.demand else { return };
+        self.demand.push(new.at, taken, gap.scaled(1, 4), self.half_life.get());
+        let asked = self.demand.within(Duration::from_secs(1));
+        let short = self.latest.kswapd_ran || self.latest.allocation_stalls > 0;
+        if self.latest.allocation_stalls > 0 || (asked >= gap.scaled(1, 4) && (short || self.is_near(new))) {
+            self.last_busy = Some(new.at);
+        }
+    }
+
+    /// Stalls widen at once; a minute of load without them, but with refaults above target, narrows.
+    /// The decision has the target, so narrowing is bounded there.
+    fn feedback(&mut self, new: &Sample) {
+        let Latest { allocation_stalls, compaction_stalls, hit_quickly, .. } = self.latest;
+        let fresh = self.last_stall.is_none_or(|at| new.at.get().saturating_sub(at.get()) >= Duration::from_secs(1));
+        if allocation_stalls > 0 || (compaction_stalls > 0 && self.is_near(new)) || hit_quickly > 2 {
+            if fresh {
+                self.widen = (self.widen * 1.5).min(8.0);
+            }
+            self.last_stall = Some(new.at);
+        } else if self.quiet_since_stall(new.at) >= Duration::from_secs(60) && fresh {
+            // Back to the quantile at 10 % a minute.
+            let kept = faded(self.latest.elapsed.get(), Duration::from_secs(360));
+            self.widen = 1.0 + (self.widen - 1.0) * kept;
+        }
+    }
+
+    /// Adds up requests over the horizon, then counts the window if anything was asked for.
+    fn requests(&mut self, new: &Sample, elapsed: Duration) {
+        if self.latest.huge_failures > 0 || self.latest.compaction_stalls > 0 {
+            self.last_fragmented = Some(new.at);
+        }
+        let (begin, sum) = self.request_window;
+        let sum = sum + self.latest.huge_requests;
+        self.requests.fade(faded(elapsed, self.half_life.get()));
+        if new.at.get().saturating_sub(begin.get()) < self.horizon.get() {
+            self.request_window = (begin, sum);
+            return;
+        }
+        if sum > 0 {
+            self.requests.add(sum, 1.0);
+        }
+        self.request_window = (new.at, 0);
+    }
+
+    /// Another regime: demand eight times its mean or an eighth of it for twenty seconds, and not idle.
+    fn regime(&mut self, at: Span, now: Rate) {
+        let (mean, now_) = (self.mean_demand.get().max(1 << 20), now.get().max(1 << 20));
+        let strange = now_ / mean >= REGIME_RATIO || mean / now_ >= REGIME_RATIO;
+        if !strange {
+            self.strange_since = None;
+            return;
+        }
+        let since = *self.strange_since.get_or_insert(at);
+        if at.get().saturating_sub(since.get()) >= REGIME_TIME {
+            self.latest.regime = Some((self.mean_demand, now));
+            self.mean_demand = now;
+            self.strange_since = None;
+            self.unreclaimable.reset();
+            self.demand.doubt();
+        }
+    }
+
+    fn trends(&mut self, sample: &Sample) {
+        if let Some(bytes) = unreclaimable(sample) {
+            self.unreclaimable.push(sample.at, bytes, TREND_STEP);
+        }
+        if let Some(bytes) = unaccounted(sample, self.page_size) {
+            self.unaccounted.push(sample.at, bytes, self.leak_every.get());
+        }
+        if matches!(self.latest.event, Some((Event::Hotplug | Event::Hugepages, ..))) {
+            self.unreclaimable.reset();
+            self.unaccounted.reset();
+        }
+    }
+
+    fn event(&self, old: &Sample) -> Option<(Event, Bytes, Bytes)> {
+        let (before, now) = (Sizes::of(old, self.page_size), self.latest.sizes);
+        let moved = |a: Bytes, b: Bytes, percent: u64| a != b && a.less(b) + b.less(a) >= a.scaled(percent, 100);
+        [
+            (Event::Hugepages, before.huge, now.huge, 5),
+            (Event::Hotplug, before.managed, now.managed, 1),
+            (Event::Swap, before.swap, now.swap, 0),
+        ]
+        .into_iter()
+        .find(|&(_, before, now, percent)| moved(before, now, percent))
+        .map(|(event, before, now, _)| (event, before, now))
+    }
+
+    /// The gap as we found it.
+    pub(crate) fn gap_found(&self, sample: &Sample) -> Option<Bytes> {
+        watermark::gap(sample, self.page_size, sample.knobs.found.of(Knob::WatermarkScaleFactor)?)
+            .or_else(|| watermark::observed_gap(sample, self.page_size))
+    }
+
+    /// Free memory over all zones.
+    pub(crate) fn free(&self, sample: &Sample) -> Option<Bytes> {
+        sample.counters.nr_free_pages.map(|pages| pages.to_bytes(self.page_size))
+    }
+
+    /// Whether free memory is so low that demand may soon meet the low watermark: below twice the
+    /// high watermark, or below it plus two seconds of demand.
+    pub(crate) fn is_near(&self, sample: &Sample) -> bool {
+        let Some(free) = self.free(sample) else { return false };
+        let high: Option<units::Pages> = sample.zones.iter().map(|zone| zone.amounts.high).sum();
+        let high = high.unwrap_or_default().to_bytes(self.page_size);
+        let ahead = self.demand.within(Duration::from_secs(2)).max(high);
+        free < high + ahead
+    }
+
+    /// Time since the last stall, or since boot.
+    pub(crate) fn quiet_since_stall(&self, at: Span) -> Duration {
+        at.get().saturating_sub(self.last_stall.map_or(Duration::ZERO, Span::get))
+    }
+
+    /// Time since memory was last both short and asked for; `None` if it never was.
+    pub(crate) fn calm(&self, at: Span) -> Option<Duration> {
+        self.last_busy.map(|busy| at.get().saturating_sub(busy.get()))
+    }
+
+    /// Whether the last two samples lie in different slots of length `slot`: true once per slot, and
+    /// so a rate limit that needs no memory of what was done.
+    pub(crate) fn enters_slot(&self, slot: Duration) -> bool {
+        let Some(last) = &self.last else { return false };
+        let slot = slot.as_nanos().max(1);
+        let now = last.at.get().as_nanos();
+        now / slot != now.saturating_sub(self.latest.elapsed.get().as_nanos()) / slot
+    }
 }
 
-/// What to do now. Pure: the same history and configuration give the same decision everywhere.
-pub fn decide(_config: &Config, _history: &History) -> Decision {
-    Decision {
-        phase: Phase::Learning,
-        forecast: Forecast::default(),
-        steps: ArrayVec::new(),
-        notices: ArrayVec::new(),
-        patience: Span::secs(1),
+impl Sizes {
+    fn of(sample: &Sample, page_size: Bytes) -> Self {
+        let pool = |pool: &crate::sample::Pool| pool.size.scaled(pool.amounts.pages.unwrap_or(0), 1);
+        Self {
+            managed: sample.managed().unwrap_or_default().to_bytes(page_size),
+            huge: sample.pools.iter().map(pool).sum(),
+            swap: sample.memory.swap_total.unwrap_or_default(),
+        }
     }
+}
+
+/// Directory entries and inodes together.
+pub(crate) fn objects(sample: &Sample) -> Option<u64> {
+    Some(sample.caches.dentries?.saturating_add(sample.caches.inodes?))
+}
+
+/// Memory that reclaim cannot free without swapping: anonymous, shared, and the kernel's own.
+pub(crate) fn unreclaimable(sample: &Sample) -> Option<Bytes> {
+    let m = &sample.memory;
+    let kernel = [m.slab_unreclaimable, m.kernel_stack, m.page_tables, m.secondary_page_tables, m.percpu];
+    Some(m.anon? + m.shmem? + kernel.into_iter().flatten().sum())
+}
+
+/// Memory that nothing accounts for: managed, less free, less everything the kernel can name.
+///
+/// Only its growth means anything: a few kinds are never named, and stay constant.
+fn unaccounted(sample: &Sample, page_size: Bytes) -> Option<Bytes> {
+    let m = &sample.memory;
+    let named = [
+        m.kernel_reclaimable.or(m.slab_reclaimable),
+        m.slab_unreclaimable,
+        m.kernel_stack,
+        m.page_tables,
+        m.secondary_page_tables,
+        m.percpu,
+        m.hugetlb,
+        m.zswap,
+        m.balloon,
+        m.swap_cached,
+    ];
+    let used = m.anon? + m.buffers? + m.cached? + named.into_iter().flatten().sum();
+    let free = sample.counters.nr_free_pages?.to_bytes(page_size);
+    Some(sample.managed()?.to_bytes(page_size).less(free).less(used))
 }

@@ -8,19 +8,28 @@
 //! and no arithmetic that differs between machines, so a recording of samples can be decided again,
 //! with this configuration or another, on any machine and build, with the same result.
 
+pub mod classic;
 pub mod config;
+mod decide;
 pub mod decision;
+pub mod demand;
 pub mod history;
 pub mod import;
 pub mod knob;
+pub mod rates;
 pub mod recording;
 pub mod replay;
 pub mod sample;
 pub mod section;
+pub mod sketch;
 pub mod status;
+pub mod trend;
+mod trial;
+pub mod watermark;
 mod words;
 
 pub use config::Config;
+pub use decide::decide;
 pub use decision::Decision;
-pub use history::{History, decide};
+pub use history::History;
 pub use sample::{Facts, Sample};

@@ -497,10 +497,10 @@ impl Section for Blocks {
     }
 
     fn set(&mut self, index: usize, value: Option<u64>) {
-        if let (Some(count), Some(value)) = (self.counts.get_mut(index), value) {
-            *count = value;
-            self.orders = self.orders.max(index as u8 + 1);
-        }
+        let Some(count) = self.counts.get_mut(index) else { return };
+        *count = value.unwrap_or(0);
+        // An order that is unknown ends the list: orders are counted from 0 without gaps.
+        self.orders = if value.is_some() { self.orders.max(index as u8 + 1) } else { self.orders.min(index as u8) };
     }
 }
 

@@ -1,1 +1,146 @@
-//! To be written.
+//! Decisions in plain words: what the log and `why` print.
+
+use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
+use std::fmt::{Display, Formatter, Result};
+
+impl Display for Phase {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.pad(self.name())
+    }
+}
+
+impl Display for Event {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.pad(match self {
+            Self::Start => "start",
+            Self::Hugepages => "hugepages",
+            Self::Hotplug => "hotplug",
+            Self::Swap => "swap",
+        })
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{}: {}", self.action, self.why)
+    }
+}
+
+impl Display for Action {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Set { knob, from, to } => write!(f, "{} {from} → {to}", knob.spec().name),
+            Self::PutBack { knob, from, to } => write!(f, "{} {from} → {to} (put back)", knob.spec().name),
+            Self::Compact { node } => write!(f, "compact node {node}"),
+            Self::Reclaim { node, amount } => write!(f, "reclaim {amount} from node {node}"),
+        }
+    }
+}
+
+impl Display for Reason {
+    #[allow(clippy::too_many_lines, reason = "a table: one sentence for each reason")]
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Demand { window, demand, reclaimed, gap } => write!(
+                f,
+                "demand reaches {demand} within {window}, kswapd frees {reclaimed} of it meanwhile, the gap holds {gap}"
+            ),
+            Self::Stalls { allocation, compaction, hit_quickly, gap } => write!(
+                f,
+                "a gap of {gap} was too little: {allocation} allocations reclaimed for themselves, {compaction} \
+                 compacted, kswapd fell back {hit_quickly} times"
+            ),
+            Self::Quiet { calm } => write!(f, "quiet for {calm}, so held memory goes back"),
+            Self::Refaults { per_second, target } => {
+                write!(f, "no stalls, but {per_second} pages/s are read again (accepted: {target})")
+            }
+            Self::Worse { before, after } => {
+                write!(f, "the last raise made it worse: {before} lost per second before, {after} after")
+            }
+            Self::BoostKept { high_found, high } => {
+                write!(f, "the high watermark goes from {high_found} to {high}; the boost keeps its bytes")
+            }
+            Self::Budget { wanted, allowed } => write!(f, "{wanted} wanted, {allowed} allowed"),
+            Self::Resized { managed } => write!(f, "the machine now has {managed}"),
+            Self::Blocks { order, free, needed } => {
+                write!(f, "{needed} requests of order {order} expected, {free} could be served")
+            }
+            Self::BlocksEnough { order, free } => write!(f, "{free} requests of order {order} could be served again"),
+            Self::Ahead { free, low } => {
+                write!(f, "free {free} is below the new low watermark {low}, and kswapd would wake only later")
+            }
+            Self::NegativeDentries { count, cap } => write!(f, "{count} names that do not exist are cached, cap {cap}"),
+            Self::ObjectCache { objects, per_second } => {
+                write!(f, "{objects} names and inodes are cached, {per_second:+} a second")
+            }
+            Self::Configured { on } => write!(f, "the configuration asks for it on {on}"),
+            Self::ClassicReclaim { falling, reclaimed, exhausted_in } => write!(
+                f,
+                "free pages fall by {falling}/s while {reclaimed}/s are reclaimed: at the high watermark in {exhausted_in}"
+            ),
+            Self::ClassicCompaction { order, exhausted_in } => {
+                write!(f, "blocks of order {order} run out in {exhausted_in}")
+            }
+            Self::ClassicRising { rising } => write!(f, "free pages rise by {rising}/s"),
+            Self::Stop => f.write_str("nothing is to be held now"),
+        }
+    }
+}
+
+impl Display for Notice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Happened { event: Event::Hugepages, from, to } => write!(f, "huge page pools: {from} → {to}"),
+            Self::Happened { event: Event::Hotplug, from, to } => write!(f, "managed memory: {from} → {to}"),
+            Self::Happened { event: Event::Swap, from, to } => write!(f, "swap: {from} → {to}"),
+            Self::Happened { event: Event::Start, .. } => f.write_str("started"),
+            Self::Foreign { knob, ours, now } => {
+                write!(f, "{} is {now}, we had set {ours}: someone else drives it, we let go", knob.spec().name)
+            }
+            Self::Stalled { allocation, compaction } => {
+                write!(f, "allocations stalled: {allocation} in reclaim, {compaction} in compaction")
+            }
+            Self::OomKill { count } => write!(f, "the kernel killed {count} for want of memory"),
+            Self::Leak { growth, grown, over } => {
+                write!(
+                    f,
+                    "memory that nothing accounts for grows by {growth}: {grown} in {over}; possibly a leak in the kernel or a driver"
+                )
+            }
+            Self::RegimeChange { from, to } => {
+                write!(f, "demand changed from {from} to {to}: its history counts less now")
+            }
+            Self::Exhaustion { expected } => write!(f, "memory that cannot be reclaimed runs out in {expected}"),
+            Self::Disabled => f.write_str("the kill switch is on: nothing is held, nothing is set"),
+            Self::Rival => f.write_str("another program drives the same knobs: nothing is held, nothing is set"),
+            Self::ShortOfBudget { wanted, allowed } => {
+                write!(f, "demand calls for a gap of {wanted}; the budget allows {allowed}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knob::Knob;
+    use units::{Bytes, Span};
+
+    #[test]
+    fn a_step_reads_as_a_sentence() {
+        let action = Action::Set { knob: Knob::WatermarkScaleFactor, from: 10, to: 143 };
+        let why = Reason::Demand {
+            window: Span::secs(1),
+            demand: Bytes::mib(156),
+            reclaimed: Bytes::mib(20),
+            gap: Bytes::mib(24),
+        };
+        assert_eq!(
+            Step { action, why }.to_string(),
+            "vm.watermark_scale_factor 10 → 143: demand reaches 156 MiB within 1 s, kswapd frees 20 MiB of it \
+             meanwhile, the gap holds 24 MiB"
+        );
+        let note = Notice::Foreign { knob: Knob::Swappiness, ours: 10, now: 60 };
+        assert_eq!(note.to_string(), "vm.swappiness is 60, we had set 10: someone else drives it, we let go");
+    }
+}

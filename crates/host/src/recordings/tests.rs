@@ -1,0 +1,213 @@
+use super::*;
+use pressure::decide;
+use pressure::recording::Entry;
+use pressure::sample::{Cgroups, Zone};
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use units::{Bytes, Pages};
+
+const WALL: Wall = Wall(1_795_225_685_000);
+
+fn facts() -> Facts {
+    Facts {
+        page_size: Bytes::kib(4),
+        kernel: "6.12.0".to_owned(),
+        boot_id: "5f1c".to_owned(),
+        cpus: 2,
+        pmd_order: Some(9),
+        cgroups: Cgroups::V2,
+        container: None,
+        hidepid: false,
+    }
+}
+
+/// One sample a second, of numbers that do not compress to nothing.
+fn sample(second: u64) -> Sample {
+    let mut sample = Sample { at: Span::secs(second), wall: Wall(WALL.0 + second * 1000), ..Sample::default() };
+    sample.zones.push(Zone::default());
+    sample.counters.nr_free_pages = Some(Pages::new(second.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20));
+    sample
+}
+
+fn config(file_size: u64, files: u32) -> Config {
+    let mut config = Config::default();
+    config.recording.file_size = Bytes::new(file_size);
+    config.recording.files = files;
+    config
+}
+
+/// Records `seconds` as the daemon would.
+fn record(recorder: &mut Recorder, config: &Config, seconds: std::ops::Range<u64>) {
+    let mut history = History::new(&facts(), config);
+    for second in seconds {
+        history.push(&sample(second));
+        recorder.push(&sample(second), Some(&decide(config, &history))).unwrap();
+    }
+}
+
+fn seconds(reader: &mut Reader) -> Vec<u64> {
+    let entries = reader.map(Result::unwrap);
+    entries
+        .filter_map(|entry| if let Entry::Sample(sample) = entry { Some(sample.at.get().as_secs()) } else { None })
+        .collect()
+}
+
+fn all(folder: &Path) -> Vec<u64> {
+    list(folder).unwrap().iter().flat_map(|path| seconds(&mut Reader::open(path).unwrap())).collect()
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("recordings");
+    (temp, path)
+}
+
+fn recorder(path: &Path, config: &Config) -> Result<Recorder, RecordError> {
+    Recorder::create(path, &facts(), config, &History::new(&facts(), config))
+}
+
+#[test]
+fn files_are_private_and_named_by_time_and_number() {
+    let (_temp, path) = folder();
+    let config = Config::default();
+    let mut first = recorder(&path, &config).unwrap();
+    record(&mut first, &config, 0..3);
+    drop(first);
+    record(&mut recorder(&path, &config).unwrap(), &config, 3..5);
+    let names: Vec<String> =
+        list(&path).unwrap().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["warmset-20261121T014805Z-000001.rec.gz", "warmset-20261121T014808Z-000002.rec.gz"]);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(&path), mode(&newest(&path).unwrap().unwrap())), (0o700, 0o600));
+    assert_eq!(all(&path), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn the_days_have_their_dates() {
+    let days = |days: u64| folder::utc(Wall(days * 86_400_000));
+    assert_eq!(days(0), "19700101T000000Z");
+    assert_eq!(days(11_016), "20000229T000000Z");
+    assert_eq!(days(11_017), "20000301T000000Z");
+    assert_eq!(days(20_453), "20251231T000000Z");
+    assert!(folder::utc(Wall(u64::MAX)).ends_with('Z'));
+}
+
+#[test]
+fn full_files_make_room_and_every_file_stands_alone() {
+    let (_temp, path) = folder();
+    let config = config(4096, 3);
+    let mut recorder = recorder(&path, &config).unwrap();
+    record(&mut recorder, &config, 0..400);
+    drop(recorder);
+    let files = list(&path).unwrap();
+    assert_eq!(files.len(), 3);
+    let kept = all(&path);
+    assert_eq!(kept, (kept[0]..400).collect::<Vec<_>>(), "the oldest are gone, and nothing else");
+    for file in &files {
+        let entries: Vec<Entry> = Reader::open(file).unwrap().map(Result::unwrap).collect();
+        let again = pressure::replay::decide_again(&entries, None).unwrap();
+        assert!(again.decisions > 0 && again.differing.is_empty(), "{}", file.display());
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_loses_its_last_member_only() {
+    let (_temp, path) = folder();
+    let config = Config::default();
+    let mut recorder = recorder(&path, &config).unwrap();
+    record(&mut recorder, &config, 0..35);
+    drop(recorder);
+    let file = newest(&path).unwrap().unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let members: Vec<usize> = (0..whole.len() - 3).filter(|&at| whole[at..].starts_with(&[0x1f, 0x8b, 8, 0])).collect();
+    assert_eq!(members.len(), 4, "one for each ten seconds and the rest");
+    for cut in [members[3] - 1, members[3], members[3] + 1, members[3] + 9, members[3] + 40, whole.len() - 1] {
+        std::fs::write(&file, &whole[..cut]).unwrap();
+        let mut reader = Reader::open(&file).unwrap();
+        let read = seconds(&mut reader);
+        // A member takes eleven samples: it is closed by the one ten seconds after its first.
+        let least = if cut < members[3] { 22 } else { 33 };
+        assert!(read.len() >= least && read.iter().copied().eq(0..read.len() as u64), "{cut}: {read:?}");
+        let noted = reader.notes().iter().any(|note| note.contains("cut in the middle"));
+        assert_eq!(noted, cut != members[3], "{cut}: {:?}", reader.notes());
+    }
+}
+
+#[test]
+fn plain_text_is_read_too_and_a_half_line_is_not() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("plain.rec");
+    let config = Config::default();
+    let history = History::new(&facts(), &config);
+    let mut recorder = Recorder::single(&path, &facts(), &config, &history).unwrap();
+    record(&mut recorder, &config, 0..3);
+    recorder.lost(2);
+    drop(recorder);
+    let again = Recorder::single(&path, &facts(), &config, &history).map(drop).unwrap_err().to_string();
+    assert!(again.contains("plain.rec: cannot record: File exists"), "{again}");
+    let mut text = String::new();
+    File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("{\"warmset-recording\":1,") && text.ends_with("\nlost\t2\n"));
+    text.push_str("s\t99");
+    std::fs::write(&path, text).unwrap();
+    let mut reader = Reader::open(&path).unwrap();
+    assert_eq!(seconds(&mut reader), [0, 1, 2]);
+    assert!(reader.notes()[0].contains("cut in the middle of a line, after line 8"), "{:?}", reader.notes());
+}
+
+#[test]
+fn what_others_may_write_to_is_refused() {
+    let (_temp, path) = folder();
+    std::fs::create_dir(&path).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let config = Config::default();
+    let error = recorder(&path, &config).unwrap_err().to_string();
+    assert!(error.contains("others may write to this folder (mode 777, want 700)"), "{error}");
+    let link = path.with_file_name("link");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    symlink(&path, &link).unwrap();
+    assert!(recorder(&link, &config).is_err(), "a link is not followed");
+}
+
+/// `/dev/full` takes nothing, as a full disk.
+#[test]
+fn a_full_disk_is_told_once() {
+    let config = Config::default();
+    let history = History::new(&facts(), &config);
+    let temp = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::single(&temp.path().join("a.rec"), &facts(), &config, &history).unwrap();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    recorder.target = Target::Stream { path: "/dev/full".into(), out: Stream::File(full), gzip: true };
+    recorder.push(&sample(0), None).unwrap();
+    let error = recorder.push(&sample(60), None).unwrap_err().to_string();
+    assert!(error.contains("/dev/full: cannot record: No space left"), "{error}");
+    assert!(recorder.is_stopped());
+    recorder.push(&sample(120), None).unwrap();
+    recorder.flush().unwrap();
+}
+
+#[test]
+fn a_new_state_opens_a_new_header() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("a.rec.gz");
+    let config = Config::default();
+    let mut history = History::new(&facts(), &config);
+    let mut recorder = Recorder::single(&path, &facts(), &config, &history).unwrap();
+    recorder.push(&sample(0), None).unwrap();
+    recorder.lost(3);
+    (0..4).for_each(|second| history.push(&sample(second)));
+    recorder.restate(&config, &history);
+    recorder.push(&sample(4), None).unwrap();
+    drop(recorder);
+    let entries: Vec<Entry> = Reader::open(&path).unwrap().map(Result::unwrap).collect();
+    let [_, Entry::Sample(_), Entry::Lost(3), Entry::Header(header), Entry::Sample(_)] = &entries[..] else {
+        panic!("{entries:?}")
+    };
+    assert_eq!(header.state.as_ref(), Some(&history));
+}
+
+#[test]
+fn an_absent_file_is_an_error_with_its_path() {
+    let error = Reader::open(Path::new("/nowhere/a.rec.gz")).map(drop).unwrap_err().to_string();
+    assert_eq!(error, "/nowhere/a.rec.gz: cannot read: No such file or directory (os error 2)");
+}

@@ -1,0 +1,126 @@
+use super::*;
+use proptest::prelude::*;
+
+const BOOT: &str = "11111111-2222-3333-4444-555555555555";
+const FACTOR: Knob = Knob::WatermarkScaleFactor;
+
+/// A machine with two knobs and an undo log.
+fn machine(log: &[u8]) -> (tempfile::TempDir, Places) {
+    let dir = tempfile::tempdir().unwrap();
+    let places = Places::at(dir.path());
+    for folder in ["proc/sys/vm", "proc/sys/kernel/random", "run"] {
+        fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    fs::write(dir.path().join("proc/sys/kernel/random/boot_id"), format!("{BOOT}\n")).unwrap();
+    set(&places, FACTOR, 240);
+    set(&places, Knob::Swappiness, 60);
+    own_directory(&places.run).unwrap();
+    fs::write(places.log(), log).unwrap();
+    (dir, places)
+}
+
+fn set(places: &Places, knob: Knob, value: u64) {
+    fs::write(places.knob(knob), format!("{value}\n")).unwrap();
+}
+
+fn get(places: &Places, knob: Knob) -> u64 {
+    read_number(&places.knob(knob)).unwrap().unwrap()
+}
+
+fn log(lines: &str) -> Vec<u8> {
+    format!("{MAGIC}{BOOT}\n{lines}").into_bytes()
+}
+
+const FACTOR_LINE: &str = "proc/sys/vm/watermark_scale_factor\t10\t240\t160\n";
+
+#[test]
+fn what_a_killed_guard_left_is_put_back() {
+    let (_dir, places) = machine(&log(FACTOR_LINE));
+    let restored = restore(&places).unwrap();
+    assert_eq!(restored.back, [Change { knob: "vm.watermark_scale_factor", from: 240, to: 10 }]);
+    assert_eq!(get(&places, FACTOR), 10);
+    assert!(!places.log().exists());
+    assert_eq!(restore(&places).unwrap().to_string(), "nothing to put back\n");
+}
+
+#[test]
+fn a_guard_killed_between_log_and_write_is_undone_too() {
+    let (_dir, places) = machine(&log(FACTOR_LINE));
+    set(&places, FACTOR, 160);
+    assert_eq!(restore(&places).unwrap().back.len(), 1);
+    assert_eq!(get(&places, FACTOR), 10);
+}
+
+#[test]
+fn what_someone_else_has_set_since_is_theirs() {
+    let (_dir, places) = machine(&log(FACTOR_LINE));
+    set(&places, FACTOR, 77);
+    let restored = restore(&places).unwrap();
+    assert!(restored.back.is_empty());
+    assert!(restored.to_string().contains("it is 77, we had set 240"), "{restored}");
+    assert_eq!(get(&places, FACTOR), 77);
+}
+
+#[test]
+fn a_log_of_another_boot_is_dropped() {
+    let (_dir, places) = machine(format!("{MAGIC}another\n{FACTOR_LINE}").as_bytes());
+    assert!(restore(&places).unwrap().notes[0].contains("another boot"));
+    assert_eq!(get(&places, FACTOR), 240);
+    assert!(!places.log().exists());
+}
+
+#[test]
+fn a_half_written_line_was_never_acted_on() {
+    let (_dir, places) = machine(&log(&format!("{FACTOR_LINE}proc/sys/vm/swappi")));
+    let restored = restore(&places).unwrap();
+    assert_eq!(restored.back.len(), 1);
+    assert!(restored.notes[0].contains("half-written"));
+}
+
+#[test]
+fn a_log_that_is_not_ours_is_refused_and_left() {
+    for bad in [&b"#!/bin/sh\n"[..], &log("etc/passwd\t0\t1\t1\n"), &log("proc/sys/vm/swappiness\t9999\t60\t60\n")] {
+        let (_dir, places) = machine(bad);
+        let error = restore(&places).unwrap_err().to_string();
+        assert!(error.contains("run/warmset/undo"), "{error}");
+        assert!(places.log().exists());
+        assert_eq!(get(&places, Knob::Swappiness), 60);
+    }
+}
+
+#[test]
+fn a_linked_or_open_run_directory_is_refused() {
+    let (dir, places) = machine(b"");
+    fs::remove_dir_all(&places.run).unwrap();
+    std::os::unix::fs::symlink(dir.path(), &places.run).unwrap();
+    assert!(UndoLog::open(&places, BOOT).unwrap_err().to_string().contains("not a directory of ours"));
+    fs::remove_file(&places.run).unwrap();
+    fs::create_dir(&places.run).unwrap();
+    fs::set_permissions(&places.run, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(UndoLog::open(&places, BOOT).unwrap_err().to_string().contains("others can write"));
+}
+
+#[test]
+fn the_log_of_a_guard_is_read_back_by_restore() {
+    let (_dir, places) = machine(b"");
+    fs::remove_file(places.log()).unwrap();
+    let mut undo = UndoLog::open(&places, BOOT).unwrap();
+    undo.set(FACTOR, Some(Held { found: 10, ours: 240, before: 10 })).unwrap();
+    assert_eq!(fs::metadata(places.log()).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(restore(&places).unwrap().back.len(), 1);
+    undo.set(FACTOR, None).unwrap();
+    assert!(!places.log().exists());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn no_log_makes_restore_panic_or_write_elsewhere(bytes in prop::collection::vec(any::<u8>(), 0..400), ours in any::<bool>()) {
+        let text = if ours { [&log("")[..], &bytes].concat() } else { bytes };
+        let (dir, places) = machine(&text);
+        let before = fs::read_dir(dir.path().join("proc/sys/vm")).unwrap().count();
+        let _ = restore(&places);
+        prop_assert_eq!(fs::read_dir(dir.path().join("proc/sys/vm")).unwrap().count(), before);
+        prop_assert_eq!(get(&places, Knob::Swappiness), 60);
+    }
+}

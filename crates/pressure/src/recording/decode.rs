@@ -1,0 +1,197 @@
+//! Lines to samples and decisions.
+
+use super::{Entry, Header, Shape, VERSION, columns};
+use crate::sample::{Facts, Sample, Wall};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+use units::Span;
+
+/// Characters of a line that an error quotes.
+const QUOTED: usize = 200;
+
+/// A line that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what} in {text:?}")]
+pub struct Malformed {
+    /// Its number, from 1.
+    pub line: u64,
+    /// What is wrong.
+    pub what: String,
+    /// The line, cut to 200 characters.
+    pub text: String,
+}
+
+/// Reads lines one by one; remembers the last sample, on which the next builds.
+///
+/// A line that cannot be read is an error, and the lines after it are read all the same; but samples
+/// and decisions that build on a sample or header that could not be read are passed over.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    line: u64,
+    base: Base,
+}
+
+/// What the next sample builds on.
+#[derive(Debug, Default)]
+enum Base {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// A line that could not be read.
+    Broken,
+    /// The sample before.
+    Last { sample: Box<Sample>, columns: Vec<Column> },
+}
+
+/// Section and field of a sample; `None` if this version has no such column.
+type Column = Option<(usize, usize)>;
+
+#[derive(Deserialize)]
+struct HeaderLine {
+    facts: Facts,
+    #[serde(default)]
+    config: Value,
+    shape: Shape,
+    columns: Vec<(String, String)>,
+    #[serde(default)]
+    state: Value,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    #[serde(rename = "warmset-recording")]
+    version: u64,
+}
+
+/// All entries of a recording that is in memory.
+pub fn decode(text: &[u8]) -> impl Iterator<Item = Result<Entry, Malformed>> {
+    let mut decoder = Decoder::new();
+    text.split(|byte| *byte == b'\n').filter_map(move |line| decoder.line(line).transpose())
+}
+
+impl Decoder {
+    /// A decoder that has read nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads one line, without its end. `None`: the line is empty, or builds on one that could not be read.
+    pub fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Malformed> {
+        self.line += 1;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let read = std::str::from_utf8(line).map_err(|_| "bytes that are not UTF-8".to_owned());
+        read.and_then(|text| self.text(text)).map_err(|what| {
+            let text = String::from_utf8_lossy(line.get(..4 * QUOTED).unwrap_or(line));
+            Malformed { line: self.line, what, text: text.chars().take(QUOTED).collect() }
+        })
+    }
+
+    fn text(&mut self, text: &str) -> Result<Option<Entry>, String> {
+        let (tag, rest) = text.split_once('\t').unwrap_or((text, ""));
+        match tag {
+            "" if rest.is_empty() => Ok(None),
+            "s" => self.sample(rest),
+            "d" => match self.base {
+                Base::Broken => Ok(None),
+                _ => from_json(rest).map(|decision| Some(Entry::Decision(Box::new(decision)))),
+            },
+            "lost" => match rest.parse() {
+                Ok(count) => Ok(Some(Entry::Lost(count))),
+                Err(_) => Err("no number of lost samples".to_owned()),
+            },
+            _ if tag.starts_with('{') => self.header(text).map(|header| Some(Entry::Header(Box::new(header)))),
+            _ => Err("no line of a recording".to_owned()),
+        }
+    }
+
+    fn header(&mut self, text: &str) -> Result<Header, String> {
+        self.base = Base::Broken;
+        let Version { version } = from_json(text)?;
+        if version != VERSION {
+            return Err(format!("format {version}, where only format {VERSION} is understood,"));
+        }
+        let line: HeaderLine = from_json(text)?;
+        let mut notes = Vec::new();
+        let config = known("the configuration", line.config, &mut notes);
+        let state = known("the state", line.state, &mut notes);
+        let sample = Box::new(line.shape.unknown());
+        let columns = places(&sample, &line.columns, &mut notes);
+        self.base = Base::Last { sample, columns };
+        Ok(Header { facts: line.facts, config, state, shape: line.shape, notes })
+    }
+
+    fn sample(&mut self, cells: &str) -> Result<Option<Entry>, String> {
+        match &mut self.base {
+            Base::None => Err("a sample before any header".to_owned()),
+            Base::Broken => Ok(None),
+            Base::Last { sample, columns } => match fill(sample, columns, cells) {
+                Ok(()) => Ok(Some(Entry::Sample(sample.clone()))),
+                Err(what) => {
+                    self.base = Base::Broken;
+                    Err(what)
+                }
+            },
+        }
+    }
+}
+
+/// Puts the changed cells of a line into `sample`.
+fn fill(sample: &mut Sample, columns: &[Column], cells: &str) -> Result<(), String> {
+    let mut cells = cells.split('\t');
+    let mut number = |name| cells.next().and_then(decimal).ok_or_else(|| format!("no valid {name}"));
+    sample.at = Span::new(Duration::from_nanos(number("time since boot")?));
+    sample.wall = Wall(number("wall-clock time")?);
+    let mut sections: Vec<_> = sample.sections_mut().collect();
+    let mut columns = columns.iter().enumerate();
+    for cell in cells {
+        let (index, column) = columns.next().ok_or("more cells than columns")?;
+        let value = match cell {
+            "" => continue,
+            "-" => None,
+            digits => Some(decimal(digits).ok_or_else(|| format!("no valid number in cell {}", index + 1))?),
+        };
+        if let Some((section, field)) = *column {
+            sections[section].set(field, value);
+        }
+    }
+    Ok(())
+}
+
+/// Digits only: `parse` alone would take a sign.
+fn decimal(text: &str) -> Option<u64> {
+    if text.starts_with('+') { None } else { text.parse().ok() }
+}
+
+/// Where each named column goes.
+fn places(sample: &Sample, names: &[(String, String)], notes: &mut Vec<String>) -> Vec<Column> {
+    let fields = sample.sections().map(|section| section.fields().len()).enumerate();
+    let places = fields.flat_map(|(section, fields)| (0..fields).map(move |field| (section, field)));
+    let ours = columns(sample);
+    let by_name: HashMap<_, _> =
+        ours.iter().zip(places).map(|((name, unit), place)| ((name.as_str(), *unit), place)).collect();
+    let columns: Vec<Column> =
+        names.iter().map(|(name, unit)| by_name.get(&(name.as_str(), unit.as_str())).copied()).collect();
+    let unknown: Vec<&str> =
+        names.iter().zip(&columns).filter(|(_, column)| column.is_none()).map(|((name, _), _)| name.as_str()).collect();
+    if !unknown.is_empty() {
+        notes.push(format!("columns this version does not know are passed over: {}", unknown.join(", ")));
+    }
+    columns
+}
+
+fn known<T: DeserializeOwned>(what: &str, value: Value, notes: &mut Vec<String>) -> Option<T> {
+    match serde_json::from_value(value) {
+        Ok(known) => Some(known),
+        Err(error) => {
+            notes.push(format!("{what} in the header is not readable by this version: {error}"));
+            None
+        }
+    }
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}

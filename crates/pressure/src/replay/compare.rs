@@ -1,0 +1,317 @@
+//! The closed loop: one machine model for each arm, the same demand for all.
+
+use super::arm::Arm;
+use super::measure::{self, Meter, Outcome, Recorded, Setting};
+use super::reservoir::{Flow, Kswapd, Reservoir};
+use super::trace::{Tick, Trace};
+use super::{RESPONSE, ReplayError};
+use crate::config::{Config, Mode, Predictor};
+use crate::decide;
+use crate::decision::{Action, Decision};
+use crate::history::History;
+use crate::knob::{KNOBS, Knob, KnobStates};
+use crate::recording::Entry;
+use crate::sample::{Facts, Sample};
+use crate::watermark::{self, Marks};
+use serde::Serialize;
+use std::time::Duration;
+use units::{Bytes, Pages, Rate, Span};
+
+/// Pages that one stalled allocation reclaims: the kernel's `SWAP_CLUSTER_MAX`.
+const PAGES_PER_STALL: u64 = 32;
+
+/// What to compare.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// The arms, in the order of the table.
+    pub arms: &'a [Arm],
+    /// For the arms that decide; `None` takes the recorded one.
+    pub config: Option<&'a Config>,
+    /// Time from waking kswapd to the first page.
+    pub response: Duration,
+}
+
+impl<'a> Plan<'a> {
+    /// These arms, with the recorded configuration and the usual response time.
+    pub fn of(arms: &'a [Arm]) -> Self {
+        Self { arms, config: None, response: RESPONSE }
+    }
+}
+
+/// The table: what each arm would have cost and spared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Release of the kernel recorded.
+    pub kernel: String,
+    /// Samples.
+    pub samples: u64,
+    /// Time that the samples cover, without pauses.
+    pub time: Span,
+    /// Factor that was found.
+    pub found_factor: u64,
+    /// Gap that it gives.
+    pub found_gap: Bytes,
+    /// What kswapd frees per second while it runs.
+    pub reclaim: Rate,
+    /// The recording never saw kswapd run: its rate is assumed.
+    pub reclaim_assumed: bool,
+    /// Time from waking kswapd to the first page.
+    pub response: Span,
+    /// Times when demand, less what kswapd frees meanwhile, was more than the gap found.
+    pub bursts: u64,
+    /// What the kernel counted.
+    pub recorded: Recorded,
+    /// What the model says of each arm.
+    pub arms: Vec<Outcome>,
+}
+
+/// Runs every arm over the recorded demand.
+pub fn compare(entries: &[Entry], plan: &Plan<'_>) -> Result<Comparison, ReplayError> {
+    let mut trace = Trace::of(entries)?;
+    let page_size = trace.facts.page_size;
+    let (rate, reclaim_assumed) = trace.reclaim_rate();
+    let found_factor = trace.found_factor()?;
+    let found = setting(trace.ticks[0].sample, page_size, found_factor)?;
+    let kswapd = Kswapd { rate, response: plan.response };
+    trace.weigh(kswapd);
+    let arms = plan.arms.iter().map(|arm| {
+        let control = Control::of(*arm, found_factor, &trace, plan.config)?;
+        let outcome = Run::new(control, found, trace.facts).over(&trace.ticks, kswapd)?;
+        Ok(outcome.outcome(arm.to_string(), page_size))
+    });
+    let arms = arms.collect::<Result<_, ReplayError>>()?;
+    let time = trace.ticks.iter().filter_map(|tick| tick.interval).map(|interval| interval.time).sum();
+    Ok(Comparison {
+        kernel: trace.facts.kernel.clone(),
+        samples: trace.ticks.len() as u64,
+        time: Span::new(time),
+        found_factor,
+        found_gap: found.gap.to_bytes(page_size),
+        reclaim: Rate::new(Pages::new(rate).to_bytes(page_size).get()),
+        reclaim_assumed,
+        response: Span::new(plan.response),
+        bursts: measure::bursts(&trace.ticks, found.gap),
+        recorded: measure::recorded(&trace.ticks, page_size),
+        arms,
+    })
+}
+
+fn marks(sample: &Sample, page_size: Bytes, factor: u64) -> Result<Marks, ReplayError> {
+    watermark::total(sample, page_size, factor)
+        .ok_or(ReplayError::Unknown("vm.min_free_kbytes and the size of every zone"))
+}
+
+fn setting(sample: &Sample, page_size: Bytes, factor: u64) -> Result<Setting, ReplayError> {
+    Ok(Setting { factor, gap: marks(sample, page_size, factor)?.gap() })
+}
+
+/// Who sets the factor.
+enum Control {
+    Recorded,
+    Fixed(u64),
+    Decide(Box<Decider>),
+}
+
+impl Control {
+    fn of(arm: Arm, found: u64, trace: &Trace<'_>, config: Option<&Config>) -> Result<Self, ReplayError> {
+        let decider = |predictor: Option<Predictor>| {
+            let mut config = config.or(trace.config).ok_or(ReplayError::NoConfig)?.clone();
+            // A recording made by looking on is asked what acting would have done.
+            if config.mode == Mode::Observe {
+                config.mode = Mode::Tune;
+            }
+            config.predictor = predictor.unwrap_or(config.predictor);
+            Ok(Self::Decide(Box::new(Decider::new(trace.facts, config))))
+        };
+        match arm {
+            Arm::Recorded => Ok(Self::Recorded),
+            Arm::Nothing => Ok(Self::Fixed(found)),
+            Arm::Static(factor) => Ok(Self::Fixed(factor)),
+            Arm::Classic => decider(Some(Predictor::Classic)),
+            Arm::Warmset => decider(None),
+        }
+    }
+}
+
+/// One arm on its way through the recording.
+struct Run<'a> {
+    control: Control,
+    facts: &'a Facts,
+    /// Factor and gap in force.
+    now: Setting,
+    meter: Meter,
+    reservoir: Reservoir,
+    sums: Sums,
+}
+
+/// What the model's counters have grown by.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sums {
+    reclaimed: Pages,
+    stalled: Pages,
+    stalls: u64,
+}
+
+impl Sums {
+    fn add(&mut self, flow: &Flow) {
+        self.reclaimed += flow.reclaimed;
+        self.stalled += flow.stalled;
+        self.stalls += flow.stalled.get().div_ceil(PAGES_PER_STALL);
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(control: Control, found: Setting, facts: &'a Facts) -> Self {
+        let (reservoir, meter) = (Reservoir::holding(Pages::ZERO), Meter::from(found));
+        Self { control, facts, now: found, meter, reservoir, sums: Sums::default() }
+    }
+
+    fn over(mut self, ticks: &[Tick<'_>], kswapd: Kswapd) -> Result<Meter, ReplayError> {
+        let mut before: Option<&Sample> = None;
+        for tick in ticks {
+            match (before, &tick.interval) {
+                (Some(before), Some(interval)) => {
+                    let marks = self.marks(before)?;
+                    let flow = self.reservoir.flow(marks, kswapd, (interval.demand, interval.time));
+                    self.sums.add(&flow);
+                    self.meter.interval(before.at, interval, self.now, &flow);
+                }
+                _ => self.reservoir = Reservoir::holding(tick.sample.counters.nr_free_pages.unwrap_or_default()),
+            }
+            self.steer(tick.sample)?;
+            before = Some(tick.sample);
+        }
+        Ok(self.meter)
+    }
+
+    /// The marks in force on the machine of `sample`.
+    fn marks(&self, sample: &Sample) -> Result<Marks, ReplayError> {
+        marks(self.machine(sample), self.facts.page_size, self.now.factor)
+    }
+
+    /// The machine as this arm has it: the knobs of a deciding arm are its own.
+    fn machine<'s>(&'s self, sample: &'s Sample) -> &'s Sample {
+        if let Control::Decide(decider) = &self.control { &decider.sample } else { sample }
+    }
+
+    /// Sets the factor for the time after `sample`.
+    fn steer(&mut self, sample: &Sample) -> Result<(), ReplayError> {
+        let page_size = self.facts.page_size;
+        let factor = match &mut self.control {
+            Control::Recorded => sample.knobs.now.of(Knob::WatermarkScaleFactor),
+            Control::Fixed(factor) => Some(*factor),
+            Control::Decide(decider) => {
+                decider.see(sample, self.reservoir.free(), self.sums);
+                decider.mark(page_size, self.now.factor);
+                decider.decide();
+                decider.knobs.now.of(Knob::WatermarkScaleFactor)
+            }
+        };
+        let to = setting(self.machine(sample), page_size, factor.unwrap_or(self.now.factor))?;
+        // A change of the machine's size moves the gap, but nobody raised it.
+        let from = setting(self.machine(sample), page_size, self.now.factor)?;
+        self.meter.set(sample.at, from, to);
+        self.now = to;
+        Ok(())
+    }
+}
+
+/// The decision core on a machine that is partly modelled.
+struct Decider {
+    config: Config,
+    history: History,
+    /// The recorded sample, with what the model knows better put over it.
+    sample: Sample,
+    /// The first sample: where the model's counters start.
+    start: Option<Sample>,
+    knobs: KnobStates,
+    /// The factor in force when the sample was recorded.
+    recorded_factor: Option<u64>,
+}
+
+impl Decider {
+    fn new(facts: &Facts, config: Config) -> Self {
+        let history = History::new(facts, &config);
+        Self {
+            config,
+            history,
+            sample: Sample::default(),
+            start: None,
+            knobs: KnobStates::default(),
+            recorded_factor: None,
+        }
+    }
+
+    /// Takes the recorded sample, with free memory, counters and knobs as the model has them.
+    fn see(&mut self, recorded: &Sample, free: Pages, sums: Sums) {
+        self.sample.clone_from(recorded);
+        self.recorded_factor = recorded.knobs.now.of(Knob::WatermarkScaleFactor);
+        let start = self.start.get_or_insert_with(|| {
+            for spec in KNOBS {
+                let found = recorded.knobs.found.of(spec.knob).or(recorded.knobs.now.of(spec.knob));
+                self.knobs.found.put(spec.knob, found);
+                self.knobs.now.put(spec.knob, found);
+            }
+            recorded.clone()
+        });
+        let (from, counters) = (&start.counters, &mut self.sample.counters);
+        counters.nr_free_pages = Some(free);
+        counters.pgsteal_kswapd = from.pgsteal_kswapd.map(|count| count + sums.reclaimed.get());
+        counters.pgsteal_direct = from.pgsteal_direct.map(|count| count + sums.stalled.get());
+        counters.allocstall_dma = from.allocstall_dma;
+        counters.allocstall_dma32 = from.allocstall_dma32;
+        counters.allocstall_normal = from.allocstall_normal.map(|count| count + sums.stalls);
+        counters.allocstall_high = from.allocstall_high;
+        counters.allocstall_movable = from.allocstall_movable;
+        counters.allocstall_device = from.allocstall_device;
+        counters.kswapd_low_wmark_hit_quickly = from.kswapd_low_wmark_hit_quickly;
+        counters.kswapd_high_wmark_hit_quickly = from.kswapd_high_wmark_hit_quickly;
+        self.sample.knobs = self.knobs;
+    }
+
+    /// Puts the marks of `factor` and the modelled free memory over the recorded zones.
+    fn mark(&mut self, page_size: Bytes, factor: u64) {
+        let Some(base) = watermark::Base::of(&self.sample, page_size) else { return };
+        let free = self.sample.counters.nr_free_pages.unwrap_or_default();
+        let recorded: Pages = self.sample.zones.iter().filter_map(|zone| zone.amounts.free).sum();
+        for zone in &mut self.sample.zones {
+            let Some(marks) = base.marks(zone, factor) else { continue };
+            let share = if recorded > Pages::ZERO { recorded } else { Pages::new(1) };
+            zone.amounts.free = zone.amounts.free.map(|pages| free.scaled(pages.get(), share.get()));
+            (zone.amounts.min, zone.amounts.low, zone.amounts.high) =
+                (Some(marks.min), Some(marks.low), Some(marks.high));
+        }
+        self.available(page_size, (self.recorded_factor.unwrap_or(factor), factor));
+        self.sample.memory.free = Some(free.to_bytes(page_size));
+    }
+
+    /// Pages that move between the free lists and the caches leave `MemAvailable` as it is, but marks do not.
+    fn available(&mut self, page_size: Bytes, (recorded, factor): (u64, u64)) {
+        let more = watermark::withheld(&self.sample, page_size, recorded, factor).unwrap_or_default();
+        let less = watermark::withheld(&self.sample, page_size, factor, recorded).unwrap_or_default();
+        self.sample.memory.available = self.sample.memory.available.map(|available| (available + less).less(more));
+    }
+
+    fn decide(&mut self) {
+        self.history.push(&self.sample);
+        let decision = decide(&self.config, &self.history);
+        self.carry_out(&decision);
+    }
+
+    fn carry_out(&mut self, decision: &Decision) {
+        for step in &decision.steps {
+            match step.action {
+                Action::Set { knob, to, .. } => {
+                    self.knobs.now.put(knob, Some(to));
+                    self.knobs.ours.put(knob, Some(to));
+                }
+                Action::PutBack { knob, to, .. } => {
+                    self.knobs.now.put(knob, Some(to));
+                    self.knobs.ours.put(knob, None);
+                }
+                Action::Compact { .. } | Action::Reclaim { .. } => {}
+            }
+        }
+        self.sample.knobs = self.knobs;
+    }
+}

@@ -1,0 +1,241 @@
+//! What an arm cost and what it spared.
+
+use super::reservoir::Flow;
+use super::trace::{Interval, Tick, delta};
+use crate::sample::Counters;
+use serde::Serialize;
+use std::time::Duration;
+use units::{Bytes, Micros, Pages, Span};
+
+/// Stalls less than this apart are one episode.
+const APART: Duration = Duration::from_secs(1);
+/// A raise is a false alarm if no demand calls for it within this time.
+const CALLED_FOR: Duration = Duration::from_secs(10);
+
+/// What one arm came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Its name.
+    pub arm: String,
+    /// Times in which allocations stalled; stalls less than 1 s apart are one.
+    pub episodes: u64,
+    /// Memory that allocations had to reclaim themselves.
+    pub stalled: Bytes,
+    /// Time in steps of the model in which they had to.
+    pub stalled_time: Span,
+    /// Bursts at whose begin the gap was wider than the one found.
+    pub bursts_met: u64,
+    /// From the last raise of that gap to the burst: the median over the bursts met.
+    pub lead: Option<Span>,
+    /// Times the gap was raised.
+    pub raises: u64,
+    /// Raises after which no demand within 10 s called for more than the gap before.
+    pub false_alarms: u64,
+    /// Σ (gap − gap found) · time, in byte-seconds.
+    pub gap_seconds: u64,
+    /// Times the factor was changed.
+    pub writes: u64,
+    /// The factor, averaged over time.
+    pub mean_factor: f64,
+    /// Memory that kswapd freed.
+    pub reclaimed: Bytes,
+}
+
+/// What the kernel counted while the recording was made.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// Times in which allocations stalled; intervals less than 1 s apart are one.
+    pub episodes: u64,
+    /// Allocations that stalled.
+    pub stalls: u64,
+    /// Memory they reclaimed themselves.
+    pub stalled: Bytes,
+    /// Time in which some task waited for memory, for this or another reason.
+    pub pressure: Micros,
+}
+
+/// Counts stalls that are not [`APART`] as one.
+#[derive(Debug, Default)]
+struct Episodes {
+    count: u64,
+    last_end: Option<Duration>,
+}
+
+impl Episodes {
+    fn stall(&mut self, begin: Duration, end: Duration) {
+        if self.last_end.is_none_or(|last| begin.saturating_sub(last) > APART) {
+            self.count += 1;
+        }
+        self.last_end = Some(end);
+    }
+}
+
+/// Adds up what the kernel counted.
+pub(super) fn recorded(ticks: &[Tick<'_>], page_size: Bytes) -> Recorded {
+    let mut episodes = Episodes::default();
+    let mut sum = Recorded::default();
+    let mut pages = Pages::ZERO;
+    for pair in ticks.windows(2) {
+        let [before, after] = [pair[0].sample, pair[1].sample];
+        if pair[1].interval.is_none() {
+            continue;
+        }
+        let stalls = STALLS.iter().filter_map(|counter| delta(before, after, counter)).sum::<u64>();
+        if stalls > 0 {
+            episodes.stall(before.at.get(), after.at.get());
+        }
+        sum.stalls += stalls;
+        pages += Pages::new(delta(before, after, |counters| counters.pgsteal_direct).unwrap_or(0));
+        let pressure = |micros: Option<Micros>| micros.map_or(0, Micros::get);
+        let waited =
+            pressure(after.memory_pressure.some_total).saturating_sub(pressure(before.memory_pressure.some_total));
+        sum.pressure = Micros::new(sum.pressure.get().saturating_add(waited));
+    }
+    Recorded { episodes: episodes.count, stalled: pages.to_bytes(page_size), ..sum }
+}
+
+/// Allocations that entered direct reclaim, by the highest zone they could use.
+const STALLS: [fn(&Counters) -> Option<u64>; 6] = [
+    |counters| counters.allocstall_dma,
+    |counters| counters.allocstall_dma32,
+    |counters| counters.allocstall_normal,
+    |counters| counters.allocstall_high,
+    |counters| counters.allocstall_movable,
+    |counters| counters.allocstall_device,
+];
+
+/// A factor in force and the gap it gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) factor: u64,
+    pub(super) gap: Pages,
+}
+
+/// Measures one arm, interval by interval.
+#[derive(Debug)]
+pub(super) struct Meter {
+    found: Setting,
+    last_raise: Option<Duration>,
+    /// Raises that demand has not called for yet: when, and the gap before.
+    pending: Vec<(Duration, Pages)>,
+    in_burst: bool,
+    episodes: Episodes,
+    leads: Vec<Duration>,
+    stalled: Pages,
+    stalled_time: Duration,
+    reclaimed: Pages,
+    raises: u64,
+    false_alarms: u64,
+    writes: u64,
+    gap_time: u128,
+    factor_time: u128,
+    time: Duration,
+}
+
+impl Meter {
+    pub(super) fn from(found: Setting) -> Self {
+        Self {
+            found,
+            last_raise: None,
+            pending: Vec::new(),
+            in_burst: false,
+            episodes: Episodes::default(),
+            leads: Vec::new(),
+            stalled: Pages::ZERO,
+            stalled_time: Duration::ZERO,
+            reclaimed: Pages::ZERO,
+            raises: 0,
+            false_alarms: 0,
+            writes: 0,
+            gap_time: 0,
+            factor_time: 0,
+            time: Duration::ZERO,
+        }
+    }
+
+    /// The factor changes at time `at`.
+    pub(super) fn set(&mut self, at: Span, from: Setting, to: Setting) {
+        self.writes += u64::from(from.factor != to.factor);
+        if to.gap > from.gap {
+            self.raises += 1;
+            self.last_raise = Some(at.get());
+            self.pending.push((at.get(), from.gap));
+        }
+        if to.gap <= self.found.gap {
+            self.last_raise = None;
+        }
+    }
+
+    /// An interval of the recording that begins at `begin`, with `setting` in force, and what came of it.
+    pub(super) fn interval(&mut self, begin: Span, interval: &Interval, setting: Setting, flow: &Flow) {
+        let begin = begin.get();
+        let now = begin + interval.time;
+        if let Some((first, last)) = flow.stalls {
+            self.episodes.stall(begin + first, begin + last);
+        }
+        self.stalled += flow.stalled;
+        self.stalled_time += flow.stalled_time;
+        self.reclaimed += flow.reclaimed;
+        self.time += interval.time;
+        let nanos = interval.time.as_nanos();
+        self.gap_time += u128::from(setting.gap.less(self.found.gap).get()) * nanos;
+        self.factor_time += u128::from(setting.factor) * nanos;
+        self.burst(begin, interval, setting);
+        self.judge_raises(now, interval);
+    }
+
+    /// Notes how long the gap has stood when a burst begins.
+    fn burst(&mut self, begin: Duration, interval: &Interval, setting: Setting) {
+        let is_burst = exceeds(interval.needed, self.found.gap);
+        if is_burst && !self.in_burst && setting.gap > self.found.gap {
+            self.leads.push(self.last_raise.map_or(Duration::ZERO, |raise| begin.saturating_sub(raise)));
+        }
+        self.in_burst = is_burst;
+    }
+
+    fn judge_raises(&mut self, now: Duration, interval: &Interval) {
+        let since = interval.needed_since.get();
+        let called_for = |raise: Duration, gap: Pages| since >= raise && exceeds(interval.needed, gap);
+        let before = self.pending.len();
+        self.pending.retain(|&(raise, gap)| !called_for(raise, gap));
+        let called = before - self.pending.len();
+        self.pending.retain(|&(raise, _)| now.saturating_sub(raise) <= CALLED_FOR);
+        self.false_alarms += (before - called - self.pending.len()) as u64;
+    }
+
+    /// The sums, in bytes.
+    pub(super) fn outcome(mut self, arm: String, page_size: Bytes) -> Outcome {
+        self.leads.sort_unstable();
+        let gap_seconds = self.gap_time.saturating_mul(u128::from(page_size.get())) / 1_000_000_000;
+        Outcome {
+            arm,
+            episodes: self.episodes.count,
+            stalled: self.stalled.to_bytes(page_size),
+            stalled_time: Span::new(self.stalled_time),
+            bursts_met: self.leads.len() as u64,
+            lead: self.leads.get(self.leads.len() / 2).map(|lead| Span::new(*lead)),
+            raises: self.raises,
+            false_alarms: self.false_alarms,
+            gap_seconds: u64::try_from(gap_seconds).unwrap_or(u64::MAX),
+            writes: self.writes,
+            mean_factor: self.factor_time as f64 / self.time.as_nanos().max(1) as f64,
+            reclaimed: self.reclaimed.to_bytes(page_size),
+        }
+    }
+}
+
+/// Bursts: times when demand called for more than the gap that was found.
+pub(super) fn bursts(ticks: &[Tick<'_>], found: Pages) -> u64 {
+    let mut before = false;
+    let mut count = 0;
+    for interval in ticks.iter().filter_map(|tick| tick.interval) {
+        let now = exceeds(interval.needed, found);
+        count += u64::from(now && !before);
+        before = now;
+    }
+    count
+}
+
+fn exceeds(demand: i64, gap: Pages) -> bool {
+    u64::try_from(demand).is_ok_and(|demand| demand > gap.get())
+}

@@ -1,0 +1,90 @@
+//! The open loop: recorded samples, decided again.
+
+use super::ReplayError;
+use crate::config::Config;
+use crate::decide;
+use crate::decision::Decision;
+use crate::history::History;
+use crate::recording::Entry;
+use crate::sample::Wall;
+use serde::Serialize;
+use units::Span;
+
+/// What came of deciding again.
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
+pub struct Again {
+    /// Samples taken in.
+    pub samples: u64,
+    /// Decisions in the recording that were compared.
+    pub decisions: u64,
+    /// Samples missing in the recording: decisions after them may differ until the next header.
+    pub lost: u64,
+    /// Headers whose state this version cannot read: decisions after them start from nothing.
+    pub without_state: u64,
+    /// Where the new decision is not the recorded one.
+    pub differing: Vec<Difference>,
+}
+
+/// A decision that comes out differently.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// Time since boot.
+    pub at: Span,
+    /// The wall clock.
+    pub wall: Wall,
+    /// What was decided.
+    pub recorded: Box<Decision>,
+    /// What is decided now.
+    pub again: Box<Decision>,
+}
+
+/// Decides again over the recorded samples: by `config`, or by what was recorded.
+///
+/// By the recorded configuration, every header's state is taken over, so that a lost sample tells only
+/// until there. By another configuration the state of the first header is of no use: it starts from
+/// nothing and goes on through later headers.
+pub fn decide_again<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    config: Option<&Config>,
+) -> Result<Again, ReplayError> {
+    let mut again = Again::default();
+    let mut core: Option<(History, Config)> = None;
+    let mut last: Option<(Span, Wall)> = None;
+    for entry in entries {
+        match entry {
+            Entry::Header(header) => {
+                let by = config.or(header.config.as_ref()).ok_or(ReplayError::NoConfig)?;
+                let state = header.state.as_ref().filter(|_| config.is_none());
+                again.without_state += u64::from(header.state.is_none());
+                let fresh = || History::new(&header.facts, by);
+                let goes_on = core.take().filter(|_| config.is_some()).map(|(history, _)| history);
+                let history = state.cloned().or(goes_on).unwrap_or_else(fresh);
+                core = Some((history, by.clone()));
+            }
+            Entry::Sample(sample) => {
+                if let Some((history, _)) = &mut core {
+                    history.push(sample);
+                }
+                last = Some((sample.at, sample.wall));
+                again.samples += 1;
+            }
+            Entry::Decision(recorded) => {
+                if let (Some((history, by)), Some(when)) = (&core, last) {
+                    again.compare(recorded, decide(by, history), when);
+                }
+            }
+            Entry::Lost(count) => again.lost += count,
+        }
+    }
+    if again.samples == 0 { Err(ReplayError::TooShort) } else { Ok(again) }
+}
+
+impl Again {
+    fn compare(&mut self, recorded: &Decision, again: Decision, (at, wall): (Span, Wall)) {
+        self.decisions += 1;
+        if *recorded != again {
+            let recorded = Box::new(recorded.clone());
+            self.differing.push(Difference { at, wall, recorded, again: Box::new(again) });
+        }
+    }
+}

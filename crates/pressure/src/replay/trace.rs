@@ -1,0 +1,173 @@
+//! A recording as intervals of demand.
+
+use super::ReplayError;
+use super::reservoir::Kswapd;
+use crate::config::Config;
+use crate::knob::Knob;
+use crate::recording::Entry;
+use crate::sample::{Counters, Facts, Sample};
+use std::collections::VecDeque;
+use std::time::Duration;
+use units::{Pages, Span};
+
+/// Longest window over which demand is held against a gap.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// kswapd's rate where the recording never saw it run: 100 MiB/s of 4 KiB pages.
+const ASSUMED_RATE: u64 = 25_600;
+
+/// A recording, read for the closed loop.
+#[derive(Debug)]
+pub(super) struct Trace<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) config: Option<&'a Config>,
+    pub(super) ticks: Vec<Tick<'a>>,
+}
+
+/// A sample and what led to it.
+#[derive(Debug)]
+pub(super) struct Tick<'a> {
+    pub(super) sample: &'a Sample,
+    /// `None` at the start, after a reboot, and where a counter is unknown or went back.
+    pub(super) interval: Option<Interval>,
+}
+
+/// The time between two samples.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Interval {
+    pub(super) time: Duration,
+    /// Gross demand in pages; negative when more was freed than taken.
+    pub(super) demand: i64,
+    /// The gap that the last second called for, in pages; see [`Trace::weigh`].
+    pub(super) needed: i64,
+    /// When that call began.
+    pub(super) needed_since: Span,
+}
+
+impl<'a> Trace<'a> {
+    /// Errors: no header, no two samples in a row, or counters that are nowhere known.
+    pub(super) fn of(entries: &'a [Entry]) -> Result<Self, ReplayError> {
+        let mut trace: Option<Self> = None;
+        let mut boot = "";
+        for entry in entries {
+            match entry {
+                Entry::Header(header) => {
+                    boot = &header.facts.boot_id;
+                    let opening = || Trace { facts: &header.facts, config: header.config.as_ref(), ticks: Vec::new() };
+                    trace.get_or_insert_with(opening);
+                }
+                Entry::Sample(sample) => {
+                    let Some(trace) = &mut trace else { continue };
+                    let last = trace.ticks.last().filter(|_| boot == trace.facts.boot_id);
+                    let interval = last.and_then(|last| Interval::between(last.sample, sample));
+                    trace.ticks.push(Tick { sample, interval });
+                }
+                Entry::Decision(_) | Entry::Lost(_) => {}
+            }
+        }
+        let trace = trace.filter(|trace| trace.ticks.len() > 1).ok_or(ReplayError::TooShort)?;
+        if trace.ticks.iter().all(|tick| tick.interval.is_none()) {
+            return Err(ReplayError::Unknown("nr_free_pages, pgsteal_kswapd and pgsteal_direct"));
+        }
+        Ok(trace)
+    }
+
+    /// Pages per second that kswapd frees while it runs, and whether that is only assumed.
+    pub(super) fn reclaim_rate(&self) -> (u64, bool) {
+        let mut throughout = Vec::new();
+        let mut fastest = 0;
+        for pair in self.ticks.windows(2) {
+            let (Some(interval), [before, after]) = (pair[1].interval, [pair[0].sample, pair[1].sample]) else {
+                continue;
+            };
+            let stolen = delta(before, after, |counters| counters.pgsteal_kswapd).unwrap_or(0);
+            let rate = u128::from(stolen) * 1_000_000_000 / interval.time.as_nanos().max(1);
+            let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+            fastest = fastest.max(rate);
+            if rate > 0 && below_low(before) && below_low(after) {
+                throughout.push(rate);
+            }
+        }
+        throughout.sort_unstable();
+        match (throughout.get(throughout.len() / 2), fastest) {
+            (Some(median), _) => (*median, false),
+            (None, 0) => (ASSUMED_RATE, true),
+            (None, fastest) => (fastest, false),
+        }
+    }
+
+    /// Finds for each interval the gap that it called for: what demand took that kswapd could not make good.
+    ///
+    /// `needed = max over windows w ≤ 1 s that end with the interval of  D(w) − R · (w − τ)⁺`, in pages,
+    /// with windows of whole intervals, one at least.
+    pub(super) fn weigh(&mut self, kswapd: Kswapd) {
+        let mut recent: VecDeque<(Span, i64)> = VecDeque::new();
+        for tick in &mut self.ticks {
+            let Some(interval) = &mut tick.interval else {
+                recent.clear();
+                continue;
+            };
+            let now = tick.sample.at.get();
+            recent.push_back((Span::new(now.saturating_sub(interval.time)), interval.demand));
+            while recent.len() > 1 && recent[0].0.get() + WINDOW < now {
+                recent.pop_front();
+            }
+            let mut demand = 0_i64;
+            interval.needed = i64::MIN;
+            for &(since, more) in recent.iter().rev() {
+                demand = demand.saturating_add(more);
+                let runs = now.saturating_sub(since.get()).saturating_sub(kswapd.response);
+                let freed = u128::from(kswapd.rate) * runs.as_nanos() / 1_000_000_000;
+                let needed = demand.saturating_sub(i64::try_from(freed).unwrap_or(i64::MAX));
+                if needed > interval.needed {
+                    (interval.needed, interval.needed_since) = (needed, since);
+                }
+            }
+        }
+    }
+
+    /// The factor that was in force before anyone of ours changed it.
+    pub(super) fn found_factor(&self) -> Result<u64, ReplayError> {
+        let knobs = self.ticks.iter().map(|tick| &tick.sample.knobs);
+        let mut found = knobs.filter_map(|knobs| {
+            knobs.found.of(Knob::WatermarkScaleFactor).or(knobs.now.of(Knob::WatermarkScaleFactor))
+        });
+        found.next().ok_or(ReplayError::Unknown("vm.watermark_scale_factor"))
+    }
+}
+
+fn below_low(sample: &Sample) -> bool {
+    let low: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.low).sum();
+    matches!((sample.counters.nr_free_pages, low), (Some(free), Some(low)) if free < low)
+}
+
+impl Interval {
+    fn between(before: &Sample, after: &Sample) -> Option<Self> {
+        let time = after.since(before);
+        let demand = gross_demand(before, after).filter(|_| !time.is_zero())?;
+        Some(Self { time, demand, needed: 0, needed_since: before.at })
+    }
+}
+
+/// Pages taken, whether or not reclaim made up for them; `None` if a counter is unknown or went back.
+fn gross_demand(before: &Sample, after: &Sample) -> Option<i64> {
+    let free = |sample: &Sample| i64::try_from(sample.counters.nr_free_pages?.get()).ok();
+    let mut demand = free(before)?.checked_sub(free(after)?)?;
+    let kswapd = delta(before, after, |counters| counters.pgsteal_kswapd)?;
+    let direct = delta(before, after, |counters| counters.pgsteal_direct)?;
+    for stolen in [kswapd, direct] {
+        demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
+    }
+    // Kernels without these counters count such pages under the other two.
+    for counter in [|counters: &Counters| counters.pgsteal_khugepaged, |counters: &Counters| counters.pgsteal_proactive]
+    {
+        let stolen = delta(before, after, counter).unwrap_or(0);
+        demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
+    }
+    Some(demand)
+}
+
+/// Growth of a counter; `None` if unknown, or if it went back.
+pub(super) fn delta(before: &Sample, after: &Sample, counter: impl Fn(&Counters) -> Option<u64>) -> Option<u64> {
+    counter(&after.counters)?.checked_sub(counter(&before.counters)?)
+}

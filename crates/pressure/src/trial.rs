@@ -1,0 +1,146 @@
+//! The circuit breaker: every raise is on trial, and one that made things worse is undone.
+//!
+//! Harm is the time that tasks lost to memory: stalls as the kernel counts them (`some` of the pressure
+//! file), per second. Its running mean before a raise is kept, and compared with the mean since.
+//!
+//! - Law: guilty if, 15 s after the raise, `harm > 2·before + 50 ms/s` and stalls in allocation did not
+//!   fall; then nothing is raised for 5 min, doubling up to 1 h.
+//! - Limit: what else the machine did meanwhile counts too; so guilt costs time, never a word of blame.
+
+use crate::knob::Knob;
+use crate::rates::Rates;
+use crate::sample::Sample;
+use crate::sketch::faded;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use units::Span;
+
+const HALF_LIFE: Duration = Duration::from_secs(5);
+const LENGTH: Duration = Duration::from_secs(15);
+const PENALTY: Duration = Duration::from_secs(300);
+const MOST_PENALTY: Duration = Duration::from_secs(3600);
+/// Microseconds per second that are not worth an undo.
+const TOLERANCE: f64 = 50_000.0;
+
+/// The state of the breaker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Trial {
+    /// Running mean of time lost, µs per second.
+    harm: f64,
+    /// Running mean of allocations that stalled, per second.
+    stalls: f64,
+    running: Option<Charge>,
+    verdict: Option<Verdict>,
+    penalty: Span,
+}
+
+/// A raise on trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Charge {
+    since: Span,
+    harm: f64,
+    stalls: f64,
+}
+
+/// A raise that was found to have made things worse.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Verdict {
+    /// Time lost per second before.
+    pub before: Span,
+    /// And after.
+    pub after: Span,
+    /// No raise until then.
+    pub until: Span,
+}
+
+impl Trial {
+    /// Takes in one pair of samples.
+    pub(crate) fn push(&mut self, old: &Sample, new: &Sample, rates: &Rates) {
+        let seconds = rates.elapsed.as_secs_f64();
+        let kept = faded(rates.elapsed, HALF_LIFE);
+        let blend = |mean: &mut f64, amount: Option<u64>| {
+            if let Some(amount) = amount {
+                *mean = *mean * kept + amount as f64 / seconds * (1.0 - kept);
+            }
+        };
+        blend(&mut self.harm, rates.stalled.map(units::Micros::get));
+        blend(&mut self.stalls, rates.allocation_stalls);
+        let ours = |sample: &Sample| sample.knobs.ours.of(Knob::WatermarkScaleFactor);
+        match (ours(old), ours(new)) {
+            (before, Some(now)) if before.or(old.knobs.found.of(Knob::WatermarkScaleFactor)) < Some(now) => {
+                self.running.get_or_insert(Charge { since: new.at, harm: self.harm, stalls: self.stalls });
+            }
+            (_, None) => self.running = None,
+            _ => {}
+        }
+        self.judge(new.at);
+    }
+
+    fn judge(&mut self, at: Span) {
+        let Some(charge) = self.running else { return };
+        if at.get().saturating_sub(charge.since.get()) < LENGTH {
+            return;
+        }
+        self.running = None;
+        if self.harm > 2.0 * charge.harm + TOLERANCE && self.stalls >= charge.stalls {
+            self.penalty = Span::new((self.penalty.get() * 2).clamp(PENALTY, MOST_PENALTY));
+            let lost = |harm: f64| Span::new(Duration::from_micros(harm as u64));
+            let until = Span::new(at.get() + self.penalty.get());
+            self.verdict = Some(Verdict { before: lost(charge.harm), after: lost(self.harm), until });
+        }
+    }
+
+    /// The verdict in force at `at`, if any.
+    pub(crate) fn verdict(&self, at: Span) -> Option<Verdict> {
+        self.verdict.filter(|verdict| at < verdict.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Bytes, Micros};
+
+    /// Seconds of (stalled µs, factor we wrote); one sample a second.
+    fn run(seconds: &[(u64, Option<u64>)]) -> Trial {
+        let mut trial = Trial::default();
+        let mut old = Sample::default();
+        old.knobs.found.put(Knob::WatermarkScaleFactor, Some(10));
+        old.memory_pressure.some_total = Some(Micros::new(0));
+        old.counters.allocstall_normal = Some(0);
+        for (stalled, ours) in seconds {
+            let mut new = old.clone();
+            new.at = Span::new(old.at.get() + Duration::from_secs(1));
+            new.memory_pressure.some_total = old.memory_pressure.some_total.map(|t| Micros::new(t.get() + stalled));
+            new.knobs.ours.put(Knob::WatermarkScaleFactor, *ours);
+            let rates = Rates::between(&old, &new, Bytes::kib(4)).unwrap();
+            trial.push(&old, &new, &rates);
+            old = new;
+        }
+        trial
+    }
+
+    #[test]
+    fn a_raise_after_which_more_time_is_lost_is_undone_for_a_while() {
+        let mut seconds = vec![(1000, None); 20];
+        seconds.extend(vec![(400_000, Some(300)); 20]);
+        let trial = run(&seconds);
+        let verdict = trial.verdict(Span::secs(40)).expect("guilty");
+        assert!(verdict.after > verdict.before);
+        assert_eq!(trial.verdict(Span::secs(40 + 300)), None);
+    }
+
+    #[test]
+    fn a_raise_that_helped_stands() {
+        let mut seconds = vec![(400_000, None); 20];
+        seconds.extend(vec![(1000, Some(300)); 20]);
+        assert_eq!(run(&seconds).verdict(Span::secs(40)), None);
+    }
+
+    #[test]
+    fn harm_without_a_raise_is_nobodys_fault() {
+        let mut seconds = vec![(1000, None); 20];
+        seconds.extend(vec![(400_000, None); 20]);
+        assert_eq!(run(&seconds).verdict(Span::secs(40)), None);
+    }
+}
