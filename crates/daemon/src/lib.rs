@@ -1,3 +1,13 @@
 //! `warmsetd`: one loop that samples, decides, acts and waits, and the threads that speak for it.
 
+pub mod board;
+pub mod desk;
+pub mod guard;
+pub mod live;
+pub mod metrics;
+pub mod notify;
 pub mod options;
+pub mod scribe;
+#[cfg(test)]
+mod testing;
+pub mod voice;

@@ -146,6 +146,11 @@ impl Recorder {
         self.unless_stopped(Self::try_flush)
     }
 
+    /// The configuration that is recorded.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Whether an error has ended the recording.
     pub fn is_stopped(&self) -> bool {
         self.stopped

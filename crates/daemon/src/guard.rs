@@ -1,0 +1,287 @@
+//! The loop, and nothing else may grow into it.
+//!
+//! ```text
+//! sample ─► decide ─► record ─► act ─► show ─► wait ─┐
+//!    ▲                                               │
+//!    └───────────────────────────────────────────────┘
+//! ```
+
+use crate::board::Board;
+use crate::notify::Notify;
+use crate::scribe::Scribe;
+use crate::voice::{Topic, Voice};
+use host::{Machine, OwnCost, Permission, Restored, Woken};
+use pressure::sample::Wall;
+use pressure::status::{Past, Tally};
+use pressure::{Config, Decision, History, Sample, decide, rates};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use units::{Bytes, Micros};
+
+/// Between two looks at troubles and rivals.
+const HOUSEKEEPING: Duration = Duration::from_secs(30);
+
+/// A running guard.
+#[derive(Debug)]
+pub struct Guard {
+    /// What it sees and changes.
+    pub machine: Machine,
+    /// What it decides by.
+    pub config: Config,
+    /// What it remembers.
+    pub history: History,
+    /// What others see of it.
+    pub board: Arc<Board>,
+    /// What it keeps for later.
+    pub scribe: Option<Scribe>,
+    /// What it says.
+    pub voice: Voice,
+    /// Who watches over it.
+    pub notify: Notify,
+    sample: Sample,
+    previous: Counted,
+    tally: Tally,
+    cost: OwnCost,
+    proposed: Option<Decision>,
+    told: HashSet<String>,
+    kept_house: Option<Instant>,
+}
+
+/// Counters at the sample before, for the tally.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counted {
+    sample: Option<(units::Span, Option<Micros>, Option<u64>)>,
+}
+
+/// Why the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The time asked for is over.
+    Time,
+    /// A signal.
+    Signal,
+}
+
+/// The parts that a guard is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// What it sees and changes.
+    pub machine: Machine,
+    /// What it decides by.
+    pub config: Config,
+    /// What others see of it.
+    pub board: Arc<Board>,
+    /// What it keeps for later; `None` keeps nothing.
+    pub scribe: Option<Scribe>,
+    /// What it says.
+    pub voice: Voice,
+    /// Who watches over it.
+    pub notify: Notify,
+}
+
+impl Guard {
+    /// A guard that has seen nothing yet.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { machine, config, board, scribe, voice, notify } = parts;
+        let history = History::new(machine.facts(), &config);
+        Self {
+            machine,
+            config,
+            history,
+            board,
+            scribe,
+            voice,
+            notify,
+            sample: Sample::default(),
+            previous: Counted::default(),
+            tally: Tally::default(),
+            cost: OwnCost::open(),
+            proposed: None,
+            told: HashSet::new(),
+            kept_house: None,
+        }
+    }
+
+    /// Runs until a signal, or until `deadline`. `reload` reads the configuration again on SIGHUP.
+    pub fn run(
+        &mut self,
+        deadline: Option<Instant>,
+        watchdog: Option<Duration>,
+        reload: &mut dyn FnMut() -> Result<Config, String>,
+    ) -> Ended {
+        loop {
+            let patience = self.tick();
+            self.notify.alive();
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let bounds = [Some(patience), watchdog, left];
+            let wait = bounds.into_iter().flatten().min().unwrap_or(patience);
+            match self.machine.wait(wait) {
+                Woken::Stop => return Ended::Signal,
+                Woken::Reload => self.reload(reload()),
+                Woken::Pressure => self.tally.pressure_wakeups += 1,
+                Woken::Timer => {}
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.tick();
+                return Ended::Time;
+            }
+        }
+    }
+
+    /// One turn of the loop but for the waiting; says how long to wait. A steady turn allocates nothing.
+    pub fn tick(&mut self) -> Duration {
+        self.machine.sample(&mut self.sample);
+        let state = match &self.scribe {
+            Some(scribe) if scribe.wants_state(&self.sample) => Some(Box::new(self.history.clone())),
+            _ => None,
+        };
+        self.history.push(&self.sample);
+        let decision = decide(&self.config, &self.history);
+        if let Some(scribe) = &mut self.scribe {
+            scribe.push(&self.sample, &decision, state);
+        }
+        let outcome = self.machine.act(&decision);
+        self.tally.writes += outcome.written;
+        self.tally.put_back += outcome.put_back;
+        self.tally.refused += outcome.refused;
+        self.tally.compactions += outcome.compactions;
+        self.tally.reclaims += outcome.reclaims;
+        self.count(&decision);
+        self.tell(&decision);
+        self.board.publish(&self.sample, &decision, self.tally);
+        self.keep_house();
+        decision.patience()
+    }
+
+    fn count(&mut self, decision: &Decision) {
+        let tally = &mut self.tally;
+        tally.samples += 1;
+        let now = (self.sample.at, self.sample.memory_pressure.some_total, rates::refaults(&self.sample.counters));
+        if let Some((at, stalled, refaults)) = self.previous.sample {
+            let elapsed = now.0.get().saturating_sub(at.get());
+            let withheld = decision.forecast.withheld.unwrap_or_default();
+            tally.gap_seconds += (withheld.get() as f64 * elapsed.as_secs_f64()) as u64;
+            let stalled = stalled.zip(now.1).map_or(0, |(old, new)| new.get().saturating_sub(old.get()));
+            tally.stalled = Micros::new(tally.stalled.get() + stalled);
+            tally.refaults += refaults.zip(now.2).map_or(0, |(old, new)| new.saturating_sub(old));
+        }
+        self.previous.sample = Some(now);
+        for notice in &decision.notices {
+            match notice {
+                pressure::decision::Notice::Stalled { allocation, compaction } => {
+                    tally.allocation_stalls += allocation;
+                    tally.compaction_stalls += compaction;
+                }
+                pressure::decision::Notice::OomKill { count } => tally.oom_kills += count,
+                _ => {}
+            }
+        }
+        let demand = decision.forecast.demand.map_or(Bytes::ZERO, |rate| Bytes::new(rate.get()));
+        tally.peak_demand = tally.peak_demand.max(demand);
+        tally.lost_samples = self.scribe.as_ref().map_or(0, Scribe::lost);
+        let (cpu, memory) = self.cost.read();
+        tally.own_cpu = cpu;
+        tally.own_memory = memory.unwrap_or(tally.own_memory);
+    }
+
+    /// Says and remembers a decision that does or says something new. While only observing, the same
+    /// proposal comes every tick, and is said once.
+    fn tell(&mut self, decision: &Decision) {
+        let done = *self.machine.permission() == Permission::Act;
+        let old = self.proposed.as_ref();
+        let actions = |decision: &Decision| decision.steps.iter().map(|step| step.action.knob()).collect::<Vec<_>>();
+        let repeated = !done && old.is_some_and(|old| actions(old) == actions(decision));
+        let news = !decision.notices.is_empty() || (!decision.steps.is_empty() && !repeated);
+        if old.is_none_or(|old| old.phase != decision.phase) {
+            self.voice.say(Topic::Reason, format_args!("{}", decision.phase));
+        }
+        if news {
+            self.say(decision, done);
+            let (phase, at) = (decision.phase, self.sample.at);
+            let (steps, notices) = (decision.steps.clone(), decision.notices.clone());
+            self.board.remember(Past { at, wall: self.sample.wall, phase, done, steps, notices });
+        }
+        if self.voice.says(Topic::Tick) {
+            self.voice.say(Topic::Tick, format_args!("{:?}", decision.forecast));
+        }
+        match &mut self.proposed {
+            Some(proposed) => proposed.clone_from(decision),
+            None => self.proposed = Some(decision.clone()),
+        }
+    }
+
+    fn say(&self, decision: &Decision, done: bool) {
+        let would = if done { "" } else { "would set " };
+        for step in &decision.steps {
+            if self.voice.says(Topic::Reason) {
+                self.voice.say(Topic::Action, format_args!("{would}{step}"));
+            } else {
+                self.voice.say(Topic::Action, format_args!("{would}{}", step.action));
+            }
+        }
+        for notice in &decision.notices {
+            self.voice.say(Topic::Action, notice);
+        }
+    }
+
+    /// Now and then: what is wrong, and who else is there, each said once.
+    fn keep_house(&mut self) {
+        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING) && self.tally.refused == 0 {
+            return;
+        }
+        self.kept_house = Some(Instant::now());
+        let mut troubles = self.machine.troubles();
+        troubles.extend(self.scribe.as_ref().and_then(Scribe::trouble));
+        let rivals = self.machine.rivals();
+        for trouble in troubles.iter().chain(&rivals) {
+            if self.told.len() < 256 && self.told.insert(trouble.clone()) {
+                self.voice.say(Topic::Error, trouble);
+            }
+        }
+        let mut status = self.board.read();
+        status.rivals = rivals;
+        for trouble in troubles {
+            if status.troubles.len() < 64 && !status.troubles.contains(&trouble) {
+                status.troubles.push(trouble);
+            }
+        }
+    }
+
+    /// A wrong configuration leaves the one in force.
+    fn reload(&mut self, read: Result<Config, String>) {
+        self.notify.reloading();
+        match read {
+            Ok(config) => {
+                self.voice.set_verbosity(config.verbosity);
+                self.history = History::new(self.machine.facts(), &config);
+                if let Some(scribe) = &self.scribe {
+                    scribe.reconfigure(&config);
+                }
+                self.config = config;
+                self.voice.say(Topic::Action, "configuration read again");
+            }
+            Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),
+        }
+        self.notify.ready();
+    }
+
+    /// Puts back everything that is ours, and tells what.
+    pub fn end(&mut self) -> (Tally, Restored) {
+        self.notify.stopping();
+        let restored = self.machine.put_everything_back();
+        self.tally.put_back += restored.back.len() as u64;
+        (self.tally, restored)
+    }
+
+    /// The last sample.
+    pub fn sample(&self) -> &Sample {
+        &self.sample
+    }
+}
+
+/// The wall clock, for people.
+pub fn wall() -> Wall {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    Wall(u64::try_from(now.tv_sec * 1000 + now.tv_nsec / 1_000_000).unwrap_or(0))
+}

@@ -1,0 +1,130 @@
+//! The status line while it runs, and the summary at the end.
+
+use crate::board::Board;
+use host::Restored;
+use pressure::status::{Status, Tally};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use units::{Bytes, Span};
+
+/// Renews the line until it is dropped: each second on a terminal, a line of its own each 5 s elsewhere.
+#[derive(Debug)]
+pub struct StatusLine {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl StatusLine {
+    /// Begins to show `board` on standard error.
+    pub fn start(board: Arc<Board>) -> io::Result<Self> {
+        let (stop, stopped) = channel::<()>();
+        let terminal = io::stderr().is_terminal();
+        let pause = Duration::from_secs(if terminal { 1 } else { 5 });
+        let thread =
+            std::thread::Builder::new().name("warmset-live".to_owned()).stack_size(128 * 1024).spawn(move || {
+                while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
+                    let line = line(&board.read());
+                    let _ = if terminal {
+                        write!(io::stderr(), "\r\x1b[K{line}")
+                    } else {
+                        writeln!(io::stderr(), "{line}")
+                    };
+                }
+                if terminal {
+                    let _ = writeln!(io::stderr());
+                }
+            })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn shown<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "?".to_owned(), |value| value.to_string())
+}
+
+/// One line of at most 80 columns: state, available memory, demand, gap, forecast, pressure.
+fn line(status: &Status) -> String {
+    let forecast = &status.decision.forecast;
+    let mut line = format!(
+        "{} · avail {} · demand {} · gap {}",
+        status.decision.phase,
+        shown(status.sample.memory.available),
+        shown(forecast.demand),
+        shown(forecast.gap),
+    );
+    if let Some(held) = forecast.withheld.filter(|held| *held > Bytes::ZERO) {
+        let _ = write!(line, " (holds {held})");
+    }
+    if let Some(exhaustion) = forecast.exhaustion {
+        let _ = write!(line, " · full in {}", exhaustion.expected);
+    }
+    if let Some(pressure) = status.sample.memory_pressure.some_avg10 {
+        let _ = write!(line, " · psi {pressure}");
+    }
+    line
+}
+
+/// What a run did, for people.
+pub fn summary(status: &Status, tally: &Tally, restored: &Restored, ran: Span) -> String {
+    let mut text = format!("warmset ran for {ran}: {} samples", tally.samples);
+    if let Some(why) = &status.only_observes {
+        let _ = write!(text, ", observing only ({why})");
+    }
+    let forecast = &status.decision.forecast;
+    let end = match forecast.exhaustion {
+        Some(exhaustion) => format!(
+            "memory full in {} ({} to {})",
+            exhaustion.expected,
+            exhaustion.earliest,
+            exhaustion.latest.map_or_else(|| "never".to_owned(), |latest| latest.to_string())
+        ),
+        None => "no end of memory in sight".to_owned(),
+    };
+    let _ = write!(
+        text,
+        "\n  demand     {} now, {}/s at most\n  gap        {} found, {} needed, {} now\n  forecast   {end}\n  \
+         stalls     {} allocations, {} compactions, {} stalled; {} refaults, {} killed by the kernel\n  \
+         changed    {} writes, {} put back, {} compactions, {} reclaims, {} refused\n  \
+         cost       {} of processor, {} resident\n",
+        shown(forecast.demand),
+        tally.peak_demand,
+        shown(forecast.gap_found),
+        shown(forecast.gap_needed),
+        shown(forecast.gap),
+        tally.allocation_stalls,
+        tally.compaction_stalls,
+        tally.stalled,
+        tally.refaults,
+        tally.oom_kills,
+        tally.writes,
+        tally.put_back,
+        tally.compactions,
+        tally.reclaims,
+        tally.refused,
+        tally.own_cpu,
+        tally.own_memory,
+    );
+    for past in &status.past {
+        let done = if past.done { "" } else { "would: " };
+        for step in &past.steps {
+            let _ = writeln!(text, "  {done}{step}");
+        }
+    }
+    for line in restored.to_string().lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
