@@ -98,7 +98,12 @@ fn cost(sample: &Sample) -> Cost {
 fn text(out: &mut impl Write, report: &Report) -> Result<()> {
     let cost = &report.cost;
     writeln!(out, "Memory pressure since boot, {} ago:", units::Span::secs(cost.up_seconds))?;
-    writeln!(out, "  {} in which some task waited for memory, {} in which all did", shown(cost.stalled), shown(cost.stalled_fully))?;
+    writeln!(
+        out,
+        "  {} in which some task waited for memory, {} in which all did",
+        shown(cost.stalled),
+        shown(cost.stalled_fully)
+    )?;
     writeln!(
         out,
         "  {} allocations reclaimed for themselves, {} compacted",
@@ -132,38 +137,80 @@ fn settings(sample: &Sample, facts: &Facts) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut see = |level, what: String, why, advice| found.push(Finding { level, what, why, advice });
     if sample.memory_pressure.some_total.is_none() {
-        see(Level::Problem, "pressure stall information is off".to_owned(), "nothing tells how much time is lost", "boot with psi=1");
+        see(
+            Level::Problem,
+            "pressure stall information is off".to_owned(),
+            "nothing tells how much time is lost",
+            "boot with psi=1",
+        );
     }
     if facts.cgroups != Cgroups::V2 {
         let why = "memory of groups can be protected only under version 2";
-        see(Level::Advice, format!("control groups: {:?}", facts.cgroups), why, "boot with systemd.unified_cgroup_hierarchy=1");
+        see(
+            Level::Advice,
+            format!("control groups: {:?}", facts.cgroups),
+            why,
+            "boot with systemd.unified_cgroup_hierarchy=1",
+        );
     }
     if let Some(container) = &facts.container {
         let why = "a container sees the host's memory but may not steer it";
         see(Level::Note, format!("there are marks of a container ({container})"), why, "run the guard on the host");
     }
     if facts.hidepid {
-        see(Level::Advice, "/proc hides other users' processes".to_owned(), "rivals may go unseen", "mount /proc with gid=");
+        see(
+            Level::Advice,
+            "/proc hides other users' processes".to_owned(),
+            "rivals may go unseen",
+            "mount /proc with gid=",
+        );
     }
     if knob(Knob::Swappiness) == Some(0) && sample.memory.swap_total.is_some_and(|swap| swap > Bytes::ZERO) {
-        see(Level::Advice, "vm.swappiness is 0 although there is swap".to_owned(), "file pages in use go before idle anonymous memory", "set 60, or 100 and more for zram");
+        see(
+            Level::Advice,
+            "vm.swappiness is 0 although there is swap".to_owned(),
+            "file pages in use go before idle anonymous memory",
+            "set 60, or 100 and more for zram",
+        );
     }
-    if sample.swaps.iter().any(|swap| swap.kind == SwapKind::Zram) && knob(Knob::PageCluster).is_some_and(|cluster| cluster > 0) {
-        see(Level::Advice, "vm.page-cluster reads ahead from zram".to_owned(), "neighbours in zram are not neighbours in use", "set vm.page-cluster = 0");
+    if sample.swaps.iter().any(|swap| swap.kind == SwapKind::Zram)
+        && knob(Knob::PageCluster).is_some_and(|cluster| cluster > 0)
+    {
+        see(
+            Level::Advice,
+            "vm.page-cluster reads ahead from zram".to_owned(),
+            "neighbours in zram are not neighbours in use",
+            "set vm.page-cluster = 0",
+        );
     }
     let five = sample.memory.total.map(|total| Percent::new(5).of(total));
     if let (Some(min), Some(five)) = (knob(Knob::MinFreeKbytes).map(Bytes::kib), five) {
         if min > five {
-            see(Level::Problem, format!("vm.min_free_kbytes keeps {min}, more than 5 % of memory"), "that memory is lost, and programs die for want of it", "lower it");
+            see(
+                Level::Problem,
+                format!("vm.min_free_kbytes keeps {min}, more than 5 % of memory"),
+                "that memory is lost, and programs die for want of it",
+                "lower it",
+            );
         }
     }
     let factor = knob(Knob::WatermarkScaleFactor);
     if let (Some(now), Some(least)) = (factor, watermark::least_effective(sample, facts.page_size)) {
         if now > 10 && now < least {
-            see(Level::Advice, format!("vm.watermark_scale_factor = {now} has no effect below {least} here"), "the gap is never less than a quarter of the min watermark", "set it higher or leave it at 10");
+            see(
+                Level::Advice,
+                format!("vm.watermark_scale_factor = {now} has no effect below {least} here"),
+                "the gap is never less than a quarter of the min watermark",
+                "set it higher or leave it at 10",
+            );
         }
         if now > 1000 {
-            see(Level::Advice, format!("vm.watermark_scale_factor = {now} is set for good"), "a large gap withholds memory also when nobody needs it", "let the guard hold it only under demand");
+            see(
+                Level::Advice,
+                format!("vm.watermark_scale_factor = {now} is set for good"),
+                "a large gap withholds memory also when nobody needs it",
+                "let the guard hold it only under demand",
+            );
         }
     }
     found

@@ -34,7 +34,8 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         return Ok(ExitCode::SUCCESS);
     }
     let facts = eyes.facts();
-    let container = facts.container.as_deref().map_or_else(String::new, |name| format!(", marks of a container ({name})"));
+    let container =
+        facts.container.as_deref().map_or_else(String::new, |name| format!(", marks of a container ({name})"));
     writeln!(out, "Linux {}, pages of {}, {} processors{container}\n", facts.kernel, facts.page_size, facts.cpus)?;
     for feature in &features {
         let (mark, text) = match feature.presence {

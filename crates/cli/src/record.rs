@@ -1,12 +1,14 @@
 //! `warmset record`: look on, and keep what was seen.
 
-use anyhow::{Context, Result};
+use crate::Context;
+use anyhow::{Context as _, Result};
 use host::Eyes;
 use host::recordings::Recorder;
 use pressure::config::Mode;
 use pressure::{Config, History, Sample, decide};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use units::Span;
 
@@ -28,16 +30,13 @@ pub(crate) struct Args {
     /// Decide by this configuration instead of the default
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The machine's root folder
-    #[arg(long, value_name = "FOLDER", default_value = "/", hide = true)]
-    root: PathBuf,
 }
 
 /// Records, and says on `out` what was written, unless the recording itself goes there.
-pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<()> {
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let mut config = args.config.as_deref().map(load).transpose()?.unwrap_or_default();
     config.mode = Mode::Observe;
-    let mut eyes = Eyes::open(&args.root)?;
+    let mut eyes = Eyes::open(&context.root)?;
     let history = History::new(eyes.facts(), &config);
     let mut recorder = Recorder::single(&args.output, eyes.facts(), &config, &history)?;
     let samples = watch(args, (&mut eyes, &config, history), &mut recorder)?;
@@ -45,7 +44,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<()> {
     if args.output != Path::new("-") {
         writeln!(out, "{samples} samples in {}", args.output.display())?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A configuration file.

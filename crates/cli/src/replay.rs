@@ -1,5 +1,6 @@
 //! `warmset replay`: decide again over a recording, or let other configurations meet the same demand.
 
+use crate::{Context, Form};
 use anyhow::{Result, bail};
 use host::recordings::Reader;
 use pressure::Config;
@@ -39,9 +40,6 @@ pub(crate) struct Args {
     /// Fail unless the recorded decisions come out again
     #[arg(long, conflicts_with_all = ["config", "compare"])]
     verify: bool,
-    /// Print everything as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// What was found, as `--json` prints it.
@@ -56,7 +54,7 @@ struct Report {
 }
 
 /// Replays, and prints the outcome on `out`; notes about the files go to standard error.
-pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(crate::record::load).transpose()?;
     let (entries, notes) = read(&args.files)?;
     let mut report = Report { again: None, comparison: None, notes };
@@ -66,7 +64,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     } else {
         report.again = Some(decide_again(&entries, config.as_ref())?);
     }
-    if args.json {
+    if context.form == Form::Json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)?;
     } else {

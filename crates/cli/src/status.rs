@@ -108,13 +108,21 @@ fn text(out: &mut impl Write, status: &Status) -> Result<()> {
     match forecast.exhaustion {
         Some(end) => {
             let latest = end.latest.map_or_else(|| "never".to_owned(), |latest| latest.to_string());
-            writeln!(out, "forecast   full in {} ({} to {latest}), growing {}", end.expected, end.earliest, end.growth)?;
+            writeln!(
+                out,
+                "forecast   full in {} ({} to {latest}), growing {}",
+                end.expected, end.earliest, end.growth
+            )?;
         }
         None => writeln!(out, "forecast   no end of memory in sight")?,
     }
     if let Some(blocks) = forecast.blocks {
         let fragmentation = shown(blocks.fragmentation);
-        writeln!(out, "huge pages {} could be served, {} expected; {fragmentation} fragmented", blocks.free, blocks.needed)?;
+        writeln!(
+            out,
+            "huge pages {} could be served, {} expected; {fragmentation} fragmented",
+            blocks.free, blocks.needed
+        )?;
     }
     let psi = &sample.memory_pressure;
     writeln!(

@@ -36,7 +36,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             let folder = args.state.join("recordings");
             let newest = newest(&folder).ok().flatten();
             let Some(path) = newest else {
-                writeln!(io::stderr(), "error: no guard is running, and there is no recording in {}", folder.display())?;
+                writeln!(
+                    io::stderr(),
+                    "error: no guard is running, and there is no recording in {}",
+                    folder.display()
+                )?;
                 return Ok(ExitCode::from(NO_GUARD));
             };
             recorded(&path)?

@@ -11,12 +11,19 @@ use units::{Bytes, Pages};
 struct Command {
     #[command(flatten)]
     args: Args,
+    #[arg(long)]
+    json: bool,
+}
+
+fn context(command: &Command) -> Context {
+    let form = if command.json { Form::Json } else { Form::Text };
+    Context { form, root: "/".into(), run: "/run/warmset".into() }
 }
 
 fn replay(words: &[&str]) -> (String, bool) {
     let command = Command::try_parse_from([&["replay"], words].concat()).unwrap();
     let mut out = Vec::new();
-    let code = run(&command.args, &mut out).unwrap();
+    let code = run(&command.args, &context(&command), &mut out).unwrap();
     (String::from_utf8(out).unwrap(), code == ExitCode::SUCCESS)
 }
 
@@ -108,6 +115,6 @@ fn a_wrong_arm_or_no_recording_is_said() {
     let path = temp.path().join("empty");
     std::fs::write(&path, "").unwrap();
     let command = Command::try_parse_from(["replay", path.to_str().unwrap()]).unwrap();
-    let error = run(&command.args, &mut Vec::new()).unwrap_err().to_string();
+    let error = run(&command.args, &context(&command), &mut Vec::new()).unwrap_err().to_string();
     assert!(error.ends_with("empty: no recording in it"), "{error}");
 }
