@@ -47,6 +47,7 @@ fn seconds(time: Option<Micros>) -> Option<f64> {
     time.map(|time| time.get() as f64 / 1e6)
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "the table's values may be unknown")]
 fn count(count: u64) -> Option<f64> {
     Some(count as f64)
 }
@@ -131,16 +132,18 @@ pub fn exposition(status: &Status, dialect: Dialect, out: &mut String) {
     }
 }
 
+const BUILD: &str = "warmset_build";
+const PHASE: &str = "warmset_phase";
+const KNOB: &str = "warmset_knob";
+const ZONE: &str = "warmset_zone_bytes";
+
 fn labelled(status: &Status, page: &mut Page<'_>) {
-    const BUILD: &str = "warmset_build";
     page.family(BUILD, Kind::Gauge, "Version of the daemon and release of the kernel; always 1");
     page.line(BUILD, Kind::Gauge, &[("version", &status.version), ("kernel", &status.facts.kernel)], 1.0);
-    const PHASE: &str = "warmset_phase";
     page.family(PHASE, Kind::Gauge, "1 for the state the guard is in");
     for phase in Phase::ALL {
         page.line(PHASE, Kind::Gauge, &[("phase", phase.name())], f64::from(u8::from(phase == status.decision.phase)));
     }
-    const KNOB: &str = "warmset_knob";
     page.family(KNOB, Kind::Gauge, "Knobs: now, as found, and as we set them");
     for spec in KNOBS {
         let knobs = &status.sample.knobs;
@@ -150,7 +153,6 @@ fn labelled(status: &Status, page: &mut Page<'_>) {
             }
         }
     }
-    const ZONE: &str = "warmset_zone_bytes";
     page.family(ZONE, Kind::Gauge, "Free memory and watermarks of a zone");
     for zone in &status.sample.zones {
         let node = zone.node.to_string();

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -68,6 +70,7 @@ pub struct Voice {
     queue: Option<SyncSender<Line>>,
     thread: Option<JoinHandle<()>>,
     verbosity: u8,
+    lost: Arc<AtomicU64>,
 }
 
 /// Where lines go.
@@ -93,11 +96,13 @@ impl Voice {
 
     fn into(sink: Sink, verbosity: Verbosity) -> io::Result<Self> {
         let (queue, lines) = sync_channel(QUEUE);
+        let lost = Arc::new(AtomicU64::new(0));
+        let theirs = Arc::clone(&lost);
         let thread = std::thread::Builder::new()
             .name("warmset-voice".to_owned())
             .stack_size(STACK)
-            .spawn(move || speak(&lines, &sink))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread), verbosity: verbosity.get() })
+            .spawn(move || speak(&lines, &sink, &theirs))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread), verbosity: verbosity.get(), lost })
     }
 
     /// Whether a line on `topic` would be said; asks before the text is made.
@@ -111,9 +116,9 @@ impl Voice {
             return;
         }
         let line = Line { topic, text: escaped(&text.to_string()) };
-        match self.queue.as_ref().map(|queue| queue.try_send(line)) {
-            // A full queue means that nobody reads: the line is lost, the loop is not.
-            Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) | None | Some(Ok(())) => {}
+        // A full queue means that nobody reads: the line is lost, the loop is not.
+        if self.queue.as_ref().is_some_and(|queue| queue.try_send(line).is_err()) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -140,8 +145,8 @@ fn connected(path: impl AsRef<Path>) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-fn speak(lines: &Receiver<Line>, sink: &Sink) {
-    let (mut credit, mut since, mut dropped) = (BURST, Instant::now(), 0u64);
+fn speak(lines: &Receiver<Line>, sink: &Sink, lost: &AtomicU64) {
+    let (mut credit, mut since) = (BURST, Instant::now());
     for line in lines {
         let earned = since.elapsed().as_secs();
         if earned > 0 {
@@ -149,13 +154,13 @@ fn speak(lines: &Receiver<Line>, sink: &Sink) {
             since += Duration::from_secs(earned);
         }
         if credit == 0 && line.topic != Topic::Error {
-            dropped += 1;
+            lost.fetch_add(1, Ordering::Relaxed);
             continue;
         }
         credit = credit.saturating_sub(1);
-        if dropped > 0 {
-            sink.write(&Line { topic: Topic::Action, text: format!("{dropped} lines left out") });
-            dropped = 0;
+        let lost = lost.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            sink.write(&Line { topic: Topic::Action, text: format!("{lost} lines left out") });
         }
         sink.write(&line);
     }

@@ -24,7 +24,9 @@ fn unmarked(text: &str) -> String {
 }
 
 fn keys(config: &Config) -> Vec<String> {
-    let serde_json::Value::Object(top) = serde_json::to_value(config).unwrap() else { panic!("not a table") };
+    let serde_json::Value::Object(top) = serde_json::to_value(config).expect("a configuration is JSON") else {
+        panic!("not a table")
+    };
     let mut names = Vec::new();
     for (name, value) in top {
         match value {

@@ -75,9 +75,8 @@ impl Alarm {
             };
             let mut ends = [input(&self.stop), input(&self.reload), pressure];
             match poll(&mut ends, Some(&timeout)) {
-                Ok(0) => return Woken::Timer,
                 Err(Errno::INTR) => continue,
-                Err(_) => return Woken::Timer,
+                Ok(0) | Err(_) => return Woken::Timer,
                 Ok(_) => {}
             }
             let [stop, reload, pressure] = ends.map(|end| end.revents());

@@ -5,7 +5,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::mm::MlockAllFlags;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use units::{Bytes, Micros};
 
 /// Locks what this process has in memory, and each page it touches from now on.
@@ -19,7 +20,8 @@ pub fn lock_in_memory() -> io::Result<()> {
 /// Asks the kernel not to kill this process for want of memory, short of forbidding it.
 pub fn spare_from_oom(root: &Path) -> Result<(), Trouble> {
     let path = root.join("proc/self/oom_score_adj");
-    std::fs::write(&path, "-900").map_err(|error| Trouble::unreadable(&path, error))
+    let told = |error| io::Error::other(format!("cannot be lowered, so the kernel may kill the guard first: {error}"));
+    std::fs::write(&path, "-900").map_err(|error| Trouble::unreadable(&path, told(error)))
 }
 
 /// What this process costs: processor time since it started, and resident memory.
@@ -56,25 +58,44 @@ impl OwnCost {
 /// Held while a guard runs: the kernel drops it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct OnlyOne {
-    _file: File,
+    file: File,
+    path: PathBuf,
 }
 
 impl OnlyOne {
     /// Takes the lock in `run`; an error names the process that has it.
     pub fn take(run: &Path) -> Result<Self, Trouble> {
         let path = run.join("lock");
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let at = |error: io::Error| Trouble::unreadable(&path, error);
-        let opened = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
-        let mut file = File::from(opened.map_err(|error| at(error.into()))?);
-        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            let mut holder = String::new();
-            let _ = (&file).take(20).read_to_string(&mut holder);
-            return Err(at(io::Error::other(format!("a guard is running already: process {}", holder.trim()))));
+        loop {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
+            let mut file = File::from(opened.map_err(|error| at(error.into()))?);
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+                let mut holder = String::new();
+                let _ = (&file).take(20).read_to_string(&mut holder);
+                return Err(at(io::Error::other(format!("a guard is running already: process {}", holder.trim()))));
+            }
+            // A guard that just ended may have removed the file between the two calls.
+            let inode = |meta: std::fs::Metadata| meta.ino();
+            if file.metadata().map(inode).ok() != std::fs::metadata(&path).map(inode).ok() {
+                continue;
+            }
+            let write = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+            write.map_err(at)?;
+            return Ok(Self { file, path });
         }
-        let write = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
-        write.map_err(at)?;
-        Ok(Self { _file: file })
+    }
+}
+
+/// Leaves nothing behind: the lock goes, and the folder if nothing else is in it.
+impl Drop for OnlyOne {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        if let Some(run) = self.path.parent() {
+            let _ = std::fs::remove_dir(run);
+        }
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }
 

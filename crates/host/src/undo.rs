@@ -17,6 +17,7 @@ use crate::trouble::Trouble;
 use pressure::knob::{COUNT, KNOBS, Knob};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -95,7 +96,7 @@ impl UndoLog {
         let mut text = format!("{MAGIC}{}\n", self.boot_id);
         for (spec, held) in KNOBS.iter().zip(&self.held) {
             if let Some(Held { found, ours, before }) = held {
-                text.push_str(&format!("{}\t{found}\t{ours}\t{before}\n", spec.path));
+                let _ = writeln!(text, "{}\t{found}\t{ours}\t{before}", spec.path);
             }
         }
         let draft = self.places.run.join("undo.new");
@@ -173,7 +174,8 @@ pub fn restore(places: &Places) -> Result<Restored, Trouble> {
             (true, Some((knob, held))) => undo(places, knob, held, &mut restored)?,
             (true, None) => return Err(refused(&path, format!("{:?} names no knob", cut(line.trim_end())))),
             (false, _) => {
-                restored.notes.push(format!("ignored a half-written line {:?}: it was never acted on", cut(line)))
+                let line = cut(line);
+                restored.notes.push(format!("ignored a half-written line {line:?}: it was never acted on"));
             }
         }
     }

@@ -98,7 +98,7 @@ fn the_metrics_follow_the_format() {
             }
         }
         assert_eq!(text.ends_with("# EOF\n"), dialect == Dialect::OpenMetrics);
-        assert!(families.len() > 30);
+        assert!(families.len() > 15, "{families:?}");
         assert!(!text.contains("exhaustion"), "unknown is absent");
     }
 }

@@ -23,6 +23,7 @@ where
 pub(super) mod optional {
     use super::{Deserializer, Display, FromStr, Serializer};
 
+    #[allow(clippy::ref_option, reason = "serde's signature")]
     pub(in super::super) fn serialize<T, S>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error>
     where
         T: Display,

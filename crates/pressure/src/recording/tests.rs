@@ -87,6 +87,23 @@ fn only_what_changed_is_written() {
     );
 }
 
+/// The list of orders is known as a whole or not at all, and it may come and go between two samples.
+#[test]
+fn free_blocks_that_become_unknown_are_unknown_again() {
+    let blocks = |second, orders: usize| {
+        let mut sample = sample_at(second, 4096);
+        (0..orders).for_each(|order| sample.zones[0].blocks.set(order, Some(7)));
+        sample
+    };
+    let samples = vec![blocks(1, 11), blocks(2, 0), blocks(3, 10), blocks(4, 11), blocks(5, 4)];
+    let text = write(&samples);
+    let read = decode(&text).filter_map(|entry| match entry.unwrap() {
+        Entry::Sample(sample) => Some(*sample),
+        _ => None,
+    });
+    assert_eq!(read.collect::<Vec<_>>(), samples);
+}
+
 #[test]
 fn a_header_names_columns_and_units_and_holds_the_state() {
     let text = write(&[sample_at(1, 4096)]);

@@ -1,0 +1,49 @@
+//! `warmset import`: the configuration of a daemon we replace.
+
+use crate::{Context, Form, json};
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use pressure::import::{Legacy, legacy};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Translate the configuration of adaptivemmd or memoptimizer
+///
+/// The translation goes to standard output or FILE, what differs to standard error.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Whose file it is
+    program: Program,
+    /// The file, such as /etc/sysconfig/adaptivemmd
+    file: PathBuf,
+    /// Write the translation here
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Program {
+    Adaptivemmd,
+    Memoptimizer,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let text = std::fs::read(&args.file).with_context(|| format!("{}: cannot read", args.file.display()))?;
+    let program = match args.program {
+        Program::Adaptivemmd => Legacy::Adaptivemmd,
+        Program::Memoptimizer => Legacy::Memoptimizer,
+    };
+    let imported = legacy(program, &String::from_utf8_lossy(&text))?;
+    match (&args.output, context.form) {
+        (Some(path), _) => {
+            std::fs::write(path, &imported.toml).with_context(|| format!("{}: cannot write", path.display()))?;
+        }
+        (None, Form::Text) => out.write_all(imported.toml.as_bytes())?,
+        (None, Form::Json) => {
+            json(out, &serde_json::json!({ "toml": imported.toml, "notes": imported.notes }))?;
+        }
+    }
+    imported.notes.iter().try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
+    Ok(ExitCode::SUCCESS)
+}
