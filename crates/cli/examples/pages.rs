@@ -3,9 +3,6 @@
 //! Nothing in them is written twice: the options come from the definitions that parse them, and
 //! `warmset.toml(5)` from the commented file that the package installs.
 
-#[path = "../src/args.rs"]
-#[allow(dead_code, reason = "the program uses all of it")]
-mod args;
 #[path = "pages/settings.rs"]
 mod settings;
 
@@ -31,10 +28,10 @@ fn write_all(directory: &Path) -> Result<()> {
         let path = directory.join(section);
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
     }
-    clap_mangen::generate_to(args::command(), directory.join("man1"))?;
+    clap_mangen::generate_to(warmset_cli::command(), directory.join("man1"))?;
     put(&directory.join("man8/warmsetd.8"), &daemon_page()?)?;
     put(&directory.join("man5/warmset.toml.5"), settings::page().as_bytes())?;
-    for command in [args::command(), daemon_command()] {
+    for command in [warmset_cli::command(), daemon_command()] {
         completions(directory, command)?;
     }
     Ok(())
