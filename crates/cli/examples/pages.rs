@@ -86,7 +86,7 @@ fn daemon_description() -> Roff {
     for paragraph in [
         "warmsetd samples the machine's memory, forecasts when it will run short, and drives the kernel's \
          watermarks and compaction before allocations stall. As root it acts as far as its mode allows; as anyone \
-         else, and in a container, it observes and says so.",
+         else, and where /proc/sys cannot be written, it observes and says so.",
         "Every write is entered in an undo log before it happens. What was found is put back when the daemon ends, \
          by `warmset restore` after it was killed, and at its next start. A value that someone else has set since \
          is left alone.",
