@@ -106,10 +106,12 @@ mod tests {
     #[test]
     fn there_is_only_one_guard_and_the_other_is_named() {
         let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("undo"), "").unwrap();
         let first = OnlyOne::take(dir.path()).unwrap();
         let error = OnlyOne::take(dir.path()).unwrap_err().to_string();
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(first);
+        assert!(!dir.path().join("lock").exists());
         assert!(OnlyOne::take(dir.path()).is_ok());
     }
 
