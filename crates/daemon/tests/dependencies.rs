@@ -15,11 +15,11 @@ fn linked() -> String {
         .args(["--prefix", "none", "--format", "{p}", "--locked", "--offline"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
-        .unwrap();
+        .expect("cargo runs");
     assert!(cargo.status.success(), "cargo tree: {}", String::from_utf8_lossy(&cargo.stderr));
-    let tree = String::from_utf8(cargo.stdout).unwrap();
+    let tree = String::from_utf8(cargo.stdout).expect("names are text");
     let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    names.into_iter().map(|name| format!("{name}\n")).collect()
+    names.into_iter().flat_map(|name| [name, "\n"]).collect()
 }
 
 #[test]
