@@ -55,7 +55,7 @@ msrv:
 	packaging/tests/msrv.sh $(TARGET)
 
 pages:
-	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/pages
+	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
 
 deb: build pages
 	packaging/deb/build $(TARGET)

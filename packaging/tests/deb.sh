@@ -28,11 +28,11 @@ unshare -m true 2>/dev/null || skip "no private mounts here (in a container)"
 if [ ! -s "$tar" ]; then
     echo "deb: makes a clean $suite in $tar, once" >&2
     # What the programs link with is installed in the clean root beforehand, as on any system.
-    mmdebstrap --quiet --variant=minbase --include=init-system-helpers "$suite" "$tar.part" >/dev/null 2>"$target/deb-root.log" || {
+    mmdebstrap --quiet --variant=minbase --include=init-system-helpers "$suite" "$tar.part.tar" >/dev/null 2>"$target/deb-root.log" || {
         tail -n 5 "$target/deb-root.log" >&2
         skip "a clean root cannot be made"
     }
-    mv "$tar.part" "$tar"
+    mv "$tar.part.tar" "$tar"
 fi
 
 scratch=$(mktemp -d)
@@ -41,13 +41,17 @@ mkdir "$scratch/root"
 tar -x -C "$scratch/root" -f "$tar" --exclude='./dev/*'
 cp "$deb" "$scratch/warmset.deb"
 
-# Every file of the root with its mode and content; dpkg's own diary apart.
-cat >"$scratch/list" <<'LIST'
-cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./tmp \) -prune -o \
-    ! -path './var/log/*' ! -path './var/lib/dpkg/*-old' ! -path './var/lib/dpkg/lock*' \
-    ! -path './var/lib/dpkg/triggers/Lock' ! -path './var/lib/dpkg/status' ! -path './var/cache/ldconfig/aux-cache' \
-    -printf '%y %m %u %p ' -exec sh -c '[ -f "$1" ] && [ ! -L "$1" ] && md5sum <"$1" || echo' sh {} \; | sort
-LIST
+# Every file of the root with its mode, owner and content; dpkg's own diary and caches apart.
+list() (
+    cd "$scratch/root"
+    kept() {
+        find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./tmp -o -path ./var/log \) -prune -o \
+            ! -path './var/lib/dpkg/*-old' ! -path './var/lib/dpkg/lock*' ! -path './var/lib/dpkg/triggers/Lock' \
+            ! -path './var/lib/dpkg/status' "$@"
+    }
+    kept -printf '%p %y %m %u %l\n' | LC_ALL=C sort
+    kept -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum
+)
 
 cat >"$scratch/inside" <<'INSIDE'
 root=$1
@@ -72,8 +76,8 @@ run dpkg --purge warmset
 run sh -c '! dpkg --status warmset' 2>/dev/null
 INSIDE
 
-sh "$scratch/list" "$scratch/root" >"$scratch/before"
+list >"$scratch/before"
 unshare -m sh -eu "$scratch/inside" "$scratch/root"
-sh "$scratch/list" "$scratch/root" >"$scratch/after"
+list >"$scratch/after"
 diff "$scratch/before" "$scratch/after" >&2 || fail "the purge left a trace (above: < before, > after)"
-echo "deb: installed, ran and purged without a trace: $(wc -l <"$scratch/after") files as before"
+echo "deb: installed, ran and purged without a trace: $(grep -c "^\./" "$scratch/after") names as before"
