@@ -1,4 +1,4 @@
-//! What the daemon exports: one row of [`FAMILIES`] for each metric, from one [`Status`].
+//! What the daemon exports: one row of `FAMILIES` for each metric, from one [`Status`].
 //!
 //! To add a metric: a row. Its name gets the prefix, the unit and the suffix of its kind by itself.
 //! An unknown value gives no line, never a zero. Labels are the machine's own small sets (node,
