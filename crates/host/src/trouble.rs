@@ -49,6 +49,8 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.kind {
+            // What we refuse ourselves says all in its text.
+            TroubleKind::Unreadable(error) if error.kind() == io::ErrorKind::Other => write!(f, "{path}: {error}"),
             TroubleKind::Unreadable(error) => write!(f, "{path}: cannot read: {error}"),
             TroubleKind::Oversized(limit) => write!(f, "{path}: longer than {limit} bytes"),
             TroubleKind::Malformed { field, text } => write!(f, "{path}: no valid `{field}` in {text:?}"),

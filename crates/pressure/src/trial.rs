@@ -2,11 +2,12 @@
 //!
 //! Harm is the time that tasks lost to memory, as the kernel counts it (`some` of the pressure file). A load
 //! that grows loses more time whatever we do, so harm is weighed against what was asked for: time lost for
-//! each MiB of gross demand. Its running mean before a raise is kept, and compared with the mean since.
+//! each MiB of gross demand, and only while memory is short, since demand that free memory can meet costs
+//! nothing. Its running mean before a raise is kept, and compared with the mean since.
 //!
 //! - Law: guilty if, 15 s after the raise, `harm/demand > 2·(harm/demand before)`, `harm > 50 ms/s`, and stalls per
 //!   demand did not fall; then nothing is raised for 5 min, doubling up to 1 h.
-//! - Limit: a raise at the very begin of a load has nothing to be compared with, and is acquitted.
+//! - Limit: a raise within the first seconds of a shortage has nothing to be compared with, and is acquitted.
 
 use crate::knob::Knob;
 use crate::rates::Rates;
@@ -22,8 +23,10 @@ const PENALTY: Duration = Duration::from_secs(300);
 const MOST_PENALTY: Duration = Duration::from_secs(3600);
 /// Microseconds per second that are not worth an undo.
 const TOLERANCE: f64 = 50_000.0;
-/// MiB per second below which there was no load to compare with.
-const LEAST_DEMAND: f64 = 1.0;
+/// Seconds of shortage before a raise that make a comparison.
+const LEAST_SHORT: f64 = 3.0;
+/// How long a shortage is remembered.
+const MEMORY: Duration = Duration::from_secs(60);
 
 /// The state of the breaker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +37,8 @@ pub(crate) struct Trial {
     stalls: f64,
     /// Running mean of gross demand, MiB per second.
     demand: f64,
+    /// Seconds of shortage behind those means, fading.
+    short: f64,
     running: Option<Charge>,
     verdict: Option<Verdict>,
     penalty: Span,
@@ -46,6 +51,7 @@ struct Charge {
     harm: f64,
     stalls: f64,
     demand: f64,
+    short: f64,
 }
 
 /// A raise that was found to have made things worse.
@@ -63,7 +69,9 @@ impl Trial {
     /// Takes in one pair of samples.
     pub(crate) fn push(&mut self, old: &Sample, new: &Sample, rates: &Rates) {
         let seconds = rates.elapsed.as_secs_f64();
-        let kept = faded(rates.elapsed, HALF_LIFE);
+        let is_short = rates.kswapd.is_some_and(|freed| freed.get() > 0) || rates.allocation_stalls.unwrap_or(0) > 0;
+        let kept = if is_short { faded(rates.elapsed, HALF_LIFE) } else { 1.0 };
+        self.short = self.short * faded(rates.elapsed, MEMORY) + if is_short { seconds } else { 0.0 };
         let blend = |mean: &mut f64, amount: Option<u64>| {
             if let Some(amount) = amount {
                 *mean = *mean * kept + amount as f64 / seconds * (1.0 - kept);
@@ -75,8 +83,8 @@ impl Trial {
         let ours = |sample: &Sample| sample.knobs.ours.of(Knob::WatermarkScaleFactor);
         match (ours(old), ours(new)) {
             (before, Some(now)) if before.or(old.knobs.found.of(Knob::WatermarkScaleFactor)) < Some(now) => {
-                let Self { harm, stalls, demand, .. } = *self;
-                self.running.get_or_insert(Charge { since: new.at, harm, stalls, demand });
+                let Self { harm, stalls, demand, short, .. } = *self;
+                self.running.get_or_insert(Charge { since: new.at, harm, stalls, demand, short });
             }
             (_, None) => self.running = None,
             _ => {}
@@ -90,7 +98,7 @@ impl Trial {
             return;
         }
         self.running = None;
-        if charge.demand < LEAST_DEMAND {
+        if charge.short < LEAST_SHORT {
             return;
         }
         // Compared by cross products: no demand now means nothing can be blamed on it.
@@ -154,6 +162,13 @@ mod tests {
         let mut seconds = vec![(400_000, None); 20];
         seconds.extend(vec![(1000, Some(300)); 20]);
         assert_eq!(run(&seconds).verdict(Span::secs(40)), None);
+    }
+
+    #[test]
+    fn a_raise_at_the_begin_of_a_shortage_is_acquitted() {
+        let mut seconds = vec![(0, None); 1];
+        seconds.extend(vec![(400_000, Some(300)); 20]);
+        assert_eq!(run(&seconds).verdict(Span::secs(21)), None);
     }
 
     #[test]
