@@ -34,9 +34,12 @@ pub fn legacy(program: Legacy, text: &str) -> Result<Imported, ConfigError> {
         Legacy::Adaptivemmd => "adaptivemmd",
         Legacy::Memoptimizer => "memoptimizer",
     };
+    if program == Legacy::Adaptivemmd {
+        import.note_defaults();
+    }
     import.notes.push(format!(
-        "{name}'s forecast (a line through eight samples) is kept as predictor = \"classic\"; the default sizes the \
-         gap from demand"
+        "the gap is sized from demand; to compare with {name}'s line through eight samples, add \
+         predictor = \"classic\""
     ));
     let toml = import.toml(name);
     Config::parse(name, &toml)?;
@@ -63,22 +66,30 @@ impl Import {
             return;
         }
         let Some((key, value)) = line.split_once('=') else {
-            let cut: String = line.chars().take(60).collect();
-            self.notes.push(format!("line {number}: {cut:?} is not KEY = VALUE: left out"));
+            self.notes.push(format!("line {number}: {} is not KEY = VALUE: left out", quoted(line)));
             return;
         };
         let key = key.trim();
-        let Some(value) = c_number(value.trim().trim_matches('"')) else {
-            self.notes.push(format!("line {number}: {key} has no number: left out"));
+        let Some((value, rest)) = c_number(value.trim().trim_matches('"')) else {
+            self.notes.push(format!("line {number}: {} has no number: left out", quoted(key)));
             return;
         };
+        if !rest.is_empty() {
+            let (key, rest) = (quoted(key), quoted(rest));
+            self.notes.push(format!("line {number}: {key} is read as {value}; {rest} after it is left out"));
+        }
         self.take(number, key, value);
     }
 
     fn take(&mut self, number: usize, key: &str, value: u64) {
         match key {
             "VERBOSE" => self.verbosity = Some(self.bounded(number, key, value, 0..=5)),
-            "AGGRESSIVENESS" => self.aggressiveness = Some(self.bounded(number, key, value, 1..=3)),
+            "AGGRESSIVENESS" => {
+                if value == 0 {
+                    self.notes.push(format!("line {number}: AGGRESSIVENESS = 0 made them loop without a pause"));
+                }
+                self.aggressiveness = Some(self.bounded(number, key, value, 1..=3));
+            }
             "MAXGAP" => self.max_gap = Some(self.bounded(number, key, value, 1..=1 << 20)),
             "ENABLE_FREE_PAGE_MGMT" => self.gap_enabled = Some(value != 0),
             "ENABLE_NEG_DENTRY_MGMT" => self.negative_enabled = Some(value != 0),
@@ -87,10 +98,24 @@ impl Import {
             }
             "ENABLE_MEMLEAK_CHECK" => self.leak_enabled = Some(value != 0),
             "PREFER_OBJECT_CACHING" => self.prefer_objects = Some(value != 0),
-            _ => self.notes.push(format!(
-                "line {number}: {:?} is not a key of theirs: left out",
-                key.chars().take(40).collect::<String>()
-            )),
+            _ => self.notes.push(format!("line {number}: {} is not a key of theirs: left out", quoted(key))),
+        }
+    }
+
+    /// What they did without being asked, and we do not.
+    fn note_defaults(&mut self) {
+        if self.negative_enabled.is_none() {
+            self.notes.push(
+                "names that do not exist were limited by default there; here caches.negative-dentries = \"limit\" asks \
+                 for it"
+                    .to_owned(),
+            );
+        }
+        if self.prefer_objects.is_none() {
+            self.notes.push(
+                "names and inodes were preferred by default there; here caches.prefer = \"objects\" asks for it"
+                    .to_owned(),
+            );
         }
     }
 
@@ -108,52 +133,61 @@ impl Import {
             let _ = writeln!(toml, "{line}");
         };
         if let Some(level) = self.verbosity {
-            put(format_args!("verbosity = {level}"));
+            put(format_args!("verbosity = {level} # VERBOSE"));
         }
         if let Some(level) = self.aggressiveness {
-            put(format_args!("aggressiveness = {level}"));
+            put(format_args!("aggressiveness = {level} # AGGRESSIVENESS"));
         }
         if self.max_gap.is_some() || self.gap_enabled.is_some() {
             put(format_args!("\n[gap]"));
         }
         if let Some(enabled) = self.gap_enabled {
-            put(format_args!("enabled = {enabled}"));
+            put(format_args!("enabled = {enabled} # ENABLE_FREE_PAGE_MGMT"));
         }
         if let Some(gap) = self.max_gap {
-            put(format_args!("max = \"{gap} GiB\""));
+            put(format_args!("max = \"{gap} GiB\" # MAXGAP"));
         }
         if let Some(enabled) = self.gap_enabled {
-            put(format_args!("\n[compaction]\nenabled = {enabled}"));
+            put(format_args!("\n[compaction]\nenabled = {enabled} # ENABLE_FREE_PAGE_MGMT"));
         }
         if self.negative_enabled.is_some() || self.negative_cap.is_some() || self.prefer_objects.is_some() {
             put(format_args!("\n[caches]"));
         }
         if let Some(enabled) = self.negative_enabled {
-            put(format_args!("negative-dentries = \"{}\"", if enabled { "limit" } else { "ignore" }));
+            let what = if enabled { "limit" } else { "ignore" };
+            put(format_args!("negative-dentries = \"{what}\" # ENABLE_NEG_DENTRY_MGMT"));
         }
         if let Some(thousandths) = self.negative_cap {
-            put(format_args!("negative-cap = \"{}.{} %\"", thousandths / 10, thousandths % 10));
+            let (whole, tenth) = (thousandths / 10, thousandths % 10);
+            put(format_args!("negative-cap = \"{whole}.{tenth} %\" # NEG_DENTRY_CAP = {thousandths} thousandths"));
         }
         if let Some(objects) = self.prefer_objects {
-            put(format_args!("prefer = \"{}\"", if objects { "objects" } else { "pages" }));
+            let what = if objects { "objects" } else { "pages" };
+            put(format_args!("prefer = \"{what}\" # PREFER_OBJECT_CACHING"));
         }
         if let Some(enabled) = self.leak_enabled {
-            put(format_args!("\n[leak]\nenabled = {enabled}"));
+            put(format_args!("\n[leak]\nenabled = {enabled} # ENABLE_MEMLEAK_CHECK"));
         }
         toml
     }
 }
 
-/// As `strtoul(text, NULL, 0)` reads it: octal after 0, hexadecimal after 0x.
-fn c_number(text: &str) -> Option<u64> {
-    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        return u64::from_str_radix(digits, 16).ok();
-    }
-    match text.strip_prefix('0') {
-        Some("") => Some(0),
-        Some(digits) => u64::from_str_radix(digits, 8).ok(),
-        None => text.parse().ok(),
-    }
+/// As `strtoul(text, &rest, 0)` reads it: octal after 0, hexadecimal after 0x, and what follows the digits.
+fn c_number(text: &str) -> Option<(u64, &str)> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (digits, radix) = match hexadecimal.filter(|digits| digits.starts_with(|c: char| c.is_ascii_hexdigit())) {
+        Some(digits) => (digits, 16),
+        None if text.starts_with('0') => (text, 8),
+        None => (text, 10),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let (digits, rest) = digits.split_at(end);
+    u64::from_str_radix(digits, radix).ok().map(|number| (number, rest.trim()))
+}
+
+/// In quotes, control characters escaped, cut to a readable length.
+fn quoted(text: &str) -> String {
+    format!("{:?}", text.chars().take(60).collect::<String>())
 }
 
 #[cfg(test)]
@@ -178,24 +212,65 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_does_not_hide_the_rest_and_zero_is_no_aggressiveness() {
-        let imported = legacy(Legacy::Memoptimizer, "FOO=1\nAGGRESSIVENESS = 0\nnonsense\nVERBOSE = many").unwrap();
-        assert_eq!(Config::parse("x", &imported.toml).unwrap().aggressiveness.get(), 1);
-        assert_eq!(
-            imported.notes[..4],
-            [
-                "line 1: \"FOO\" is not a key of theirs: left out",
-                "line 2: AGGRESSIVENESS = 0 is out of range: taken as 1",
-                "line 3: \"nonsense\" is not KEY = VALUE: left out",
-                "line 4: VERBOSE has no number: left out",
-            ]
-        );
+    fn numbers_are_read_as_c_reads_them() {
+        for (text, expected) in [
+            ("0", Some((0, ""))),
+            ("017", Some((15, ""))),
+            ("0x1F", Some((31, ""))),
+            ("0xg", Some((0, "xg"))),
+            ("08", Some((0, "8"))),
+            ("3 # eager", Some((3, "# eager"))),
+            ("many", None),
+            ("", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(c_number(text), expected, "{text}");
+        }
     }
+
+    #[test]
+    fn the_result_says_which_key_each_line_comes_from() {
+        let imported = legacy(Legacy::Adaptivemmd, "MAXGAP=4\nVERBOSE = 2\nNEG_DENTRY_CAP=15\n").unwrap();
+        expect_test::expect![[r##"
+            # Taken over from adaptivemmd.
+            verbosity = 2 # VERBOSE
+
+            [gap]
+            max = "4 GiB" # MAXGAP
+
+            [caches]
+            negative-cap = "1.5 %" # NEG_DENTRY_CAP = 15 thousandths
+        "##]]
+        .assert_eq(&imported.toml);
+    }
+
+    #[test]
+    fn an_unknown_key_does_not_hide_the_rest_and_zero_is_no_aggressiveness() {
+        let text = "FOO=1\nAGGRESSIVENESS = 0\nnonsense\nVERBOSE = many\nMAXGAP = 2 GB";
+        let imported = legacy(Legacy::Memoptimizer, text).unwrap();
+        assert_eq!(Config::parse("x", &imported.toml).unwrap().aggressiveness.get(), 1);
+        expect_test::expect![[r#"
+            line 1: "FOO" is not a key of theirs: left out
+            line 2: AGGRESSIVENESS = 0 made them loop without a pause
+            line 2: AGGRESSIVENESS = 0 is out of range: taken as 1
+            line 3: "nonsense" is not KEY = VALUE: left out
+            line 4: "VERBOSE" has no number: left out
+            line 5: "MAXGAP" is read as 2; "GB" after it is left out
+            the gap is sized from demand; to compare with memoptimizer's line through eight samples, add predictor = "classic""#]].assert_eq(&imported.notes.join("\n"));
+    }
+
+    /// Lines with keys of theirs and numbers of any size, keys of no one, and anything.
+    const FILE: &str = "((VERBOSE|AGGRESSIVENESS|MAXGAP|ENABLE_FREE_PAGE_MGMT|ENABLE_NEG_DENTRY_MGMT|NEG_DENTRY_CAP|\
+                        NEG-DENTRY-CAP|ENABLE_MEMLEAK_CHECK|PREFER_OBJECT_CACHING) ?= ?[0-9x]{0,22}.{0,4}\n|\
+                        [A-Z_-]{0,25} ?= ?[0-9x]{0,12}\n|.{0,30}\n){0,8}";
 
     proptest! {
         #[test]
-        fn whatever_the_file_says_the_result_is_valid(text in "([A-Z_-]{0,25} ?= ?[0-9x]{0,12}\n|.{0,30}\n){0,8}") {
-            prop_assert!(legacy(Legacy::Adaptivemmd, &text).is_ok());
+        fn whatever_the_file_says_the_result_is_valid(text in FILE) {
+            for program in [Legacy::Adaptivemmd, Legacy::Memoptimizer] {
+                let imported = legacy(program, &text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+                prop_assert!(Config::parse("x", &imported.toml).is_ok());
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Decisions in plain words: what the log and `why` print.
 
+use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
 use std::fmt::{Display, Formatter, Result};
 
@@ -16,6 +17,25 @@ impl Display for Event {
             Self::Hugepages => "hugepages",
             Self::Hotplug => "hotplug",
             Self::Swap => "swap",
+        })
+    }
+}
+
+impl Display for Mode {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.pad(match self {
+            Self::Observe => "observe",
+            Self::Tune => "tune",
+            Self::Protect => "protect",
+        })
+    }
+}
+
+impl Display for Predictor {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.pad(match self {
+            Self::BaseStock => "base-stock",
+            Self::Classic => "classic",
         })
     }
 }
@@ -100,7 +120,7 @@ impl Display for Notice {
             Self::Stalled { allocation, compaction } => {
                 write!(f, "allocations stalled: {allocation} in reclaim, {compaction} in compaction")
             }
-            Self::OomKill { count } => write!(f, "the kernel killed {count} for want of memory"),
+            Self::OomKill { count } => write!(f, "processes killed by the kernel for want of memory: {count}"),
             Self::Leak { growth, grown, over } => {
                 write!(
                     f,
@@ -121,26 +141,4 @@ impl Display for Notice {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::knob::Knob;
-    use units::{Bytes, Span};
-
-    #[test]
-    fn a_step_reads_as_a_sentence() {
-        let action = Action::Set { knob: Knob::WatermarkScaleFactor, from: 10, to: 143 };
-        let why = Reason::Demand {
-            window: Span::secs(1),
-            demand: Bytes::mib(156),
-            reclaimed: Bytes::mib(20),
-            gap: Bytes::mib(24),
-        };
-        assert_eq!(
-            Step { action, why }.to_string(),
-            "vm.watermark_scale_factor 10 → 143: demand reaches 156 MiB within 1 s, kswapd frees 20 MiB of it \
-             meanwhile, the gap holds 24 MiB"
-        );
-        let note = Notice::Foreign { knob: Knob::Swappiness, ours: 10, now: 60 };
-        assert_eq!(note.to_string(), "vm.swappiness is 60, we had set 10: someone else drives it, we let go");
-    }
-}
+mod tests;

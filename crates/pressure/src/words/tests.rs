@@ -1,0 +1,209 @@
+use super::*;
+use crate::knob::Knob;
+use expect_test::expect;
+use units::{Bytes, Rate, Span};
+
+/// Every reason once. The match has no catch-all, so that a new reason does not compile without a line here.
+fn reasons() -> Vec<Reason> {
+    let all = vec![
+        Reason::Demand {
+            window: Span::secs(1),
+            demand: Bytes::mib(156),
+            reclaimed: Bytes::mib(20),
+            gap: Bytes::mib(24),
+        },
+        Reason::Stalls { allocation: 3, compaction: 1, hit_quickly: 2, gap: Bytes::mib(24) },
+        Reason::Quiet { calm: Span::secs(20) },
+        Reason::Refaults { per_second: 900, target: 200 },
+        Reason::Worse { before: Span::millis(2), after: Span::millis(30) },
+        Reason::BoostKept { high_found: Bytes::mib(90), high: Bytes::mib(400) },
+        Reason::Budget { wanted: Bytes::mib(900), allowed: Bytes::mib(256) },
+        Reason::Resized { managed: Bytes::mib(4096) },
+        Reason::Blocks { order: 9, free: 4, needed: 60 },
+        Reason::BlocksEnough { order: 9, free: 120 },
+        Reason::Ahead { free: Bytes::mib(80), low: Bytes::mib(180) },
+        Reason::NegativeDentries { count: 500_000, cap: 100_000 },
+        Reason::ObjectCache { objects: 70_000, per_second: -40 },
+        Reason::Configured { on: Event::Hotplug },
+        Reason::ClassicReclaim { falling: 900, reclaimed: 100, exhausted_in: Span::secs(40) },
+        Reason::ClassicCompaction { order: 3, exhausted_in: Span::secs(90) },
+        Reason::ClassicRising { rising: 12 },
+        Reason::Stop,
+    ];
+    let number = |reason: &Reason| match reason {
+        Reason::Demand { .. } => 0,
+        Reason::Stalls { .. } => 1,
+        Reason::Quiet { .. } => 2,
+        Reason::Refaults { .. } => 3,
+        Reason::Worse { .. } => 4,
+        Reason::BoostKept { .. } => 5,
+        Reason::Budget { .. } => 6,
+        Reason::Resized { .. } => 7,
+        Reason::Blocks { .. } => 8,
+        Reason::BlocksEnough { .. } => 9,
+        Reason::Ahead { .. } => 10,
+        Reason::NegativeDentries { .. } => 11,
+        Reason::ObjectCache { .. } => 12,
+        Reason::Configured { .. } => 13,
+        Reason::ClassicReclaim { .. } => 14,
+        Reason::ClassicCompaction { .. } => 15,
+        Reason::ClassicRising { .. } => 16,
+        Reason::Stop => 17,
+    };
+    assert!(all.iter().map(number).eq(0..18), "one reason is missing or stands twice");
+    all
+}
+
+/// Every notice, each event of the first included.
+fn notices() -> Vec<Notice> {
+    let knob = Knob::Swappiness;
+    let happened = |event| Notice::Happened { event, from: Bytes::mib(1024), to: Bytes::mib(2048) };
+    let all: Vec<Notice> = Event::ALL
+        .into_iter()
+        .map(happened)
+        .chain([
+            Notice::Foreign { knob, ours: 10, now: 60 },
+            Notice::Stalled { allocation: 3, compaction: 1 },
+            Notice::OomKill { count: 2 },
+            Notice::Leak { growth: Rate::new(1 << 20), grown: Bytes::mib(600), over: Span::secs(600) },
+            Notice::RegimeChange { from: Rate::new(1 << 20), to: Rate::new(80 << 20) },
+            Notice::Exhaustion { expected: Span::secs(300) },
+            Notice::Disabled,
+            Notice::Rival,
+            Notice::ShortOfBudget { wanted: Bytes::mib(900), allowed: Bytes::mib(256) },
+        ])
+        .collect();
+    let number = |notice: &Notice| match notice {
+        Notice::Happened { .. } => 0,
+        Notice::Foreign { .. } => 1,
+        Notice::Stalled { .. } => 2,
+        Notice::OomKill { .. } => 3,
+        Notice::Leak { .. } => 4,
+        Notice::RegimeChange { .. } => 5,
+        Notice::Exhaustion { .. } => 6,
+        Notice::Disabled => 7,
+        Notice::Rival => 8,
+        Notice::ShortOfBudget { .. } => 9,
+    };
+    assert!(all.iter().skip(3).map(number).eq(0..10), "one notice is missing or stands twice");
+    all
+}
+
+fn lines<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+    all.into_iter().map(|one| one.to_string() + "\n").collect()
+}
+
+#[test]
+fn every_reason_is_a_sentence_with_its_numbers() {
+    expect![[r#"
+        demand reaches 156 MiB within 1 s, kswapd frees 20 MiB of it meanwhile, the gap holds 24 MiB
+        a gap of 24 MiB was too little: 3 allocations reclaimed for themselves, 1 compacted, kswapd fell back 2 times
+        quiet for 20 s, so held memory goes back
+        no stalls, but 900 pages/s are read again (accepted: 200)
+        the last raise made it worse: 2 ms lost per second before, 30 ms after
+        the high watermark goes from 90 MiB to 400 MiB; the boost keeps its bytes
+        900 MiB wanted, 256 MiB allowed
+        the machine now has 4 GiB
+        60 requests of order 9 expected, 4 could be served
+        120 requests of order 9 could be served again
+        free 80 MiB is below the new low watermark 180 MiB, and kswapd would wake only later
+        500000 names that do not exist are cached, cap 100000
+        70000 names and inodes are cached, -40 a second
+        the configuration asks for it on hotplug
+        free pages fall by 900/s while 100/s are reclaimed: at the high watermark in 40 s
+        blocks of order 3 run out in 1.5 min
+        free pages rise by 12/s
+        nothing is to be held now
+    "#]]
+    .assert_eq(&lines(reasons()));
+}
+
+#[test]
+fn every_notice_is_a_sentence_with_its_numbers() {
+    expect![[r#"
+        started
+        huge page pools: 1 GiB → 2 GiB
+        managed memory: 1 GiB → 2 GiB
+        swap: 1 GiB → 2 GiB
+        vm.swappiness is 60, we had set 10: someone else drives it, we let go
+        allocations stalled: 3 in reclaim, 1 in compaction
+        processes killed by the kernel for want of memory: 2
+        memory that nothing accounts for grows by 1 MiB/s: 600 MiB in 10 min; possibly a leak in the kernel or a driver
+        demand changed from 1 MiB/s to 80 MiB/s: its history counts less now
+        memory that cannot be reclaimed runs out in 5 min
+        the kill switch is on: nothing is held, nothing is set
+        another program drives the same knobs: nothing is held, nothing is set
+        demand calls for a gap of 900 MiB; the budget allows 256 MiB
+    "#]]
+    .assert_eq(&lines(notices()));
+}
+
+#[test]
+fn an_action_names_what_it_writes() {
+    let knob = Knob::WatermarkScaleFactor;
+    let actions = [
+        Action::Set { knob, from: 10, to: 143 },
+        Action::PutBack { knob, from: 143, to: 10 },
+        Action::Compact { node: 0 },
+        Action::Reclaim { node: 1, amount: Bytes::mib(32) },
+    ];
+    expect![[r#"
+        vm.watermark_scale_factor 10 → 143
+        vm.watermark_scale_factor 143 → 10 (put back)
+        compact node 0
+        reclaim 32 MiB from node 1
+    "#]]
+    .assert_eq(&lines(actions));
+}
+
+#[test]
+fn a_step_reads_as_one_sentence() {
+    let action = Action::Set { knob: Knob::WatermarkScaleFactor, from: 10, to: 143 };
+    let step = Step { action, why: reasons()[0] };
+    assert_eq!(
+        step.to_string(),
+        "vm.watermark_scale_factor 10 → 143: demand reaches 156 MiB within 1 s, kswapd frees 20 MiB of it meanwhile, \
+         the gap holds 24 MiB"
+    );
+}
+
+#[test]
+fn words_are_those_of_the_configuration() {
+    let words = [
+        lines(Phase::ALL),
+        lines(Event::ALL),
+        lines([Mode::Observe, Mode::Tune, Mode::Protect]),
+        lines([Predictor::BaseStock, Predictor::Classic]),
+    ];
+    expect![[r#"
+        learning
+        calm
+        watching
+        guarding
+        easing
+        yielding
+        backed-off
+        --
+        start
+        hugepages
+        hotplug
+        swap
+        --
+        observe
+        tune
+        protect
+        --
+        base-stock
+        classic
+    "#]]
+    .assert_eq(&words.join("--\n"));
+    for mode in [Mode::Observe, Mode::Tune, Mode::Protect] {
+        let text = format!("mode = \"{mode}\"");
+        assert_eq!(crate::Config::parse("x", &text).unwrap().mode, mode);
+    }
+}
+
+#[test]
+fn words_fill_a_column_as_asked() {
+    assert_eq!(format!("{:>8}|{:<8}|", Phase::Calm, Mode::Tune), "    calm|tune    |");
+}
