@@ -1,0 +1,49 @@
+//! What one tick costs on this machine: the sample, the decision, and both together.
+
+use host::Eyes;
+use pressure::{Config, History, Sample, decide};
+use std::path::Path;
+
+fn main() {
+    divan::main();
+}
+
+/// Reads the machine a few times, then waits for nothing.
+fn warm() -> (Eyes, Sample, History, Config) {
+    let mut eyes = Eyes::open(Path::new("/")).expect("a machine");
+    let config = Config::default();
+    let mut history = History::new(eyes.facts(), &config);
+    let mut sample = Sample::default();
+    for _ in 0..20 {
+        eyes.read(&mut sample);
+        sample.knobs.found = sample.knobs.now;
+        history.push(&sample);
+    }
+    (eyes, sample, history, config)
+}
+
+/// Everything that is read in a tick.
+#[divan::bench]
+fn sample(bencher: divan::Bencher<'_, '_>) {
+    let (mut eyes, mut sample, ..) = warm();
+    bencher.bench_local(|| eyes.read(&mut sample));
+}
+
+/// Taking a sample in and deciding.
+#[divan::bench]
+fn push_and_decide(bencher: divan::Bencher<'_, '_>) {
+    let (_, mut sample, mut history, config) = warm();
+    bencher.bench_local(|| {
+        sample.at = units::Span::new(sample.at.get() + std::time::Duration::from_millis(100));
+        sample.counters.pgsteal_kswapd = sample.counters.pgsteal_kswapd.map(|stolen| stolen + 1000);
+        history.push(&sample);
+        divan::black_box(decide(&config, &history))
+    });
+}
+
+/// Deciding alone.
+#[divan::bench]
+fn deciding(bencher: divan::Bencher<'_, '_>) {
+    let (_, _, history, config) = warm();
+    bencher.bench_local(|| decide(&config, divan::black_box(&history)));
+}

@@ -1,0 +1,93 @@
+//! A steady tick of the whole guard allocates nothing on the loop's thread and opens nothing, on this machine.
+
+#![allow(unsafe_code, reason = "a counting allocator")]
+
+use daemon::board::Board;
+use daemon::guard::{Guard, Parts, wall};
+use daemon::notify::Notify;
+use daemon::scribe::Scribe;
+use daemon::voice::Voice;
+use host::{Machine, Permission, Places};
+use pressure::config::{Log, Mode, Verbosity};
+use pressure::status::{Status, Tally};
+use pressure::{Config, History, Sample, decide};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+thread_local! {
+    static ARMED: Cell<bool> = const { Cell::new(false) };
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call is handed to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if ARMED.with(Cell::get) {
+            COUNT.with(|count| count.set(count.get() + 1));
+        }
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn guard(state: &std::path::Path) -> Guard {
+    let config = Config { mode: Mode::Observe, ..Config::default() };
+    let places = Places { root: "/".into(), run: state.join("run") };
+    let machine = Machine::at(&places, Permission::Observe("a test".to_owned()), &config.wake).unwrap();
+    let history = History::new(machine.facts(), &config);
+    let status = Status {
+        version: String::new(),
+        pid: 0,
+        started: wall(),
+        mode: config.mode,
+        only_observes: None,
+        predictor: config.predictor,
+        facts: machine.facts().clone(),
+        decision: decide(&config, &history),
+        sample: Sample::default(),
+        tally: Tally::default(),
+        past: Vec::with_capacity(pressure::status::MAX_PAST),
+        troubles: Vec::new(),
+        rivals: Vec::new(),
+    };
+    let scribe = Scribe::start(&state.join("recordings"), machine.facts(), &config, &history).unwrap();
+    let voice = Voice::open(Log::Stderr, Verbosity::try_from(0).unwrap()).unwrap();
+    let board = Arc::new(Board::new(status));
+    Guard::new(Parts { machine, config, board, scribe: Some(scribe), voice, notify: Notify::default() })
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn a_steady_tick_allocates_nothing_and_opens_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut guard = guard(dir.path());
+    (0..50).for_each(|_| drop(guard.tick()));
+    let before = descriptors();
+    let mut allocating = 0;
+    for _ in 0..1000 {
+        COUNT.set(0);
+        ARMED.set(true);
+        guard.tick();
+        ARMED.set(false);
+        allocating += u64::from(COUNT.get() > 0);
+    }
+    // Housekeeping comes every 30 s, an event of the machine when it comes; neither is a steady tick.
+    assert!(allocating <= 3, "{allocating} of 1000 ticks allocated");
+    (0..9000).for_each(|_| drop(guard.tick()));
+    // The recording's own file may have been opened meanwhile by its thread.
+    assert!(descriptors() <= before + 1, "{before} descriptors became {}", descriptors());
+}
