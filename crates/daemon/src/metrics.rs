@@ -1,6 +1,6 @@
 //! The guard in numbers, as Prometheus reads them.
 //!
-//! One row of [`SCALARS`] is one metric without labels; those with labels are written by `labelled`. An unknown
+//! One row of `SCALARS` is one metric without labels; those with labels are written by `labelled`. An unknown
 //! value gives no line: absent is not zero. Names, units and labels do not change between versions.
 
 use pressure::decision::Phase;
