@@ -1,211 +1,215 @@
-//! The desk: answers who asks, so that the loop never has to.
+//! The desk: where others ask the guard, and where it leaves its metrics.
 //!
-//! One thread serves `GET /status` (JSON) and `GET /metrics` (OpenMetrics) over HTTP on a unix socket in the run
-//! directory and, if configured, on a loopback address; and renews the textfile. One request is served at a
-//! time, for two seconds at most. Whatever a client sends, it gets an answer or is cut off.
+//! One thread, off the loop's way. The loop pins its state to the [`Board`] without ever waiting;
+//! the desk reads it there, answers `GET /status` and `GET /metrics` on a unix socket (and on a
+//! loopback port, if asked to), and renews the textfile. With no visitor and no textfile it sleeps.
+
+mod door;
+mod http;
+mod textfile;
+mod visit;
 
 use crate::board::Board;
 use crate::metrics::{Dialect, exposition};
-use anyhow::{Context, Result, bail};
-use pressure::config::Metrics;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use anyhow::{Context, Result};
+use arrayvec::ArrayVec;
+use door::Door;
+use http::{Page, Refusal};
+use pressure::config;
+use pressure::status::Status;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use textfile::Textfile;
+use visit::{Gone, Visit, timespec};
 
-const STACK: usize = 256 * 1024;
-/// A client gets this long.
-const DEADLINE: Duration = Duration::from_secs(2);
-const MOST_REQUEST: usize = 16 * 1024;
-/// Between two renewals of the textfile.
+/// How often the textfile is renewed: a scrape interval is rarely shorter.
 const RENEWAL: Duration = Duration::from_secs(10);
+/// For a request to come in whole, and again for its answer to go out.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// After a visitor could not be let in (no descriptors left), before the next try.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Serialising nests a few calls deep; the text itself is on the heap.
+const STACK: usize = 128 * 1024;
 
-/// The thread, and what it leaves behind if it is not told to stop.
+/// Room for an answer, made at start: the board should not be held while memory is sought.
+const TEXT: usize = 64 * 1024;
+/// As many as anyone reads.
+const MAX_TROUBLES: usize = 64;
+
+const INDEX: &str = "warmsetd keeps this machine's warm set in memory.\n\n\
+    /status   what it sees, expects, does and did, as JSON\n\
+    /metrics  the same in numbers, as OpenMetrics\n";
+
+/// The running desk. Dropping it closes the sockets and removes their file and the textfile;
+/// this takes no longer than one renewal of the textfile, whatever a visitor does.
 #[derive(Debug)]
 pub struct Desk {
-    stop: UnixStream,
+    stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
-    socket: PathBuf,
-}
-
-struct Counter {
-    board: Arc<Board>,
-    unix: UnixListener,
-    tcp: Option<TcpListener>,
-    stop: UnixStream,
-    textfile: Option<PathBuf>,
 }
 
 impl Desk {
-    /// Opens the socket in `run` and what `metrics` asks for, and starts to answer.
-    pub fn open(run: &Path, metrics: &Metrics, board: Arc<Board>) -> Result<Self> {
-        let socket = run.join("warmset.sock");
-        let unix = unix_listener(&socket).with_context(|| format!("{}: no socket", socket.display()))?;
-        let tcp = metrics.listen.as_deref().map(loopback_listener).transpose()?;
-        let textfile = metrics.textfile.as_ref().map(|folder| Path::new(folder).join("warmset.prom"));
-        let (stop, stopped) = UnixStream::pair()?;
-        let counter = Counter { board, unix, tcp, stop: stopped, textfile };
-        let thread = std::thread::Builder::new()
-            .name("warmset-desk".to_owned())
-            .stack_size(STACK)
-            .spawn(move || counter.serve())?;
-        Ok(Self { stop, thread: Some(thread), socket })
+    /// Opens `warmset.sock` in the folder `run`, and what `metrics` asks for.
+    ///
+    /// Errors, each with its path or address: a socket that another guard answers on, something
+    /// that is no socket in its place, an address that is not of the loopback or is taken, a
+    /// textfile folder that cannot be written to.
+    pub fn open(run: &Path, metrics: &config::Metrics, board: Arc<Board>) -> Result<Self> {
+        let mut clerk = Clerk::new(run, metrics, board)?;
+        clerk.draw_up(Dialect::Prometheus);
+        if let Some((textfile, _)) = &clerk.textfile {
+            textfile.renew(&clerk.text)?;
+        }
+        Self::start(clerk)
+    }
+
+    fn start(clerk: Clerk) -> Result<Self> {
+        let stop = Arc::clone(&clerk.stop);
+        let work = thread::Builder::new().name("desk".into()).stack_size(STACK);
+        let thread = work.spawn(move || clerk.work()).context("thread for the desk")?;
+        Ok(Self { stop, thread: Some(thread) })
     }
 }
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        let _ = self.stop.write_all(b".");
+        // An event counter takes the first write always.
+        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
+            // A panic of the desk has been reported where it happened.
             let _ = thread.join();
         }
-        let _ = fs::remove_file(&self.socket);
     }
 }
 
-/// Replaces the socket of a guard that is gone; anything else in its place is left, and an error.
-fn unix_listener(path: &Path) -> io::Result<UnixListener> {
-    match fs::symlink_metadata(path) {
-        Ok(meta) if !meta.file_type().is_socket() => return Err(io::Error::other("something else is there")),
-        Ok(_) if UnixStream::connect(path).is_ok() => return Err(io::Error::other("someone answers there already")),
-        Ok(_) => fs::remove_file(path)?,
-        Err(_) => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+/// Who sits at the desk. Buffers are kept, so that a scrape costs no memory after the first.
+struct Clerk {
+    stop: Arc<OwnedFd>,
+    doors: ArrayVec<Door, 2>,
+    textfile: Option<(Textfile, Instant)>,
+    board: Arc<Board>,
+    patience: Duration,
+    request: Vec<u8>,
+    text: String,
 }
 
-fn loopback_listener(address: &str) -> Result<TcpListener> {
-    let address: SocketAddr =
-        address.parse().with_context(|| format!("metrics.listen = {address:?} is not ADDRESS:PORT"))?;
-    if !address.ip().is_loopback() {
-        bail!("metrics.listen = \"{address}\" is not a loopback address; the metrics have no password");
-    }
-    let listener = TcpListener::bind(address).with_context(|| format!("metrics.listen = \"{address}\""))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
-impl Counter {
-    fn serve(self) {
-        let mut renewed = None::<Instant>;
-        while self.wait(&mut renewed).is_ok() {
-            while let Ok((client, _)) = self.unix.accept() {
-                let _ = client.set_read_timeout(Some(DEADLINE)).and(client.set_write_timeout(Some(DEADLINE)));
-                self.answer(client);
-            }
-            while let Some(Ok((client, _))) = self.tcp.as_ref().map(TcpListener::accept) {
-                let _ = client.set_read_timeout(Some(DEADLINE)).and(client.set_write_timeout(Some(DEADLINE)));
-                self.answer::<TcpStream>(client);
-            }
+impl Clerk {
+    fn new(run: &Path, metrics: &config::Metrics, board: Arc<Board>) -> Result<Self> {
+        let mut doors = ArrayVec::new();
+        doors.push(Door::unix(run.join("warmset.sock"))?);
+        if let Some(address) = &metrics.listen {
+            doors.push(Door::loopback(address)?);
         }
-        if let Some(path) = &self.textfile {
-            let _ = fs::remove_file(path);
-        }
+        let textfile = metrics.textfile.as_deref().map(Textfile::new).transpose()?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("event counter for the desk")?;
+        Ok(Self {
+            stop: Arc::new(stop),
+            doors,
+            textfile: textfile.map(|textfile| (textfile, Instant::now() + RENEWAL)),
+            board,
+            patience: PATIENCE,
+            request: Vec::with_capacity(http::HEAD),
+            text: String::with_capacity(TEXT),
+        })
     }
 
-    /// Waits for a client; `Err` when it is time to stop. Renews the textfile when that is due.
-    fn wait(&self, renewed: &mut Option<Instant>) -> Result<(), ()> {
-        let due = self
-            .textfile
-            .as_ref()
-            .map(|_| renewed.map_or(Duration::ZERO, |last| RENEWAL.saturating_sub(last.elapsed())));
-        let timeout = due.map(|due| Timespec { tv_sec: due.as_secs() as i64, tv_nsec: due.subsec_nanos().into() });
-        let tcp = match &self.tcp {
-            Some(tcp) => PollFd::new(tcp, PollFlags::IN),
-            None => PollFd::new(&self.stop, PollFlags::IN),
-        };
-        let mut ends = [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(&self.unix, PollFlags::IN), tcp];
-        let ready = poll(&mut ends, timeout.as_ref());
-        if !ends[0].revents().is_empty() {
-            return Err(());
-        }
-        if let (Ok(0), Some(path)) = (ready, &self.textfile) {
-            *renewed = Some(Instant::now());
-            let _ = self.renew(path);
-        }
-        Ok(())
-    }
-
-    /// Replaces the textfile whole, so that a reader never sees half of it.
-    fn renew(&self, path: &Path) -> io::Result<()> {
-        let mut text = String::new();
-        exposition(&self.board.read(), Dialect::Prometheus, &mut text);
-        let draft = path.with_extension("prom.new");
-        fs::write(&draft, text)?;
-        fs::set_permissions(&draft, fs::Permissions::from_mode(0o644))?;
-        fs::rename(&draft, path)
-    }
-
-    fn answer<S: Read + Write>(&self, mut client: S) {
-        let begun = Instant::now();
-        let mut request = Vec::with_capacity(1024);
-        let mut buffer = [0; 1024];
-        while !ends(&request) && request.len() < MOST_REQUEST && begun.elapsed() < DEADLINE {
-            match client.read(&mut buffer) {
-                Ok(0) | Err(_) => break,
-                Ok(length) => request.extend_from_slice(&buffer[..length]),
+    fn work(mut self) {
+        while let Some(knocks) = self.wait() {
+            self.renew_if_due();
+            for (index, _) in knocks.iter().enumerate().filter(|(_, knock)| **knock) {
+                // A visitor who went is no trouble of ours.
+                let _: Result<(), Gone> = self.answer(index);
             }
         }
-        let (status, kind, body) = self.respond(&request);
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-            body.len()
-        );
-        let _ = client.write_all(head.as_bytes()).and_then(|()| client.write_all(body.as_bytes()));
     }
 
-    fn respond(&self, request: &[u8]) -> (&'static str, &'static str, String) {
-        const TEXT: &str = "text/plain; charset=utf-8";
-        match target(request) {
-            Target::Path(b"/status") => match serde_json::to_string(&*self.board.read()) {
-                Ok(json) => ("200 OK", "application/json", json),
-                Err(error) => ("500 Internal Server Error", TEXT, format!("{error}\n")),
-            },
-            Target::Path(b"/metrics") => {
-                let mut text = String::new();
-                exposition(&self.board.read(), Dialect::OpenMetrics, &mut text);
-                ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", text)
+    /// Sleeps until someone knocks or the textfile is due; says at which doors; `None` at the end.
+    fn wait(&self) -> Option<ArrayVec<bool, 2>> {
+        let left = self.textfile.as_ref().map(|(_, due)| due.saturating_duration_since(Instant::now()));
+        let mut fds: ArrayVec<PollFd<'_>, 3> = ArrayVec::new();
+        fds.push(PollFd::new(&self.stop, PollFlags::IN));
+        fds.extend(self.doors.iter().map(|door| PollFd::new(door, PollFlags::IN)));
+        // A failed poll leaves no events, and the next one tells again.
+        let _ = poll(&mut fds, left.map(timespec).as_ref());
+        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        (!ready(&fds[0])).then(|| fds[1..].iter().map(ready).collect())
+    }
+
+    fn renew_if_due(&mut self) {
+        let now = Instant::now();
+        if self.textfile.as_ref().is_none_or(|(_, due)| *due > now) {
+            return;
+        }
+        self.draw_up(Dialect::Prometheus);
+        let Some((textfile, due)) = &mut self.textfile else { return };
+        *due = now + RENEWAL;
+        if let Err(error) = textfile.renew(&self.text) {
+            self.complain(format!("{error:#}"));
+        }
+    }
+
+    /// Puts a trouble on the board, once.
+    fn complain(&self, trouble: String) {
+        let mut status = self.board.read();
+        if status.troubles.len() < MAX_TROUBLES && !status.troubles.contains(&trouble) {
+            status.troubles.push(trouble);
+        }
+    }
+
+    fn draw_up(&mut self, dialect: Dialect) {
+        self.text.clear();
+        exposition(&self.board.read(), dialect, &mut self.text);
+    }
+
+    fn answer(&mut self, door: usize) -> Result<(), Gone> {
+        let door = &self.doors[door];
+        let socket = door.accept().map_err(|error| {
+            if error.kind() != std::io::ErrorKind::WouldBlock {
+                self.rest();
             }
-            Target::Path(b"/") => ("200 OK", TEXT, "warmset: /status /metrics\n".to_owned()),
-            Target::Path(_) => ("404 Not Found", TEXT, "there are /status and /metrics\n".to_owned()),
-            Target::OtherMethod => ("405 Method Not Allowed", TEXT, "only GET\n".to_owned()),
-            Target::Nonsense => ("400 Bad Request", TEXT, "not HTTP\n".to_owned()),
+            Gone
+        })?;
+        let stop = Arc::clone(&self.stop);
+        let visit = Visit { socket, stop: stop.as_fd(), patience: self.patience };
+        let local_names_only = matches!(door, Door::Loopback(_));
+        let answer = visit.hear(&mut self.request)?.and_then(|request| {
+            let may = request.host_is_local || !local_names_only;
+            if may { Ok(request.page) } else { Err(Refusal::ForeignHost) }
+        });
+        self.write(answer);
+        let mut head = arrayvec::ArrayString::<512>::new();
+        http::head(answer, self.text.len(), &mut head).map_err(|_| Gone)?;
+        visit.say([head.as_bytes(), self.text.as_bytes()])
+    }
+
+    /// Puts the body of an answer into `text`.
+    fn write(&mut self, answer: Result<Page, Refusal>) {
+        self.text.clear();
+        match answer {
+            Ok(Page::Index) => self.text.push_str(INDEX),
+            Ok(Page::Metrics) => self.draw_up(Dialect::OpenMetrics),
+            Ok(Page::Status) => self.text = json(&self.board.read(), std::mem::take(&mut self.text)),
+            Err(refusal) => self.text.push_str(refusal.says().1),
         }
+    }
+
+    /// Waits a moment, or for the end.
+    fn rest(&self) {
+        let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
+        let _ = poll(&mut fds, Some(&timespec(PAUSE)));
     }
 }
 
-/// What a request asks for.
-#[derive(Debug, PartialEq, Eq)]
-enum Target<'r> {
-    Path(&'r [u8]),
-    OtherMethod,
-    Nonsense,
-}
-
-fn ends(request: &[u8]) -> bool {
-    request.ends_with(b"\r\n\r\n") || request.ends_with(b"\n\n")
-}
-
-/// The path of `GET PATH HTTP/1.x`, without its query.
-fn target(request: &[u8]) -> Target<'_> {
-    let line = request.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let mut words = line.trim_ascii().split(|byte| *byte == b' ');
-    match (words.next(), words.next(), words.next()) {
-        (Some(b"GET"), Some(path), Some(version)) if version.starts_with(b"HTTP/1.") => {
-            Target::Path(path.split(|byte| *byte == b'?').next().unwrap_or_default())
-        }
-        (Some(_), Some(_), Some(version)) if version.starts_with(b"HTTP/1.") => Target::OtherMethod,
-        _ => Target::Nonsense,
-    }
+/// Writes into the storage of `text`.
+fn json(status: &Status, text: String) -> String {
+    let mut bytes = text.into_bytes();
+    // A status holds nothing that JSON cannot: no map, no number that is none.
+    let _ = serde_json::to_writer(&mut bytes, status);
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::notify::Notify;
 use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
 use host::{Machine, OwnCost, Permission, Restored, Woken};
+use pressure::decision::Notice;
 use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
 use pressure::{Config, Decision, History, Sample, decide, rates};
@@ -21,6 +22,8 @@ use units::{Bytes, Micros};
 
 /// Between two looks at troubles and rivals.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
+/// Stalls nearer to each other than this are one storm.
+const STORM: Duration = Duration::from_secs(10);
 
 /// A running guard.
 #[derive(Debug)]
@@ -46,6 +49,7 @@ pub struct Guard {
     proposed: Option<Decision>,
     told: HashSet<String>,
     kept_house: Option<Instant>,
+    last_storm: Option<Instant>,
 }
 
 /// Counters at the sample before, for the tally.
@@ -100,6 +104,7 @@ impl Guard {
             proposed: None,
             told: HashSet::new(),
             kept_house: None,
+            last_storm: None,
         }
     }
 
@@ -169,11 +174,11 @@ impl Guard {
         self.previous.sample = Some(now);
         for notice in &decision.notices {
             match notice {
-                pressure::decision::Notice::Stalled { allocation, compaction } => {
+                Notice::Stalled { allocation, compaction } => {
                     tally.allocation_stalls += allocation;
                     tally.compaction_stalls += compaction;
                 }
-                pressure::decision::Notice::OomKill { count } => tally.oom_kills += count,
+                Notice::OomKill { count } => tally.oom_kills += count,
                 _ => {}
             }
         }
@@ -192,7 +197,14 @@ impl Guard {
         let old = self.proposed.as_ref();
         let actions = |decision: &Decision| decision.steps.iter().map(|step| step.action.knob()).collect::<Vec<_>>();
         let repeated = !done && old.is_some_and(|old| actions(old) == actions(decision));
-        let news = !decision.notices.is_empty() || (!decision.steps.is_empty() && !repeated);
+        // A storm of stalls is one event: it is told when it begins.
+        let stalls = |decision: &Decision| decision.notices.iter().any(|it| matches!(it, Notice::Stalled { .. }));
+        let stormy = old.is_some_and(stalls) || self.last_storm.is_some_and(|last| last.elapsed() < STORM);
+        let other = decision.notices.iter().any(|it| !matches!(it, Notice::Stalled { .. }));
+        let news = other || (stalls(decision) && !stormy) || (!decision.steps.is_empty() && !repeated);
+        if stalls(decision) {
+            self.last_storm = Some(Instant::now());
+        }
         if old.is_none_or(|old| old.phase != decision.phase) {
             self.voice.say(Topic::Reason, format_args!("{}", decision.phase));
         }

@@ -1,6 +1,6 @@
 //! The program: options, configuration, parts, loop, summary.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use daemon::board::Board;
 use daemon::desk::Desk;
 use daemon::guard::{Guard, Parts, wall};
@@ -79,7 +79,9 @@ fn guard(options: &Options) -> Result<String> {
     let board = Arc::new(Board::new(first_status(&machine, &config)));
     let acts = *machine.permission() == Permission::Act;
     greet(&machine, &voice);
-    let desk = acts.then(|| Desk::open(&places.run, &config.metrics, Arc::clone(&board))).transpose()?;
+    // Who only observes leaves no file, unless someone asked for metrics.
+    let asked = config.metrics.listen.is_some() || config.metrics.textfile.is_some();
+    let desk = (acts || asked).then(|| desk(&places.run, &config, &board)).transpose()?;
     let scribe = scribe(options, &machine, &config, &voice);
     let line = options.live.then(|| StatusLine::start(Arc::clone(&board))).transpose()?;
     let notify = Notify::from_environment();
@@ -107,6 +109,12 @@ fn greet(machine: &Machine, voice: &Voice) {
     for line in machine.leftover().to_string().lines().filter(|line| *line != "nothing to put back") {
         voice.say(Topic::Action, format_args!("left by a guard before: {line}"));
     }
+}
+
+/// Answers who asks, from the run directory.
+fn desk(run: &Path, config: &Config, board: &Arc<Board>) -> Result<Desk> {
+    std::fs::create_dir_all(run).with_context(|| format!("{}: cannot be made", run.display()))?;
+    Desk::open(run, &config.metrics, Arc::clone(board))
 }
 
 /// Keeps a recording where that is possible; a guard that cannot record still guards.

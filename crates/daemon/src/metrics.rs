@@ -1,208 +1,214 @@
-//! The guard in numbers, as Prometheus reads them.
+//! What the daemon exports: one row of `FAMILIES` for each metric, from one [`Status`].
 //!
-//! One row of `SCALARS` is one metric without labels; those with labels are written by `labelled`. An unknown
-//! value gives no line: absent is not zero. Names, units and labels do not change between versions.
+//! To add a metric: a row. Its name gets the prefix, the unit and the suffix of its kind by itself.
+//! An unknown value gives no line, never a zero. Labels are the machine's own small sets (node,
+//! zone, order, knob) or ours (phase, reason), so a machine has a few hundred lines at most.
 
-use pressure::decision::Phase;
+mod text;
+
+pub use text::Dialect;
+
+use pressure::config::{Mode, Predictor};
+use pressure::decision::{Phase, Reason};
 use pressure::knob::KNOBS;
+use pressure::sample::{Pressure, Zone, ZoneAmounts};
 use pressure::status::Status;
-use std::fmt::Write;
-use units::{Bytes, Micros, Pages};
+use text::{Head, Kind, Number, Points};
+use units::{Bytes, Pages};
 
-/// What the reader expects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// OpenMetrics 1.0, as the socket answers.
-    OpenMetrics,
-    /// The older text format, as textfile collectors read it.
-    Prometheus,
+/// Appends all metrics of `status` to `out`. Cost: some 10 µs and 100 bytes a line.
+pub fn exposition(status: &Status, dialect: Dialect, out: &mut String) {
+    for (head, read) in FAMILIES {
+        read(status, &mut Points::new(*head, dialect, out));
+    }
+    if dialect == Dialect::OpenMetrics {
+        out.push_str("# EOF\n");
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Gauge,
-    Counter,
+type Family = (Head, fn(&Status, &mut Points<'_>));
+
+const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Head {
+    Head { name, kind: Kind::Gauge, unit, help }
 }
 
-struct Scalar {
-    name: &'static str,
-    kind: Kind,
-    help: &'static str,
-    value: fn(&Status) -> Option<f64>,
+const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Head {
+    Head { name, kind: Kind::Counter, unit, help }
 }
 
-const fn gauge(name: &'static str, help: &'static str, value: fn(&Status) -> Option<f64>) -> Scalar {
-    Scalar { name, kind: Kind::Gauge, help, value }
+const fn states(name: &'static str, help: &'static str) -> Head {
+    Head { name, kind: Kind::States, unit: "", help }
 }
 
-const fn counter(name: &'static str, help: &'static str, value: fn(&Status) -> Option<f64>) -> Scalar {
-    Scalar { name, kind: Kind::Counter, help, value }
+const fn info(name: &'static str, help: &'static str) -> Head {
+    Head { name, kind: Kind::Info, unit: "", help }
 }
 
-fn bytes(amount: Option<Bytes>) -> Option<f64> {
-    amount.map(|amount| amount.get() as f64)
+fn known<T: Into<Number>>(value: Option<T>) -> Option<Number> {
+    value.map(Into::into)
 }
 
-fn seconds(time: Option<Micros>) -> Option<f64> {
-    time.map(|time| time.get() as f64 / 1e6)
-}
-
-#[allow(clippy::unnecessary_wraps, reason = "the table's values may be unknown")]
-fn count(count: u64) -> Option<f64> {
-    Some(count as f64)
-}
-
-/// Metrics without labels. To add one: a line here.
-const SCALARS: &[Scalar] = &[
-    counter("warmset_samples", "Samples taken", |s| count(s.tally.samples)),
-    counter("warmset_pressure_wakeups", "Wake-ups by a pressure trigger", |s| count(s.tally.pressure_wakeups)),
-    counter("warmset_writes", "Knobs set", |s| count(s.tally.writes)),
-    counter("warmset_put_back", "Knobs put back", |s| count(s.tally.put_back)),
-    counter("warmset_refused", "Writes that failed", |s| count(s.tally.refused)),
-    counter("warmset_compactions", "Compactions of a node asked for", |s| count(s.tally.compactions)),
-    counter("warmset_reclaims", "Proactive reclaims asked for", |s| count(s.tally.reclaims)),
-    counter("warmset_allocation_stalls", "Allocations that reclaimed for themselves since start", |s| {
-        count(s.tally.allocation_stalls)
-    }),
-    counter("warmset_compaction_stalls", "Allocations that compacted for themselves since start", |s| {
-        count(s.tally.compaction_stalls)
-    }),
-    counter("warmset_refaults", "Pages read again after eviction since start", |s| count(s.tally.refaults)),
-    counter("warmset_oom_kills", "Processes killed by the kernel since start", |s| count(s.tally.oom_kills)),
-    counter("warmset_lost_samples", "Samples that the recording missed", |s| count(s.tally.lost_samples)),
-    counter("warmset_withheld_byte_seconds", "Withheld memory, summed over time", |s| count(s.tally.gap_seconds)),
-    counter("warmset_own_cpu_seconds", "Processor time of the daemon", |s| seconds(Some(s.tally.own_cpu))),
-    gauge("warmset_own_resident_bytes", "Resident memory of the daemon", |s| bytes(Some(s.tally.own_memory))),
-    gauge("warmset_demand_bytes_per_second", "Gross demand for memory at the last sample", |s| {
-        s.decision.forecast.demand.map(|rate| rate.get() as f64)
-    }),
-    gauge("warmset_reclaim_bytes_per_second", "What kswapd frees while it runs", |s| {
-        s.decision.forecast.reclaim.map(|rate| rate.get() as f64)
-    }),
-    gauge("warmset_gap_bytes", "Low less min watermark, all zones", |s| bytes(s.decision.forecast.gap)),
-    gauge("warmset_gap_found_bytes", "The same as it was found", |s| bytes(s.decision.forecast.gap_found)),
-    gauge("warmset_gap_needed_bytes", "What demand calls for, before the budget", |s| {
-        bytes(s.decision.forecast.gap_needed)
-    }),
-    gauge("warmset_withheld_bytes", "How much lower MemAvailable is because of us", |s| {
-        bytes(s.decision.forecast.withheld)
-    }),
-    gauge("warmset_exhaustion_seconds", "Expected time until unreclaimable memory fills memory and swap", |s| {
-        s.decision.forecast.exhaustion.map(|exhaustion| exhaustion.expected.get().as_secs_f64())
-    }),
-    gauge("warmset_exhaustion_earliest_seconds", "Lower bound of that time", |s| {
-        s.decision.forecast.exhaustion.map(|exhaustion| exhaustion.earliest.get().as_secs_f64())
-    }),
-    gauge("warmset_huge_blocks_free", "Requests for huge pages that could be served", |s| {
-        s.decision.forecast.blocks.map(|blocks| blocks.free as f64)
-    }),
-    gauge("warmset_huge_blocks_needed", "Requests for huge pages expected", |s| {
-        s.decision.forecast.blocks.map(|blocks| blocks.needed as f64)
-    }),
-    gauge("warmset_memory_total_bytes", "Memory of the machine", |s| bytes(s.sample.memory.total)),
-    gauge("warmset_memory_available_bytes", "Memory that can be had without swapping", |s| {
-        bytes(s.sample.memory.available)
-    }),
-    gauge("warmset_swap_total_bytes", "Swap", |s| bytes(s.sample.memory.swap_total)),
-    gauge("warmset_swap_free_bytes", "Unused swap", |s| bytes(s.sample.memory.swap_free)),
-    counter("warmset_memory_stalled_seconds", "Time in which some task stalled for memory, since boot", |s| {
-        seconds(s.sample.memory_pressure.some_total)
-    }),
-    counter("warmset_memory_stalled_fully_seconds", "Time in which all tasks stalled for memory, since boot", |s| {
-        seconds(s.sample.memory_pressure.full_total)
-    }),
-    gauge("warmset_troubles", "Files that cannot be read and knobs that refused", |s| count(s.troubles.len() as u64)),
-    gauge("warmset_rivals", "Programs and settings found that do a part of the same work", |s| {
-        count(s.rivals.len() as u64)
-    }),
+#[rustfmt::skip]
+const FAMILIES: &[Family] = &[
+    // The guard.
+    (info("build", "The running daemon."), |s, p| p.put_at(&[("version", &s.version)], Number::Whole(1))),
+    (info("machine", "What it runs on."), |s, p| p.put_at(&[("kernel", &s.facts.kernel)], Number::Whole(1))),
+    (gauge("start_time", "seconds", "When the daemon started, since 1970."), |s, p| p.put(Number::Fraction(s.started.0 as f64 / 1000.0))),
+    (states("mode", "What the daemon may do."), |s, p| p.states(&["observe", "tune", "protect"], mode(s.mode))),
+    (states("predictor", "How the gap is found."), |s, p| p.states(&["base-stock", "classic"], predictor(s.predictor))),
+    (gauge("only_observes", "", "1 if something forbids the writes the mode allows."), |s, p| p.put(Number::from(s.only_observes.is_some()))),
+    (states("phase", "What the guard is doing."), |s, p| p.states(&Phase::ALL.map(Phase::name), s.decision.phase.name())),
+    (counter("samples", "", "Samples taken."), |s, p| p.put(Number::from(s.tally.samples))),
+    (counter("lost_samples", "", "Samples missing from the recording."), |s, p| p.put(Number::from(s.tally.lost_samples))),
+    (counter("pressure_wakeups", "", "Wake-ups by a pressure trigger."), |s, p| p.put(Number::from(s.tally.pressure_wakeups))),
+    (gauge("patience", "seconds", "Time until the next sample, unless pressure wakes the guard first."), |s, p| p.put(Number::from(s.decision.patience))),
+    (counter("own_cpu", "seconds", "Processor time of the daemon."), |s, p| p.put(Number::from(s.tally.own_cpu))),
+    (gauge("own_resident", "bytes", "Resident memory of the daemon."), |s, p| p.put(Number::from(s.tally.own_memory))),
+    (gauge("troubles", "", "Files that cannot be read and knobs that refused."), |s, p| p.put(Number::from(s.troubles.len()))),
+    (gauge("rivals", "", "Programs found that do a part of the same work."), |s, p| p.put(Number::from(s.rivals.len()))),
+    // What it does.
+    (counter("writes", "", "Knobs set."), |s, p| p.put(Number::from(s.tally.writes))),
+    (counter("put_back", "", "Knobs put back."), |s, p| p.put(Number::from(s.tally.put_back))),
+    (counter("writes_refused", "", "Writes that failed."), |s, p| p.put(Number::from(s.tally.refused))),
+    (counter("compactions", "", "Nodes compacted."), |s, p| p.put(Number::from(s.tally.compactions))),
+    (counter("reclaims", "", "Proactive reclaims started."), |s, p| p.put(Number::from(s.tally.reclaims))),
+    (gauge("recent_steps", "", "Steps in the decisions that the daemon remembers, by reason."), recent_steps),
+    (gauge("knob", "", "A knob as the kernel says it is (now), as it was found, and as the guard last set it (ours)."), knobs),
+    // What it sees.
+    (counter("allocation_stalls", "", "Allocations that reclaimed for themselves, since the daemon started."), |s, p| p.put(Number::from(s.tally.allocation_stalls))),
+    (counter("compaction_stalls", "", "Allocations that compacted for themselves, since the daemon started."), |s, p| p.put(Number::from(s.tally.compaction_stalls))),
+    (counter("stalled", "seconds", "Time in which some task stalled for memory, since the daemon started."), |s, p| p.put(Number::from(s.tally.stalled))),
+    (counter("refaults", "", "Pages read again after eviction, since the daemon started."), |s, p| p.put(Number::from(s.tally.refaults))),
+    (counter("oom_kills", "", "Processes the kernel killed for want of memory, since the daemon started."), |s, p| p.put(Number::from(s.tally.oom_kills))),
+    (counter("pressure_stall", "seconds", "Time in which some or all tasks stalled, since boot."), pressure_totals),
+    (gauge("memory_size", "bytes", "Usable memory."), |s, p| p.put(known(s.sample.memory.total))),
+    (gauge("memory_free", "bytes", "Memory on the free lists."), |s, p| p.put(known(s.sample.memory.free))),
+    (gauge("memory_available", "bytes", "What can be had without swapping, by the kernel's estimate."), |s, p| p.put(known(s.sample.memory.available))),
+    (gauge("swap_size", "bytes", "Size of all swap areas."), |s, p| p.put(known(s.sample.memory.swap_total))),
+    (gauge("swap_free", "bytes", "Unused swap."), |s, p| p.put(known(s.sample.memory.swap_free))),
+    (gauge("zone_managed", "bytes", "Memory the page allocator manages."), |s, p| zones(s, p, |z| z.managed)),
+    (gauge("zone_free", "bytes", "Memory on the free lists of a zone."), |s, p| zones(s, p, |z| z.free)),
+    (gauge("zone_watermark_min", "bytes", "Below this, allocations reclaim for themselves."), |s, p| zones(s, p, |z| z.min)),
+    (gauge("zone_watermark_low", "bytes", "Below this, kswapd is woken."), |s, p| zones(s, p, |z| z.low)),
+    (gauge("zone_watermark_high", "bytes", "Above this, kswapd sleeps again."), |s, p| zones(s, p, |z| z.high)),
+    (gauge("zone_free_blocks", "", "Free blocks of 2^order pages."), free_blocks),
+    // What it expects.
+    (gauge("demand", "bytes_per_second", "Pages taken, whether or not reclaim made up for them."), |s, p| p.put(known(s.decision.forecast.demand))),
+    (gauge("peak_demand", "bytes_per_second", "Highest demand seen."), |s, p| p.put(Number::from(s.tally.peak_demand))),
+    (gauge("reclaim", "bytes_per_second", "What kswapd frees while it runs."), |s, p| p.put(known(s.decision.forecast.reclaim))),
+    (gauge("demand_quantile", "ratio", "Share of demand that the gap is sized for."), |s, p| p.put(known(s.decision.forecast.quantile))),
+    (gauge("gap", "bytes", "Low less min watermark, all zones."), |s, p| p.put(known(s.decision.forecast.gap))),
+    (gauge("gap_needed", "bytes", "The gap that demand calls for."), |s, p| p.put(known(s.decision.forecast.gap_needed))),
+    (gauge("gap_found", "bytes", "The gap when the daemon started."), |s, p| p.put(known(s.decision.forecast.gap_found))),
+    (gauge("withheld", "bytes", "By how much MemAvailable is lower because of the guard."), |s, p| p.put(known(s.decision.forecast.withheld))),
+    (counter("withheld", "byte_seconds", "Withheld memory, summed over time."), |s, p| p.put(Number::from(s.tally.gap_seconds))),
+    (gauge("until_min", "seconds", "When free memory reaches the min watermark, if it falls."), |s, p| p.put(known(s.decision.forecast.until_min))),
+    (gauge("exhaustion", "seconds", "When memory that reclaim cannot free runs out, if it grows."), exhaustion),
+    (gauge("blocks_free", "", "Requests of a huge page's order that the free lists could serve."), |s, p| p.put(known(s.decision.forecast.blocks.map(|blocks| blocks.free)))),
+    (gauge("blocks_needed", "", "Requests of a huge page's order expected within the horizon."), |s, p| p.put(known(s.decision.forecast.blocks.map(|blocks| blocks.needed)))),
+    (gauge("fragmentation", "ratio", "Share of free memory in blocks too small for a huge page."), |s, p| p.put(known(s.decision.forecast.blocks.and_then(|blocks| blocks.fragmentation)))),
 ];
 
-/// Writes all metrics of `status` to the end of `out`.
-pub fn exposition(status: &Status, dialect: Dialect, out: &mut String) {
-    let mut page = Page { out, dialect };
-    for scalar in SCALARS {
-        if let Some(value) = (scalar.value)(status) {
-            page.family(scalar.name, scalar.kind, scalar.help);
-            page.line(scalar.name, scalar.kind, &[], value);
-        }
-    }
-    labelled(status, &mut page);
-    if dialect == Dialect::OpenMetrics {
-        page.out.push_str("# EOF\n");
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Observe => "observe",
+        Mode::Tune => "tune",
+        Mode::Protect => "protect",
     }
 }
 
-const BUILD: &str = "warmset_build";
-const PHASE: &str = "warmset_phase";
-const KNOB: &str = "warmset_knob";
-const ZONE: &str = "warmset_zone_bytes";
-
-fn labelled(status: &Status, page: &mut Page<'_>) {
-    page.family(BUILD, Kind::Gauge, "Version of the daemon and release of the kernel; always 1");
-    page.line(BUILD, Kind::Gauge, &[("version", &status.version), ("kernel", &status.facts.kernel)], 1.0);
-    page.family(PHASE, Kind::Gauge, "1 for the state the guard is in");
-    for phase in Phase::ALL {
-        page.line(PHASE, Kind::Gauge, &[("phase", phase.name())], f64::from(u8::from(phase == status.decision.phase)));
+fn predictor(predictor: Predictor) -> &'static str {
+    match predictor {
+        Predictor::BaseStock => "base-stock",
+        Predictor::Classic => "classic",
     }
-    page.family(KNOB, Kind::Gauge, "Knobs: now, as found, and as we set them");
+}
+
+fn knobs(status: &Status, points: &mut Points<'_>) {
+    let states = &status.sample.knobs;
     for spec in KNOBS {
-        let knobs = &status.sample.knobs;
-        for (state, values) in [("now", &knobs.now), ("found", &knobs.found), ("ours", &knobs.ours)] {
-            if let Some(value) = values.of(spec.knob) {
-                page.line(KNOB, Kind::Gauge, &[("knob", spec.name), ("state", state)], value as f64);
-            }
+        for (value, values) in [("now", &states.now), ("found", &states.found), ("ours", &states.ours)] {
+            points.put_at(&[("knob", &spec.name), ("value", &value)], known(values.of(spec.knob)));
         }
     }
-    page.family(ZONE, Kind::Gauge, "Free memory and watermarks of a zone");
+}
+
+fn pressure_totals(status: &Status, points: &mut Points<'_>) {
+    let sample = &status.sample;
+    let resources: [(&str, &Pressure); 3] =
+        [("memory", &sample.memory_pressure), ("io", &sample.io_pressure), ("cpu", &sample.cpu_pressure)];
+    for (resource, pressure) in resources {
+        for (share, total) in [("some", pressure.some_total), ("full", pressure.full_total)] {
+            points.put_at(&[("resource", &resource), ("share", &share)], known(total));
+        }
+    }
+}
+
+fn zones(status: &Status, points: &mut Points<'_>, amount: fn(&ZoneAmounts) -> Option<Pages>) {
     for zone in &status.sample.zones {
-        let node = zone.node.to_string();
-        let a = &zone.amounts;
-        for (mark, pages) in
-            [("free", a.free), ("min", a.min), ("low", a.low), ("high", a.high), ("managed", a.managed)]
-        {
-            if let Some(value) = pages.map(|pages: Pages| pages.to_bytes(status.facts.page_size).get() as f64) {
-                let labels = [("node", node.as_str()), ("zone", zone.kind.name()), ("mark", mark)];
-                page.line(ZONE, Kind::Gauge, &labels, value);
+        let bytes: Option<Bytes> = amount(&zone.amounts).map(|pages| pages.to_bytes(status.facts.page_size));
+        points.put_at(&[("node", &zone.node), ("zone", &zone.kind.name())], known(bytes));
+    }
+}
+
+fn free_blocks(status: &Status, points: &mut Points<'_>) {
+    for Zone { node, kind, blocks, .. } in &status.sample.zones {
+        let orders = blocks.counts.iter().take(blocks.orders.into()).enumerate();
+        for (order, count) in orders {
+            let labels: [text::Label<'_>; 3] = [("node", node), ("zone", &kind.name()), ("order", &order)];
+            points.put_at(&labels, Number::from(*count));
+        }
+    }
+}
+
+fn exhaustion(status: &Status, points: &mut Points<'_>) {
+    let Some(exhaustion) = status.decision.forecast.exhaustion else { return };
+    points.put_at(&[("estimate", &"earliest")], Number::from(exhaustion.earliest));
+    points.put_at(&[("estimate", &"expected")], Number::from(exhaustion.expected));
+    points.put_at(&[("estimate", &"latest")], known(exhaustion.latest));
+}
+
+fn recent_steps(status: &Status, points: &mut Points<'_>) {
+    let reasons = || status.past.iter().flat_map(|past| &past.steps).map(|step| kind(&step.why));
+    for kind in KINDS {
+        let count = reasons().filter(|reason| reason == kind).count();
+        points.put_at(&[("reason", kind)], (count > 0).then(|| Number::from(count)));
+    }
+}
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal;)*) => {
+        /// The kinds of reasons, as they are recorded.
+        const KINDS: &[&str] = &[$($name),*];
+
+        fn kind(reason: &Reason) -> &'static str {
+            match reason {
+                $(Reason::$variant { .. } => $name,)*
             }
         }
-    }
+    };
 }
 
-struct Page<'o> {
-    out: &'o mut String,
-    dialect: Dialect,
+kinds! {
+    Demand "demand";
+    Stalls "stalls";
+    Quiet "quiet";
+    Refaults "refaults";
+    Worse "worse";
+    BoostKept "boost-kept";
+    Budget "budget";
+    Resized "resized";
+    Blocks "blocks";
+    BlocksEnough "blocks-enough";
+    Ahead "ahead";
+    NegativeDentries "negative-dentries";
+    ObjectCache "object-cache";
+    Configured "configured";
+    ClassicReclaim "classic-reclaim";
+    ClassicCompaction "classic-compaction";
+    ClassicRising "classic-rising";
+    Stop "stop";
 }
 
-impl Page<'_> {
-    /// The name of a counter's family ends in `_total` only in the older format.
-    fn family(&mut self, name: &str, kind: Kind, help: &str) {
-        let (suffix, kind) = match (kind, self.dialect) {
-            (Kind::Gauge, _) => ("", "gauge"),
-            (Kind::Counter, Dialect::OpenMetrics) => ("", "counter"),
-            (Kind::Counter, Dialect::Prometheus) => ("_total", "counter"),
-        };
-        let _ = write!(self.out, "# TYPE {name}{suffix} {kind}\n# HELP {name}{suffix} {help}\n");
-    }
-
-    fn line(&mut self, name: &str, kind: Kind, labels: &[(&str, &str)], value: f64) {
-        self.out.push_str(name);
-        if kind == Kind::Counter {
-            self.out.push_str("_total");
-        }
-        for (index, (label, text)) in labels.iter().enumerate() {
-            let open = if index == 0 { '{' } else { ',' };
-            let _ = write!(self.out, "{open}{label}=\"");
-            for character in text.chars() {
-                match character {
-                    '\\' => self.out.push_str("\\\\"),
-                    '"' => self.out.push_str("\\\""),
-                    '\n' => self.out.push_str("\\n"),
-                    other => self.out.push(other),
-                }
-            }
-            self.out.push('"');
-        }
-        let close = if labels.is_empty() { "" } else { "}" };
-        let _ = writeln!(self.out, "{close} {value}");
-    }
-}
+#[cfg(test)]
+mod tests;

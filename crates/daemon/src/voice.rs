@@ -1,31 +1,37 @@
-//! What the daemon says, and where: standard error, the journal, or the system log.
+//! Messages for people: chosen by topic, of bounded length, written by a thread of their own.
 //!
-//! The loop hands a line over and goes on; a thread writes it. A full queue drops the line and counts it,
-//! and a storm is thinned: twenty lines at once, then one a second. What programs call themselves may hold
-//! anything, so control characters are escaped before a terminal sees them.
+//! [`Voice::say`] formats into a fixed buffer and hands it to a queue of fixed length: it neither
+//! waits nor allocates. What finds the queue full is counted and reported; a flood of one topic
+//! is cut to a burst and then one message a second, with the number of those left out.
 
+mod budget;
+mod line;
+mod sink;
+
+use budget::Budgets;
+use line::Line;
 use pressure::config::{self, Verbosity};
-use std::fmt::Write as _;
-use std::io::{self, Write as _};
-use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use sink::{Outlets, Sink};
+use std::convert::Infallible;
+use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
+/// Messages that may wait for the thread.
+const QUEUE: usize = 48;
+/// The thread formats into buffers it owns and calls nothing deep.
 const STACK: usize = 128 * 1024;
-const QUEUE: usize = 64;
-/// Lines at once, and a second between further ones.
-const BURST: u32 = 20;
-/// The journal groups decisions by this.
-const DECISION: &str = "5b0f2c1c6c5e4d0b9a3df1a7a4f0e6d1";
+/// How long the end of the program waits for the last messages.
+const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What a line is about: the verbosity at which it is said, and how grave it is.
+/// What a message is about: from which verbosity it is said, and how grave it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// Something does not work.
+    /// Something does not work. Always said.
     Error,
     /// What was done, and events (1).
     Action,
@@ -38,6 +44,8 @@ pub enum Topic {
 }
 
 impl Topic {
+    const ALL: [Self; 5] = [Self::Error, Self::Action, Self::Reason, Self::Rate, Self::Tick];
+
     const fn verbosity(self) -> u8 {
         match self {
             Self::Error => 0,
@@ -57,199 +65,227 @@ impl Topic {
             Self::Rate | Self::Tick => 7,
         }
     }
+
+    /// What opens a line on a terminal.
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Error => "error: ",
+            Self::Action | Self::Reason | Self::Rate | Self::Tick => "",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Action => "action",
+            Self::Reason => "reason",
+            Self::Rate => "rate",
+            Self::Tick => "tick",
+        }
+    }
+
+    /// The journal's identifier for messages of one kind: decisions can be listed by it.
+    const fn message_id(self) -> Option<&'static str> {
+        match self {
+            Self::Action => Some("5b6f3a0de1cd4c0f9a27c7c8d5be41f2"),
+            Self::Error | Self::Reason | Self::Rate | Self::Tick => None,
+        }
+    }
 }
 
-struct Line {
-    topic: Topic,
-    text: String,
-}
-
-/// The loop's end of the queue.
+/// The loop's end of the queue. Dropping it waits, for two seconds at most, until all is written.
 #[derive(Debug)]
 pub struct Voice {
     queue: Option<SyncSender<Line>>,
-    thread: Option<JoinHandle<()>>,
+    finished: Receiver<Infallible>,
     verbosity: u8,
     lost: Arc<AtomicU64>,
 }
 
-/// Where lines go.
-enum Sink {
-    Stderr { prefixed: bool },
-    Journal(UnixDatagram),
-    Syslog(UnixDatagram),
-}
-
 impl Voice {
-    /// Opens the configured place; standard error if it cannot be reached.
+    /// Starts the thread. Errors: no socket, no thread.
+    ///
+    /// An outlet that is not there is no error: its messages go to standard error.
     pub fn open(log: config::Log, verbosity: Verbosity) -> io::Result<Self> {
-        let under_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-        let sink = match log {
-            config::Log::Auto | config::Log::Stderr => Sink::Stderr { prefixed: under_journal },
-            config::Log::Journal => {
-                connected("/run/systemd/journal/socket").map_or(Sink::Stderr { prefixed: false }, Sink::Journal)
-            }
-            config::Log::Syslog => connected("/dev/log").map_or(Sink::Stderr { prefixed: false }, Sink::Syslog),
-        };
-        Self::into(sink, verbosity)
+        Self::through(&Outlets::usual(), log, verbosity)
     }
 
-    fn into(sink: Sink, verbosity: Verbosity) -> io::Result<Self> {
+    fn through(outlets: &Outlets, log: config::Log, verbosity: Verbosity) -> io::Result<Self> {
+        let sink = Sink::open(log, outlets)?;
         let (queue, lines) = sync_channel(QUEUE);
+        let (running, finished) = channel::<Infallible>();
         let lost = Arc::new(AtomicU64::new(0));
-        let theirs = Arc::clone(&lost);
-        let thread = std::thread::Builder::new()
-            .name("warmset-voice".to_owned())
-            .stack_size(STACK)
-            .spawn(move || speak(&lines, &sink, &theirs))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread), verbosity: verbosity.get(), lost })
-    }
-
-    /// Whether a line on `topic` would be said; asks before the text is made.
-    pub fn says(&self, topic: Topic) -> bool {
-        topic.verbosity() <= self.verbosity
-    }
-
-    /// Says a line, if the verbosity has it. Never waits.
-    pub fn say(&self, topic: Topic, text: impl std::fmt::Display) {
-        if !self.says(topic) {
-            return;
-        }
-        let line = Line { topic, text: escaped(&text.to_string()) };
-        // A full queue means that nobody reads: the line is lost, the loop is not.
-        if self.queue.as_ref().is_some_and(|queue| queue.try_send(line).is_err()) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
+        let mut speaker = Speaker { sink, lost: Arc::clone(&lost), budgets: Budgets::new(Instant::now()) };
+        let speak = move || {
+            speaker.speak(&lines);
+            drop(running);
+        };
+        thread::Builder::new().name("warmset-voice".into()).stack_size(STACK).spawn(speak)?;
+        Ok(Self { queue: Some(queue), finished, verbosity: verbosity.get(), lost })
     }
 
     /// Follows a reloaded configuration.
     pub fn set_verbosity(&mut self, verbosity: Verbosity) {
         self.verbosity = verbosity.get();
     }
+
+    /// Whether a message on `topic` would be said; asks before the text is made.
+    pub fn says(&self, topic: Topic) -> bool {
+        topic.verbosity() <= self.verbosity
+    }
+
+    /// Says `text`, cut at 512 bytes, if the verbosity has it. Neither waits nor allocates.
+    pub fn say(&self, topic: Topic, text: impl fmt::Display) {
+        if !self.says(topic) {
+            return;
+        }
+        let line = Line::new(topic, format_args!("{text}"));
+        // A full queue means that nobody reads: the line is lost, the loop is not.
+        if self.queue.as_ref().is_some_and(|queue| queue.try_send(line).is_err()) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
-/// Says what is queued, then ends.
 impl Drop for Voice {
     fn drop(&mut self) {
         drop(self.queue.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        // Nothing is ever sent: this ends when the thread does, or when patience does.
+        let _ = self.finished.recv_timeout(FAREWELL);
     }
 }
 
-fn connected(path: impl AsRef<Path>) -> io::Result<UnixDatagram> {
-    let socket = UnixDatagram::unbound()?;
-    socket.connect(path)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
+/// The thread that writes.
+struct Speaker {
+    sink: Sink,
+    lost: Arc<AtomicU64>,
+    budgets: Budgets,
 }
 
-fn speak(lines: &Receiver<Line>, sink: &Sink, lost: &AtomicU64) {
-    let (mut credit, mut since) = (BURST, Instant::now());
-    for line in lines {
-        let earned = since.elapsed().as_secs();
-        if earned > 0 {
-            credit = BURST.min(credit + u32::try_from(earned).unwrap_or(BURST));
-            since += Duration::from_secs(earned);
+impl Speaker {
+    fn speak(&mut self, lines: &Receiver<Line>) {
+        while let Some(line) = self.next(lines) {
+            let now = Instant::now();
+            if let Ok(line) = line {
+                if self.budgets.allows(line.topic, now) {
+                    self.sink.write(&line);
+                }
+            }
+            let reports: arrayvec::ArrayVec<_, { Topic::ALL.len() }> = self.budgets.reports(now).collect();
+            self.report(&reports);
         }
-        if credit == 0 && line.topic != Topic::Error {
-            lost.fetch_add(1, Ordering::Relaxed);
-            continue;
+        let rest: arrayvec::ArrayVec<_, { Topic::ALL.len() }> = self.budgets.rest().collect();
+        self.report(&rest);
+    }
+
+    /// The next message; an error when it is only time to report; `None` at the end.
+    fn next(&self, lines: &Receiver<Line>) -> Option<Result<Line, RecvTimeoutError>> {
+        if !self.budgets.any_suppressed() {
+            return lines.recv().ok().map(Ok);
         }
-        credit = credit.saturating_sub(1);
-        let lost = lost.swap(0, Ordering::Relaxed);
+        match lines.recv_timeout(Duration::from_secs(1)) {
+            Err(RecvTimeoutError::Disconnected) => None,
+            next => Some(next),
+        }
+    }
+
+    fn report(&mut self, suppressed: &[(Topic, u64)]) {
+        for (topic, count) in suppressed {
+            let text = format_args!("{count} more messages on {} left out", topic.name());
+            self.sink.write(&Line::new(*topic, text));
+        }
+        let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            sink.write(&Line { topic: Topic::Action, text: format!("{lost} lines left out") });
-        }
-        sink.write(&line);
-    }
-}
-
-impl Sink {
-    fn write(&self, Line { topic, text }: &Line) {
-        let priority = topic.priority();
-        let sent = match self {
-            Self::Stderr { prefixed: true } => writeln!(io::stderr(), "<{priority}>{text}"),
-            Self::Stderr { prefixed: false } => writeln!(io::stderr(), "warmsetd: {text}"),
-            Self::Journal(socket) => {
-                let id = if *topic == Topic::Action { format!("MESSAGE_ID={DECISION}\n") } else { String::new() };
-                let entry = format!("PRIORITY={priority}\nSYSLOG_IDENTIFIER=warmsetd\n{id}MESSAGE={text}\n");
-                socket.send(entry.as_bytes()).map(drop)
-            }
-            Self::Syslog(socket) => {
-                // Facility 3 is the daemons'.
-                let entry = format!("<{}>warmsetd[{}]: {text}", 3 * 8 + priority, std::process::id());
-                socket.send(entry.as_bytes()).map(drop)
-            }
-        };
-        // Nobody is left to tell that nobody listens.
-        let _ = sent;
-    }
-}
-
-/// `text` on one line, without control characters.
-fn escaped(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.trim_end().chars() {
-        if character.is_control() {
-            let _ = write!(line, "{}", character.escape_default());
-        } else {
-            line.push(character);
+            let text = format_args!("{lost} messages lost: they came faster than they were written");
+            self.sink.write(&Line::new(Topic::Action, text));
         }
     }
-    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixDatagram;
+    use std::path::Path;
 
-    fn heard(sink: fn(UnixDatagram) -> Sink, verbosity: u8, say: impl FnOnce(&Voice)) -> Vec<String> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("socket");
-        let listener = UnixDatagram::bind(&path).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let voice = Voice::into(sink(connected(&path).unwrap()), Verbosity::try_from(verbosity).unwrap()).unwrap();
-        say(&voice);
-        drop(voice);
+    fn outlets(folder: &Path) -> Outlets {
+        Outlets { journal_reads_stderr: false, journal: folder.join("journal"), syslog: folder.join("syslog") }
+    }
+
+    fn verbosity(level: u8) -> Verbosity {
+        Verbosity::try_from(level).unwrap()
+    }
+
+    fn heard(socket: &UnixDatagram) -> Vec<String> {
+        socket.set_nonblocking(true).unwrap();
         let mut buffer = [0; 4096];
-        std::iter::from_fn(|| listener.recv(&mut buffer).ok().map(|n| String::from_utf8(buffer[..n].to_vec()).unwrap()))
+        std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned()))
             .collect()
     }
 
     #[test]
-    fn the_journal_gets_fields_and_syslog_gets_a_priority() {
-        let journal = heard(Sink::Journal, 1, |voice| voice.say(Topic::Action, "vm.x 1 → 2"));
-        assert_eq!(journal.len(), 1);
-        assert!(journal[0].contains("PRIORITY=5\nSYSLOG_IDENTIFIER=warmsetd\nMESSAGE_ID="), "{journal:?}");
-        assert!(journal[0].ends_with("MESSAGE=vm.x 1 → 2\n"));
-        let syslog = heard(Sink::Syslog, 1, |voice| voice.say(Topic::Error, "bad"));
-        assert!(syslog[0].starts_with("<27>warmsetd[") && syslog[0].ends_with("]: bad"), "{syslog:?}");
+    fn what_was_said_is_written_before_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(folder.path().join("journal")).unwrap();
+        let mut voice = Voice::through(&outlets(folder.path()), config::Log::Journal, verbosity(1)).unwrap();
+        voice.say(Topic::Action, "vm.x 1 → 2\nPRIORITY=0");
+        voice.say(Topic::Reason, "not at this verbosity");
+        voice.set_verbosity(verbosity(2));
+        voice.say(Topic::Reason, "now");
+        drop(voice);
+        let heard = heard(&socket);
+        assert_eq!(heard.len(), 2, "{heard:?}");
+        assert!(heard[0].starts_with("MESSAGE=vm.x 1 → 2\\x0aPRIORITY=0\nPRIORITY=5\n"), "{heard:?}");
+        assert!(heard[1].starts_with("MESSAGE=now\nPRIORITY=6\n"), "{heard:?}");
     }
 
     #[test]
     fn verbosity_decides_what_is_said() {
-        let all = [Topic::Error, Topic::Action, Topic::Reason, Topic::Rate, Topic::Tick];
-        for verbosity in 0..=5u8 {
-            let said = heard(Sink::Syslog, verbosity, |voice| all.iter().for_each(|topic| voice.say(*topic, "x")));
-            assert_eq!(said.len(), usize::from(verbosity.min(4)) + 1);
+        let folder = tempfile::tempdir().unwrap();
+        let mut voice = Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(0)).unwrap();
+        for level in 0..=5 {
+            voice.set_verbosity(verbosity(level));
+            let said = Topic::ALL.iter().filter(|topic| voice.says(**topic)).count();
+            assert_eq!(said, usize::from(level.min(4)) + 1);
         }
     }
 
     #[test]
-    fn a_line_cannot_steer_a_terminal_or_forge_a_field() {
-        let said = heard(Sink::Journal, 1, |voice| voice.say(Topic::Action, "a\u{1b}[2J\nPRIORITY=0"));
-        assert!(said[0].ends_with("MESSAGE=a\\u{1b}[2J\\nPRIORITY=0\n"), "{said:?}");
+    fn a_log_that_was_restarted_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("syslog");
+        drop(UnixDatagram::bind(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        let voice = Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(1)).unwrap();
+        let socket = UnixDatagram::bind(&path).unwrap();
+        voice.say(Topic::Error, "here");
+        drop(voice);
+        assert_eq!(heard(&socket).len(), 1);
     }
 
     #[test]
-    fn a_storm_is_thinned() {
-        let said = heard(Sink::Syslog, 1, |voice| {
-            for index in 0..60 {
-                voice.say(Topic::Action, index);
-            }
+    fn every_message_is_written_left_out_or_lost_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(folder.path().join("syslog")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        let voice = Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(1)).unwrap();
+        let reader = thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            let read = || socket.recv(&mut buffer).ok().map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned());
+            std::iter::from_fn(read).collect::<Vec<_>>()
         });
-        assert!(said.len() <= 25, "{}", said.len());
+        for number in 0..500 {
+            voice.say(Topic::Action, format_args!("number {number}"));
+        }
+        drop(voice);
+        let heard = reader.join().unwrap();
+        let count = |needle: &str| -> u64 {
+            let counted = heard.iter().filter_map(|line| line.split_once("]: ")?.1.strip_suffix(needle));
+            counted.map(|number| number.parse::<u64>().unwrap()).sum()
+        };
+        let written = heard.iter().filter(|line| line.contains("]: number ")).count() as u64;
+        let lost = count(" messages lost: they came faster than they were written");
+        assert_eq!(written + lost + count(" more messages on action left out"), 500, "{heard:?}");
+        assert!((20..=22).contains(&written), "{written}");
     }
 }

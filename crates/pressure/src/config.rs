@@ -149,8 +149,8 @@ pub struct Gap {
     /// Less withholds less and stalls more.
     #[serde(with = "text::optional")]
     pub max: Option<Share>,
-    /// MemAvailable is never pushed below this share of memory, nor below a rival guard's
-    /// threshold. 12 %: above the 10 % at which the common guards begin to kill.
+    /// MemAvailable is never pushed below this share of memory, nor below a rival guard's threshold and
+    /// 2 % more. More leaves the gap smaller when programs fill memory.
     #[serde(with = "text")]
     pub available_floor: Percent,
     /// Time a task loses when an allocation reclaims for itself. With `refault_cost` it sets the
@@ -190,7 +190,7 @@ impl Default for Gap {
         Self {
             enabled: true,
             max: None,
-            available_floor: Percent::new(12),
+            available_floor: Percent::new(5),
             stall_cost: Span::millis(10),
             refault_cost: Span::new(std::time::Duration::from_micros(100)),
             half_life: Span::secs(600),

@@ -226,7 +226,7 @@ impl History {
         let fresh = self.last_stall.is_none_or(|at| new.at.get().saturating_sub(at.get()) >= Duration::from_secs(1));
         if allocation_stalls > 0 || (compaction_stalls > 0 && self.is_near(new)) || hit_quickly > 2 {
             if fresh {
-                self.widen = (self.widen * 1.5).min(8.0);
+                self.widen = (self.widen * 1.5).min(4.0);
             }
             self.last_stall = Some(new.at);
         } else if self.quiet_since_stall(new.at) >= Duration::from_secs(60) && fresh {

@@ -1,11 +1,12 @@
 //! The circuit breaker: every raise is on trial, and one that made things worse is undone.
 //!
-//! Harm is the time that tasks lost to memory: stalls as the kernel counts them (`some` of the pressure
-//! file), per second. Its running mean before a raise is kept, and compared with the mean since.
+//! Harm is the time that tasks lost to memory, as the kernel counts it (`some` of the pressure file). A load
+//! that grows loses more time whatever we do, so harm is weighed against what was asked for: time lost for
+//! each MiB of gross demand. Its running mean before a raise is kept, and compared with the mean since.
 //!
-//! - Law: guilty if, 15 s after the raise, `harm > 2·before + 50 ms/s` and stalls in allocation did not
-//!   fall; then nothing is raised for 5 min, doubling up to 1 h.
-//! - Limit: what else the machine did meanwhile counts too; so guilt costs time, never a word of blame.
+//! - Law: guilty if, 15 s after the raise, `harm/demand > 2·(harm/demand before)`, `harm > 50 ms/s`, and stalls per
+//!   demand did not fall; then nothing is raised for 5 min, doubling up to 1 h.
+//! - Limit: a raise at the very begin of a load has nothing to be compared with, and is acquitted.
 
 use crate::knob::Knob;
 use crate::rates::Rates;
@@ -21,6 +22,8 @@ const PENALTY: Duration = Duration::from_secs(300);
 const MOST_PENALTY: Duration = Duration::from_secs(3600);
 /// Microseconds per second that are not worth an undo.
 const TOLERANCE: f64 = 50_000.0;
+/// MiB per second below which there was no load to compare with.
+const LEAST_DEMAND: f64 = 1.0;
 
 /// The state of the breaker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +32,8 @@ pub(crate) struct Trial {
     harm: f64,
     /// Running mean of allocations that stalled, per second.
     stalls: f64,
+    /// Running mean of gross demand, MiB per second.
+    demand: f64,
     running: Option<Charge>,
     verdict: Option<Verdict>,
     penalty: Span,
@@ -40,6 +45,7 @@ struct Charge {
     since: Span,
     harm: f64,
     stalls: f64,
+    demand: f64,
 }
 
 /// A raise that was found to have made things worse.
@@ -65,10 +71,12 @@ impl Trial {
         };
         blend(&mut self.harm, rates.stalled.map(units::Micros::get));
         blend(&mut self.stalls, rates.allocation_stalls);
+        blend(&mut self.demand, rates.demand.map(|demand| demand.get() >> 20));
         let ours = |sample: &Sample| sample.knobs.ours.of(Knob::WatermarkScaleFactor);
         match (ours(old), ours(new)) {
             (before, Some(now)) if before.or(old.knobs.found.of(Knob::WatermarkScaleFactor)) < Some(now) => {
-                self.running.get_or_insert(Charge { since: new.at, harm: self.harm, stalls: self.stalls });
+                let Self { harm, stalls, demand, .. } = *self;
+                self.running.get_or_insert(Charge { since: new.at, harm, stalls, demand });
             }
             (_, None) => self.running = None,
             _ => {}
@@ -82,7 +90,13 @@ impl Trial {
             return;
         }
         self.running = None;
-        if self.harm > 2.0 * charge.harm + TOLERANCE && self.stalls >= charge.stalls {
+        if charge.demand < LEAST_DEMAND {
+            return;
+        }
+        // Compared by cross products: no demand now means nothing can be blamed on it.
+        let worse = self.harm * charge.demand > 2.0 * charge.harm * self.demand;
+        let no_fewer = self.stalls * charge.demand >= charge.stalls * self.demand;
+        if worse && no_fewer && self.harm > TOLERANCE {
             self.penalty = Span::new((self.penalty.get() * 2).clamp(PENALTY, MOST_PENALTY));
             let lost = |harm: f64| Span::new(Duration::from_micros(harm as u64));
             let until = Span::new(at.get() + self.penalty.get());
@@ -99,7 +113,7 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Bytes, Micros};
+    use units::{Bytes, Micros, Pages};
 
     /// Seconds of (stalled µs, factor we wrote); one sample a second.
     fn run(seconds: &[(u64, Option<u64>)]) -> Trial {
@@ -108,11 +122,16 @@ mod tests {
         old.knobs.found.put(Knob::WatermarkScaleFactor, Some(10));
         old.memory_pressure.some_total = Some(Micros::new(0));
         old.counters.allocstall_normal = Some(0);
+        old.counters.pgsteal_kswapd = Some(0);
+        old.counters.nr_free_pages = Some(Pages::new(1000));
         for (stalled, ours) in seconds {
             let mut new = old.clone();
             new.at = Span::new(old.at.get() + Duration::from_secs(1));
             new.memory_pressure.some_total = old.memory_pressure.some_total.map(|t| Micros::new(t.get() + stalled));
             new.knobs.ours.put(Knob::WatermarkScaleFactor, *ours);
+            new.counters.nr_free_pages = Some(Pages::new(1000));
+            // 100 MiB each second.
+            new.counters.pgsteal_kswapd = old.counters.pgsteal_kswapd.map(|stolen| stolen + 25_600);
             let rates = Rates::between(&old, &new, Bytes::kib(4)).unwrap();
             trial.push(&old, &new, &rates);
             old = new;

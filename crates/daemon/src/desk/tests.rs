@@ -1,104 +1,151 @@
 use super::*;
 use crate::testing::status;
+use pressure::config::Metrics;
+use pressure::status::Status;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use tempfile::TempDir;
 
-fn desk(metrics: &Metrics) -> (tempfile::TempDir, Desk) {
-    let dir = tempfile::tempdir().unwrap();
-    let desk = Desk::open(dir.path(), metrics, Arc::new(Board::new(status()))).unwrap();
-    (dir, desk)
+struct Place {
+    folder: TempDir,
+    metrics: Metrics,
+    board: Arc<Board>,
 }
 
-fn ask(desk: &Desk, request: &[u8]) -> String {
-    let mut client = UnixStream::connect(&desk.socket).unwrap();
-    client.write_all(request).unwrap();
-    client.shutdown(std::net::Shutdown::Write).unwrap();
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-#[test]
-fn the_status_is_served_whole_and_the_socket_goes_with_the_desk() {
-    let (dir, desk) = desk(&Metrics::default());
-    let answer = ask(&desk, b"GET /status HTTP/1.0\r\n\r\n");
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
-    let back: pressure::status::Status = serde_json::from_str(body).unwrap();
-    assert_eq!(back.pid, 42);
-    drop(desk);
-    assert!(!dir.path().join("warmset.sock").exists());
-}
-
-#[test]
-fn whatever_is_sent_is_answered() {
-    let (_dir, desk) = desk(&Metrics::default());
-    for (request, expected) in [
-        (&b"GET /metrics?x=1 HTTP/1.1\r\nHost: x\r\n\r\n"[..], "200 OK"),
-        (b"GET /else HTTP/1.1\r\n\r\n", "404"),
-        (b"POST /status HTTP/1.1\r\n\r\n", "405"),
-        (b"\xff\xfe\x00\n\n", "400"),
-        (b"", "400"),
-    ] {
-        assert!(ask(&desk, request).starts_with(&format!("HTTP/1.1 {expected}")), "{request:?}");
-    }
-}
-
-#[test]
-fn only_loopback_is_listened_on() {
-    for bad in ["0.0.0.0:9750", "192.0.2.1:9750", "localhost", "127.0.0.1"] {
-        assert!(loopback_listener(bad).unwrap_err().to_string().contains(bad));
-    }
-    assert!(loopback_listener("127.0.0.1:0").is_ok());
-}
-
-#[test]
-fn the_socket_of_a_dead_guard_is_replaced_and_a_file_is_not() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("warmset.sock");
-    drop(UnixListener::bind(&path).unwrap());
-    assert!(path.exists());
-    assert!(unix_listener(&path).is_ok());
-    fs::remove_file(&path).unwrap();
-    fs::write(&path, "mine").unwrap();
-    assert!(unix_listener(&path).is_err());
-    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-}
-
-#[test]
-fn the_textfile_is_written_and_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let textfile = Some(folder.path().display().to_string());
-    let (_dir, desk) = desk(&Metrics { textfile, listen: None });
-    let path = folder.path().join("warmset.prom");
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !path.exists() && Instant::now() < deadline {
-        std::thread::yield_now();
-    }
-    assert!(fs::read_to_string(&path).unwrap().contains("warmset_samples_total 7\n"));
-    drop(desk);
-    assert!(!path.exists());
-}
-
-/// Each family once, described before its samples; names and values well formed; the end marked.
-#[test]
-fn the_metrics_follow_the_format() {
-    for dialect in [Dialect::OpenMetrics, Dialect::Prometheus] {
-        let mut text = String::new();
-        exposition(&status(), dialect, &mut text);
-        let mut families = Vec::new();
-        for line in text.lines().filter(|line| *line != "# EOF") {
-            if let Some(family) = line.strip_prefix("# TYPE ") {
-                let name = family.split(' ').next().unwrap().to_owned();
-                assert!(!families.contains(&name), "{name} twice");
-                families.push(name);
-            } else if !line.starts_with("# HELP ") {
-                let family = families.last().unwrap();
-                assert!(line.starts_with(family.as_str()), "{line} in {family}");
-                let value = line.rsplit(' ').next().unwrap();
-                assert!(value.parse::<f64>().unwrap().is_finite(), "{line}");
-            }
+impl Place {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            metrics: Metrics::default(),
+            board: Arc::new(Board::new(status())),
         }
-        assert_eq!(text.ends_with("# EOF\n"), dialect == Dialect::OpenMetrics);
-        assert!(families.len() > 15, "{families:?}");
-        assert!(!text.contains("exhaustion"), "unknown is absent");
     }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("warmset.sock")
+    }
+
+    fn desk(&self) -> Desk {
+        Desk::open(self.folder.path(), &self.metrics, Arc::clone(&self.board)).unwrap()
+    }
+
+    fn visit(&self) -> UnixStream {
+        UnixStream::connect(self.socket()).unwrap()
+    }
+
+    fn get(&self, path: &str) -> (String, String) {
+        converse(self.visit(), &format!("GET {path} HTTP/1.1\r\nHost: warmset\r\n\r\n"))
+    }
+}
+
+fn converse(mut visit: impl Read + Write, request: &str) -> (String, String) {
+    visit.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    visit.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn status_is_what_is_on_the_board() {
+    let place = Place::new();
+    let _desk = place.desk();
+    place.board.read().tally.samples = 4711;
+    let (head, body) = place.get("/status");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), "{head}");
+    let status: Status = serde_json::from_str(&body).unwrap();
+    assert_eq!(status.tally.samples, 4711);
+    assert_eq!(status.pid, 42);
+}
+
+#[test]
+fn metrics_are_openmetrics() {
+    let place = Place::new();
+    let _desk = place.desk();
+    let (head, body) = place.get("/metrics");
+    assert!(head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"), "{head}");
+    assert!(body.contains("\nwarmset_samples_total 7\n") && body.ends_with("\n# EOF\n"), "{body}");
+    assert_eq!(place.get("/").1, INDEX);
+}
+
+#[test]
+fn what_is_not_there_is_refused_in_words() {
+    let place = Place::new();
+    let _desk = place.desk();
+    assert!(place.get("/etc/passwd").0.starts_with("HTTP/1.1 404 Not Found\r\n"));
+    let (head, _) = converse(place.visit(), "POST /status HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    assert!(head.starts_with("HTTP/1.1 405 Method Not Allowed\r\n") && head.contains("\r\nAllow: GET\r\n"), "{head}");
+    let (head, _) = converse(place.visit(), &"x".repeat(60_000));
+    assert!(head.starts_with("HTTP/1.1 414 "), "{head}");
+}
+
+#[test]
+fn the_loopback_answers_to_its_own_names_only() {
+    let mut place = Place::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    place.metrics.listen = Some(free.to_string());
+    let _desk = place.desk();
+    let ask = |host: &str| {
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        converse(TcpStream::connect(free).unwrap(), &request).0
+    };
+    assert!(ask(&free.to_string()).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(ask("rebound.example.org").starts_with("HTTP/1.1 403 Forbidden\r\n"));
+}
+
+#[test]
+fn a_silent_visitor_is_not_waited_for() {
+    let place = Place::new();
+    let mut clerk = Clerk::new(place.folder.path(), &place.metrics, Arc::clone(&place.board)).unwrap();
+    clerk.patience = Duration::from_millis(50);
+    let _desk = Desk::start(clerk).unwrap();
+    let mut silent = place.visit();
+    silent.write_all(b"GET /status HT").unwrap();
+    assert!(place.get("/status").0.starts_with("HTTP/1.1 200 OK\r\n"));
+    let mut answer = Vec::new();
+    silent.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"", "closed without an answer");
+}
+
+#[test]
+fn closing_does_not_wait_for_a_visitor() {
+    let place = Place::new();
+    let mut clerk = Clerk::new(place.folder.path(), &place.metrics, Arc::clone(&place.board)).unwrap();
+    clerk.patience = Duration::from_secs(3600);
+    let desk = Desk::start(clerk).unwrap();
+    let mut silent = place.visit();
+    silent.write_all(b"GET").unwrap();
+    drop(desk);
+    assert!(!place.socket().exists());
+}
+
+#[test]
+fn the_textfile_is_there_from_the_start_and_gone_at_the_end() {
+    let mut place = Place::new();
+    let folder = tempfile::tempdir().unwrap();
+    place.metrics.textfile = Some(folder.path().to_str().unwrap().to_owned());
+    let desk = place.desk();
+    let text = std::fs::read_to_string(folder.path().join("warmset.prom")).unwrap();
+    assert!(text.contains("# TYPE warmset_samples_total counter\n") && !text.contains("# EOF"), "{text}");
+    drop(desk);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_textfile_that_cannot_be_renewed_is_a_trouble_told_once() {
+    let mut place = Place::new();
+    let folder = tempfile::tempdir().unwrap();
+    place.metrics.textfile = Some(folder.path().to_str().unwrap().to_owned());
+    let mut clerk = Clerk::new(place.folder.path(), &place.metrics, Arc::clone(&place.board)).unwrap();
+    folder.close().unwrap();
+    for _ in 0..2 {
+        clerk.textfile.as_mut().unwrap().1 = Instant::now();
+        clerk.renew_if_due();
+    }
+    let troubles = place.board.read().troubles.clone();
+    assert_eq!(troubles.len(), 1, "{troubles:?}");
+    assert!(troubles[0].starts_with("metrics.textfile: /"), "{troubles:?}");
 }

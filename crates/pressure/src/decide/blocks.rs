@@ -77,13 +77,14 @@ impl Draft<'_> {
         }
     }
 
-    /// The node with most free memory in small blocks, if that is enough to make what is missing.
+    /// The node with most free memory in small blocks, if a quarter of what is missing could be made of it:
+    /// for less, a compaction of the whole node costs more than it gives.
     fn most_fragmented_node(&self, order: u32, missing: u64) -> Option<u32> {
         let fragmented = |node: u32| -> u64 {
             let zones = self.sample.zones.iter().filter(|zone| zone.node == node);
             zones.map(|zone| zone.blocks.fragmented(order).get()).sum()
         };
         let able = self.sample.nodes.iter().filter(|node| node.amounts.can_compact == Some(1)).map(|node| node.id);
-        able.max_by_key(|node| fragmented(*node)).filter(|node| fragmented(*node) >= missing)
+        able.max_by_key(|node| fragmented(*node)).filter(|node| fragmented(*node) >= missing / 4)
     }
 }

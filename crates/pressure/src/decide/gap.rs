@@ -71,7 +71,9 @@ impl Draft<'_> {
         } else {
             Bytes::ZERO
         };
-        widened.max(by_stalls).max(gap_found)
+        // A quarter of memory is beyond any budget: more says nothing.
+        let most = self.history.latest.sizes.managed.scaled(1, 4);
+        widened.max(by_stalls).min(most).max(gap_found)
     }
 
     /// Most that the gap may be: the budget, and what MemAvailable allows. Holding a gap takes about
@@ -112,7 +114,9 @@ impl Draft<'_> {
             self.raise(to, why);
             return Phase::Guarding;
         }
-        if held && gap > reached + band && self.settled(self.config.gap.settle.get() * 5) {
+        if held && gap > allowed + band && self.settled(self.config.gap.settle.get()) {
+            self.set_factor(to, Reason::Budget { wanted, allowed });
+        } else if held && gap > reached + band && self.settled(self.config.gap.settle.get() * 5) {
             self.narrow(now, to);
         }
         standing

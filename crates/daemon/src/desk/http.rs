@@ -1,0 +1,226 @@
+//! As much of HTTP as the desk needs: the head of a `GET` in, the head of an answer out. Pure.
+
+use std::fmt;
+use std::net::IpAddr;
+
+/// Longest request line, in bytes.
+const LINE: usize = 4 * 1024;
+/// Longest head of a request, in bytes.
+pub(super) const HEAD: usize = 16 * 1024;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Page {
+    Index,
+    Status,
+    Metrics,
+}
+
+impl Page {
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Index => "text/plain; charset=utf-8",
+            Self::Status => "application/json",
+            Self::Metrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// Why a request gets no page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Malformed,
+    ForeignHost,
+    NoSuchPage,
+    OnlyGet,
+    LineTooLong,
+    HeadTooLong,
+    Version,
+}
+
+impl Refusal {
+    /// The line of status, and words for people.
+    pub(super) const fn says(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Malformed => ("400 Bad Request", "This is not an HTTP request.\n"),
+            Self::ForeignHost => ("403 Forbidden", "The Host header must name this machine's loopback.\n"),
+            Self::NoSuchPage => ("404 Not Found", "There are /status and /metrics.\n"),
+            Self::OnlyGet => ("405 Method Not Allowed", "Only GET is answered.\n"),
+            Self::LineTooLong => ("414 URI Too Long", "The request line exceeds 4 KiB.\n"),
+            Self::HeadTooLong => ("431 Request Header Fields Too Large", "The head exceeds 16 KiB.\n"),
+            Self::Version => ("505 HTTP Version Not Supported", "HTTP/1.0 and HTTP/1.1 are spoken here.\n"),
+        }
+    }
+}
+
+/// A request's head, read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) page: Page,
+    /// False where a browser was led here by a name that is not ours (DNS rebinding).
+    pub(super) host_is_local: bool,
+}
+
+/// Reads a request from its first bytes; `None` until the head is complete.
+///
+/// Never panics, and further bytes do not change an answer.
+pub(super) fn read(bytes: &[u8]) -> Option<Result<Request, Refusal>> {
+    let start = &bytes[..bytes.len().min(LINE)];
+    let Some(line_end) = start.iter().position(|&byte| byte == b'\n') else {
+        return (bytes.len() >= LINE).then_some(Err(Refusal::LineTooLong));
+    };
+    let head = &bytes[..bytes.len().min(HEAD)];
+    let Some(fields) = fields(&head[line_end + 1..]) else {
+        return (bytes.len() >= HEAD).then_some(Err(Refusal::HeadTooLong));
+    };
+    let page = page(trimmed(&bytes[..line_end]));
+    Some(page.map(|page| Request { page, host_is_local: fields.iter().all(is_local) }))
+}
+
+/// The `Host` fields up to the empty line; `None` while that has not come.
+fn fields(mut rest: &[u8]) -> Option<arrayvec::ArrayVec<&[u8], 2>> {
+    let mut hosts = arrayvec::ArrayVec::new();
+    loop {
+        let end = rest.iter().position(|&byte| byte == b'\n')?;
+        let line = trimmed(&rest[..end]);
+        if line.is_empty() {
+            return Some(hosts);
+        }
+        if line.len() > 5 && line[..5].eq_ignore_ascii_case(b"host:") {
+            // A request has one host; a third changes nothing about two.
+            let _ = hosts.try_push(line[5..].trim_ascii());
+        }
+        rest = &rest[end + 1..];
+    }
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn page(line: &[u8]) -> Result<Page, Refusal> {
+    let mut words = line.split(|&byte| byte == b' ');
+    let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(Refusal::Malformed);
+    };
+    match version {
+        b"HTTP/1.0" | b"HTTP/1.1" => {}
+        other if other.starts_with(b"HTTP/") => return Err(Refusal::Version),
+        _ => return Err(Refusal::Malformed),
+    }
+    if method.is_empty() || !method.iter().all(u8::is_ascii_alphabetic) {
+        return Err(Refusal::Malformed);
+    }
+    let path = target.split(|&byte| byte == b'?').next().unwrap_or(target);
+    let page = match path {
+        b"/" => Page::Index,
+        b"/status" => Page::Status,
+        b"/metrics" => Page::Metrics,
+        _ => return Err(Refusal::NoSuchPage),
+    };
+    if method == b"GET" { Ok(page) } else { Err(Refusal::OnlyGet) }
+}
+
+/// Whether a `Host` names the loopback, with or without a port.
+fn is_local(host: &&[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((inside, _)) => inside,
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// Writes the head of an answer with a body of `length` bytes.
+pub(super) fn head(answer: Result<Page, Refusal>, length: usize, out: &mut impl fmt::Write) -> fmt::Result {
+    let (status, media_type) = match answer {
+        Ok(page) => ("200 OK", page.media_type()),
+        Err(refusal) => (refusal.says().0, "text/plain; charset=utf-8"),
+    };
+    let allow = if answer == Err(Refusal::OnlyGet) { "Allow: GET\r\n" } else { "" };
+    write!(
+        out,
+        "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n{allow}\
+         Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn answer(text: &str) -> Option<Result<Page, Refusal>> {
+        read(text.as_bytes()).map(|read| read.map(|request| request.page))
+    }
+
+    #[test]
+    fn pages_and_refusals() {
+        let table = [
+            ("GET / HTTP/1.0", Ok(Page::Index)),
+            ("GET /status HTTP/1.1", Ok(Page::Status)),
+            ("GET /metrics?name[]=x HTTP/1.1", Ok(Page::Metrics)),
+            ("GET /status/ HTTP/1.1", Err(Refusal::NoSuchPage)),
+            ("GET ../status HTTP/1.1", Err(Refusal::NoSuchPage)),
+            ("POST /status HTTP/1.1", Err(Refusal::OnlyGet)),
+            ("HEAD /metrics HTTP/1.1", Err(Refusal::OnlyGet)),
+            ("GET /status HTTP/2.0", Err(Refusal::Version)),
+            ("GET /status", Err(Refusal::Malformed)),
+            ("GET  /status HTTP/1.1", Err(Refusal::Malformed)),
+            (" /status HTTP/1.1", Err(Refusal::Malformed)),
+            ("", Err(Refusal::Malformed)),
+        ];
+        for (line, expected) in table {
+            assert_eq!(answer(&format!("{line}\r\nA: b\r\n\r\n")), Some(expected), "{line}");
+            assert_eq!(answer(&format!("{line}\n\n")), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn half_a_head_waits_and_a_long_one_is_refused() {
+        assert_eq!(answer("GET /status HTTP/1.1\r\nHost: a\r\n"), None);
+        assert_eq!(answer(&"x".repeat(LINE - 1)), None);
+        assert_eq!(answer(&"x".repeat(LINE)), Some(Err(Refusal::LineTooLong)));
+        let long = format!("GET / HTTP/1.1\r\n{}", "A: b\r\n".repeat(HEAD));
+        assert_eq!(answer(&long[..HEAD - 1]), None);
+        assert_eq!(answer(&long), Some(Err(Refusal::HeadTooLong)));
+    }
+
+    #[test]
+    fn a_foreign_host_is_seen() {
+        let local = |host: &str| {
+            read(format!("GET / HTTP/1.1\r\nhOST: {host}\r\n\r\n").as_bytes()).unwrap().unwrap().host_is_local
+        };
+        for host in ["localhost", "LOCALHOST:9750", "127.0.0.1:9750", "127.1.2.3", "[::1]:9750", "::1"] {
+            assert_eq!(local(host), host != "::1", "{host}");
+        }
+        for host in ["example.org", "example.org:9750", "127.0.0.1.example.org", "10.0.0.1", "[::2]", "\u{fe0f}"] {
+            assert!(!local(host), "{host}");
+        }
+        let two = read(b"GET / HTTP/1.1\nHost: localhost\nHost: example.org\n\n").unwrap().unwrap();
+        assert!(!two.host_is_local);
+    }
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            any::<Vec<u8>>(),
+            prop::sample::select(vec!["GET ", "/status", "/", " HTTP/1.1", "\r\n", "\n", "Host:", " localhost", "?"])
+                .prop_map(|text| text.as_bytes().to_vec()),
+            Just(vec![b'x'; 3000]),
+        ];
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_and_more_do_not_change_an_answer(bytes in bytes(), more in bytes()) {
+            let first = read(&bytes);
+            if first.is_some() {
+                prop_assert_eq!(read(&[bytes, more].concat()), first);
+            } else {
+                prop_assert!(bytes.len() < HEAD);
+            }
+        }
+    }
+}

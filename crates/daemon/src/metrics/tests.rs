@@ -1,0 +1,174 @@
+mod sketch;
+
+use super::*;
+use crate::testing::status as bare;
+use expect_test::expect_file;
+use sketch::busy;
+use std::collections::HashSet;
+
+fn text(status: &Status, dialect: Dialect) -> String {
+    let mut out = String::new();
+    exposition(status, dialect, &mut out);
+    out
+}
+
+#[test]
+fn a_busy_guard_reads_so_in_both_dialects() {
+    expect_file!["openmetrics.expected"].assert_eq(&text(&busy(), Dialect::OpenMetrics));
+    expect_file!["prometheus.expected"].assert_eq(&text(&busy(), Dialect::Prometheus));
+}
+
+#[test]
+fn both_dialects_say_the_same() {
+    let samples = |dialect| -> Vec<String> {
+        text(&busy(), dialect).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    };
+    assert_eq!(samples(Dialect::OpenMetrics), samples(Dialect::Prometheus));
+}
+
+#[test]
+fn what_is_unknown_has_no_line() {
+    let text = text(&bare(), Dialect::OpenMetrics);
+    for unknown in
+        ["knob", "demand_", "gap", "exhaustion", "memory_", "swap_", "zone_", "pressure_stall", "recent_steps"]
+    {
+        assert!(!text.contains(&format!("warmset_{unknown}")), "{unknown} in\n{text}");
+    }
+    assert!(text.contains("\nwarmset_samples_total 7\n"), "a count of nothing is known:\n{text}");
+}
+
+#[test]
+fn a_label_cannot_break_out_of_its_quotes() {
+    let mut status = bare();
+    status.facts.kernel = "6\"} 1\n\\x".into();
+    let text = text(&status, Dialect::OpenMetrics);
+    assert!(text.contains("warmset_machine_info{kernel=\"6\\\"} 1\\n\\\\x\"} 1\n"), "{text}");
+    assert_eq!(fault(&text), None);
+}
+
+#[test]
+fn the_exposition_keeps_the_rules_of_openmetrics() {
+    for status in [bare(), busy()] {
+        let text = text(&status, Dialect::OpenMetrics);
+        assert_eq!(fault(&text), None, "{text}");
+    }
+}
+
+#[test]
+fn the_validator_sees_faults() {
+    let good = "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\n# HELP a_seconds A.\na_seconds{b=\"c\"} 1\n# EOF\n";
+    assert_eq!(fault(good), None);
+    let faults = [
+        ("# EOF\n", ""),
+        ("a_seconds{", "b_seconds{"),
+        ("} 1\n", "} 1\na_seconds{b=\"c\"} 2\n"),
+        ("} 1", "} x"),
+        ("gauge", "counter"),
+        ("gauge", "stateset"),
+        ("seconds seconds", "seconds minutes"),
+        ("# EOF", "# TYPE a_seconds gauge\n# EOF"),
+        ("# HELP a_seconds A.\n", ""),
+        ("b=\"c\"", "b=\"c\"d\""),
+        ("b=\"c\"", "0b=\"c\""),
+    ];
+    for (from, to) in faults {
+        let bad = good.replace(from, to);
+        assert!(fault(&bad).is_some(), "{bad}");
+    }
+}
+
+/// The header last read.
+#[derive(Default)]
+struct Family<'a> {
+    name: &'a str,
+    kind: &'a str,
+    has_help: bool,
+}
+
+/// The first line that breaks a rule of the `OpenMetrics` text format.
+fn fault(text: &str) -> Option<String> {
+    let Some(body) = text.strip_suffix("# EOF\n") else { return Some("no # EOF at the end".into()) };
+    let (mut families, mut samples, mut family) = (HashSet::new(), HashSet::new(), Family::default());
+    body.lines().find(|line| !keeps_rules(line, &mut family, &mut families, &mut samples)).map(str::to_owned)
+}
+
+fn keeps_rules<'a>(
+    line: &'a str,
+    family: &mut Family<'a>,
+    families: &mut HashSet<&'a str>,
+    samples: &mut HashSet<&'a str>,
+) -> bool {
+    let mut words = line.splitn(4, ' ');
+    let (first, what, name, rest) = (words.next(), words.next(), words.next(), words.next());
+    match (first, what, name, rest) {
+        (Some("#"), Some("TYPE"), Some(name), Some(kind)) => {
+            *family = Family { name, kind, has_help: false };
+            ["gauge", "counter", "info", "stateset"].contains(&kind) && is_name(name) && families.insert(name)
+        }
+        (Some("#"), Some("UNIT"), Some(name), Some(unit)) => {
+            name == family.name && name.ends_with(&format!("_{unit}")) && !family.has_help
+        }
+        (Some("#"), Some("HELP"), Some(name), Some(help)) => {
+            family.has_help = true;
+            name == family.name && help.ends_with('.') && !help.contains(['\\', '"'])
+        }
+        (Some("#"), ..) => false,
+        _ => is_sample(line, family, samples),
+    }
+}
+
+fn is_sample<'a>(line: &'a str, family: &Family<'_>, samples: &mut HashSet<&'a str>) -> bool {
+    let Some((series, value)) = line.rsplit_once(' ') else { return false };
+    let (name, labels) = series.split_once('{').map_or((series, None), |(name, labels)| (name, Some(labels)));
+    let suffix = match family.kind {
+        "counter" => "_total",
+        "info" => "_info",
+        _ => "",
+    };
+    let Some(names) = labels.map_or(Some(Vec::new()), label_names) else { return false };
+    name.strip_suffix(suffix) == Some(family.name)
+        && family.has_help
+        && (family.kind != "stateset" || names == [family.name])
+        && names.iter().collect::<HashSet<_>>().len() == names.len()
+        && value.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0)
+        && samples.insert(series)
+}
+
+/// The names in `a="b",c="d"}`; `None` if that is not well formed.
+fn label_names(mut rest: &str) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    loop {
+        let (name, value) = rest.split_once("=\"")?;
+        let mut escaped = false;
+        let end = value.find(|character| {
+            let ends = character == '"' && !escaped;
+            escaped = character == '\\' && !escaped;
+            ends
+        })?;
+        if !is_name(name) {
+            return None;
+        }
+        names.push(name);
+        match &value[end + 1..] {
+            "}" => return Some(names),
+            more => rest = more.strip_prefix(',')?,
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_letter = |character: char| character.is_ascii_alphabetic() || character == '_';
+    name.starts_with(is_letter) && name.chars().all(|character| is_letter(character) || character.is_ascii_digit())
+}
+
+/// Kinds are the names in a recording, so that metrics, log and replay agree.
+#[test]
+fn reasons_are_named_as_they_are_recorded() {
+    for past in &busy().past {
+        for step in &past.steps {
+            let recorded = serde_json::to_value(step.why).unwrap();
+            assert_eq!(recorded["because"], kind(&step.why));
+        }
+    }
+    assert_eq!(KINDS.len(), KINDS.iter().collect::<HashSet<_>>().len());
+}

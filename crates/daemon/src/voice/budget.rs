@@ -1,0 +1,117 @@
+//! How many messages of one topic may pass: a bucket that fills with time.
+//!
+//! A message costs the bucket's interval; the bucket holds `BURST` intervals. Topics have buckets
+//! of their own, so that a flood of reasons does not hide an error.
+
+use super::Topic;
+use std::time::{Duration, Instant};
+
+/// Messages that may pass at once after silence.
+const BURST: u32 = 20;
+
+#[derive(Debug)]
+struct Bucket {
+    credit: Duration,
+    filled: Instant,
+    suppressed: u64,
+}
+
+/// One bucket for each topic.
+#[derive(Debug)]
+pub(super) struct Budgets([Bucket; Topic::ALL.len()]);
+
+impl Budgets {
+    pub(super) fn new(now: Instant) -> Self {
+        let full = |topic| Bucket { credit: interval(topic) * BURST, filled: now, suppressed: 0 };
+        Self(Topic::ALL.map(full))
+    }
+
+    /// Whether a message may pass; counts it as suppressed if not.
+    pub(super) fn allows(&mut self, topic: Topic, now: Instant) -> bool {
+        let bucket = &mut self.0[topic as usize];
+        let passes = bucket.pays(interval(topic), now);
+        bucket.suppressed += u64::from(!passes);
+        passes
+    }
+
+    /// Topics with suppressed messages that may be reported by now, each once.
+    pub(super) fn reports(&mut self, now: Instant) -> impl Iterator<Item = (Topic, u64)> + '_ {
+        Topic::ALL.into_iter().zip(&mut self.0).filter_map(move |(topic, bucket)| {
+            let due = bucket.suppressed > 0 && bucket.pays(interval(topic), now);
+            due.then(|| (topic, std::mem::take(&mut bucket.suppressed)))
+        })
+    }
+
+    /// What is still unreported, at the end.
+    pub(super) fn rest(&self) -> impl Iterator<Item = (Topic, u64)> + '_ {
+        Topic::ALL.into_iter().zip(&self.0).map(|(topic, bucket)| (topic, bucket.suppressed)).filter(|rest| rest.1 > 0)
+    }
+
+    pub(super) fn any_suppressed(&self) -> bool {
+        self.0.iter().any(|bucket| bucket.suppressed > 0)
+    }
+}
+
+impl Bucket {
+    fn pays(&mut self, interval: Duration, now: Instant) -> bool {
+        let earned = now.saturating_duration_since(self.filled);
+        self.filled = self.filled.max(now);
+        self.credit = (self.credit + earned).min(interval * BURST);
+        match self.credit.checked_sub(interval) {
+            Some(rest) => {
+                self.credit = rest;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Who asks to see every tick gets every tick: the fastest has ten a second.
+const fn interval(topic: Topic) -> Duration {
+    match topic {
+        Topic::Rate | Topic::Tick => Duration::from_millis(25),
+        Topic::Error | Topic::Action | Topic::Reason => Duration::from_secs(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_then_one_a_second() {
+        let start = Instant::now();
+        let mut budgets = Budgets::new(start);
+        let passed = (0..100).filter(|_| budgets.allows(Topic::Action, start)).count();
+        assert_eq!(passed, 20);
+        assert!(budgets.allows(Topic::Reason, start), "another topic is not touched");
+        let later = start + Duration::from_millis(3500);
+        let passed = (0..100).filter(|_| budgets.allows(Topic::Action, later)).count();
+        assert_eq!(passed, 3);
+    }
+
+    #[test]
+    fn what_was_suppressed_is_reported_once() {
+        let start = Instant::now();
+        let mut budgets = Budgets::new(start);
+        for _ in 0..25 {
+            budgets.allows(Topic::Action, start);
+        }
+        assert_eq!(budgets.reports(start).count(), 0, "not while the flood lasts");
+        assert_eq!(budgets.rest().collect::<Vec<_>>(), [(Topic::Action, 5)]);
+        let later = start + Duration::from_secs(1);
+        assert_eq!(budgets.reports(later).collect::<Vec<_>>(), [(Topic::Action, 5)]);
+        assert!(!budgets.any_suppressed());
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_gives_nothing() {
+        let before = Instant::now();
+        let start = before + Duration::from_secs(50);
+        let mut budgets = Budgets::new(start);
+        while budgets.allows(Topic::Error, start) {}
+        assert!(!budgets.allows(Topic::Error, before));
+        assert!(!budgets.allows(Topic::Error, start));
+    }
+}

@@ -1,0 +1,127 @@
+//! A message of bounded length that cannot drive a terminal.
+
+use super::Topic;
+use arrayvec::ArrayString;
+use std::fmt;
+use std::fmt::Write as _;
+
+/// Longest text of a message, in bytes.
+const TEXT: usize = 512;
+
+/// Text of at most `N` bytes. What does not fit is cut and marked; control characters, and
+/// characters that reorder or break a line, are written as escapes.
+#[derive(Debug, Default, Clone)]
+struct Bounded<const N: usize> {
+    text: ArrayString<N>,
+    cut: bool,
+}
+
+impl<const N: usize> Bounded<N> {
+    /// What has been written so far.
+    fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    fn put(&mut self, piece: &str) {
+        if self.cut || self.text.try_push_str(piece).is_ok() {
+            return;
+        }
+        self.cut = true;
+        let end = boundary(piece, self.text.remaining_capacity());
+        self.text.push_str(&piece[..end]);
+        self.text.truncate(boundary(&self.text, N.saturating_sub(MARK.len())));
+        // A line too short for the mark does without.
+        let _ = self.text.try_push_str(MARK);
+    }
+}
+
+/// Stands for what was cut.
+const MARK: &str = "…";
+
+/// The last place up to `end` where `text` can be cut.
+fn boundary(text: &str, end: usize) -> usize {
+    let end = end.min(text.len());
+    (0..=end).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Never fails: what does not fit is cut.
+impl<const N: usize> fmt::Write for Bounded<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some(at) = rest.find(is_dangerous) {
+            let (plain, tail) = rest.split_at(at);
+            self.put(plain);
+            let mut characters = tail.chars();
+            if let Some(character) = characters.next() {
+                self.put(&escape(character));
+            }
+            rest = characters.as_str();
+        }
+        self.put(rest);
+        Ok(())
+    }
+}
+
+/// Control characters of both sets, line and paragraph separators, and what reverses a line.
+fn is_dangerous(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+fn escape(character: char) -> ArrayString<12> {
+    let mut escaped = ArrayString::new();
+    let code = u32::from(character);
+    // The longest escape, \u{10ffff}, takes ten bytes.
+    let _ = if code < 0x100 { write!(escaped, "\\x{code:02x}") } else { write!(escaped, "\\u{{{code:x}}}") };
+    escaped
+}
+
+/// A message on its way to the voice's thread.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) topic: Topic,
+    text: Bounded<TEXT>,
+}
+
+impl Line {
+    pub(super) fn new(topic: Topic, text: fmt::Arguments<'_>) -> Self {
+        let mut line = Self { topic, text: Bounded::default() };
+        // Bounded text cuts instead of failing; a Display that fails leaves what it wrote.
+        let _ = line.text.write_fmt(text);
+        line
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.text.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_terminal_cannot_be_driven() {
+        let line = Line::new(Topic::Action, format_args!("a\x1b[2Jb\nc\u{9b}d\u{202e}e\tü"));
+        assert_eq!(line.text(), "a\\x1b[2Jb\\x0ac\\x9bd\\u{202e}e\\x09ü");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_with_a_mark() {
+        let line = Line::new(Topic::Action, format_args!("{}", "ä".repeat(400)));
+        assert!(line.text().ends_with("ä…") && line.text().len() <= TEXT, "{}", line.text());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_fits_in_one_harmless_line(text in any::<String>(), tail in "\\PC{0,600}") {
+            let line = Line::new(Topic::Tick, format_args!("{text}{tail}"));
+            prop_assert!(line.text().len() <= TEXT);
+            prop_assert!(!line.text().chars().any(is_dangerous));
+            let mut short = Bounded::<2>::default();
+            let _ = write!(short, "{text}");
+            prop_assert!(short.as_str().len() <= 2);
+        }
+    }
+}
