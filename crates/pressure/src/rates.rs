@@ -10,7 +10,7 @@ use units::{Bytes, Micros};
 pub struct Rates {
     /// Time between the two.
     pub elapsed: Duration,
-    /// Memory taken, whether or not reclaim made up for it (the law is at [`gross_demand`]).
+    /// Memory taken, whether or not reclaim made up for it (the law is at `gross_demand`).
     pub demand: Option<Bytes>,
     /// Change of free memory.
     pub free: Option<i64>,

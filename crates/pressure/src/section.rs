@@ -2,7 +2,7 @@
 //!
 //! A recording stands alone because it opens with the names and units of its columns; a parser of
 //! `/proc` finds the field for a line by the kernel's own name; a program reads a sample as a list
-//! of numbers. All three use the one table that the macro [`section!`] makes beside each struct, so
+//! of numbers. All three use the one table that the macro `section!` makes beside each struct, so
 //! that a new field is one line in one place.
 
 use units::{Bytes, Micros, Pages, Percent};
