@@ -139,8 +139,8 @@ fn write(shared: &Shared, mut recorder: Recorder) {
     let mut config = None;
     let mut batch: Vec<Slot> = Vec::new();
     loop {
-        let state = take(shared, &mut batch);
-        for slot in &mut batch {
+        let (state, taken) = take(shared, &mut batch);
+        for slot in &mut batch[..taken] {
             if let Some(new) = slot.config.take() {
                 config = Some(new);
             }
@@ -164,22 +164,20 @@ fn write(shared: &Shared, mut recorder: Recorder) {
     }
 }
 
-/// Waits for samples and swaps them out, so that the lock is held only for a moment.
-fn take(shared: &Shared, batch: &mut Vec<Slot>) -> Flow {
+/// Waits for samples and swaps them out, so that the lock is held only for a moment; says how many.
+///
+/// Slots are exchanged and kept, so that both sides keep their storage.
+fn take(shared: &Shared, batch: &mut Vec<Slot>) -> (Flow, usize) {
     let ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
     let waits = |ring: &mut Ring| ring.taken * 2 < ring.slots.len() && ring.state == Flow::Open;
     let (mut ring, _) = shared.ready.wait_timeout_while(ring, LOOK, waits).unwrap_or_else(PoisonError::into_inner);
     let ring = &mut *ring;
-    // Slots are exchanged, not made: both sides keep their storage.
     while batch.len() < ring.taken {
-        let spare =
-            Slot { sample: Sample::default(), decision: ring.slots[0].decision.clone(), after_gap: None, config: None };
-        batch.push(spare);
+        let Slot { sample, decision, .. } = &ring.slots[0];
+        batch.push(Slot { sample: sample.clone(), decision: decision.clone(), after_gap: None, config: None });
     }
-    batch.truncate(ring.taken);
-    batch.iter_mut().zip(&mut ring.slots).for_each(|(ours, theirs)| std::mem::swap(ours, theirs));
-    ring.taken = 0;
-    ring.state
+    batch.iter_mut().zip(&mut ring.slots[..ring.taken]).for_each(|(ours, theirs)| std::mem::swap(ours, theirs));
+    (ring.state, std::mem::take(&mut ring.taken))
 }
 
 fn complain(shared: &Shared, error: &dyn std::error::Error) {
