@@ -66,8 +66,8 @@ deb-test: deb
 
 # What a tick costs, and what the guard costs beside earlyoom; takes four minutes, as root.
 bench: build
-	$(CARGO) bench --locked -p warmset-daemon --bench tick
 	packaging/bench/cost.sh $(TARGET)/release/warmsetd
+	$(CARGO) bench --locked -p warmset-daemon --bench tick
 
 clean:
 	$(CARGO) clean

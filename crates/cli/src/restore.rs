@@ -17,6 +17,8 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
     let places = Places { root: context.root.clone(), run: context.run.clone() };
     let _only_one = places.run.exists().then(|| OnlyOne::take(&places.run)).transpose()?;
     let restored = restore(&places)?;
+    // The lock says that no guard is running, so nobody answers at a socket that is still there.
+    let _ = std::fs::remove_file(crate::socket::path(&places.run));
     match context.form {
         Form::Json => json(out, &restored)?,
         Form::Text => write!(out, "{restored}")?,

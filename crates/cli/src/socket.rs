@@ -4,12 +4,17 @@ use anyhow::{Context as _, Result, bail};
 use pressure::status::Status;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Where the guard with this run directory answers.
+pub(crate) fn path(run: &Path) -> PathBuf {
+    run.join("warmset.sock")
+}
 
 /// The status of the guard with its socket in `run`; `None` if no guard is running there.
 pub(crate) fn status(run: &Path) -> Result<Option<Status>> {
-    let path = run.join("warmset.sock");
+    let path = path(run);
     let mut socket = match UnixStream::connect(&path) {
         Ok(socket) => socket,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),

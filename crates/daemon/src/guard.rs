@@ -246,9 +246,10 @@ impl Guard {
         let mut troubles = self.machine.troubles();
         troubles.extend(self.scribe.as_ref().and_then(Scribe::trouble));
         let rivals = self.machine.rivals();
-        for trouble in troubles.iter().chain(&rivals) {
-            if self.told.len() < 256 && self.told.insert(trouble.clone()) {
-                self.voice.say(Topic::Error, trouble);
+        let lines = troubles.iter().map(|line| (Topic::Error, line));
+        for (topic, line) in lines.chain(rivals.iter().map(|line| (Topic::Action, line))) {
+            if self.told.len() < 256 && self.told.insert(line.clone()) {
+                self.voice.say(topic, line);
             }
         }
         let mut status = self.board.read();

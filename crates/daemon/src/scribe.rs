@@ -17,7 +17,7 @@ const STACK: usize = 512 * 1024;
 /// Samples on their way.
 const SLOTS: usize = 32;
 /// The thread looks at least this often, and sooner when half of the slots are taken.
-const LOOK: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_secs(30);
 
 /// The loop's end of the ring.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Recording files: written so that a kill, a crash or a full disk costs the last seconds at most.
 //!
-//! A file is a row of gzip members, each whole in itself, of at most 64 KiB of text or ten seconds.
+//! A file is a row of gzip members, each whole in itself, of at most 64 KiB of text or thirty seconds.
 //! `zcat` reads it. Each file opens with a header, so that each can be read, moved or deleted alone.
 //! The folder is 0700, a file 0600; a file is never opened through a link, nor over another. The text
 //! is [`pressure::recording`].
@@ -27,7 +27,7 @@ use units::Span;
 /// Text in one gzip member, at most; a header may be longer.
 const MEMBER: usize = 64 * 1024;
 /// Time that a member waits for more, at most.
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(30);
 /// The same for a recording that someone watches, and may end with Ctrl-C.
 const WAIT_WATCHED: Duration = Duration::from_secs(1);
 

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use units::Bytes;
 
 const STACK: usize = 128 * 1024;
-/// Between two looks for rivals.
-const LOOK: Duration = Duration::from_secs(60);
+/// Between two looks for rivals; each walks all of `/proc`.
+const LOOK: Duration = Duration::from_secs(300);
 
 /// One job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
