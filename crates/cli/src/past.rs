@@ -28,7 +28,9 @@ pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
     let mut reader = Reader::open(file)?;
     let mut memory = Memory::new(number);
     let mut notes = Vec::new();
+    let mut is_empty = true;
     for entry in &mut reader {
+        is_empty = false;
         match entry {
             Ok(entry) => memory.take(entry),
             Err(error @ ReadError::Line { .. }) => notes.push(error.to_string()),
@@ -36,6 +38,9 @@ pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
         }
     }
     notes.extend_from_slice(reader.notes());
+    if is_empty {
+        notes.push(format!("{}: nothing is in it: the guard was killed before it wrote", file.display()));
+    }
     Ok(Recorded { file: file.to_owned(), past: memory.end(), notes })
 }
 
@@ -159,6 +164,14 @@ mod tests {
             memory.take(decision(to));
         }
         assert_eq!(done(memory), [false]);
+    }
+
+    #[test]
+    fn an_empty_recording_is_not_taken_for_a_quiet_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let recorded = of_recording(file.path(), 1).unwrap();
+        assert!(recorded.past.is_empty());
+        assert!(recorded.notes[0].ends_with("the guard was killed before it wrote"), "{:?}", recorded.notes);
     }
 
     #[test]
