@@ -3,7 +3,10 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+use daemon::board::Board;
+use daemon::desk::Desk;
 use expect_test::{Expect, expect};
+use pressure::config::Metrics;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -11,6 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
@@ -217,6 +221,20 @@ fn json_says_whose_status_it_is_and_has_all_of_it() {
     guard.join().unwrap();
     assert_eq!(running["guard"].take(), "running");
     assert_eq!(running, recorded);
+}
+
+#[test]
+fn the_daemons_own_desk_is_understood() {
+    let place = Place::new();
+    fs::create_dir(place.path("run")).unwrap();
+    let recorded = status();
+    let board = Arc::new(Board::new(serde_json::from_value(recorded.clone()).unwrap()));
+    let desk = Desk::open(&place.path("run"), &Metrics::default(), board).unwrap();
+    let mut running = place.warmset(&["status", "--json"]).json();
+    assert_eq!(running["guard"].take(), "running");
+    assert_eq!(running, recorded);
+    drop(desk);
+    assert_eq!(place.warmset(&["status", "--json"]).json()["guard"], "absent");
 }
 
 #[test]
