@@ -1,11 +1,13 @@
 //! `warmset features`: what this kernel offers, and what each absence costs.
 
+use crate::page::{Page, Paint, Side, Style, counted, table};
 use crate::{Context, Form, json};
 use anyhow::Result;
 use host::Eyes;
-use host::features::{Presence, features};
-use pressure::Sample;
-use pressure::knob::KNOBS;
+use host::features::{Feature, Presence, features};
+use pressure::knob::{Drive, KNOBS, KnobSpec, KnobValues};
+use pressure::{Facts, Sample};
+use std::fmt::Write as _;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -33,30 +35,121 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         json(out, &serde_json::json!({ "facts": eyes.facts(), "features": features, "knobs": knobs }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let facts = eyes.facts();
-    let container =
-        facts.container.as_deref().map_or_else(String::new, |name| format!(", marks of a container ({name})"));
-    writeln!(out, "Linux {}, pages of {}, {} processors{container}\n", facts.kernel, facts.page_size, facts.cpus)?;
-    for feature in &features {
-        let (mark, text) = match feature.presence {
-            Presence::Present => ("yes", feature.gives),
-            Presence::Absent => ("no", feature.without),
-            Presence::Unknown => ("?", feature.gives),
-        };
-        writeln!(out, "{mark:>3}  {:<32} {text}", feature.name)?;
-        if feature.presence == Presence::Absent {
-            writeln!(out, "     {:<32} since {} ({})", "", feature.since, feature.source)?;
-        }
-    }
-    writeln!(out, "\n{:<30} {:>10}  {:<14} driven", "knob", "now", "range")?;
-    for spec in KNOBS {
-        let now = sample.knobs.now.of(spec.knob).map_or_else(|| "absent".to_owned(), |now| now.to_string());
-        let range = format!("{}..{}", spec.range.start(), spec.range.end());
-        let drive = serde_json::to_value(spec.drive)?;
-        writeln!(out, "{:<30} {now:>10}  {range:<14} {}", spec.name, drive.as_str().unwrap_or_default())?;
-        if let Some(sticky) = spec.sticky {
-            writeln!(out, "{:<30} {:>10}  sticky: {sticky}", "", "")?;
-        }
-    }
+    let text = text(eyes.facts(), &features, &sample.knobs.now, Paint::of_environment());
+    out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn text(facts: &Facts, features: &[Feature], now: &KnobValues, paint: Paint) -> String {
+    let mut page = Page::new(paint);
+    let Facts { kernel, page_size, cpus, .. } = facts;
+    page.heading(&format!("Linux {kernel}, pages of {page_size}, {}", counted(*cpus, "processor", "processors")));
+    if let Some(name) = &facts.container {
+        page.paragraph(0, &format!("There are marks of a container ({name})."));
+    }
+    page.text.push('\n');
+    features.iter().for_each(|feature| show(&mut page, feature));
+    page.heading("knobs");
+    let head = ["name", "now", "range", "driven"].map(str::to_owned);
+    let rows: Vec<_> = std::iter::once(head).chain(KNOBS.iter().map(|spec| row(spec, now))).collect();
+    page.text.push_str(&table([Side::Left, Side::Right, Side::Right, Side::Left], &rows));
+    for spec in KNOBS {
+        if let Some(sticky) = spec.sticky {
+            page.text.push('\n');
+            page.paragraph(0, &format!("{}: {sticky}, which putting it back does not undo.", spec.name));
+        }
+    }
+    page.text
+}
+
+/// What a feature gives if it is there, else what its absence costs and who would have it.
+fn show(page: &mut Page, feature: &Feature) {
+    let Feature { name, since, source, gives, without, .. } = feature;
+    let (style, word, says) = match feature.presence {
+        Presence::Present => (Style::Good, "yes", (*gives).to_owned()),
+        Presence::Absent => (Style::Notable, "no", format!("{without} ({since}, {source})")),
+        Presence::Unknown => (Style::Notable, "?", format!("{gives} ({since}; looking does not tell)")),
+    };
+    let painted = page.paint.paint(style, word);
+    let _ = writeln!(page.text, "{painted}{}{name}", " ".repeat(5 - word.len()));
+    page.paragraph(7, &says);
+}
+
+fn row(spec: &KnobSpec, now: &KnobValues) -> [String; 4] {
+    let now = now.of(spec.knob).map_or_else(|| "absent".to_owned(), |now| now.to_string());
+    let driven = match spec.drive {
+        Drive::Default => "by default",
+        Drive::OptIn => "if configured",
+        Drive::Tunable => "as a [[tunable]]",
+        Drive::Respect => "never",
+    };
+    [spec.name.to_owned(), now, format!("{} to {}", spec.range.start(), spec.range.end()), driven.to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn features_and_knobs_are_told_in_80_columns() {
+        let feature = |name, presence| Feature {
+            name,
+            presence,
+            since: "5.0",
+            source: "mm/page_alloc.c",
+            gives: "boost kept to its bytes while the gap is raised",
+            without: "there is no boost to keep, and nothing else is to be said of it",
+        };
+        let features = [
+            feature("watermark boost", Presence::Present),
+            feature("another", Presence::Absent),
+            feature("a third", Presence::Unknown),
+        ];
+        let facts = Facts { container: Some("lxc".to_owned()), ..example::facts() };
+        let text = text(&facts, &features, &example::sample().knobs.now, Paint::Plain);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        expect_test::expect![[r"
+            Linux 6.12.0, pages of 4 KiB, 2 processors
+            There are marks of a container (lxc).
+
+            yes  watermark boost
+                   boost kept to its bytes while the gap is raised
+            no   another
+                   there is no boost to keep, and nothing else is to be said of it (5.0,
+                   mm/page_alloc.c)
+            ?    a third
+                   boost kept to its bytes while the gap is raised (5.0; looking does not
+                   tell)
+
+            knobs
+            name                            now             range  driven
+            vm.watermark_scale_factor       143         1 to 3000  by default
+            vm.watermark_boost_factor    absent      0 to 1000000  by default
+            vm.compaction_proactiveness  absent          0 to 100  by default
+            vm.min_free_kbytes           absent  128 to 268435456  if configured
+            vm.vfs_cache_pressure        absent      1 to 1000000  if configured
+            vm.vfs_cache_pressure_denom  absent    100 to 1000000  never
+            fs.dentry-negative           absent            0 to 1  if configured
+            fs.negative-dentry-limit     absent          0 to 100  if configured
+            vm.swappiness                absent          0 to 200  as a [[tunable]]
+            vm.page-cluster              absent           0 to 10  as a [[tunable]]
+            vm.extfrag_threshold         absent         0 to 1000  as a [[tunable]]
+            vm.dirty_background_ratio    absent          0 to 100  as a [[tunable]]
+            vm.dirty_ratio               absent          0 to 100  as a [[tunable]]
+            mm.lru_gen.min_ttl_ms        absent       0 to 600000  as a [[tunable]]
+
+            vm.compaction_proactiveness: writing any value but 0 starts one background
+            compaction, which putting it back does not undo.
+
+            vm.min_free_kbytes: once written, the kernel no longer recalculates it on
+            hotplug or huge-page changes until reboot, which putting it back does not undo.
+
+            vm.dirty_background_ratio: sets vm.dirty_background_bytes to 0, which putting it
+            back does not undo.
+
+            vm.dirty_ratio: sets vm.dirty_bytes to 0, which putting it back does not undo.
+        "]]
+        .assert_eq(&text);
+    }
 }

@@ -4,6 +4,7 @@ use crate::{Context, Form, json};
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use pressure::import::{Legacy, legacy};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ pub(crate) struct Args {
     program: Program,
     /// The file, such as /etc/sysconfig/adaptivemmd
     file: PathBuf,
-    /// Write the translation here
+    /// Write the translation to this new file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -37,7 +38,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let imported = legacy(program, &String::from_utf8_lossy(&text))?;
     match (&args.output, context.form) {
         (Some(path), _) => {
-            std::fs::write(path, &imported.toml).with_context(|| format!("{}: cannot write", path.display()))?;
+            // A configuration is never overwritten.
+            let mut file = File::create_new(path).with_context(|| format!("{}: cannot write", path.display()))?;
+            file.write_all(imported.toml.as_bytes()).with_context(|| format!("{}: cannot write", path.display()))?;
         }
         (None, Form::Text) => out.write_all(imported.toml.as_bytes())?,
         (None, Form::Json) => {

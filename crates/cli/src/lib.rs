@@ -3,10 +3,18 @@
 //! One file for each subcommand: its arguments with their help, and `run`. What is written here is also what
 //! the manual pages and the completions are made from ([`command`]).
 
+mod bar;
 mod check;
+mod clock;
 mod doctor;
+#[cfg(test)]
+mod example;
 mod features;
+mod hinted;
 mod import;
+mod look;
+mod page;
+mod past;
 mod record;
 mod replay;
 mod restore;
@@ -15,7 +23,8 @@ mod status;
 mod why;
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use hinted::Hinted;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
@@ -24,11 +33,16 @@ use std::process::ExitCode;
 /// No guard is running where one is needed.
 const NO_GUARD: u8 = 3;
 
+const CODES: &str = "\
+Exit codes:
+  0  done; what was looked at is healthy
+  1  failed, or something looked at is wrong
+  2  the command line is wrong
+  3  no guard is running, and one is needed";
+
 /// See what keeps this machine's memory in use, and why
-///
-/// Exit codes: 0 done, 1 failed or a problem found, 2 wrong usage, 3 no guard is running.
 #[derive(Debug, Parser)]
-#[command(name = "warmset", version, max_term_width = 100)]
+#[command(name = "warmset", version, max_term_width = 100, after_help = CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -71,14 +85,15 @@ pub(crate) enum Form {
     Json,
 }
 
-/// The definition of the command line.
+/// The definition of the command line; each subcommand's help ends with the exit codes.
 pub fn command() -> clap::Command {
-    Cli::command()
+    Cli::command().mut_subcommands(|subcommand| subcommand.after_help(CODES))
 }
 
 /// Runs the program with these arguments, its own name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -94,7 +109,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {error:#}");
-            ExitCode::FAILURE
+            let hinted = error.downcast_ref::<Hinted>();
+            if let Some(hinted) = hinted {
+                let _ = writeln!(io::stderr(), "hint: {}", hinted.hint);
+            }
+            ExitCode::from(hinted.map_or(1, |hinted| hinted.code))
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `warmset restore`: undo what a guard that was killed has left.
 
+use crate::hinted::Hinted;
 use crate::{Context, Form, json};
-use anyhow::Result;
-use host::{OnlyOne, Places, restore};
-use std::io::Write;
+use anyhow::{Error, Result};
+use host::{OnlyOne, Places, Trouble, TroubleKind, restore};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Put back what a guard that was killed has left
@@ -15,8 +16,9 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let places = Places { root: context.root.clone(), run: context.run.clone() };
-    let _only_one = places.run.exists().then(|| OnlyOne::take(&places.run)).transpose()?;
-    let restored = restore(&places)?;
+    // A guard that runs still needs its undo log.
+    let _only_one = places.run.exists().then(|| OnlyOne::take(&places.run)).transpose().map_err(refused)?;
+    let restored = restore(&places).map_err(refused)?;
     // The lock says that no guard is running, so nobody answers at a socket that is still there.
     let _ = std::fs::remove_file(crate::socket::path(&places.run));
     match context.form {
@@ -24,4 +26,13 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         Form::Text => write!(out, "{restored}")?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn refused(trouble: Trouble) -> Error {
+    match &trouble.kind {
+        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Hinted::new(trouble, "only root may put back: sudo warmset restore").into()
+        }
+        _ => trouble.into(),
+    }
 }

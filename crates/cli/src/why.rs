@@ -1,15 +1,17 @@
 //! `warmset why`: the last decisions, in plain words.
 
-use crate::{Context, Form, NO_GUARD, json, socket};
-use anyhow::{Context as _, Result};
-use host::recordings::{Reader, newest};
-use pressure::recording::Entry;
-use pressure::sample::Wall;
-use pressure::status::{MAX_PAST, Past};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use crate::hinted::Hinted;
+use crate::page::{Page, Paint};
+use crate::past::{self, Recorded};
+use crate::socket::{Guard, ask};
+use crate::{Context, Form, NO_GUARD, clock, json};
+use anyhow::Result;
+use host::recordings::newest;
+use pressure::config::Mode;
+use pressure::status::{Past, Status};
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use units::Span;
 
 /// Say what was decided lately, and why
 ///
@@ -28,68 +30,108 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let asked = if args.recording.is_some() { None } else { socket::status(&context.run)? };
-    let past = match (asked, &args.recording) {
-        (Some(status), _) => status.past,
-        (None, Some(path)) => recorded(path)?,
-        (None, None) => {
-            let folder = args.state.join("recordings");
-            let newest = newest(&folder).ok().flatten();
-            let Some(path) = newest else {
-                writeln!(
-                    io::stderr(),
-                    "error: no guard is running, and there is no recording in {}",
-                    folder.display()
-                )?;
-                return Ok(ExitCode::from(NO_GUARD));
-            };
-            recorded(&path)?
-        }
+    let past = match &args.recording {
+        Some(path) => recorded(past::of_recording(path, args.number)?),
+        None => match ask(&context.run)? {
+            Guard::Running(status) => remembered(*status, args.number),
+            Guard::Absent => recorded(past::of_recording(&newest_recording(args)?, args.number)?),
+            Guard::Closed(why) => {
+                return Err(Hinted::new(why, "the guard answers to root only: sudo warmset why").into());
+            }
+        },
     };
-    let past = &past[past.len().saturating_sub(args.number)..];
     match context.form {
         Form::Json => json(out, &past)?,
-        Form::Text if past.is_empty() => writeln!(out, "nothing was done, and nothing had to be said")?,
-        Form::Text => past.iter().try_for_each(|past| tell(out, past))?,
+        Form::Text => out.write_all(text(&past, Paint::of_environment()).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(out: &mut impl Write, past: &Past) -> io::Result<()> {
-    writeln!(out, "{}  {}", clock(past.wall), past.phase)?;
-    let would = if past.done { "" } else { "would: " };
-    past.steps.iter().try_for_each(|step| writeln!(out, "    {would}{step}"))?;
-    past.notices.iter().try_for_each(|notice| writeln!(out, "    {notice}"))
+/// What a running guard remembers, the last of it.
+fn remembered(status: Status, number: usize) -> Vec<Past> {
+    if let Some(why) = status.only_observes.filter(|_| status.mode != Mode::Observe) {
+        note(&format!("the guard only observes: {why}"));
+    }
+    let mut past = status.past;
+    let surplus = past.len().saturating_sub(number);
+    past.drain(..surplus);
+    past
 }
 
-/// Decisions of a recording that did or said something, the last ones.
-fn recorded(path: &Path) -> Result<Vec<Past>> {
-    let mut reader = Reader::open(path)?;
-    let mut last: Option<(Span, Wall, bool)> = None;
-    let mut past: Vec<Past> = Vec::new();
-    for entry in &mut reader {
-        match entry.with_context(|| path.display().to_string())? {
-            Entry::Sample(sample) => {
-                let acts = sample.knobs.ours != pressure::knob::KnobValues::default();
-                last = Some((sample.at, sample.wall, acts));
-            }
-            Entry::Decision(decision) if !decision.steps.is_empty() || !decision.notices.is_empty() => {
-                let (at, wall, done) = last.unwrap_or_default();
-                if past.len() == MAX_PAST {
-                    past.remove(0);
-                }
-                let (steps, notices) = (decision.steps.clone(), decision.notices.clone());
-                past.push(Past { at, wall, phase: decision.phase, done, steps, notices });
-            }
-            _ => {}
+/// What a recording tells, after what should be known of it.
+fn recorded(recorded: Recorded) -> Vec<Past> {
+    note(&format!("this is from {}", recorded.file.display()));
+    recorded.notes.iter().for_each(|text| note(text));
+    recorded.past
+}
+
+fn newest_recording(args: &Args) -> Result<PathBuf> {
+    let folder = args.state.join("recordings");
+    match newest(&folder) {
+        Ok(Some(file)) => Ok(file),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            let what = format!("no guard is running, and {} cannot be read: {error}", folder.display());
+            Err(Hinted::new(what, "recordings are root's: sudo warmset why").with_code(NO_GUARD).into())
+        }
+        _ => {
+            let what = format!("no guard is running, and there is no recording in {}", folder.display());
+            Err(Hinted::new(what, "systemctl start warmsetd, or --recording FILE").with_code(NO_GUARD).into())
         }
     }
-    reader.notes().iter().try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
-    Ok(past)
 }
 
-/// Time of day in UTC.
-fn clock(wall: Wall) -> String {
-    let seconds = wall.0 / 1000 % 86_400;
-    format!("{:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)
+fn note(text: &str) {
+    // Where there is nowhere to write it, the answer itself still counts.
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
+fn text(past: &[Past], paint: Paint) -> String {
+    let mut page = Page::new(paint);
+    if past.is_empty() {
+        page.paragraph(0, "Nothing was done, and nothing had to be said.");
+    }
+    for one in past {
+        tell(&mut page, one);
+    }
+    page.text
+}
+fn tell(page: &mut Page, past: &Past) {
+    let would = if past.done || past.steps.is_empty() { "" } else { ", not carried out" };
+    page.heading(&format!("{}  {}{would}", clock::utc(past.wall), past.phase));
+    for step in &past.steps {
+        page.paragraph(2, &step.to_string());
+    }
+    for notice in &past.notices {
+        page.paragraph(2, &notice.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn the_past_reads_from_old_to_new_with_its_reasons() {
+        expect_test::expect![[r"
+            2026-11-21 04:31:54 UTC  watching
+              allocations stalled: 3 in reclaim, 0 in compaction
+
+            2026-11-21 04:31:55 UTC  guarding
+              vm.watermark_scale_factor 10 → 143: demand reaches 176 MiB within 1 s, kswapd
+              frees 20 MiB of it meanwhile, the gap holds 24 MiB
+              reclaim 32 MiB from node 0: free 80 MiB is below the new low watermark 180
+              MiB, and kswapd would wake only later
+
+            2026-11-21 04:31:56 UTC  guarding, not carried out
+              vm.watermark_scale_factor 10 → 143: demand reaches 176 MiB within 1 s, kswapd
+              frees 20 MiB of it meanwhile, the gap holds 24 MiB
+        "]]
+        .assert_eq(&text(&example::guarding().past, Paint::Plain));
+    }
+
+    #[test]
+    fn nothing_decided_is_said_as_well() {
+        assert_eq!(text(&[], Paint::Plain), "Nothing was done, and nothing had to be said.\n");
+    }
 }

@@ -44,7 +44,7 @@ static ALLOCATOR: Counting = Counting;
 fn guard(state: &std::path::Path) -> Guard {
     let config = Config { mode: Mode::Observe, ..Config::default() };
     let places = Places { root: "/".into(), run: state.join("run") };
-    let machine = Machine::at(&places, Permission::Observe("a test".to_owned()), &config.wake).unwrap();
+    let machine = Machine::at(&places, Permission::Observe("a test".to_owned()), &config.wake).expect("it works here");
     let history = History::new(machine.facts(), &config);
     let status = Status {
         version: String::new(),
@@ -61,19 +61,19 @@ fn guard(state: &std::path::Path) -> Guard {
         troubles: Vec::new(),
         rivals: Vec::new(),
     };
-    let scribe = Scribe::start(&state.join("recordings"), machine.facts(), &config, &history).unwrap();
-    let voice = Voice::open(Log::Stderr, Verbosity::try_from(0).unwrap()).unwrap();
+    let scribe = Scribe::start(&state.join("recordings"), machine.facts(), &config, &history).expect("it works here");
+    let voice = Voice::open(Log::Stderr, Verbosity::try_from(0).expect("it works here")).expect("it works here");
     let board = Arc::new(Board::new(status));
     Guard::new(Parts { machine, config, board, scribe: Some(scribe), voice, notify: Notify::default() })
 }
 
 fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
+    std::fs::read_dir("/proc/self/fd").expect("it works here").count()
 }
 
 #[test]
 fn a_steady_tick_allocates_nothing_and_opens_nothing() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("it works here");
     let mut guard = guard(dir.path());
     for _ in 0..200 {
         guard.tick();

@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn the_result_says_which_key_each_line_comes_from() {
         let imported = legacy(Legacy::Adaptivemmd, "MAXGAP=4\nVERBOSE = 2\nNEG_DENTRY_CAP=15\n").unwrap();
-        expect_test::expect![[r##"
+        expect_test::expect![[r#"
             # Taken over from adaptivemmd.
             verbosity = 2 # VERBOSE
 
@@ -240,7 +240,7 @@ mod tests {
 
             [caches]
             negative-cap = "1.5 %" # NEG_DENTRY_CAP = 15 thousandths
-        "##]]
+        "#]]
         .assert_eq(&imported.toml);
     }
 

@@ -115,18 +115,18 @@ fn a_file_cut_anywhere_loses_its_last_member_only() {
     let (_temp, path) = folder();
     let config = Config::default();
     let mut recorder = recorder(&path, &config).unwrap();
-    record(&mut recorder, &config, 0..35);
+    record(&mut recorder, &config, 0..95);
     drop(recorder);
     let file = newest(&path).unwrap().unwrap();
     let whole = std::fs::read(&file).unwrap();
     let members: Vec<usize> = (0..whole.len() - 3).filter(|&at| whole[at..].starts_with(&[0x1f, 0x8b, 8, 0])).collect();
-    assert_eq!(members.len(), 4, "one for each ten seconds and the rest");
+    assert_eq!(members.len(), 4, "one for each thirty seconds and the rest");
     for cut in [members[3] - 1, members[3], members[3] + 1, members[3] + 9, members[3] + 40, whole.len() - 1] {
         std::fs::write(&file, &whole[..cut]).unwrap();
         let mut reader = Reader::open(&file).unwrap();
         let read = seconds(&mut reader);
-        // A member takes eleven samples: it is closed by the one ten seconds after its first.
-        let least = if cut < members[3] { 22 } else { 33 };
+        // A member takes 31 samples: it is closed by the one thirty seconds after its first.
+        let least = if cut < members[3] { 62 } else { 93 };
         assert!(read.len() >= least && read.iter().copied().eq(0..read.len() as u64), "{cut}: {read:?}");
         let noted = reader.notes().iter().any(|note| note.contains("cut in the middle"));
         assert_eq!(noted, cut != members[3], "{cut}: {:?}", reader.notes());

@@ -1,3 +1,5 @@
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
 use super::*;
 use crate::knob::Knob;
 use expect_test::expect;

@@ -1,0 +1,78 @@
+//! Memory as a bar of text.
+
+use pressure::sample::Memory;
+use units::Bytes;
+
+/// Characters between the brackets.
+const WIDTH: u64 = 64;
+
+/// Parts of memory, in the order in which pressure eats them from the right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) total: Bytes,
+    /// Anonymous and shared memory: reclaim needs swap for it.
+    pub(crate) programs: Bytes,
+    /// What reclaim can take without swap: files and kernel caches.
+    pub(crate) caches: Bytes,
+    pub(crate) free: Bytes,
+}
+
+impl Parts {
+    /// `None` if the kernel does not say enough.
+    pub(crate) fn of(memory: &Memory) -> Option<Self> {
+        let shared = memory.shmem.unwrap_or_default();
+        let files = memory.cached? + memory.buffers.unwrap_or_default();
+        let kernel = memory.kernel_reclaimable.or(memory.slab_reclaimable).unwrap_or_default();
+        let programs = memory.anon? + shared;
+        Some(Self { total: memory.total?, programs, caches: files.less(shared) + kernel, free: memory.free? })
+    }
+
+    /// What is in no other part: the kernel, huge page pools, drivers.
+    pub(crate) fn rest(self) -> Bytes {
+        self.total.less(self.programs + self.caches + self.free)
+    }
+
+    /// `[####kkk====....]`: programs, the rest, caches, free.
+    pub(crate) fn bar(self) -> String {
+        let mut bar = String::from("[");
+        let (mut sum, mut drawn) = (Bytes::ZERO, 0);
+        for (part, mark) in [(self.programs, '#'), (self.rest(), 'k'), (self.caches, '='), (self.free, '.')] {
+            sum += part;
+            // Marks end where the sum ends, so that the bar is always whole.
+            let end = sum.share_of(self.total).map_or(0, |share| share.get() * WIDTH / 10_000).min(WIDTH);
+            bar.extend(std::iter::repeat_n(mark, (end - drawn) as usize));
+            drawn = end;
+        }
+        bar.extend(std::iter::repeat_n(' ', (WIDTH - drawn) as usize));
+        bar + "]"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(programs: u64, caches: u64, free: u64) -> Parts {
+        let [total, programs, caches, free] = [1000, programs, caches, free].map(Bytes::mib);
+        Parts { total, programs, caches, free }
+    }
+
+    #[test]
+    fn the_bar_is_always_as_wide() {
+        for (parts, expected) in [
+            (parts(0, 0, 1000), "[................................................................]"),
+            (parts(500, 250, 250), "[################################================................]"),
+            (parts(250, 250, 250), "[################kkkkkkkkkkkkkkkk================................]"),
+            (parts(900, 900, 900), "[#########################################################=======]"),
+        ] {
+            assert_eq!(parts.bar(), expected);
+        }
+        let nothing = Parts { total: Bytes::ZERO, ..parts(1, 1, 1) };
+        assert_eq!(nothing.bar().len(), 66);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_say_gives_no_bar() {
+        assert_eq!(Parts::of(&Memory::default()), None);
+    }
+}

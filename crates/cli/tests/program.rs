@@ -1,0 +1,474 @@
+//! The program as it is called: arguments → exit code, standard output, standard error.
+
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use daemon::board::Board;
+use daemon::desk::Desk;
+use expect_test::{Expect, expect};
+use pressure::config::Metrics;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tempfile::TempDir;
+
+const SUBCOMMANDS: [&str; 9] =
+    ["status", "why", "record", "replay", "features", "doctor", "check", "restore", "import"];
+
+/// A recorded machine, and an empty run directory of its own.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
+        command.arg("--root").arg(fixture()).arg("--run").arg(self.path("run"));
+        command.args(args).current_dir(self.dir.path()).env("NO_COLOR", "1");
+        command
+    }
+
+    fn warmset(&self, args: &[&str]) -> Said {
+        Said::new(self.command(args).output().unwrap(), self.dir.path())
+    }
+}
+
+/// What the program said, with the test's own paths and process taken out.
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn new(output: Output, place: &Path) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap().replace(&place.display().to_string(), "PLACE");
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Exit code, standard output and standard error in one text.
+    fn assert(&self, expected: &Expect) {
+        let code = self.code.map_or("none".to_owned(), |code| code.to_string());
+        expected.assert_eq(&format!("exit {code}\n--- out\n{}--- err\n{}", self.out, self.err));
+    }
+}
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/firecracker-6.18-hybrid-cgroup")
+}
+
+/// Answers one request with `reply`, as the guard's socket does; gives the request back.
+fn serve(place: &Place, reply: impl Into<Vec<u8>>) -> JoinHandle<String> {
+    fs::create_dir_all(place.path("run")).unwrap();
+    let listener = UnixListener::bind(place.path("run/warmset.sock")).unwrap();
+    let reply = reply.into();
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        let mut byte = [0];
+        while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).unwrap() > 0 {
+            request.extend_from_slice(&byte);
+        }
+        client.write_all(&reply).unwrap();
+        String::from_utf8(request).unwrap()
+    })
+}
+
+fn http(body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+}
+
+/// What a guard of this version answers on the recorded machine, with a past.
+fn status() -> Value {
+    let mut status = Place::new().warmset(&["status", "--json"]).json();
+    status["guard"].take();
+    status["pid"] = json!(42);
+    status["only_observes"] = Value::Null;
+    status["tally"]["own_cpu"] = json!(81_000);
+    status["tally"]["own_memory"] = json!(3 << 20);
+    let action = json!({"do": "set", "knob": "watermark-scale-factor", "from": 10, "to": 143});
+    let why = json!({"because": "quiet", "calm": 20_000_000_000_u64});
+    let step = json!({"action": action, "why": why});
+    let stalled = json!({"note": "stalled", "allocation": 3, "compaction": 1});
+    status["past"] = json!([
+        {"at": 4_000_000_000_000_u64, "wall": 1_795_228_000_000_u64, "phase": "watching", "done": true, "steps": [],
+         "notices": [stalled]},
+        {"at": 4_100_000_000_000_u64, "wall": 1_795_228_100_000_u64, "phase": "guarding", "done": true, "steps": [step],
+         "notices": []},
+    ]);
+    status
+}
+
+#[test]
+fn every_help_ends_well_and_tells_the_exit_codes() {
+    let place = Place::new();
+    let help = |args: &[&str]| {
+        let said = place.warmset(args);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{args:?}");
+        assert!(said.out.contains("  3  no guard is running, and one is needed"), "{args:?}: {}", said.out);
+        assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{args:?}: {}", said.out);
+    };
+    help(&["--help"]);
+    for subcommand in SUBCOMMANDS {
+        help(&[subcommand, "--help"]);
+        help(&[subcommand, "-h"]);
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_2_and_names_the_word() {
+    let place = Place::new();
+    for (args, word) in [
+        (&[][..], "Usage"),
+        (&["stat"], "stat"),
+        (&["status", "--colour"], "--colour"),
+        (&["why", "-n", "many"], "many"),
+        (&["record", "--for", "30"], "\"30\" is not a time"),
+        (&["replay"], "FILE"),
+        (&["import", "earlyoom", "x"], "earlyoom"),
+    ] {
+        let said = place.warmset(args);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{args:?}");
+        assert!(said.err.contains(word), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn status_asks_the_guard() {
+    let place = Place::new();
+    let guard = serve(&place, http(&status().to_string()));
+    let said = place.warmset(&["status"]);
+    assert_eq!(guard.join().unwrap(), "GET /status HTTP/1.0\r\n\r\n");
+    said.assert(&expect![[r#"
+        exit 0
+        --- out
+        warmsetd 0.1.0: calm
+        guard      mode tune; predictor base-stock; process 42, since 2026-11-21
+                   02:31:54 UTC
+        memory     [................................................................]
+                   # programs 27.7 MiB, k kernel 62 MiB
+                   = caches 92.2 MiB, . free 23.3 GiB; 23.5 GiB in all
+        available  23.2 GiB (98.93 %); swap none
+        pressure   in the last 10 s: memory 0 %, all stalled 0 %; disk 0 %; processor 0
+                   %
+
+        node  zone       free       min       low      high       gap
+           0  DMA      15 MiB   220 KiB   272 KiB   324 KiB    52 KiB
+           0  DMA32   2.9 GiB  43.5 MiB  54.4 MiB  65.3 MiB  10.8 MiB
+           0  Normal  1.3 GiB  22.1 MiB  27.7 MiB  33.2 MiB   5.5 MiB
+
+        demand     unknown; 99 % of bursts are to be met
+        gap        16.4 MiB now, 16.4 MiB found, demand calls for 16.4 MiB
+        withheld   nothing
+        forecast   no end of memory in sight
+        blocks     of order 9: 2000 could be served, 0 expected; 8.84 % of free memory
+                   is in smaller blocks
+        holds      nothing
+        stalls     since it started: 0 allocations and 0 compactions stalled, tasks
+                   waited 0 ns; 0 refaults; 0 killed
+        cost       81 ms of processor, 3 MiB resident, 3 samples
+        last       55.1 s ago: vm.watermark_scale_factor 10 → 143: quiet for 20 s, so
+                   held memory goes back
+        last       2.5 min ago: allocations stalled: 3 in reclaim, 1 in compaction
+        --- err
+    "#]]);
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+}
+
+#[test]
+fn status_without_a_guard_looks_for_itself_and_is_no_failure() {
+    let said = Place::new().warmset(&["status"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert!(said.out.starts_with("no guard is running; this is what one would say: "), "{}", said.out);
+    assert!(said.out.contains("forecast   unknown: one second is too short to tell\n"), "{}", said.out);
+}
+
+#[test]
+fn json_says_whose_status_it_is_and_has_all_of_it() {
+    let absent = Place::new().warmset(&["--json", "status"]).json();
+    assert_eq!(absent["guard"], "absent");
+    let place = Place::new();
+    let recorded = status();
+    let guard = serve(&place, http(&recorded.to_string()));
+    let mut running = place.warmset(&["status", "--json"]).json();
+    guard.join().unwrap();
+    assert_eq!(running["guard"].take(), "running");
+    assert_eq!(running, recorded);
+}
+
+#[test]
+fn the_daemons_own_desk_is_understood() {
+    let place = Place::new();
+    fs::create_dir(place.path("run")).unwrap();
+    let recorded = status();
+    let board = Arc::new(Board::new(serde_json::from_value(recorded.clone()).unwrap()));
+    let desk = Desk::open(&place.path("run"), &Metrics::default(), board).unwrap();
+    let mut running = place.warmset(&["status", "--json"]).json();
+    assert_eq!(running["guard"].take(), "running");
+    assert_eq!(running, recorded);
+    drop(desk);
+    assert_eq!(place.warmset(&["status", "--json"]).json()["guard"], "absent");
+}
+
+#[test]
+fn a_guard_that_answers_nonsense_is_an_error_with_a_hint() {
+    for (reply, expected) in [
+        (http("{\"version\":\"9\"}"), "missing field"),
+        ("HTTP/1.1 404 Not Found\r\n\r\n".to_owned(), "the guard replies \"HTTP/1.1 404 Not Found\""),
+        ("SSH-2.0-x\r\n".to_owned(), "is not an HTTP reply"),
+        (String::new(), "\"\" is not an HTTP reply"),
+    ] {
+        let place = Place::new();
+        let guard = serve(&place, reply);
+        let said = place.warmset(&["status"]);
+        guard.join().unwrap();
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.err.starts_with("error: PLACE/run/warmset.sock: "), "{}", said.err);
+        assert!(said.err.contains(expected) && said.err.contains("\nhint: "), "{}", said.err);
+    }
+}
+
+#[test]
+fn why_tells_the_last_decisions_of_the_guard() {
+    let place = Place::new();
+    let guard = serve(&place, http(&status().to_string()));
+    let said = place.warmset(&["why", "-n", "1"]);
+    guard.join().unwrap();
+    said.assert(&expect![[r#"
+        exit 0
+        --- out
+        2026-11-21 02:28:20 UTC  guarding
+          vm.watermark_scale_factor 10 → 143: quiet for 20 s, so held memory goes back
+        --- err
+    "#]]);
+}
+
+#[test]
+fn why_without_guard_and_recording_is_3() {
+    let said = Place::new().warmset(&["why", "--state", "nowhere"]);
+    said.assert(&expect![[r#"
+        exit 3
+        --- out
+        --- err
+        error: no guard is running, and there is no recording in nowhere/recordings
+        hint: systemctl start warmsetd, or --recording FILE
+    "#]]);
+}
+
+#[test]
+fn why_reads_the_newest_recording_of_those_there() {
+    let place = Place::new();
+    let made = place.warmset(&["record", "-o", "x.rec.gz", "--for", "300 ms"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let recordings = place.path("state/recordings");
+    fs::create_dir_all(&recordings).unwrap();
+    fs::write(recordings.join("warmset-20200101T000000Z-000001.rec.gz"), "not gzip").unwrap();
+    fs::rename(place.path("x.rec.gz"), recordings.join("warmset-20200101T000000Z-000002.rec.gz")).unwrap();
+    let said = place.warmset(&["why", "--state", "state"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(said.err, "note: this is from state/recordings/warmset-20200101T000000Z-000002.rec.gz\n");
+    assert_eq!(said.out, "Nothing was done, and nothing had to be said.\n");
+    let json = place.warmset(&["why", "--state", "state", "--json"]).json();
+    assert_eq!(json, json!([]));
+}
+
+#[test]
+fn features_lists_all_knobs_and_json_parses() {
+    let place = Place::new();
+    let said = place.warmset(&["features"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert!(said.out.contains("vm.watermark_scale_factor        10         1 to 3000  by default\n"), "{}", said.out);
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    let json = place.warmset(&["features", "--json"]).json();
+    assert_eq!(json["knobs"].as_array().unwrap().len(), pressure::knob::COUNT);
+    assert!(json["features"].as_array().unwrap().iter().any(|feature| feature["presence"] == "present"));
+}
+
+#[test]
+fn doctor_opens_with_the_cost_and_fails_only_for_a_problem() {
+    let place = Place::new();
+    let said = place.warmset(&["doctor"]);
+    let report = place.warmset(&["doctor", "--json"]);
+    assert!(said.out.starts_with("What memory pressure has cost since boot, "), "{}", said.out);
+    let levels: Vec<Value> =
+        report.json()["findings"].as_array().unwrap().iter().map(|finding| finding["level"].clone()).collect();
+    let is_ill = levels.iter().any(|level| level == "problem");
+    assert_eq!((said.code, report.code), (Some(i32::from(is_ill)), Some(i32::from(is_ill))));
+    assert_eq!(report.json()["cost"]["oom_kills"], 0);
+}
+
+#[test]
+fn a_machine_that_is_none_is_an_error_with_its_path() {
+    let place = Place::new();
+    fs::create_dir(place.path("empty")).unwrap();
+    for subcommand in ["status", "features", "doctor"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
+            .args([subcommand, "--root"])
+            .arg(place.path("empty"))
+            .arg("--run")
+            .arg(place.path("run"))
+            .output()
+            .unwrap();
+        let said = Said::new(output, place.dir.path());
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{subcommand}");
+        assert!(said.err.starts_with("error: PLACE/empty/proc/meminfo: "), "{subcommand}: {}", said.err);
+    }
+}
+
+#[test]
+fn check_says_ok_and_what_differs() {
+    let place = Place::new();
+    place.write("a.toml", "aggressiveness = 3\n[gap]\nmax = \"2 %\"\n");
+    let said = place.warmset(&["check", "a.toml"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.starts_with("ok: a.toml\n"), "{}", said.out);
+    assert!(said.out.ends_with("  aggressiveness: 2 → 3\n  gap.max: null → \"2 %\"\n"), "{}", said.out);
+}
+
+#[test]
+fn check_shows_the_line_with_a_mark_under_the_column() {
+    let place = Place::new();
+    place.write("a.toml", "[wake]\n\tcalmest = \"5\"\n");
+    let said = place.warmset(&["check", "a.toml"]);
+    said.assert(&expect![[r#"
+        exit 1
+        --- out
+        --- err
+        error: a.toml:2:12: "5" is not a time with its unit, such as "500 ms", "30 s" or "5 min"
+          2 | 	calmest = "5"
+            | 	          ^
+    "#]]);
+    let json = place.warmset(&["check", "a.toml", "--json"]);
+    assert_eq!(
+        (json.code, json.json()["ok"].clone(), json.json()["at"].clone()),
+        (Some(1), json!(false), json!([2, 12]))
+    );
+}
+
+#[test]
+fn check_refuses_what_the_guard_would() {
+    let place = Place::new();
+    let path = place.write("a.toml", "");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    place.warmset(&["check", "a.toml"]).assert(&expect![[r#"
+        exit 1
+        --- out
+        --- err
+        error: a.toml: anyone can write to it; chmod o-w
+    "#]]);
+    place.write("binary.toml", [0xff, 0xfe, 0]);
+    place.warmset(&["check", "binary.toml"]).assert(&expect![[r#"
+        exit 1
+        --- out
+        --- err
+        error: binary.toml: it is not text in UTF-8
+    "#]]);
+    place.warmset(&["check", "none.toml"]).assert(&expect![[r#"
+        exit 1
+        --- out
+        --- err
+        error: none.toml: there is no such file
+    "#]]);
+}
+
+#[test]
+fn restore_puts_back_what_is_ours_and_says_so() {
+    let place = Place::new();
+    let knob = place.write("proc/sys/vm/watermark_scale_factor", "143\n");
+    place.write("proc/sys/kernel/random/boot_id", "this-boot\n");
+    let log = "warmset-undo 1 this-boot\nproc/sys/vm/watermark_scale_factor\t10\t143\t120\n";
+    let undo = place.write("run/undo", log);
+    fs::set_permissions(&undo, fs::Permissions::from_mode(0o600)).unwrap();
+    let restore = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
+        command.arg("restore").arg("--root").arg(place.dir.path()).arg("--run").arg(place.path("run"));
+        Said::new(command.output().unwrap(), place.dir.path())
+    };
+    restore().assert(&expect![[r#"
+        exit 0
+        --- out
+        put back vm.watermark_scale_factor 143 → 10
+        --- err
+    "#]]);
+    assert_eq!(fs::read_to_string(knob).unwrap(), "10\n");
+    assert!(!undo.exists());
+    restore().assert(&expect![[r#"
+        exit 0
+        --- out
+        nothing to put back
+        --- err
+    "#]]);
+}
+
+#[test]
+fn import_prints_the_translation_and_never_overwrites() {
+    let place = Place::new();
+    place.write("old", "# theirs\nAGGRESSIVENESS = 0\nMAXGAP=2\nFOO = 1\n");
+    place.warmset(&["import", "adaptivemmd", "old"]).assert(&expect![[r#"
+        exit 0
+        --- out
+        # Taken over from adaptivemmd.
+        aggressiveness = 1 # AGGRESSIVENESS
+
+        [gap]
+        max = "2 GiB" # MAXGAP
+        --- err
+        note: line 2: AGGRESSIVENESS = 0 made them loop without a pause
+        note: line 2: AGGRESSIVENESS = 0 is out of range: taken as 1
+        note: line 4: "FOO" is not a key of theirs: left out
+        note: names that do not exist were limited by default there; here caches.negative-dentries = "limit" asks for it
+        note: names and inodes were preferred by default there; here caches.prefer = "objects" asks for it
+        note: the gap is sized from demand; to compare with adaptivemmd's line through eight samples, add predictor = "classic"
+    "#]]);
+    let written = place.warmset(&["import", "memoptimizer", "old", "-o", "new.toml"]);
+    assert_eq!((written.code, written.out.as_str()), (Some(0), ""));
+    assert_eq!(place.warmset(&["check", "new.toml"]).code, Some(0));
+    let again = place.warmset(&["import", "memoptimizer", "old", "-o", "new.toml"]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.err.starts_with("error: new.toml: cannot write: "), "{}", again.err);
+    let json = place.warmset(&["import", "adaptivemmd", "old", "--json"]).json();
+    assert!(json["toml"].as_str().unwrap().contains("aggressiveness = 1"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let place = Place::new();
+    let mut child = place.command(&["features"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let said = Said::new(child.wait_with_output().unwrap(), place.dir.path());
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn text_in_a_pipe_has_no_colour() {
+    let place = Place::new();
+    let output = place.command(&["doctor"]).env_remove("NO_COLOR").output().unwrap();
+    assert!(!output.stdout.contains(&0x1b));
+}
