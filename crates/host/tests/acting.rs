@@ -1,0 +1,189 @@
+//! A guard's hands on a machine that is a copy of a recorded one.
+
+use host::{Machine, Permission, Places, restore};
+use pressure::decision::{Action, Decision, Forecast, Phase, Reason, Step};
+use pressure::knob::Knob;
+use pressure::{Config, Sample};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use units::Span;
+
+const FACTOR: Knob = Knob::WatermarkScaleFactor;
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::write(&target, fs::read(entry.path()).expect("read")).expect("written");
+        }
+    }
+}
+
+fn machine() -> (tempfile::TempDir, Places) {
+    let dir = tempfile::tempdir().expect("a folder");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/firecracker-6.18-hybrid-cgroup"), dir.path());
+    let places = Places::at(dir.path());
+    (dir, places)
+}
+
+fn guard(places: &Places) -> Machine {
+    Machine::at(places, Permission::Act, &Config::default().wake).expect("a guard")
+}
+
+fn sample(machine: &mut Machine) -> Sample {
+    let mut sample = Sample::default();
+    machine.sample(&mut sample);
+    sample
+}
+
+fn decision(actions: &[Action]) -> Decision {
+    let steps = actions.iter().map(|action| Step { action: *action, why: Reason::Stop }).collect();
+    Decision {
+        phase: Phase::Guarding,
+        forecast: Forecast::default(),
+        steps,
+        notices: [].into_iter().collect(),
+        patience: Span::secs(1),
+    }
+}
+
+fn set(knob: Knob, from: u64, to: u64) -> Action {
+    Action::Set { knob, from, to }
+}
+
+fn value(places: &Places, knob: Knob) -> String {
+    fs::read_to_string(places.root.join(knob.spec().path)).expect("read").trim().to_owned()
+}
+
+/// Every file with its content and time of change.
+fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>, SystemTime)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root).expect("a folder").flatten() {
+        if entry.path().is_dir() {
+            files.extend(tree(&entry.path()));
+        } else {
+            let changed = entry.metadata().expect("known").modified().expect("known");
+            files.push((entry.path(), fs::read(entry.path()).expect("read"), changed));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn what_is_set_is_logged_first_and_put_back_at_the_end() {
+    let (_dir, places) = machine();
+    let mut guard = guard(&places);
+    assert_eq!(sample(&mut guard).knobs.found.of(FACTOR), Some(10));
+    assert_eq!(guard.act(&decision(&[set(FACTOR, 10, 200)])).written, 1);
+    assert_eq!(value(&places, FACTOR), "200");
+    let log = fs::read_to_string(places.run.join("undo")).expect("a log");
+    assert!(log.ends_with("proc/sys/vm/watermark_scale_factor\t10\t200\t10\n"), "{log}");
+    let knobs = sample(&mut guard).knobs;
+    assert_eq!((knobs.found.of(FACTOR), knobs.ours.of(FACTOR)), (Some(10), Some(200)));
+    drop(guard);
+    assert_eq!(value(&places, FACTOR), "10");
+    assert!(!places.run.exists(), "nothing is left");
+}
+
+#[test]
+fn who_observes_writes_nothing() {
+    let (_dir, places) = machine();
+    let before = tree(&places.root);
+    let observing = Permission::Observe("a test".to_owned());
+    let mut guard = Machine::at(&places, observing, &Config::default().wake).expect("a guard");
+    sample(&mut guard);
+    let outcome = guard.act(&decision(&[set(FACTOR, 10, 200), Action::Compact { node: 0 }]));
+    assert_eq!(outcome, host::Outcome::default());
+    guard.put_everything_back();
+    drop(guard);
+    assert_eq!(tree(&places.root), before);
+}
+
+#[test]
+fn what_someone_else_sets_is_left_alone_and_said() {
+    let (_dir, places) = machine();
+    let mut guard = guard(&places);
+    sample(&mut guard);
+    guard.act(&decision(&[set(FACTOR, 10, 200)]));
+    fs::write(places.root.join(FACTOR.spec().path), "77\n").expect("written");
+    assert!(sample(&mut guard).knobs.is_foreign(FACTOR));
+    assert!(sample(&mut guard).knobs.is_foreign(FACTOR), "and stays so");
+    let restored = guard.put_everything_back();
+    assert!(restored.to_string().contains("it is 77, we had set 200"), "{restored}");
+    assert_eq!(value(&places, FACTOR), "77");
+}
+
+#[test]
+fn a_decision_on_a_value_that_has_changed_since_is_not_carried_out() {
+    let (_dir, places) = machine();
+    let mut guard = guard(&places);
+    sample(&mut guard);
+    fs::write(places.root.join(FACTOR.spec().path), "77\n").expect("written");
+    guard.act(&decision(&[set(FACTOR, 10, 200)]));
+    assert_eq!(value(&places, FACTOR), "77");
+    assert!(!places.run.join("undo").exists());
+}
+
+#[test]
+fn a_knob_that_refuses_is_given_up_and_the_rest_goes_on() {
+    let (_dir, places) = machine();
+    let mut guard = guard(&places);
+    let swappiness = sample(&mut guard).knobs.now.of(Knob::Swappiness).expect("known");
+    let path = places.root.join(FACTOR.spec().path);
+    fs::remove_file(&path).expect("removed");
+    fs::create_dir(&path).expect("made");
+    let outcome = guard.act(&decision(&[set(FACTOR, 10, 200), set(Knob::Swappiness, swappiness, 1)]));
+    assert_eq!((outcome.refused, outcome.written), (1, 1));
+    assert_eq!(value(&places, Knob::Swappiness), "1");
+    assert_eq!(sample(&mut guard).knobs.now.of(FACTOR), None);
+    assert!(guard.troubles().iter().any(|trouble| trouble.contains("watermark_scale_factor")));
+}
+
+#[test]
+fn a_value_out_of_bounds_is_never_written() {
+    let (_dir, places) = machine();
+    let mut guard = guard(&places);
+    sample(&mut guard);
+    assert_eq!(guard.act(&decision(&[set(FACTOR, 10, 4000)])).refused, 1);
+    assert_eq!(value(&places, FACTOR), "10");
+}
+
+#[test]
+fn a_second_guard_and_a_restore_beside_a_guard_are_refused() {
+    let (_dir, places) = machine();
+    let _first = guard(&places);
+    let error = Machine::at(&places, Permission::Act, &Config::default().wake).expect_err("only one").to_string();
+    assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+}
+
+#[test]
+fn the_next_guard_undoes_what_a_killed_one_left() {
+    let (_dir, places) = machine();
+    let mut first = guard(&places);
+    sample(&mut first);
+    first.act(&decision(&[set(FACTOR, 10, 200)]));
+    let log = fs::read(places.run.join("undo")).expect("a log");
+    drop(first);
+    // As kill -9 leaves it.
+    fs::create_dir(&places.run).expect("made");
+    fs::write(places.run.join("undo"), log).expect("written");
+    fs::write(places.root.join(FACTOR.spec().path), "200\n").expect("written");
+    let mut next = guard(&places);
+    assert_eq!(next.leftover().back.len(), 1, "{}", next.leftover());
+    assert_eq!(sample(&mut next).knobs.found.of(FACTOR), Some(10));
+    assert_eq!(restore(&places).expect("nothing to do").to_string(), "nothing to put back\n");
+}
+
+#[test]
+fn the_kill_switch_is_seen() {
+    let (_dir, places) = machine();
+    let mut guard = guard(&places);
+    assert_eq!(sample(&mut guard).circumstances.disabled, Some(0));
+    fs::write(places.run.join("disable"), "").expect("written");
+    assert_eq!(sample(&mut guard).circumstances.disabled, Some(1));
+}
