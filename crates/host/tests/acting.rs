@@ -1,5 +1,7 @@
 //! A guard's hands on a machine that is a copy of a recorded one.
 
+mod recorded;
+
 use host::{Machine, Permission, Places, restore};
 use pressure::decision::{Action, Decision, Forecast, Phase, Reason, Step};
 use pressure::knob::Knob;
@@ -11,21 +13,8 @@ use units::Span;
 
 const FACTOR: Knob = Knob::WatermarkScaleFactor;
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for entry in fs::read_dir(from).expect("a folder").flatten() {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::write(&target, fs::read(entry.path()).expect("read")).expect("written");
-        }
-    }
-}
-
 fn machine() -> (tempfile::TempDir, Places) {
-    let dir = tempfile::tempdir().expect("a folder");
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/firecracker-6.18-hybrid-cgroup"), dir.path());
+    let dir = recorded::machine();
     let places = Places::at(dir.path());
     (dir, places)
 }

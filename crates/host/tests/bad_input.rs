@@ -1,29 +1,13 @@
 //! Files that are missing, cut, binary, huge or not files; nodes that come and go. Each is a `None` and a trouble
 //! that names the file, and everything else is still read.
 
+mod recorded;
+
 use host::Eyes;
 use pressure::Sample;
 use pressure::sample::Zone;
+use recorded::{copy, machine};
 use std::fs;
-use std::path::Path;
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for entry in fs::read_dir(from).expect("a folder").flatten() {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::write(&target, fs::read(entry.path()).expect("read")).expect("written");
-        }
-    }
-}
-
-fn machine() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a folder");
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/firecracker-6.18-hybrid-cgroup"), dir.path());
-    dir
-}
 
 fn read(eyes: &mut Eyes) -> Sample {
     let mut sample = Sample::default();
