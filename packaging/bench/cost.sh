@@ -58,7 +58,7 @@ echo "Linux $(uname -r), $(nproc) processors, $(awk '/^MemTotal/ {printf "%.1f",
     "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown);" \
     "idle, $runs runs of $seconds s, both at once; min / median / max"
 echo
-echo "| | warmsetd | earlyoom $(earlyoom -v 2>&1 | sed -n 's/.*v\{0,1\}\([0-9][0-9.]*\).*/\1/p' | head -n 1) |"
+echo "| | warmsetd | earlyoom $(earlyoom -v 2>&1 | sed -n 's/^earlyoom v\{0,1\}\([0-9.]*\).*/\1/p' | head -n 1) |"
 echo "|---|---|---|"
 column=1
 for row in "resident KiB" "of it not shared KiB" "processor µs per second" "context switches per second" \

@@ -191,13 +191,14 @@ impl Speaker {
 
     fn report(&mut self, suppressed: &[(Topic, u64)]) {
         for (topic, count) in suppressed {
-            let text = format_args!("{count} more messages on {} left out", topic.name());
-            self.sink.write(&Line::new(*topic, text));
+            self.sink.write(&Line::new(*topic, format_args!("{count} more messages on {} left out", topic.name())));
         }
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            let text = format_args!("{lost} messages lost: they came faster than they were written");
-            self.sink.write(&Line::new(Topic::Action, text));
+            self.sink.write(&Line::new(
+                Topic::Action,
+                format_args!("{lost} messages lost: they came faster than they were written"),
+            ));
         }
     }
 }
