@@ -173,14 +173,22 @@ impl Classic {
 
     /// Forecasts of the whole system and of each zone, once per period when the window is full.
     ///
-    /// A zone counts for exhaustion only where the whole system falls too: the kernel falls back
-    /// from one zone to the next, and a full small zone is no shortage.
+    /// Of the exhaustions the nearest counts; those of zones only where the whole system falls too: the
+    /// kernel falls back from one zone to the next, and a full small zone is no shortage.
     pub fn outlook(&self) -> impl Iterator<Item = Outlook> + '_ {
         let ready = self.fresh == Freshness::New && self.times.is_full();
         let series = if ready { &self.series[..] } else { &[] };
-        let whole = series.first().into_iter().filter_map(|series| self.supply(series));
-        let zones = series.iter().skip(1).filter_map(|series| self.fragmentation(series));
-        whole.chain(zones)
+        let (whole, zones) = series.split_at(series.len().min(1));
+        let falls = whole.iter().any(|whole| slope(&self.times, &whole.free).is_some_and(|slope| slope < 0.0));
+        let rising = whole.iter().filter(move |_| !falls).filter_map(|whole| self.supply(whole));
+        let within = |outlook: &Outlook| match outlook {
+            Outlook::Exhaustion { within, .. } => Some(*within),
+            _ => None,
+        };
+        let supplies = series.iter().filter(move |_| falls).filter_map(|series| self.supply(series));
+        let nearest =
+            supplies.filter(move |outlook| within(outlook).is_some()).min_by_key(move |outlook| within(outlook));
+        rising.chain(nearest).chain(zones.iter().filter_map(|zone| self.fragmentation(zone)))
     }
 
     fn supply(&self, series: &Series) -> Option<Outlook> {
@@ -278,6 +286,25 @@ mod tests {
         assert_eq!((*falling, within.as_secs()), (100, 30));
         let far = run(|tick| (10_000 + 720_000 + 1500 * (7 - tick), 0));
         assert!(far.is_empty(), "{far:?}");
+    }
+
+    #[test]
+    fn a_zone_that_runs_out_counts_while_the_whole_falls() {
+        // The second zone has plenty, and stays.
+        let mut classic = Classic::new(Aggressiveness::try_from(3).unwrap());
+        for tick in 0..8 {
+            let mut sample = sample(tick * 15, 10_000 + 1500 * (9 - tick), 0);
+            let mut second = sample.zones[0];
+            second.blocks.counts[0] = 900_000;
+            sample.zones.push(second);
+            classic.push(&sample);
+        }
+        let outlook: Vec<_> = classic.outlook().collect();
+        assert!(
+            matches!(outlook[0], Outlook::Exhaustion { falling: 100, within } if within.as_secs() == 30),
+            "{outlook:?}"
+        );
+        assert_eq!(outlook.iter().filter(|one| matches!(one, Outlook::Exhaustion { .. })).count(), 1);
     }
 
     #[test]
