@@ -47,6 +47,8 @@ struct Ring {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
+    /// Nothing was taken yet: the first sample goes out at once, so that a recording has its header.
+    Beginning,
     Open,
     Closing,
 }
@@ -60,6 +62,17 @@ struct Slot {
     config: Option<Config>,
 }
 
+impl Ring {
+    /// Whether the thread should take what is there.
+    fn is_due(&self) -> bool {
+        match self.state {
+            Flow::Beginning => self.taken > 0,
+            Flow::Open => self.taken * 2 >= self.slots.len(),
+            Flow::Closing => true,
+        }
+    }
+}
+
 impl Scribe {
     /// Records into `folder`, from `state` on.
     pub fn start(folder: &Path, facts: &Facts, config: &Config, state: &History) -> Result<Self> {
@@ -67,7 +80,7 @@ impl Scribe {
         let blank = pressure::decide(config, &History::new(facts, config));
         let slot = || Slot { sample: Sample::default(), decision: blank.clone(), after_gap: None, config: None };
         let slots = std::iter::repeat_with(slot).take(SLOTS).collect();
-        let ring = Ring { slots, taken: 0, gap: 0, config: None, trouble: None, state: Flow::Open };
+        let ring = Ring { slots, taken: 0, gap: 0, config: None, trouble: None, state: Flow::Beginning };
         let shared = Arc::new(Shared { ring: Mutex::new(ring), ready: Condvar::new(), lost: AtomicU64::new(0) });
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -103,7 +116,7 @@ impl Scribe {
         slot.after_gap = state.map(|state| (std::mem::take(&mut ring.gap), state));
         slot.config = ring.config.take();
         ring.taken += 1;
-        if ring.taken * 2 >= ring.slots.len() {
+        if ring.is_due() {
             self.shared.ready.notify_one();
         }
     }
@@ -169,14 +182,17 @@ fn write(shared: &Shared, mut recorder: Recorder) {
 /// Slots are exchanged and kept, so that both sides keep their storage.
 fn take(shared: &Shared, batch: &mut Vec<Slot>) -> (Flow, usize) {
     let ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
-    let waits = |ring: &mut Ring| ring.taken * 2 < ring.slots.len() && ring.state == Flow::Open;
-    let (mut ring, _) = shared.ready.wait_timeout_while(ring, LOOK, waits).unwrap_or_else(PoisonError::into_inner);
+    let (mut ring, _) =
+        shared.ready.wait_timeout_while(ring, LOOK, |ring| !ring.is_due()).unwrap_or_else(PoisonError::into_inner);
     let ring = &mut *ring;
     while batch.len() < ring.taken {
         let Slot { sample, decision, .. } = &ring.slots[0];
         batch.push(Slot { sample: sample.clone(), decision: decision.clone(), after_gap: None, config: None });
     }
     batch.iter_mut().zip(&mut ring.slots[..ring.taken]).for_each(|(ours, theirs)| std::mem::swap(ours, theirs));
+    if ring.taken > 0 && ring.state == Flow::Beginning {
+        ring.state = Flow::Open;
+    }
     (ring.state, std::mem::take(&mut ring.taken))
 }
 

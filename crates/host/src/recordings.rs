@@ -177,7 +177,8 @@ impl Recorder {
         if self.needs_file() {
             self.next_file(sample.wall)?;
         }
-        if !self.encoder.fits(sample) {
+        let opens = !self.encoder.fits(sample);
+        if opens {
             let opening = Opening { facts: &self.facts, config: &self.config, state: &self.state, sample };
             self.encoder.header(&mut self.text, &opening)?;
         }
@@ -187,7 +188,8 @@ impl Recorder {
         }
         self.state.push(sample);
         let since = *self.since.get_or_insert(sample.at);
-        if self.text.len() >= MEMBER || sample.at.get().saturating_sub(since.get()) >= self.wait {
+        // A header goes out at once: without it a file that is cut short could not be read at all.
+        if opens || self.text.len() >= MEMBER || sample.at.get().saturating_sub(since.get()) >= self.wait {
             self.try_flush()?;
         }
         Ok(())

@@ -348,7 +348,7 @@ impl Default for Wake {
     fn default() -> Self {
         Self {
             fastest: Span::millis(100),
-            calmest: Span::secs(5),
+            calmest: Span::secs(6),
             pressure_stall: Span::millis(20),
             pressure_window: Span::millis(500),
         }
