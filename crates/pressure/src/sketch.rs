@@ -49,12 +49,14 @@ impl Sketch {
         if total < 1e-9 {
             return None;
         }
+        // A share of a whole number of weights must not miss it by a rounding error.
+        let wanted = share * total * (1.0 - 1e-9);
         let mut below = 0.0;
         let mut last = 0;
         for (index, weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
             below += weight;
             last = index;
-            if below >= share * total {
+            if below >= wanted {
                 break;
             }
         }
