@@ -1,0 +1,166 @@
+//! The arms: what stands beside the load, from nothing to Warmset.
+
+use crate::image::Part;
+use crate::plan::{Beside, Gap};
+use anyhow::{Context, Result, bail};
+
+/// Where the arm's program finds its files in the guest, and leaves what it writes.
+const HOME: &str = "/run/arm";
+const FACTOR: &str = "/proc/sys/vm/watermark_scale_factor";
+
+/// An arm, by the name that `--arms` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arm {
+    /// `static:1000`.
+    pub name: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    None,
+    Static(u32),
+    EqualMean,
+    Earlyoom,
+    Nohang,
+    Warmset { predictor: Option<&'static str> },
+    Variant,
+}
+
+/// The arms that there are, for people.
+pub const ARMS: &[(&str, &str)] = &[
+    ("none", "the kernel as Debian sets it"),
+    ("static:N", "vm.watermark_scale_factor = N, 1 to 3000"),
+    ("equal-mean", "static, at the mean gap that warmset held in the same cell; added beside it where a gap is judged"),
+    ("earlyoom", "earlyoom as Debian has it"),
+    ("nohang", "nohang as Debian has it"),
+    ("classic", "warmsetd with the founding predictor"),
+    ("warmset", "warmsetd"),
+    ("lock-index", "indexed-db only: the index locked in memory"),
+    ("scan", "indexed-db only: a scan of the data beside the lookups"),
+    ("scan+lock-index", "indexed-db only: both"),
+];
+
+impl Arm {
+    /// The arm of this name.
+    pub fn parse(name: &str) -> Result<Self> {
+        let kind = match name {
+            "none" => Kind::None,
+            "equal-mean" => Kind::EqualMean,
+            "earlyoom" => Kind::Earlyoom,
+            "nohang" => Kind::Nohang,
+            "classic" => Kind::Warmset { predictor: Some("classic") },
+            "warmset" => Kind::Warmset { predictor: None },
+            "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
+            _ => Kind::Static(factor(name)?),
+        };
+        Ok(Self { name: name.to_owned(), kind })
+    }
+
+    /// Whether it needs what another arm's runs have shown.
+    pub fn needs_a_gap(&self) -> bool {
+        self.kind == Kind::EqualMean
+    }
+
+    /// Whether it holds a gap that an equal mean is computed from.
+    pub fn gives_a_gap(&self) -> bool {
+        self.kind == (Kind::Warmset { predictor: None })
+    }
+
+    /// Whether our daemon runs in it.
+    pub fn has_the_daemon(&self) -> bool {
+        matches!(self.kind, Kind::Warmset { .. })
+    }
+
+    /// What it needs on the root disk.
+    pub fn part(&self) -> Option<Part> {
+        match self.kind {
+            Kind::Earlyoom => Some(Part::Earlyoom),
+            Kind::Nohang => Some(Part::Nohang),
+            _ => None,
+        }
+    }
+
+    /// What the scenario does otherwise.
+    pub fn variant(&self) -> Option<&str> {
+        (self.kind == Kind::Variant).then_some(self.name.as_str())
+    }
+
+    /// What the guest does for it; `gap` is the mean that warmset has held so far.
+    pub fn beside(&self, gap: Option<Gap>) -> Result<Beside> {
+        let empty = Beside { name: self.name.clone(), ..Beside::default() };
+        Ok(match self.kind {
+            Kind::None | Kind::Variant => empty,
+            Kind::Static(factor) => Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty },
+            Kind::EqualMean => {
+                let factor = equal(gap.context("warmset has not yet held a gap here")?);
+                Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty }
+            }
+            Kind::Earlyoom => Beside { program: Some(words("/usr/bin/earlyoom -r 0")), ..empty },
+            Kind::Nohang => {
+                let program = words("/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor");
+                Beside { program: Some(program), ..empty }
+            }
+            Kind::Warmset { predictor } => warmset(empty, predictor),
+        })
+    }
+}
+
+fn warmset(empty: Beside, predictor: Option<&str>) -> Beside {
+    let config = format!("{HOME}/warmset.toml");
+    let mut text = "mode = \"tune\"\nverbosity = 2\n".to_owned();
+    text.extend(predictor.map(|name| format!("predictor = \"{name}\"\n")));
+    let program = format!("/lab/warmsetd --config {config} --state {HOME}/state --run {HOME}/run");
+    Beside { files: vec![(config, text)], program: Some(words(&program)), keep: vec![format!("{HOME}/state")], ..empty }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+fn factor(name: &str) -> Result<u32> {
+    let Some(number) = name.strip_prefix("static:") else {
+        let known: Vec<&str> = ARMS.iter().map(|(name, _)| *name).collect();
+        bail!("no arm '{name}': {}", known.join(", "));
+    };
+    match number.parse() {
+        Ok(factor @ 1..=3000) => Ok(factor),
+        _ => bail!("'{number}' is no watermark_scale_factor: the kernel takes 1 to 3000"),
+    }
+}
+
+/// The factor whose gap is nearest to a mean: the gap is `managed · factor / 10000` where that is above a quarter of min.
+fn equal(gap: Gap) -> u32 {
+    ((gap.mean * 10_000.0 / gap.managed.max(1.0)).round() as u32).clamp(10, 3000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_are_known_by_name_and_bad_ones_say_why() {
+        assert_eq!(Arm::parse("static:1000").unwrap().beside(None).unwrap().writes[0].1, "1000");
+        assert!(Arm::parse("static:4000").unwrap_err().to_string().contains("1 to 3000"));
+        assert!(Arm::parse("oomd").unwrap_err().to_string().contains("earlyoom"));
+        for (name, _) in ARMS.iter().filter(|(name, _)| *name != "static:N") {
+            assert_eq!(Arm::parse(name).unwrap().name, *name);
+        }
+    }
+
+    #[test]
+    fn the_equal_static_arm_holds_the_same_mean() {
+        let mib = f64::from(1 << 20);
+        let gap = Gap { mean: 40.0 * mib, managed: 1000.0 * mib, ..Gap::default() };
+        let beside = Arm::parse("equal-mean").unwrap().beside(Some(gap)).unwrap();
+        assert_eq!(beside.writes[0].1, "400");
+        assert!(Arm::parse("equal-mean").unwrap().beside(None).is_err());
+    }
+
+    #[test]
+    fn the_daemon_may_tune_and_keeps_to_the_runs_folder() {
+        let beside = Arm::parse("classic").unwrap().beside(None).unwrap();
+        assert!(beside.files[0].1.contains("predictor = \"classic\""));
+        assert!(beside.program.unwrap().join(" ").contains("--state /run/arm/state"));
+    }
+}

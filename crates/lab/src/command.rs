@@ -1,0 +1,56 @@
+//! The subcommands, one file each.
+
+mod compare;
+mod kernels;
+mod list;
+mod run;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use warmset_lab::store::Store;
+
+/// Boots real kernels in virtual machines, loads them, and compares what helps
+#[derive(Debug, Parser)]
+#[command(name = "warmset-lab", version, max_term_width = 100)]
+pub(crate) struct Options {
+    /// Keep kernels and disks here [default: $WARMSET_LAB, or warmset-lab in the user's cache]
+    #[arg(long, global = true, value_name = "DIR")]
+    store: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Kernels(kernels::Kernels),
+    Scenarios(list::Scenarios),
+    Arms(list::Arms),
+    Run(run::Run),
+    Compare(compare::Compare),
+}
+
+impl Options {
+    /// Does what was asked.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let store = || Store::open(self.store.clone());
+        match &self.command {
+            Command::Kernels(kernels) => kernels.run(&store()?)?,
+            Command::Scenarios(scenarios) => scenarios.run()?,
+            Command::Arms(arms) => arms.run()?,
+            Command::Run(run) => return run.run(&store()?),
+            Command::Compare(compare) => compare.run()?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes to standard output; a reader that has gone is no error.
+fn say(text: &str) -> Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

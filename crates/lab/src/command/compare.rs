@@ -1,0 +1,26 @@
+//! `compare`: tables of what was run.
+
+use super::say;
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
+use warmset_lab::{compare, line};
+
+/// Print the tables and verdicts of results that are there
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Files of JSON lines
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Compare {
+    pub(super) fn run(&self) -> Result<()> {
+        let mut lines = Vec::new();
+        for file in &self.files {
+            anyhow::ensure!(file.exists(), "{} is not there", file.display());
+            lines.extend(line::read(file)?);
+        }
+        say(&compare::tables(&lines)?)
+    }
+}

@@ -1,0 +1,54 @@
+//! `scenarios` and `arms`: what there is.
+
+use super::say;
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use warmset_lab::arm::ARMS;
+use warmset_lab::compare::measure;
+use warmset_lab::scenario::SCENARIOS;
+
+/// List the loads, and what is measured of each
+#[derive(Debug, Args)]
+pub(crate) struct Scenarios {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Also print each scenario's measures
+    #[arg(long)]
+    measures: bool,
+}
+
+impl Scenarios {
+    pub(super) fn run(&self) -> Result<()> {
+        for scenario in SCENARIOS {
+            if self.json {
+                say(&format!("{}\n", json!({"name": scenario.name, "about": scenario.about, "arms": scenario.arms, "measures": scenario.measures})))?;
+                continue;
+            }
+            say(&format!("{:<22} {}\n", scenario.name, scenario.about))?;
+            for measure in scenario.measures.iter().filter_map(|name| measure(name)).filter(|_| self.measures) {
+                say(&format!("    {:<24} {}\n", measure.name, measure.about))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// List what can stand beside a load
+#[derive(Debug, Args)]
+pub(crate) struct Arms {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arms {
+    pub(super) fn run(&self) -> Result<()> {
+        for (name, about) in ARMS {
+            let text = if self.json { format!("{}\n", json!({"name": name, "about": about})) } else { format!("{name:<16} {about}\n") };
+            say(&text)?;
+        }
+        Ok(())
+    }
+}

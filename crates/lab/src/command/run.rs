@@ -1,0 +1,167 @@
+//! `run`: a scenario, arm against arm.
+
+use super::say;
+use anyhow::{Context, Result};
+use clap::Args;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use warmset_lab::arm::Arm;
+use warmset_lab::compare;
+use warmset_lab::line::{Line, State};
+use warmset_lab::plan::{Lru, Swap};
+use warmset_lab::run::{self, Lengths, Order, Setting};
+use warmset_lab::scenario;
+use warmset_lab::store::Store;
+
+/// What a shell says of a program ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// Run a scenario beside each arm, interleaved, and compare
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The load: see `warmset-lab scenarios`
+    scenario: String,
+    /// What to compare, the first is what others are compared with: see `warmset-lab arms` [default: the scenario's own]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
+    arms: Vec<String>,
+    /// How often each
+    #[arg(long, default_value_t = 3)]
+    reps: u32,
+    /// 6.1, 6.12, 7, or the folder of one that was built; several make several tables
+    #[arg(long, value_delimiter = ',', default_value = "6.12", value_name = "KERNEL,…")]
+    kernel: Vec<String>,
+    /// Which replacement algorithm [default: the kernel's own choice]
+    #[arg(long, value_delimiter = ',', value_name = "LRU,…")]
+    lru: Vec<Lru>,
+    /// Where anonymous memory goes
+    #[arg(long, value_delimiter = ',', default_value = "none", value_name = "SWAP,…")]
+    swap: Vec<Swap>,
+    /// Memory of the machine
+    #[arg(long, value_delimiter = ',', default_value = "1G", value_name = "SIZE,…")]
+    memory: Vec<String>,
+    /// Its processors; more than one needs KVM to be faster
+    #[arg(long, default_value_t = 1)]
+    cpus: u32,
+    /// Its NUMA nodes
+    #[arg(long, default_value_t = 1)]
+    nodes: u32,
+    /// Machines at once
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Seconds before counting begins [default: the scenario's own]
+    #[arg(long, value_name = "S")]
+    warm_up: Option<u64>,
+    /// Seconds of load [default: the scenario's own]
+    #[arg(long, value_name = "S")]
+    load: Option<u64>,
+    /// Seconds of calm after it [default: the scenario's own]
+    #[arg(long, value_name = "S")]
+    calm: Option<u64>,
+    /// Add each result to this file at once; what it has is not run again
+    #[arg(long, value_name = "FILE", default_value = "warmset-lab.jsonl")]
+    out: PathBuf,
+    /// Keep the arms' own files here, such as recordings
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Print the JSON lines, and nothing else
+    #[arg(long)]
+    json: bool,
+    /// The guard to try [default: beside this program]
+    #[arg(long, value_name = "FILE")]
+    warmsetd: Option<PathBuf>,
+}
+
+impl Run {
+    pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
+        let order = self.order()?;
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&interrupted);
+        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot watch for Ctrl-C")?;
+        let told = |line: &Line| {
+            if self.json {
+                let _ = serde_json::to_string(line).map(|text| say(&format!("{text}\n")));
+            }
+        };
+        let lines = run::run(store, &order, &interrupted, &told)?;
+        if !self.json {
+            say(&compare::tables(&lines)?)?;
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            let kept = format!("warmset-lab: interrupted; {} results are in {}, the same command goes on\n", lines.len(), order.out.display());
+            std::io::stderr().write_all(kept.as_bytes())?;
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        // A machine that stood still is a result; a guest that could not do as it was told is a failure of the lab.
+        let failed = lines.iter().any(|line| line.state == State::Failed);
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn order(&self) -> Result<Order> {
+        let scenario = scenario::named(&self.scenario)?;
+        let defaults = || scenario.arms.split(',').map(str::to_owned).collect();
+        let names: Vec<String> = if self.arms.is_empty() { defaults() } else { self.arms.clone() };
+        anyhow::ensure!(self.reps > 0, "--reps 0 runs nothing");
+        Ok(Order {
+            scenario,
+            arms: names.iter().map(|name| Arm::parse(name)).collect::<Result<_>>()?,
+            reps: self.reps,
+            cells: self.cells()?,
+            jobs: self.jobs,
+            out: self.out.clone(),
+            keep: self.keep.clone(),
+            size: Lengths { warm_up_s: self.warm_up, load_s: self.load, calm_s: self.calm },
+            daemon: self.daemon()?,
+            command: std::iter::once("warmset-lab".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" "),
+        })
+    }
+
+    /// Every kernel with every LRU, swap and size.
+    fn cells(&self) -> Result<Vec<Setting>> {
+        let lrus: Vec<Option<Lru>> = if self.lru.is_empty() { vec![None] } else { self.lru.iter().copied().map(Some).collect() };
+        let mut cells = Vec::new();
+        for kernel in &self.kernel {
+            for &lru in &lrus {
+                for &swap in &self.swap {
+                    for memory in &self.memory {
+                        let (kernel, memory_mib) = (kernel.clone(), mib(memory)?);
+                        cells.push(Setting { kernel, lru, swap, memory_mib, cpus: self.cpus, nodes: self.nodes });
+                    }
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    fn daemon(&self) -> Result<PathBuf> {
+        let beside = || Ok(std::env::current_exe()?.with_file_name("warmsetd"));
+        self.warmsetd.clone().map_or_else(beside, Ok)
+    }
+}
+
+/// `1G`, `768M`, `1536MiB`.
+fn mib(text: &str) -> Result<u64> {
+    let (digits, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
+    let factor = match unit.trim_end_matches("iB") {
+        "G" => 1024,
+        "M" => 1,
+        _ => anyhow::bail!("'{text}' is no size of memory: 1G or 768M"),
+    };
+    let mib = digits.parse::<u64>().ok().map(|number| number * factor).filter(|mib| (128..=65_536).contains(mib));
+    mib.with_context(|| format!("'{text}' is no size for a machine: 128M to 64G"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_memory() {
+        assert_eq!((mib("1G").unwrap(), mib("768M").unwrap(), mib("2GiB").unwrap()), (1024, 768, 2048));
+        for bad in ["", "1", "1T", "64M", "9999G", "G"] {
+            assert!(mib(bad).is_err(), "{bad}");
+        }
+    }
+}

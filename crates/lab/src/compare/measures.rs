@@ -1,0 +1,134 @@
+//! The measures: what each is, which way is better, and where it is in a line.
+
+use crate::line::Line;
+use crate::plan::Latency;
+
+/// A number that is read from a run.
+pub struct Measure {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Its unit, empty for counts.
+    pub unit: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+    /// Its value; `None` is unknown.
+    pub of: fn(&Line) -> Option<f64>,
+}
+
+const fn less(name: &'static str, unit: &'static str, about: &'static str, of: fn(&Line) -> Option<f64>) -> Measure {
+    Measure { name, unit, about, more_is_better: false, of }
+}
+
+const fn more(name: &'static str, unit: &'static str, about: &'static str, of: fn(&Line) -> Option<f64>) -> Measure {
+    Measure { name, unit, about, more_is_better: true, of }
+}
+
+/// All of them.
+pub const MEASURES: &[Measure] = &[
+    less("allocstall", "", "allocations that had to reclaim for themselves, all zones", |line| counted(line, "allocstall_")),
+    less("compact_stall", "", "allocations that had to compact for themselves", |line| counter(line, "compact_stall")),
+    less("gap_mib_s", "MiB·s", "memory held free above what was found, over load and calm", |line| {
+        Some(line.report.gap.load_mib_s + line.report.gap.calm_mib_s)
+    }),
+    less("refaults_per_read_mib", "pages/MiB", "refaults for each MiB that the load read", |line| {
+        per(counted(line, "workingset_refault_"), work(line, "read_mib"))
+    }),
+    less("workingset_refault_file", "pages", "file pages read again after eviction", |line| counter(line, "workingset_refault_file")),
+    less("workingset_refault_anon", "pages", "anonymous pages read again after eviction", |line| counter(line, "workingset_refault_anon")),
+    less("fault_worst_p50", "ms", "the median burst's longest page fault", |line| latency(line, "fault_worst", |l| l.p50)),
+    less("fault_worst_max", "ms", "the longest page fault of any burst", |line| latency(line, "fault_worst", |l| l.max)),
+    less("burst_p50", "ms", "the median burst", |line| latency(line, "burst", |l| l.p50)),
+    less("psi_memory_some_ms", "ms", "time in which some task waited for memory", |line| Some(counter(line, "psi_memory_some_us")? / 1e3)),
+    less("psi_memory_full_ms", "ms", "time in which all tasks waited for memory", |line| Some(counter(line, "psi_memory_full_us")? / 1e3)),
+    less("pgscan_direct", "pages", "pages scanned by allocating tasks", |line| counter(line, "pgscan_direct")),
+    less("kswapd_ms", "ms", "processor time of kswapd", |line| line.report.cpu_ms.get("kswapd").copied()),
+    less("oom_kills", "", "processes killed", |line| Some(line.report.kills.len() as f64)),
+    less("knob_changes", "", "changes of kernel settings seen", |line| line.report.writes.map(|writes| writes as f64)),
+    less("knobs_left", "", "kernel settings not put back", |line| Some(line.report.left.len() as f64)),
+    more("read_mib", "MiB", "read by the fillers", |line| work(line, "read_mib")),
+    more("bursts", "", "bursts that ended", |line| work(line, "bursts")),
+    more("stream_mib", "MiB", "streamed", |line| work(line, "stream_mib")),
+    more("scan_mib", "MiB", "scanned once", |line| work(line, "scan_mib")),
+    more("swept_mib", "MiB", "anonymous memory swept", |line| work(line, "swept_mib")),
+    less("hot_refault_share", "", "share of the hot file that had been evicted when it was read", |line| {
+        per(work(line, "hot_pages_refaulted"), work(line, "hot_pages_read"))
+    }),
+    less("read_p50", "ms", "the median read of the hot file", |line| latency(line, "read", |l| l.p50)),
+    less("read_p99", "ms", "the last percentile of the hot file's reads", |line| latency(line, "read", |l| l.p99)),
+    less("exec_p50", "ms", "the median start of a command", |line| latency(line, "exec", |l| l.p50)),
+    less("exec_p99", "ms", "the last percentile of a command's starts", |line| latency(line, "exec", |l| l.p99)),
+    less("exec_max", "ms", "the longest start of a command", |line| latency(line, "exec", |l| l.max)),
+    less("beat_late_max", "ms", "the longest freeze: the locked heartbeat's latest wake", |line| latency(line, "beat_late", |l| l.max)),
+    less("touch_p99", "ms", "the last percentile of the warm set's batches of 64 pages", |line| latency(line, "touch", |l| l.p99)),
+    less("kill_after_s", "s", "from a hog's start to the kill, the median", |line| median_of(line, |kill| kill.since_hog_s)),
+    less("read_after_kill", "ms", "the hot file's first read after a kill, the median", |line| median_of(line, |kill| kill.next_read_ms)),
+    less("exec_after_kill", "ms", "the first start of a command after a kill, the median", |line| median_of(line, |kill| kill.next_exec_ms)),
+    less("sectors_read", "", "sectors of 512 bytes read from root and data disk", |line| {
+        Some(counter(line, "vda_sectors_read")? + counter(line, "vdb_sectors_read")?)
+    }),
+    less("swapped_out", "pages", "pages written to swap", |line| counter(line, "pswpout")),
+    more("lookups_per_s", "1/s", "lookups", |line| per(work(line, "lookups"), line.report.seconds.get("load").copied())),
+    more("index_resident_pages", "pages", "pages of the index in memory, the mean of all looks", |line| {
+        per(work(line, "index_resident_pages"), work(line, "index_looks"))
+    }),
+    less("index_p50", "ms", "the median walk of the index", |line| latency(line, "index", |l| l.p50)),
+    less("index_p99", "ms", "the last percentile of the index's walks", |line| latency(line, "index", |l| l.p99)),
+    less("lookup_p50", "ms", "the median lookup, with its record", |line| latency(line, "lookup", |l| l.p50)),
+    less("lookup_p99", "ms", "the last percentile of lookups", |line| latency(line, "lookup", |l| l.p99)),
+    less("build_s", "s", "the build, from make to its end", |line| Some(latency(line, "build", |l| l.max)? / 1e3)),
+    more("built", "", "1 if the build came to its end", |line| work(line, "built")),
+];
+
+/// A kernel counter, over load and calm; unknown if the kernel has none.
+fn counter(line: &Line, name: &str) -> Option<f64> {
+    let phases = line.report.counters.values();
+    phases.map(|counts| counts.get(name).map(|count| *count as f64)).sum()
+}
+
+/// All counters that begin so.
+fn counted(line: &Line, prefix: &str) -> Option<f64> {
+    let all = line.report.counters.values().flatten();
+    let values: Vec<f64> = all.filter(|(name, _)| name.starts_with(prefix)).map(|(_, count)| *count as f64).collect();
+    (!values.is_empty()).then(|| values.iter().sum())
+}
+
+fn work(line: &Line, name: &str) -> Option<f64> {
+    line.report.work.get(name).copied()
+}
+
+fn latency(line: &Line, name: &str, of: fn(&Latency) -> f64) -> Option<f64> {
+    line.report.latency.get(name).map(of)
+}
+
+fn per(value: Option<f64>, by: Option<f64>) -> Option<f64> {
+    by.filter(|by| *by > 0.0).and_then(|by| Some(value? / by))
+}
+
+fn median_of(line: &Line, of: fn(&crate::plan::Kill) -> Option<f64>) -> Option<f64> {
+    Latency::of(line.report.kills.iter().filter_map(of).collect()).map(|latency| latency.p50)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<&str> = MEASURES.iter().map(|measure| measure.name).collect();
+        assert_eq!(names.len(), MEASURES.len());
+    }
+
+    #[test]
+    fn phases_add_up_and_what_is_not_there_is_unknown() {
+        let mut line = crate::line::tests::line("none", 0);
+        assert_eq!((counter(&line, "compact_stall"), counted(&line, "allocstall_")), (Some(0.0), None), "no phase at all");
+        let phase = |normal| BTreeMap::from([("allocstall_normal".to_owned(), normal), ("allocstall_movable".to_owned(), 1)]);
+        line.report.counters = BTreeMap::from([("load".to_owned(), phase(5)), ("calm".to_owned(), phase(2))]);
+        assert_eq!(counted(&line, "allocstall_"), Some(9.0));
+        assert_eq!(counter(&line, "compact_stall"), None);
+        assert_eq!(per(Some(1.0), Some(0.0)), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The control: takes a plan from the serial line, carries it out, sends the report.
+
+use crate::first::at;
+use crate::readout::ReadOut;
+use crate::{conduct, counters, setup, watch};
+use anyhow::{Context, Result};
+use rustix::mm::MlockAllFlags;
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, reboot};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use warmset_lab::frame::Frame;
+use warmset_lab::plan::{Plan, Report};
+
+/// The line to the lab; frames are whole, whoever writes.
+static LINE: Mutex<Option<File>> = Mutex::new(None);
+
+/// Serves until the lab ends the machine.
+pub(crate) fn serve() -> Result<()> {
+    let done = mounts().and_then(|()| listen());
+    if let Err(error) = &done {
+        say("error", format!("{error:#}"));
+    }
+    // Process 1 must not end: the lab ends the machine.
+    rustix::fs::sync();
+    let _ = reboot(RebootCommand::Restart);
+    done
+}
+
+/// Sends a frame; a line that is gone is the lab's affair.
+pub(crate) fn say(kind: &str, payload: impl Into<Vec<u8>>) {
+    let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(line) = line.as_mut() {
+        let _ = Frame::new(kind, payload).write(line);
+    }
+}
+
+/// The second serial port, byte for byte.
+pub(crate) fn line() -> Result<File> {
+    let line = OpenOptions::new().read(true).write(true).open("/dev/ttyS1").context("no second serial port")?;
+    let mut settings = tcgetattr(&line)?;
+    settings.make_raw();
+    tcsetattr(&line, OptionalActions::Now, &settings)?;
+    Ok(line)
+}
+
+fn mounts() -> Result<()> {
+    at("sysfs", "/sys")?;
+    at("tmpfs", "/run")?;
+    at("tmpfs", "/tmp")?;
+    mount("cgroup2", "/sys/fs/cgroup", "cgroup2", MountFlags::empty(), None).context("no control groups v2")?;
+    for place in ["/run/out", "/run/arm", "/dev/shm"] {
+        fs::create_dir_all(place)?;
+    }
+    let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory +cpu +io +pids");
+    if Path::new("/dev/vdb").exists() {
+        mount("/dev/vdb", "/data", "ext4", MountFlags::NOATIME, None).context("cannot mount the data disk")?;
+    }
+    Ok(())
+}
+
+fn listen() -> Result<()> {
+    let line = line()?;
+    let mut input = BufReader::new(line.try_clone()?);
+    *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+    // The control's own pages must not be what the load evicts.
+    rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?;
+    say("hello", fs::read_to_string("/proc/version")?);
+    while let Some(frame) = Frame::read(&mut input)? {
+        match frame.kind.as_str() {
+            "plan" => say("report", serde_json::to_vec(&carry_out(&serde_json::from_slice(&frame.payload)?)?)?),
+            "sh" => say("sh", shell(&String::from_utf8_lossy(&frame.payload))?),
+            "off" => return Ok(()),
+            other => anyhow::bail!("the lab sent '{other}'"),
+        }
+    }
+    Ok(())
+}
+
+/// What a script printed, its status in the first line.
+fn shell(script: &str) -> Result<Vec<u8>> {
+    let done = Command::new("/bin/sh").args(["-c", script]).stdin(Stdio::null()).output().context("no shell")?;
+    let mut said = format!("{}\n", done.status.code().unwrap_or(-1)).into_bytes();
+    said.extend_from_slice(&done.stdout);
+    said.extend_from_slice(&done.stderr);
+    Ok(said)
+}
+
+fn carry_out(plan: &Plan) -> Result<Report> {
+    let mut report = Report { found: setup::apply(plan)?, ..Report::default() };
+    let knobs = watch::Knobs::read();
+    let watched = watch::Watch::start();
+    let mut run = conduct::Run::start(plan)?;
+    run.warm_up();
+    let begin = counters::Snapshot::take();
+    run.load();
+    let window = run.window();
+    let end = counters::Snapshot::take();
+    run.stop_load();
+    run.calm();
+    let calm = counters::Snapshot::take();
+    let finished = run.finish();
+    let seen = watched.stop();
+
+    report.seconds.insert("load".to_owned(), (end.at - begin.at) / 1e3);
+    report.seconds.insert("calm".to_owned(), (calm.at - end.at) / 1e3);
+    report.counters.insert("load".to_owned(), begin.until(&end));
+    report.counters.insert("calm".to_owned(), end.until(&calm));
+    report.cpu_ms = begin.cpu_until(&calm);
+    report.gap = seen.gap(window, calm.at);
+    report.writes = Some(seen.changes(window.from, calm.at));
+    report.left = knobs.not_as_found(&plan.arm.writes);
+    let out = ReadOut::take();
+    report.latency = out.latencies();
+    report.kills = seen.kills(window, &finished, &out);
+    report.work = out.sums;
+    report.notes.extend(finished.notes);
+    for path in &plan.arm.keep {
+        send_home(Path::new(path));
+    }
+    Ok(report)
+}
+
+/// Sends a file, or the files of a folder, below.
+fn send_home(path: &Path) {
+    if path.is_dir() {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.for_each(|entry| send_home(&entry.path()));
+        return;
+    }
+    if let Ok(bytes) = fs::read(path) {
+        let mut payload = Vec::new();
+        let _ = writeln!(payload, "{}", path.display());
+        payload.extend_from_slice(&bytes);
+        say("file", payload);
+    }
+}

@@ -1,0 +1,93 @@
+//! Anonymous memory: taken, touched at random or in order, timed.
+
+use super::{Dice, Out, Words};
+use crate::clock::{now, sleep_until};
+use anyhow::Result;
+use memmap2::{Advice, MmapMut};
+
+/// A page.
+pub(super) const PAGE: usize = 4096;
+/// A MiB.
+pub(super) const MIB: usize = 1 << 20;
+/// Pages between two looks at the clock.
+const BATCH: u64 = 64;
+
+/// So much memory, in small pages or, where they may be had, huge ones.
+pub(super) fn take(mib: usize, advice: Advice) -> Result<MmapMut> {
+    let memory = MmapMut::map_anon((mib * MIB).max(PAGE))?;
+    // A kernel without huge pages has no such advice, and needs none.
+    let _ = memory.advise(advice);
+    Ok(memory)
+}
+
+/// Writes the first byte of the page; its first write is a fault.
+pub(super) fn touch_page(memory: &mut MmapMut, page: usize) {
+    if let Some(byte) = memory.get_mut(page * PAGE) {
+        *byte = byte.wrapping_add(1);
+    }
+}
+
+/// A set that is warm all the time: batches of pages at random, the way of each batch timed.
+pub(super) fn touch(words: &Words<'_>) -> Result<()> {
+    const PAUSE_MS: f64 = 20.0;
+    let out = Out::new();
+    let mut memory = take(words.number(0)?, Advice::NoHugePage)?;
+    // Its bytes do not compress: swap in memory earns nothing by them.
+    let mut dice = Dice::seeded(words.own());
+    memory.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&dice.next().to_le_bytes()));
+    let pages = (memory.len() / PAGE) as u64;
+    while out.goes_on() {
+        let began = now();
+        (0..BATCH).for_each(|_| touch_page(&mut memory, dice.below(pages) as usize));
+        out.op("touch", began);
+        sleep_until(now() + PAUSE_MS, out.window.until);
+    }
+    Ok(())
+}
+
+/// A cyclic scan: LRU's worst case when it does not fit.
+pub(super) fn sweep(words: &Words<'_>) -> Result<()> {
+    let out = Out::new();
+    let mib: usize = words.number(0)?;
+    let mut memory = take(mib, Advice::NoHugePage)?;
+    while out.goes_on() {
+        if !pass(&out, &mut memory) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A use-once scan.
+pub(super) fn sweep_once(words: &Words<'_>) -> Result<()> {
+    let out = Out::new();
+    let mut memory = take(words.number(0)?, Advice::NoHugePage)?;
+    pass(&out, &mut memory);
+    Ok(())
+}
+
+/// Once through; whether there is time left.
+fn pass(out: &Out, memory: &mut MmapMut) -> bool {
+    for mib in 0..memory.len() / MIB {
+        (0..MIB / PAGE).for_each(|page| touch_page(memory, mib * (MIB / PAGE) + page));
+        out.sum("swept_mib", 1.0);
+        if !out.goes_on() {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_is_touched() {
+        let mut memory = take(2, Advice::NoHugePage).unwrap();
+        let pages = memory.len() / PAGE;
+        (0..pages).for_each(|page| touch_page(&mut memory, page));
+        assert!(memory.chunks(PAGE).all(|page| page[0] == 1));
+        touch_page(&mut memory, pages);
+    }
+}

@@ -1,0 +1,140 @@
+//! Disks that the machines boot from and work on.
+//!
+//! The root disk has our static programs under `/lab`, busybox for a shell, and the peers with what they need, unpacked
+//! from Debian's packages. Programs are on a disk and not in the first root, because what is in memory by birth is never
+//! evicted, and a probe of it measures nothing.
+
+use crate::debian::Apt;
+use crate::scenario::Data;
+use crate::store::{self, Store};
+use crate::tool;
+use crate::vm::disk;
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use units::Bytes;
+
+/// The suite that the guests' programs come from.
+pub const SUITE: &str = "trixie";
+/// Room on the root disk besides its files.
+const ROOM: Bytes = Bytes::mib(64);
+
+/// A program of Debian's that a root disk can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The guard that kills by available memory and free swap.
+    Earlyoom,
+    /// The guard that kills by pressure too.
+    Nohang,
+    /// gcc and make.
+    Compiler,
+}
+
+impl Part {
+    fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Earlyoom => &["earlyoom"],
+            Self::Nohang => &["nohang", "python3-minimal"],
+            Self::Compiler => &["gcc", "make", "libc6-dev"],
+        }
+    }
+}
+
+/// Our own programs, as files on the host.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `warmset-guest`.
+    pub guest: PathBuf,
+    /// `warmsetd`, if an arm needs it.
+    pub daemon: Option<PathBuf>,
+}
+
+/// The root disk with these parts.
+pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Result<PathBuf> {
+    let base = base(store, parts)?;
+    let mut sums = vec![store::sum(&programs.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
+    sums.extend(programs.daemon.as_deref().map(store::sum).transpose()?.map(Vec::from));
+    let key = store::key(sums.iter().map(Vec::as_slice));
+    let kept = store.kept("roots", &key, |place| {
+        let tree = place.join("tree");
+        tool::run(Command::new("cp").args(["-al"]).arg(&base).arg(&tree), "coreutils")?;
+        for folder in ["dev", "proc", "sys", "run", "tmp", "root", "lab", "data", "var/tmp"] {
+            fs::create_dir_all(tree.join(folder))?;
+        }
+        install(&programs.guest, &tree.join("lab/guest"))?;
+        install(&programs.guest, &tree.join("lab/probe"))?;
+        if let Some(daemon) = &programs.daemon {
+            install(daemon, &tree.join("lab/warmsetd"))?;
+        }
+        disk::ext4(&tree, &place.join("image"), ROOM)?;
+        Ok(fs::remove_dir_all(tree)?)
+    })?;
+    store.prune("roots", &kept)?;
+    Ok(kept.join("image"))
+}
+
+/// Debian's part of a root disk, as a tree.
+fn base(store: &Store, parts: &BTreeSet<Part>) -> Result<PathBuf> {
+    let apt = Apt::of(store, &[SUITE])?;
+    let mut names = vec!["busybox-static"];
+    names.extend(parts.iter().flat_map(|part| part.packages()));
+    let kept = store.kept("bases", &apt.key(&names)?, |place| {
+        store.demand(Bytes::mib(900))?;
+        let tree = place.join("tree");
+        fs::create_dir(&tree)?;
+        apt.unpack_with_dependencies(&names, &tree)?;
+        for name in ["sh", "mount", "swapon", "ps", "free", "cat", "ls"] {
+            let link = tree.join("usr/bin").join(name);
+            if fs::symlink_metadata(&link).is_err() {
+                symlink("busybox", link)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(kept.join("tree"))
+}
+
+fn install(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+    Ok(fs::set_permissions(to, fs::Permissions::from_mode(0o755))?)
+}
+
+/// The data disk with this on it.
+pub fn data(store: &Store, programs: &Programs, data: &Data) -> Result<PathBuf> {
+    match data {
+        Data::Files(files, room) => disk::with_files(store, files, *room),
+        Data::Database { records, bytes } => database(store, &programs.guest, *records, *bytes),
+        Data::Source(package) => source(store, package),
+    }
+}
+
+fn database(store: &Store, guest: &Path, records: u64, bytes: u64) -> Result<PathBuf> {
+    const MADE_AS: &str = "index and data apart, 1";
+    let size = Bytes::new(records * (bytes + 400));
+    let kept = store.kept("databases", &store::key([MADE_AS.as_bytes(), format!("{records} {bytes}").as_bytes()]), |place| {
+        store.demand(size + size)?;
+        let tree = place.join("tree");
+        fs::create_dir(&tree)?;
+        let make = ["work", "fill-database", tool::text(&tree)?, &records.to_string(), &bytes.to_string()];
+        tool::run(Command::new(guest).args(make), "warmset-lab")?;
+        let made: u64 = fs::read_dir(&tree)?.flatten().filter_map(|entry| entry.metadata().ok()).map(|facts| facts.len()).sum();
+        disk::ext4(&tree, &place.join("image"), Bytes::new(made))?;
+        Ok(fs::remove_dir_all(tree)?)
+    })?;
+    Ok(kept.join("image"))
+}
+
+fn source(store: &Store, package: &str) -> Result<PathBuf> {
+    let apt = Apt::of(store, &[SUITE])?;
+    let kept = store.kept("sources", package, |place| {
+        let tree = place.join("tree");
+        fs::create_dir(&tree)?;
+        apt.source(package, &tree)?;
+        disk::ext4(&tree, &place.join("image"), Bytes::mib(128))?;
+        Ok(fs::remove_dir_all(tree)?)
+    })?;
+    Ok(kept.join("image"))
+}

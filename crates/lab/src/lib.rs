@@ -1,0 +1,26 @@
+//! `warmset-lab`: every claim proved in a virtual machine, beside its peers.
+//!
+//! ```text
+//!  debian ──► kernels ─┐                            ┌─ guest ──────────────────────┐
+//!     │                ├─► vm (QEMU) ═ serial line ═╡ setup, arm, load, counters   │
+//!     └─────► image ───┘        ▲                   └──────────────┬───────────────┘
+//!                               │ Plan                             │ Report
+//!  scenario × arm × repetition ─┴─► run, interleaved ◄─────────────┘
+//!                                        └─► one JSON line each ──► compare ──► table, verdicts
+//! ```
+//!
+//! The lab talks to the guard and to its peers as programs; of this workspace it links the units alone.
+
+pub mod arm;
+pub mod compare;
+pub mod debian;
+pub mod frame;
+pub mod image;
+pub mod line;
+pub mod kernels;
+pub mod plan;
+pub mod run;
+pub mod scenario;
+pub mod store;
+pub mod tool;
+pub mod vm;

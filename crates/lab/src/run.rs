@@ -1,0 +1,167 @@
+//! Runs: every arm in every cell, interleaved, each in a machine of its own, each result kept as soon as it is there.
+
+mod one;
+mod queue;
+
+pub use one::{Bench, Outcome};
+pub use queue::{Job, Pull, Queue};
+
+use crate::arm::Arm;
+use crate::line::{self, Cell, Line};
+use crate::plan::{Lru, Size, Swap};
+use crate::scenario::Scenario;
+use crate::store::Store;
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The load.
+    pub scenario: &'static Scenario,
+    /// Beside what.
+    pub arms: Vec<Arm>,
+    /// How often.
+    pub reps: u32,
+    /// On what.
+    pub cells: Vec<Setting>,
+    /// How many machines at once.
+    pub jobs: usize,
+    /// Where the lines go; lines that are there already are not run again.
+    pub out: PathBuf,
+    /// Where the arms' own files go, such as recordings.
+    pub keep: Option<PathBuf>,
+    /// Other lengths than the scenario's own.
+    pub size: Lengths,
+    /// `warmsetd`.
+    pub daemon: PathBuf,
+    /// The command that was given.
+    pub command: String,
+}
+
+/// A machine, by the names a user gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// As `--kernel` named it.
+    pub kernel: String,
+    /// `None` is the kernel's own choice.
+    pub lru: Option<Lru>,
+    /// Where anonymous memory goes.
+    pub swap: Swap,
+    /// Its memory.
+    pub memory_mib: u64,
+    /// Its processors.
+    pub cpus: u32,
+    /// Its NUMA nodes.
+    pub nodes: u32,
+}
+
+/// Lengths in seconds; `None` is the scenario's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lengths {
+    /// Before counting.
+    pub warm_up_s: Option<u64>,
+    /// The load.
+    pub load_s: Option<u64>,
+    /// After it.
+    pub calm_s: Option<u64>,
+}
+
+impl Lengths {
+    /// Laid over a scenario's own.
+    pub fn over(self, own: Size, memory_mib: u64) -> Size {
+        Size {
+            memory_mib,
+            warm_up_s: self.warm_up_s.unwrap_or(own.warm_up_s),
+            load_s: self.load_s.unwrap_or(own.load_s),
+            calm_s: self.calm_s.unwrap_or(own.calm_s),
+        }
+    }
+}
+
+impl Setting {
+    /// The cell that its lines belong to.
+    pub fn cell(&self) -> Cell {
+        let word = |value: serde_json::Value| value.as_str().unwrap_or("as found").to_owned();
+        Cell {
+            kernel: self.kernel.clone(),
+            lru: word(serde_json::json!(self.lru)),
+            swap: word(serde_json::json!(self.swap)),
+            memory_mib: self.memory_mib,
+            cpus: self.cpus,
+            nodes: self.nodes,
+        }
+    }
+}
+
+/// Runs what is ordered and not there yet; all lines of it, also those that were there. `told` gets each new line.
+pub fn run(store: &Store, order: &Order, interrupted: &AtomicBool, told: &(dyn Fn(&Line) + Sync)) -> Result<Vec<Line>> {
+    let there: Vec<Line> = line::read(&order.out)?.into_iter().filter(|line| line.scenario == order.scenario.name).collect();
+    let queue = Queue::new(order, there);
+    let bar = bar(queue.open() as u64);
+    bar.set_message("kernels and disks");
+    let bench = Bench::prepare(store, order)?;
+    let queue = Mutex::new(queue);
+    let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+    thread::scope(|scope| {
+        for _ in 0..order.jobs.max(1) {
+            scope.spawn(|| {
+                if let Err(error) = work(&bench, &queue, interrupted, &bar, told) {
+                    interrupted.store(true, Ordering::Relaxed);
+                    locked(&failed).get_or_insert(error);
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    Ok(queue.into_inner().unwrap_or_else(PoisonError::into_inner).into_lines())
+}
+
+/// One thread of several: takes jobs until there is none.
+fn work(bench: &Bench<'_>, queue: &Mutex<Queue>, interrupted: &AtomicBool, bar: &ProgressBar, told: &(dyn Fn(&Line) + Sync)) -> Result<()> {
+    const LOOK_AGAIN: Duration = Duration::from_millis(200);
+    while !interrupted.load(Ordering::Relaxed) {
+        let pulled = locked(queue).pull();
+        let (job, gap) = match pulled {
+            Pull::Job(job, gap) => (job, gap),
+            Pull::Wait => {
+                thread::sleep(LOOK_AGAIN);
+                continue;
+            }
+            Pull::Empty => return Ok(()),
+        };
+        bar.set_message(job.to_string());
+        match bench.run(&job, gap, interrupted)? {
+            Outcome::Line(line) => {
+                line::append(&bench.order().out, &line).context("the result could not be kept")?;
+                told(&line);
+                locked(queue).done(&job, Some(*line));
+            }
+            Outcome::Interrupted => locked(queue).done(&job, None),
+        }
+        bar.inc(1);
+    }
+    Ok(())
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Progress on standard error; none where that is no terminal.
+fn bar(runs: u64) -> ProgressBar {
+    let bar = ProgressBar::new(runs);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} to go: {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}

@@ -1,0 +1,188 @@
+//! What is to run, in which order: by repetition, the arms to and fro (ABBA), so that what drifts on the host falls on all.
+
+use super::{Order, Setting};
+use crate::arm::Arm;
+use crate::line::{Cell, Line, State};
+use crate::plan::Gap;
+use std::fmt;
+
+/// One run to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// On what.
+    pub setting: Setting,
+    /// Beside what.
+    pub arm: Arm,
+    /// Which repetition.
+    pub rep: u32,
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({}, {} MiB)", self.arm.name, self.rep + 1, self.setting.kernel, self.setting.memory_mib)
+    }
+}
+
+/// Jobs and lines.
+#[derive(Debug)]
+pub struct Queue {
+    open: Vec<Job>,
+    running: Vec<Job>,
+    lines: Vec<Line>,
+}
+
+/// What a thread is to do next.
+#[derive(Debug)]
+pub enum Pull {
+    /// This, with the mean gap that warmset has held in its cell if it asks for it.
+    Job(Job, Option<Gap>),
+    /// What is left waits for what runs.
+    Wait,
+    /// No more.
+    Empty,
+}
+
+impl Queue {
+    /// All jobs of an order but those that have a line.
+    pub fn new(order: &Order, there: Vec<Line>) -> Self {
+        let mut arms = order.arms.clone();
+        let balances = order.scenario.by_gap && arms.iter().any(Arm::gives_a_gap) && !arms.iter().any(Arm::needs_a_gap);
+        arms.extend(balances.then(|| Arm::parse("equal-mean").ok()).flatten());
+        let mut open = Vec::new();
+        for setting in &order.cells {
+            for rep in 0..order.reps {
+                let job = |arm: &Arm| Job { setting: setting.clone(), arm: arm.clone(), rep };
+                match rep % 2 {
+                    0 => open.extend(arms.iter().map(job)),
+                    _ => open.extend(arms.iter().rev().map(job)),
+                }
+            }
+        }
+        let cells: Vec<Cell> = order.cells.iter().map(Setting::cell).collect();
+        let lines: Vec<Line> = there.into_iter().filter(|line| cells.contains(&line.cell())).collect();
+        open.retain(|job| !lines.iter().any(|line| is_of(line, job)));
+        Self { open, running: Vec::new(), lines }
+    }
+
+    /// How many are to be run.
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The next that can be run.
+    pub fn pull(&mut self) -> Pull {
+        let ready = |job: &Job| !job.arm.needs_a_gap() || !self.may_yet_have_a_gap(job) || self.gap(&job.setting).is_some();
+        match self.open.iter().position(ready) {
+            Some(place) => {
+                let job = self.open.remove(place);
+                let gap = job.arm.needs_a_gap().then(|| self.gap(&job.setting)).flatten();
+                if job.arm.needs_a_gap() && gap.is_none() {
+                    // warmset never finished here: there is nothing to be equal to.
+                    return self.pull();
+                }
+                self.running.push(job.clone());
+                Pull::Job(job, gap)
+            }
+            None if self.open.is_empty() => Pull::Empty,
+            None => Pull::Wait,
+        }
+    }
+
+    /// Whether warmset still runs, or will, in the cell of this job.
+    fn may_yet_have_a_gap(&self, job: &Job) -> bool {
+        self.open.iter().chain(&self.running).any(|other| other.arm.gives_a_gap() && other.setting == job.setting)
+    }
+
+    /// The mean of what warmset has held in this cell.
+    fn gap(&self, setting: &Setting) -> Option<Gap> {
+        let of = |line: &&Line| line.arm == "warmset" && line.state == State::Finished && line.cell() == setting.cell();
+        let gaps: Vec<Gap> = self.lines.iter().filter(of).map(|line| line.report.gap).collect();
+        let mean = gaps.iter().map(|gap| gap.mean).sum::<f64>() / gaps.len() as f64;
+        gaps.first().map(|first| Gap { mean, ..*first })
+    }
+
+    /// A job has ended, with a line or without.
+    pub fn done(&mut self, job: &Job, line: Option<Line>) {
+        self.running.retain(|running| running != job);
+        self.lines.extend(line);
+    }
+
+    /// All lines, of now and before.
+    pub fn into_lines(self) -> Vec<Line> {
+        self.lines
+    }
+}
+
+fn is_of(line: &Line, job: &Job) -> bool {
+    line.arm == job.arm.name && line.rep == job.rep && line.cell() == job.setting.cell()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Lru, Swap};
+    use crate::run::Lengths;
+    use crate::scenario;
+
+    fn order(arms: &[&str], reps: u32) -> Order {
+        let setting = Setting { kernel: "6.12".to_owned(), lru: Some(Lru::Mglru), swap: Swap::None, memory_mib: 1024, cpus: 1, nodes: 1 };
+        Order {
+            scenario: scenario::named("storm").unwrap(),
+            arms: arms.iter().map(|name| Arm::parse(name).unwrap()).collect(),
+            reps,
+            cells: vec![setting],
+            jobs: 1,
+            out: "out".into(),
+            keep: None,
+            size: Lengths::default(),
+            daemon: "warmsetd".into(),
+            command: String::new(),
+        }
+    }
+
+    fn next(queue: &mut Queue) -> Option<(String, u32, Option<Gap>)> {
+        match queue.pull() {
+            Pull::Job(job, gap) => {
+                let mut line = crate::line::tests::line(&job.arm.name, job.rep);
+                line.report.gap.mean = f64::from(job.rep);
+                queue.done(&job, Some(line));
+                Some((job.arm.name, job.rep, gap))
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn arms_go_to_and_fro() {
+        let mut queue = Queue::new(&order(&["none", "classic"], 3), Vec::new());
+        let names: Vec<String> = std::iter::from_fn(|| next(&mut queue)).map(|(name, ..)| name).collect();
+        assert_eq!(names, ["none", "classic", "classic", "none", "none", "classic"]);
+    }
+
+    #[test]
+    fn equal_mean_waits_for_the_gap_it_is_equal_to() {
+        let mut queue = Queue::new(&order(&["warmset"], 2), Vec::new());
+        let Pull::Job(first, None) = queue.pull() else { panic!("warmset first") };
+        assert!(matches!(queue.pull(), Pull::Job(job, None) if job.arm.name == "warmset" && job.rep == 1));
+        assert!(matches!(queue.pull(), Pull::Wait));
+        queue.done(&first, Some(crate::line::tests::line("warmset", 0)));
+        assert!(matches!(queue.pull(), Pull::Job(job, Some(_)) if job.arm.name == "equal-mean"));
+    }
+
+    #[test]
+    fn without_a_gap_there_is_no_equal_mean() {
+        let mut queue = Queue::new(&order(&["warmset"], 1), Vec::new());
+        let Pull::Job(first, None) = queue.pull() else { panic!("warmset first") };
+        queue.done(&first, None);
+        assert!(matches!(queue.pull(), Pull::Empty));
+    }
+
+    #[test]
+    fn what_is_there_is_not_run_again() {
+        let there = vec![crate::line::tests::line("none", 0)];
+        let mut queue = Queue::new(&order(&["none", "classic"], 1), there);
+        assert_eq!(next(&mut queue).unwrap().0, "classic");
+        assert!(next(&mut queue).is_none());
+        assert_eq!(queue.into_lines().len(), 2);
+    }
+}

@@ -1,0 +1,150 @@
+//! The loads: what each is made of, and what is measured of it.
+
+mod build;
+mod database;
+mod idle;
+mod scan;
+mod storm;
+mod workers;
+
+use crate::plan::{Role, Size, Thp};
+use crate::vm::disk::{Filled, Throttle};
+use anyhow::{Context, Result};
+use units::Bytes;
+
+/// A load, reproducible.
+#[derive(Debug)]
+pub struct Scenario {
+    /// `storm`.
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// What it is made of.
+    pub load: fn(&Circumstances<'_>) -> Load,
+    /// The measures that its table shows, as `compare` names them; the first decide.
+    pub measures: &'static [&'static str],
+    /// Whether an arm is judged by the gap it holds, so that a static arm of equal mean belongs beside it.
+    pub by_gap: bool,
+    /// What `--arms` is if not given.
+    pub arms: &'static str,
+}
+
+/// What a load depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// The machine's memory in MiB.
+    pub memory_mib: u64,
+    /// What the arm asks to be otherwise: `lock-index`, `scan`.
+    pub variant: Option<&'a str>,
+}
+
+/// What a scenario is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// Its processes.
+    pub roles: Vec<Role>,
+    /// What the data disk, mounted at `/data`, has on it.
+    pub data: Data,
+    /// How fast that disk is.
+    pub throttle: Throttle,
+    /// Transparent huge pages, if it matters.
+    pub thp: Option<Thp>,
+    /// It ends early when this role has.
+    pub ends_with: Option<String>,
+    /// How long.
+    pub size: Size,
+}
+
+/// What a data disk has on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// Files that do not compress, and room.
+    Files(Vec<Filled>, Bytes),
+    /// The indexed database.
+    Database {
+        /// How many records.
+        records: u64,
+        /// How large each is.
+        bytes: u64,
+    },
+    /// The source of a Debian package.
+    Source(&'static str),
+}
+
+/// All of them.
+pub const SCENARIOS: &[Scenario] = &[
+    storm::STORM,
+    storm::STEADY,
+    storm::RAMP,
+    storm::PERIODIC,
+    storm::FORKS,
+    storm::HUGE,
+    storm::CGROUP,
+    idle::IDLE,
+    workers::ZEROS,
+    workers::NOISE,
+    workers::SMALL,
+    workers::LARGE,
+    database::DATABASE,
+    scan::FILE_CYCLIC,
+    scan::FILE_ONCE,
+    scan::ANON_CYCLIC,
+    scan::ANON_ONCE,
+    build::BUILD,
+];
+
+/// The scenario of this name.
+pub fn named(name: &str) -> Result<&'static Scenario> {
+    let known = || SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
+    SCENARIOS.iter().find(|scenario| scenario.name == name).with_context(|| format!("no scenario '{name}': {}", known()))
+}
+
+/// A disk of a small machine: between a hard disk and a solid one, so that what is read again is felt.
+const DISK: Throttle = Throttle { bytes: Bytes::mib(48), operations: 1500 };
+/// How long most loads are.
+const MINUTE: Size = Size { memory_mib: 0, warm_up_s: 20, load_s: 60, calm_s: 60 };
+
+/// The probes of a machine's answers that every scenario may add: a command's start, and a heartbeat.
+fn probes() -> [Role; 2] {
+    [
+        Role::new("exec", &["exec", "/lab/probe", "200"]).spared(-900),
+        Role::new("beat", &["beat", "10"]).spared(-1000),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let names: BTreeSet<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        assert_eq!(names.len(), SCENARIOS.len());
+        assert_eq!(named("storm").unwrap().name, "storm");
+        assert!(named("calm").unwrap_err().to_string().contains("three-workers"));
+    }
+
+    #[test]
+    fn every_measure_is_known() {
+        for scenario in SCENARIOS {
+            for measure in scenario.measures {
+                assert!(crate::compare::measure(measure).is_some(), "{} of {}", measure, scenario.name);
+            }
+        }
+    }
+
+    #[test]
+    fn loads_grow_with_memory() {
+        for scenario in SCENARIOS {
+            let load = |memory_mib| (scenario.load)(&Circumstances { memory_mib, variant: None });
+            let data = |load: &Load| match &load.data {
+                Data::Files(files, _) => files.iter().map(|file| file.size.get()).sum(),
+                Data::Database { records, bytes } => records * bytes,
+                Data::Source(_) => u64::MAX,
+            };
+            assert!(data(&load(1024)) <= data(&load(2048)), "{}", scenario.name);
+            assert_eq!(load(1024), load(1024));
+        }
+    }
+}

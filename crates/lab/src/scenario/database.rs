@@ -1,0 +1,38 @@
+//! The Linux-MM wiki's example of where LRU fails: an indexed database whose index would fit and whose data would not.
+
+use super::{Circumstances, DISK, Data, Load, Scenario};
+use crate::plan::{Role, Size};
+
+/// Random lookups by key.
+pub(super) const DATABASE: Scenario = Scenario {
+    name: "indexed-db",
+    about: "random lookups in an indexed database: memory is between the index's size and the data's",
+    load,
+    measures: &[
+        "lookups_per_s", "index_resident_pages", "index_p50", "index_p99", "lookup_p50", "lookup_p99", "workingset_refault_file",
+        "sectors_read", "allocstall", "gap_mib_s",
+    ],
+    by_gap: false,
+    arms: "none,lock-index,scan,scan+lock-index",
+};
+
+/// A key with its record's number takes about so much in the index.
+const KEY_BYTES: u64 = 48;
+const RECORD_BYTES: u64 = 1500;
+
+/// The index is a sixth of memory, the data three times memory... at these sizes of key and record the data is
+/// thirty times the index, as in the wiki's example.
+fn load(at: &Circumstances<'_>) -> Load {
+    let records = at.memory_mib * 1024 * 1024 * 3 / RECORD_BYTES;
+    debug_assert!(records * KEY_BYTES < at.memory_mib * 1024 * 1024);
+    let variant = at.variant.unwrap_or_default();
+    let mut words = vec!["lookup", "/data"];
+    words.extend(variant.contains("lock-index").then_some("lock"));
+    let mut roles = vec![Role::new("lookup", &words).times(2)];
+    if variant.contains("scan") {
+        roles.push(Role::new("scan", &["stream", "/data/data.db"]));
+    }
+    let data = Data::Database { records, bytes: RECORD_BYTES };
+    let size = Size { memory_mib: 0, warm_up_s: 60, load_s: 60, calm_s: 0 };
+    Load { roles, data, throttle: DISK, thp: None, ends_with: None, size }
+}

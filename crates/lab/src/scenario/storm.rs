@@ -1,0 +1,85 @@
+//! The founding table scaled down: copies of large files beside short-lived processes with high-order faults.
+//!
+//! memoptimizer's slide had nine `dd` and `make -j60` on 768 GB; here are three fillers and bursts on 1 GiB, with the
+//! same counters going the same way.
+
+use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario};
+use crate::plan::{Role, Thp, When};
+use crate::vm::disk::Filled;
+use units::Bytes;
+
+const MEASURES: &[&str] = &[
+    "allocstall", "compact_stall", "gap_mib_s", "refaults_per_read_mib", "fault_worst_p50", "fault_worst_max", "burst_p50",
+    "psi_memory_some_ms", "read_mib", "bursts", "pgscan_direct", "kswapd_ms", "oom_kills", "knob_changes", "knobs_left",
+];
+const ARMS: &str = "none,static:1000,classic,warmset";
+const FILES: u64 = 12;
+const FILLERS: u32 = 3;
+
+const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {
+    Scenario { name, about, load, measures: MEASURES, by_gap: true, arms: ARMS }
+}
+
+/// Bursts every five seconds.
+pub(super) const STORM: Scenario = scenario("storm", "file fillers, and bursts of small and huge pages every 5 s", storm);
+/// No bursts.
+pub(super) const STEADY: Scenario = scenario("storm:steady", "file fillers alone", |at| load(at, Vec::new()));
+/// Memory that grows.
+pub(super) const RAMP: Scenario = scenario("storm:ramp", "file fillers, and memory that grows steadily, again and again", ramp);
+/// Fewer, larger bursts.
+pub(super) const PERIODIC: Scenario = scenario("storm:periodic", "file fillers, and a large burst every 15 s", periodic);
+/// Many small processes.
+pub(super) const FORKS: Scenario = scenario("storm:forks", "file fillers, and waves of 24 short processes", forks);
+/// Huge pages by the kernel's own file.
+pub(super) const HUGE: Scenario = scenario("storm:huge", "file fillers, and a grab of huge pages every 10 s", huge);
+/// A group at its own limit.
+pub(super) const CGROUP: Scenario = scenario("storm:cgroup", "the storm inside a control group of a third of memory", cgroup);
+
+/// So many MiB on a machine of 1 GiB, in proportion on others.
+fn scaled(at: &Circumstances<'_>, mib: u64) -> u64 {
+    (mib * at.memory_mib / 1024).max(2)
+}
+
+fn burst(at: &Circumstances<'_>, factor: u64, period_ms: u64) -> Role {
+    let (small, huge) = (scaled(at, 96 * factor).to_string(), scaled(at, 64 * factor).to_string());
+    Role::new("burst", &["burst", &small, &huge]).times(2).when(When::Every(period_ms))
+}
+
+fn storm(at: &Circumstances<'_>) -> Load {
+    load(at, vec![burst(at, 1, 5_000)])
+}
+
+fn periodic(at: &Circumstances<'_>) -> Load {
+    load(at, vec![burst(at, 2, 15_000)])
+}
+
+fn ramp(at: &Circumstances<'_>) -> Load {
+    let (rate, most) = (scaled(at, 24).to_string(), scaled(at, 360).to_string());
+    load(at, vec![Role::new("ramp", &["ramp", &rate, &most])])
+}
+
+fn forks(at: &Circumstances<'_>) -> Load {
+    load(at, vec![Role::new("forks", &["forks", "24", &scaled(at, 8).to_string()])])
+}
+
+fn huge(at: &Circumstances<'_>) -> Load {
+    let pages = (scaled(at, 128) / 2).to_string();
+    load(at, vec![Role::new("grab", &["grab", &pages]).when(When::Every(10_000))])
+}
+
+fn cgroup(at: &Circumstances<'_>) -> Load {
+    let limit = at.memory_mib * 1024 * 1024 / 3;
+    let mut load = storm(at);
+    load.roles = load.roles.into_iter().map(|role| role.within("limited", limit)).collect();
+    load
+}
+
+fn load(at: &Circumstances<'_>, besides: Vec<Role>) -> Load {
+    let (file, new) = (scaled(at, 96), scaled(at, 48));
+    let words = ["fill", "/data", &FILES.to_string(), &FILLERS.to_string(), &new.to_string()];
+    let mut roles = vec![Role::new("fill", &words).times(FILLERS)];
+    roles.extend(besides);
+    let files = (0..FILES).map(|number| Filled { name: format!("f{number:02}"), size: Bytes::mib(file) }).collect();
+    let room = Bytes::mib(u64::from(FILLERS) * new * 2);
+    Load { roles, data: Data::Files(files, room), throttle: DISK, thp: Some(Thp::Madvise), ends_with: None, size: MINUTE }
+}

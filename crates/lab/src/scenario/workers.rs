@@ -1,0 +1,45 @@
+//! le9uo's demonstration: one worker takes memory until it is killed, one streams a huge file, one reads a moderately
+//! large file and says how long it took. Harder here: the stream loops, the hog comes again, and beside them a command
+//! is started five times a second, a set of memory is touched at random, and a heartbeat tells how long all stood still.
+
+use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario, probes};
+use crate::plan::{Role, When};
+use crate::vm::disk::Filled;
+use units::Bytes;
+
+const MEASURES: &[&str] = &[
+    "hot_refault_share", "read_p50", "read_p99", "exec_p50", "exec_p99", "exec_max", "beat_late_max", "touch_p99", "oom_kills",
+    "kill_after_s", "read_after_kill", "exec_after_kill", "stream_mib", "psi_memory_full_ms", "workingset_refault_file",
+    "workingset_refault_anon", "allocstall", "sectors_read", "swapped_out", "gap_mib_s", "kswapd_ms",
+];
+
+const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {
+    Scenario { name, about, load, measures: MEASURES, by_gap: false, arms: "none,earlyoom,nohang,warmset" }
+}
+
+/// As founded: zeros, a hot file of a tenth of memory.
+pub(super) const ZEROS: Scenario = scenario("three-workers", "hog, huge stream, and a hot file of 10 % of memory", |at| load(at, "zeros", 10));
+/// Memory that zram cannot compress.
+pub(super) const NOISE: Scenario = scenario("three-workers:noise", "the same, the hog's memory does not compress", |at| load(at, "noise", 10));
+/// A small hot file.
+pub(super) const SMALL: Scenario = scenario("three-workers:hot-3", "the same, the hot file is 3 % of memory", |at| load(at, "noise", 3));
+/// A hot file above any floor of 15 %.
+pub(super) const LARGE: Scenario = scenario("three-workers:hot-19", "the same, the hot file is 19 % of memory", |at| load(at, "noise", 19));
+
+fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
+    let hot = at.memory_mib * hot_percent / 100;
+    let touched = (at.memory_mib / 5).to_string();
+    let step = (at.memory_mib / 256).max(1).to_string();
+    let mut roles = vec![
+        Role::new("hog", &["hog", bytes, &step]).when(When::Again(4_000)).after(5).spared(300),
+        Role::new("stream", &["stream", "/data/huge"]),
+        Role::new("read", &["read", "/data/hot"]).when(When::Every(1_000)).spared(-900),
+        Role::new("touch", &["touch", &touched]).spared(-500),
+    ];
+    roles.extend(probes());
+    let files = vec![
+        Filled { name: "huge".to_owned(), size: Bytes::mib(at.memory_mib * 3) },
+        Filled { name: "hot".to_owned(), size: Bytes::mib(hot) },
+    ];
+    Load { roles, data: Data::Files(files, Bytes::mib(16)), throttle: DISK, thp: None, ends_with: None, size: MINUTE }
+}

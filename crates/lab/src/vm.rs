@@ -1,0 +1,219 @@
+//! A virtual machine: QEMU, a kernel, a first root in memory, disks; and what it says.
+//!
+//! A [`Vm`] owns its process and its folder and takes both along when it is dropped; the process also dies with the
+//! thread that started it. It opens no port: the serial lines are QEMU's standard input and output and a file.
+
+pub mod accel;
+pub mod disk;
+pub mod initramfs;
+
+use crate::frame::Frame;
+use crate::kernels::Kernel;
+use crate::store::Store;
+use crate::tool;
+use accel::Accel;
+use anyhow::{Context, Result};
+use disk::Drive;
+use std::fs;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use units::Bytes;
+
+/// QEMU's program.
+pub const QEMU: &str = "qemu-system-x86_64";
+
+/// What a machine is made of.
+#[derive(Debug, Clone)]
+pub struct Hardware {
+    /// Its memory.
+    pub memory: Bytes,
+    /// Its processors.
+    pub cpus: u32,
+    /// Its NUMA nodes, of equal size; 0 and 1 are the same.
+    pub nodes: u32,
+    /// What executes it.
+    pub accel: Accel,
+    /// Its disks: `/dev/vda` is the root, the others follow.
+    pub drives: Vec<Drive>,
+    /// Words added to the kernel's command line.
+    pub append: String,
+}
+
+/// A machine that runs.
+#[derive(Debug)]
+pub struct Vm {
+    child: Child,
+    input: ChildStdin,
+    frames: Receiver<std::io::Result<Frame>>,
+    folder: TempDir,
+}
+
+/// Why there is no next frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Silence {
+    /// It said nothing until the deadline.
+    Wedged,
+    /// The machine went away: a panic, or QEMU's own failure.
+    Gone(String),
+    /// What it said arrived damaged.
+    Damaged(String),
+}
+
+impl Vm {
+    /// Starts a machine with this kernel and this program as its first.
+    pub fn boot(store: &Store, kernel: &Kernel, init: &Path, hardware: &Hardware) -> Result<Self> {
+        let folder = store.scratch()?;
+        let archive = folder.path().join("initramfs");
+        fs::write(&archive, initramfs::archive(kernel, init)?)?;
+        let mut command = command(kernel, hardware, folder.path(), &archive)?;
+        let errors = fs::File::create(folder.path().join("qemu.log"))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).env("TMPDIR", folder.path());
+        let mut child = command.spawn().map_err(|error| tool::missing(error, &command, "util-linux"))?;
+        let input = child.stdin.take().context("QEMU has no standard input")?;
+        let frames = listen(child.stdout.take().context("QEMU has no standard output")?);
+        Ok(Self { child, input, frames, folder })
+    }
+
+    /// Says something to the machine.
+    pub fn send(&mut self, frame: &Frame) -> Result<()> {
+        frame.write(&mut self.input).context("the machine's serial line is closed")
+    }
+
+    /// The next thing it says before `deadline`.
+    pub fn next(&mut self, deadline: Instant) -> Result<Frame, Silence> {
+        match self.frames.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(Ok(frame)) => Ok(frame),
+            Ok(Err(error)) => Err(Silence::Damaged(error.to_string())),
+            Err(RecvTimeoutError::Timeout) => Err(Silence::Wedged),
+            Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.epitaph())),
+        }
+    }
+
+    /// The last lines of the console.
+    pub fn console(&self) -> String {
+        let bytes = fs::read(self.folder.path().join("console")).unwrap_or_default();
+        let from = bytes.len().saturating_sub(64 << 10);
+        tool::last_lines(&String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).replace('\r', ""))
+    }
+
+    /// Processor time that QEMU has used.
+    pub fn cpu(&self) -> Option<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some(Duration::from_millis(ticks * 10))
+    }
+
+    fn epitaph(&mut self) -> String {
+        let _ = self.child.wait();
+        let said = fs::read_to_string(self.folder.path().join("qemu.log")).unwrap_or_default();
+        tool::last_lines(&said)
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads frames on a thread of its own, which ends with the machine.
+fn listen(output: ChildStdout) -> Receiver<std::io::Result<Frame>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        while let Some(frame) = Frame::read(&mut output).transpose() {
+            let damaged = frame.is_err();
+            if sender.send(frame).is_err() || damaged {
+                break;
+            }
+        }
+        drop(output.read_to_end(&mut Vec::new()));
+    });
+    receiver
+}
+
+/// The command line. `setpriv` lets the kernel end QEMU when its parent ends, however that happens.
+fn command(kernel: &Kernel, hardware: &Hardware, folder: &Path, archive: &Path) -> Result<Command> {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+    command.args(hardware.accel.arguments());
+    command.args(["-smp", &hardware.cpus.to_string(), "-m", &format!("{}M", hardware.memory.get() >> 20)]);
+    command.args(numa(hardware));
+    command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(archive);
+    command.args(["-append", &append(hardware)]);
+    command.args(["-chardev", &format!("file,id=console,path={}", tool::text(&folder.join("console"))?), "-serial", "chardev:console"]);
+    command.args(["-chardev", "stdio,id=line,signal=off", "-serial", "chardev:line"]);
+    command.args(["-device", "virtio-rng-pci"]);
+    for (number, drive) in hardware.drives.iter().enumerate() {
+        command.args(drive.arguments(number)?);
+    }
+    Ok(command)
+}
+
+/// Equal nodes, the processors dealt out among them.
+fn numa(hardware: &Hardware) -> Vec<String> {
+    if hardware.nodes < 2 {
+        return Vec::new();
+    }
+    let each = (hardware.memory.get() >> 20) / u64::from(hardware.nodes);
+    let node = |number: u32| {
+        let cpu = if number < hardware.cpus { format!(",cpus={number}") } else { String::new() };
+        [
+            "-object".to_owned(),
+            format!("memory-backend-ram,id=m{number},size={each}M"),
+            "-numa".to_owned(),
+            format!("node,nodeid={number},memdev=m{number}{cpu}"),
+        ]
+    };
+    (0..hardware.nodes).flat_map(node).collect()
+}
+
+fn append(hardware: &Hardware) -> String {
+    let always = "console=ttyS0 psi=1 panic=-1 oops=panic quiet loglevel=4 random.trust_cpu=on no_timer_check";
+    format!("{always} {}", hardware.append).trim_end().to_owned()
+}
+
+/// Where this build's guest program is: beside the lab's own.
+pub fn guest_program() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut folder = own.parent().context("this program's file has no folder")?;
+    if folder.ends_with("deps") {
+        folder = folder.parent().unwrap_or(folder);
+    }
+    let program = folder.join("warmset-guest");
+    anyhow::ensure!(
+        is_static(&program),
+        "{} is not there or not static; make it with: cargo rustc --release -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static",
+        program.display()
+    );
+    Ok(program)
+}
+
+/// Whether an ELF program asks for no interpreter.
+pub fn is_static(program: &Path) -> bool {
+    const INTERPRETER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
+    fs::read(program).is_ok_and(|bytes| {
+        let head = bytes.get(..4096).unwrap_or(&bytes);
+        bytes.starts_with(b"\x7fELF") && !head.windows(INTERPRETER.len()).any(|window| window == INTERPRETER)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_share_memory_and_processors() {
+        let hardware = Hardware { memory: Bytes::mib(2048), cpus: 1, nodes: 2, accel: Accel::Tcg, drives: Vec::new(), append: String::new() };
+        let words = numa(&hardware).join(" ");
+        assert!(words.contains("id=m0,size=1024M") && words.contains("nodeid=0,memdev=m0,cpus=0"), "{words}");
+        assert!(words.ends_with("nodeid=1,memdev=m1"), "{words}");
+    }
+}

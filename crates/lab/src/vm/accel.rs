@@ -1,0 +1,72 @@
+//! What executes the guest: KVM where it proves itself, else QEMU's translator.
+//!
+//! Translator: QEMU 7.2 corrupts flags on `cmpxchg16b`, and guests then panic in the slab allocator at random. A
+//! processor model without it, and one thread, are stable.
+
+use super::{Hardware, QEMU, Vm};
+use crate::kernels::Kernel;
+use crate::store::{self, Store};
+use crate::tool;
+use anyhow::Result;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use units::Bytes;
+
+/// KVM that works says hello within this.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What executes the guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accel {
+    /// The host's processor.
+    Kvm,
+    /// QEMU's translator.
+    Tcg,
+}
+
+impl Accel {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+
+    /// QEMU's arguments.
+    pub(super) fn arguments(self) -> [&'static str; 6] {
+        match self {
+            Self::Kvm => ["-accel", "kvm", "-cpu", "host", "-machine", "q35"],
+            Self::Tcg => ["-accel", "tcg,thread=single,tb-size=256", "-cpu", "Nehalem,-cx16", "-machine", "q35,hpet=off"],
+        }
+    }
+}
+
+/// KVM if a small machine boots with it, else the translator; the finding is kept for this host and QEMU.
+pub fn choose(store: &Store, kernel: &Kernel, init: &Path) -> Result<Accel> {
+    let version = qemu_version()?;
+    if !Path::new("/dev/kvm").exists() {
+        return Ok(Accel::Tcg);
+    }
+    let host = fs::read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let key = store::key([host.as_slice(), version.as_bytes()]);
+    let found = store.kept("accel", &key, |place| {
+        let works = says_hello(store, kernel, init).unwrap_or(false);
+        Ok(fs::write(place.join("accel"), if works { "kvm" } else { "tcg" })?)
+    })?;
+    Ok(if fs::read_to_string(found.join("accel"))? == "kvm" { Accel::Kvm } else { Accel::Tcg })
+}
+
+fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
+    let hardware = Hardware { memory: Bytes::mib(256), cpus: 1, nodes: 1, accel: Accel::Kvm, drives: Vec::new(), append: "warmset.hello".to_owned() };
+    let mut vm = Vm::boot(store, kernel, init, &hardware)?;
+    Ok(vm.next(Instant::now() + PATIENCE).is_ok_and(|frame| frame.kind == "hello"))
+}
+
+/// QEMU's version; an error that says what to install if there is none.
+pub fn qemu_version() -> Result<String> {
+    let said = tool::run(Command::new(QEMU).arg("--version"), "qemu-system-x86")?;
+    Ok(said.lines().next().unwrap_or_default().replace("QEMU emulator version ", ""))
+}

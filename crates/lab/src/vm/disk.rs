@@ -1,0 +1,131 @@
+//! Disks: images made once and never written, and the drives that show them to a machine.
+
+use crate::store::{Store, key};
+use crate::tool;
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use units::Bytes;
+
+/// A disk as the machine sees it.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    image: PathBuf,
+    throttle: Option<Throttle>,
+}
+
+/// How fast a disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throttle {
+    /// Bytes a second, reads and writes together.
+    pub bytes: Bytes,
+    /// Operations a second.
+    pub operations: u64,
+}
+
+impl Drive {
+    /// An image; what the machine writes goes into a file that is gone with it.
+    pub fn new(image: PathBuf, throttle: Option<Throttle>) -> Self {
+        Self { image, throttle }
+    }
+
+    /// QEMU's arguments.
+    pub(super) fn arguments(&self, number: usize) -> Result<Vec<String>> {
+        let throttle = self.throttle.map(|throttle| {
+            format!(",throttling.bps-total={},throttling.iops-total={}", throttle.bytes.get(), throttle.operations)
+        });
+        let drive = format!(
+            "if=none,id=d{number},format=raw,cache=unsafe,discard=unmap,snapshot=on,file={}{}",
+            tool::text(&self.image)?,
+            throttle.unwrap_or_default()
+        );
+        Ok(vec!["-drive".to_owned(), drive, "-device".to_owned(), format!("virtio-blk-pci,drive=d{number}")])
+    }
+}
+
+/// A file for a data disk: its bytes look random and depend on its name only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// Its path on the disk.
+    pub name: String,
+    /// How long it is.
+    pub size: Bytes,
+}
+
+/// A disk with these files and as much room besides as `room`.
+pub fn with_files(store: &Store, files: &[Filled], room: Bytes) -> Result<PathBuf> {
+    let described: Vec<String> = files.iter().map(|file| format!("{} {}", file.name, file.size.get())).collect();
+    let key = key(described.iter().map(String::as_bytes).chain([room.get().to_le_bytes().as_slice()]));
+    let total = files.iter().fold(Bytes::ZERO, |sum, file| sum + file.size);
+    let kept = store.kept("data", &key, |place| {
+        store.demand(total + total + room)?;
+        let tree = place.join("tree");
+        fs::create_dir(&tree)?;
+        for file in files {
+            fill(&tree.join(&file.name), file.size)?;
+        }
+        ext4(&tree, &place.join("image"), total + room)?;
+        Ok(fs::remove_dir_all(tree)?)
+    })?;
+    Ok(kept.join("image"))
+}
+
+/// A disk with nothing on it; no byte of it is stored.
+pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
+    let kept = store.kept("empty", &size.get().to_string(), |place| Ok(File::create(place.join("image"))?.set_len(size.get())?))?;
+    Ok(kept.join("image"))
+}
+
+/// Makes an ext4 image of a folder.
+pub fn ext4(tree: &Path, image: &Path, size: Bytes) -> Result<()> {
+    let size = Bytes::new((size.get() + size.get() / 20 + (64 << 20)).next_multiple_of(1 << 20));
+    File::create(image)?.set_len(size.get())?;
+    let flags = ["-q", "-F", "-t", "ext4", "-m", "0", "-O", "^has_journal", "-E", "root_owner=0:0,lazy_itable_init=1", "-d"];
+    tool::run(Command::new("/usr/sbin/mke2fs").args(flags).arg(tree).arg(image), "e2fsprogs").context("no disk could be made")?;
+    Ok(())
+}
+
+/// Writes bytes that do not compress: xorshift64* seeded with the name.
+fn fill(path: &Path, size: Bytes) -> Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path).with_context(|| format!("cannot make {}", path.display()))?);
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let mut state = name.iter().fold(0x9e37_79b9_7f4a_7c15_u64, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)) | 1;
+    for _ in 0..size.get() / 8 {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        file.write_all(&state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes())?;
+    }
+    Ok(file.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fills_a_file_does_not_compress_and_comes_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        fill(&a, Bytes::kib(64)).unwrap();
+        fill(&b, Bytes::kib(64)).unwrap();
+        let first = fs::read(&a).unwrap();
+        assert_eq!(first.len(), 65536);
+        assert_ne!(first, fs::read(&b).unwrap(), "files differ");
+        fill(&a, Bytes::kib(64)).unwrap();
+        assert_eq!(first, fs::read(&a).unwrap(), "the same again");
+        let mut seen = [0_u32; 256];
+        first.iter().for_each(|byte| seen[usize::from(*byte)] += 1);
+        assert!(seen.iter().all(|count| (128..512).contains(count)), "evenly spread");
+    }
+
+    #[test]
+    fn a_throttle_reaches_the_command_line() {
+        let throttle = Throttle { bytes: Bytes::mib(20), operations: 800 };
+        let words = Drive::new("/x/image".into(), Some(throttle)).arguments(1).unwrap().join(" ");
+        assert!(words.contains("throttling.bps-total=20971520,throttling.iops-total=800"), "{words}");
+        assert!(words.contains("snapshot=on"), "{words}");
+    }
+}
