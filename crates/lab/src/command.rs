@@ -4,6 +4,7 @@ mod compare;
 mod kernels;
 mod list;
 mod run;
+mod shell;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -30,6 +31,7 @@ enum Command {
     Arms(list::Arms),
     Run(run::Run),
     Compare(compare::Compare),
+    Sh(shell::Shell),
 }
 
 impl Options {
@@ -41,6 +43,7 @@ impl Options {
             Command::Scenarios(scenarios) => scenarios.run()?,
             Command::Arms(arms) => arms.run()?,
             Command::Run(run) => return run.run(&store()?),
+            Command::Sh(shell) => return shell.run(&store()?),
             Command::Compare(compare) => compare.run()?,
         }
         Ok(ExitCode::SUCCESS)

@@ -91,15 +91,22 @@ fn numbers(name: &str) -> Vec<u64> {
 
 /// Finds image, modules and configuration below a folder.
 pub fn in_folder(place: &Path, origin: &str) -> Result<Kernel> {
-    let boot = place.join("boot");
-    let mut images: Vec<PathBuf> = entries(&boot).or_else(|_| entries(place))?;
-    images.retain(|path| named(path).starts_with("vmlinuz-"));
-    let Some(image) = images.pop() else { bail!("no kernel in {}", place.display()) };
-    let release = named(&image).trim_start_matches("vmlinuz-").to_owned();
-    let config = image.with_file_name(format!("config-{release}"));
+    let folders = [place.join("boot"), place.to_owned(), place.join("usr/lib/modules")];
+    let found = folders.iter().filter_map(|folder| entries(folder).ok()).flatten().find_map(|path| image_at(&path));
+    let Some((image, release)) = found else { bail!("no kernel in {}", place.display()) };
+    let config = if image.ends_with("vmlinuz") { image.with_file_name("config") } else { image.with_file_name(format!("config-{release}")) };
     let modules = ["usr/lib/modules", "lib/modules"].iter().map(|lib| place.join(lib).join(&release).join("kernel"));
     let modules = modules.into_iter().find(|path| path.is_dir());
     Ok(Kernel { release, origin: origin.to_owned(), image, modules, config })
+}
+
+/// `boot/vmlinuz-RELEASE`, or since 7.2 `usr/lib/modules/RELEASE/vmlinuz`.
+fn image_at(path: &Path) -> Option<(PathBuf, String)> {
+    if let Some(release) = named(path).strip_prefix("vmlinuz-") {
+        return Some((path.to_owned(), release.to_owned()));
+    }
+    let image = path.join("vmlinuz");
+    image.is_file().then(|| (image, named(path)))
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -100,7 +100,7 @@ pub fn named(name: &str) -> Result<&'static Scenario> {
 }
 
 /// A disk of a small machine: between a hard disk and a solid one, so that what is read again is felt.
-const DISK: Throttle = Throttle { bytes: Bytes::mib(48), operations: 1500 };
+const DISK: Throttle = Throttle { bytes: Bytes::mib(64), operations: 3000 };
 /// How long most loads are.
 const MINUTE: Size = Size { memory_mib: 0, warm_up_s: 20, load_s: 60, calm_s: 60 };
 

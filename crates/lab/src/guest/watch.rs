@@ -52,6 +52,7 @@ impl Knobs {
 /// Threads that look.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    found: f64,
     ended: Arc<AtomicBool>,
     sampler: JoinHandle<Vec<Seen>>,
     kills: Arc<Mutex<Vec<(f64, String, String)>>>,
@@ -72,7 +73,7 @@ impl Watch {
         let (flag, list) = (Arc::clone(&ended), Arc::clone(&kills));
         // It ends with the machine: a read of the kernel's messages waits for the next.
         thread::spawn(move || read_messages(&list));
-        Self { sampler: thread::spawn(move || sample(&flag)), ended, kills }
+        Self { found: gap(), sampler: thread::spawn(move || sample(&flag)), ended, kills }
     }
 
     /// Ends, and gives what was seen.
@@ -80,13 +81,14 @@ impl Watch {
         self.ended.store(true, Ordering::Relaxed);
         let seen = self.sampler.join().unwrap_or_default();
         let kills = self.kills.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Sight { seen, kills }
+        Sight { found: self.found, seen, kills }
     }
 }
 
 /// What was seen.
 #[derive(Debug)]
 pub(crate) struct Sight {
+    found: f64,
     seen: Vec<Seen>,
     kills: Vec<(f64, String, String)>,
 }
@@ -94,7 +96,7 @@ pub(crate) struct Sight {
 impl Sight {
     /// The gap, integrated over load and calm by the trapezoidal rule.
     pub(crate) fn gap(&self, window: Window, calm_end: f64) -> Gap {
-        let found = self.seen.first().map_or(0.0, |seen| seen.gap);
+        let found = self.found;
         let above = |from: f64, until: f64| -> f64 {
             let inside = |pair: &&[Seen]| pair.first().is_some_and(|seen| (from..until).contains(&seen.at));
             let area = |pair: &[Seen]| match pair {
@@ -202,7 +204,7 @@ mod tests {
     fn the_gap_is_counted_above_what_was_found() {
         let at = |second: f64, gap: f64| Seen { at: second * 1e3, gap: gap * MIB, changes: 0 };
         let seen = vec![at(0.0, 1.0), at(1.0, 1.0), at(2.0, 11.0), at(3.0, 11.0), at(4.0, 1.0), at(5.0, 1.0)];
-        let sight = Sight { seen, kills: Vec::new() };
+        let sight = Sight { found: MIB, seen, kills: Vec::new() };
         let gap = sight.gap(Window { from: 1000.0, until: 3000.0 }, 5000.0);
         assert_eq!((gap.load_mib_s, gap.calm_mib_s), (15.0, 5.0));
         assert_eq!(gap.mean / MIB, 6.0);

@@ -20,10 +20,11 @@ pub(super) fn take(mib: usize, advice: Advice) -> Result<MmapMut> {
     Ok(memory)
 }
 
-/// Writes the first byte of the page; its first write is a fault.
+/// Writes the first byte of the page; the first time, that is a fault. It must not be read before: the kernel would
+/// map its page of zeros, and split a huge one at the write.
 pub(super) fn touch_page(memory: &mut MmapMut, page: usize) {
     if let Some(byte) = memory.get_mut(page * PAGE) {
-        *byte = byte.wrapping_add(1);
+        *byte = 1;
     }
 }
 

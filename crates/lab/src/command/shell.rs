@@ -1,0 +1,65 @@
+//! `sh`: one script in a machine, for looking at what it is like in there.
+
+use super::say;
+use anyhow::Result;
+use clap::Args;
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use units::Bytes;
+use warmset_lab::frame::Frame;
+use warmset_lab::image::{self, Programs};
+use warmset_lab::kernels;
+use warmset_lab::store::Store;
+use warmset_lab::vm::{Hardware, Vm, accel, guest_program};
+
+const BOOT: Duration = Duration::from_secs(120);
+
+/// Boot a machine, run a shell script in it, print what it says
+#[derive(Debug, Args)]
+pub(crate) struct Shell {
+    /// The script
+    script: String,
+    /// 6.1, 6.12, 7, or the folder of one that was built
+    #[arg(long, default_value = "6.12")]
+    kernel: String,
+    /// Memory of the machine in MiB
+    #[arg(long, default_value_t = 512)]
+    memory_mib: u64,
+    /// Words for the kernel's command line
+    #[arg(long, default_value = "")]
+    append: String,
+    /// Most seconds it may take
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+}
+
+impl Shell {
+    pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
+        let kernel = kernels::kernel(store, &self.kernel)?;
+        let programs = Programs { guest: guest_program()?, daemon: None };
+        let root = image::root(store, &programs, &BTreeSet::new())?;
+        let hardware = Hardware {
+            memory: Bytes::mib(self.memory_mib),
+            cpus: 1,
+            nodes: 1,
+            accel: accel::choose(store, &kernel, &programs.guest)?,
+            drives: vec![warmset_lab::vm::disk::Drive::new(root, None)],
+            append: self.append.clone(),
+        };
+        let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
+        let mut next = |wait| vm.next(Instant::now() + wait);
+        let hello = next(BOOT);
+        anyhow::ensure!(hello.as_ref().is_ok_and(|frame| frame.kind == "hello"), "the machine did not boot: {hello:?}\n{}", vm.console());
+        vm.send(&Frame::new("sh", self.script.clone()))?;
+        match vm.next(Instant::now() + Duration::from_secs(self.seconds)) {
+            Ok(frame) => {
+                let said = String::from_utf8_lossy(&frame.payload).into_owned();
+                let (status, text) = said.split_once('\n').unwrap_or(("1", &said));
+                say(text)?;
+                Ok(ExitCode::from(status.parse::<u8>().unwrap_or(1)))
+            }
+            Err(silence) => anyhow::bail!("the machine did not answer: {silence:?}\n{}", vm.console()),
+        }
+    }
+}
