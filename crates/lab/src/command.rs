@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod compare;
+mod demo;
 mod kernels;
 mod list;
 mod run;
@@ -31,6 +32,8 @@ enum Command {
     Arms(list::Arms),
     Run(run::Run),
     Compare(compare::Compare),
+    Demo(demo::Demo),
+    Prove(demo::Prove),
     Sh(shell::Shell),
 }
 
@@ -44,6 +47,8 @@ impl Options {
             Command::Arms(arms) => arms.run()?,
             Command::Run(run) => return run.run(&store()?),
             Command::Sh(shell) => return shell.run(&store()?),
+            Command::Demo(demo) => return demo.run(&store()?),
+            Command::Prove(prove) => return prove.run(&store()?),
             Command::Compare(compare) => compare.run()?,
         }
         Ok(ExitCode::SUCCESS)

@@ -151,6 +151,15 @@ fn extract(debs: &Path, into: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A file with apt's sources for a suite, for programs that take one.
+pub fn sources_file(store: &Store, suite: &str) -> Result<PathBuf> {
+    let folder = store.root().join("apt");
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("{suite}.list"));
+    fs::write(&path, sources(&[suite])?)?;
+    Ok(path)
+}
+
 /// apt's sources for these suites of the mirror that the host uses.
 fn sources(suites: &[&str]) -> Result<String> {
     let mirror = mirror().context("apt uses no Debian mirror here: the lab's kernels are Debian's packages")?;

@@ -76,6 +76,40 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
     Ok(kept.join("image"))
 }
 
+/// A small Debian with systemd and our package installed, for the unit and the package. Needs root.
+pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
+    const MADE_AS: &str = "systemd, dbus, 1";
+    let base = store.kept("debians", &store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]), |place| {
+        store.demand(Bytes::mib(1200))?;
+        let mut make = Command::new("mmdebstrap");
+        make.args(["--quiet", "--variant=essential", "--format=directory", "--include=systemd,systemd-sysv,dbus,util-linux"]);
+        make.arg(SUITE).arg(place.join("tree")).arg(crate::debian::sources_file(store, SUITE)?);
+        tool::run(&mut make, "mmdebstrap")?;
+        Ok(())
+    })?;
+    let sums = [store::sum(guest)?, store::sum(deb)?];
+    let parts = sums.iter().map(<[u8; 32]>::as_slice).chain([base.as_os_str().as_encoded_bytes()]);
+    let kept = store.kept("services", &store::key(parts), |place| {
+        let tree = place.join("tree");
+        tool::run(Command::new("cp").arg("-a").arg(base.join("tree")).arg(&tree), "coreutils")?;
+        fs::create_dir_all(tree.join("lab"))?;
+        install(guest, &tree.join("lab/guest"))?;
+        fs::write(tree.join("etc/systemd/system/lab.service"), LISTENER)?;
+        let wants = tree.join("etc/systemd/system/multi-user.target.wants");
+        fs::create_dir_all(&wants)?;
+        symlink("../lab.service", wants.join("lab.service"))?;
+        fs::copy(deb, tree.join("lab/warmset.deb"))?;
+        tool::run(Command::new("chroot").arg(&tree).args(["dpkg", "--install", "/lab/warmset.deb"]), "coreutils")?;
+        disk::ext4(&tree, &place.join("image"), ROOM)?;
+        Ok(fs::remove_dir_all(tree)?)
+    })?;
+    store.prune("services", &kept)?;
+    Ok(kept.join("image"))
+}
+
+/// Serves the lab's scripts under systemd.
+const LISTENER: &str = "[Unit]\nAfter=multi-user.target\n[Service]\nExecStart=/lab/guest listen\n";
+
 /// Debian's part of a root disk, as a tree.
 fn base(store: &Store, parts: &BTreeSet<Part>) -> Result<PathBuf> {
     let apt = Apt::of(store, &[SUITE])?;

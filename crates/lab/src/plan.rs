@@ -16,6 +16,8 @@ pub struct Plan {
     pub roles: Vec<Role>,
     /// The load ends early when this role has.
     pub ends_with: Option<String>,
+    /// Whether the guest tells how it goes while it runs.
+    pub live: bool,
     /// How long, how large.
     pub size: Size,
 }
@@ -159,6 +161,31 @@ pub struct Size {
     pub load_s: u64,
     /// Seconds of calm after it.
     pub calm_s: u64,
+}
+
+/// How it goes, twice a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Live {
+    /// Seconds since counting began; before that, negative.
+    pub at_s: f64,
+    /// Free memory in MiB.
+    pub free_mib: f64,
+    /// The gap between min and low in MiB.
+    pub gap_mib: f64,
+    /// Allocations so far that had to reclaim for themselves, since boot.
+    pub allocstall: f64,
+    /// Allocations so far that had to compact for themselves, since boot.
+    pub compact_stall: f64,
+    /// Time so far in which some task waited for memory, in milliseconds since boot.
+    pub stalled_ms: f64,
+    /// Pages of files refaulted so far, since boot.
+    pub refaults: f64,
+    /// Processes killed so far, since boot.
+    pub kills: f64,
+    /// The last start of a command, in milliseconds, if commands are started.
+    pub exec_ms: Option<f64>,
+    /// The last read of the hot file, in milliseconds, if there is one.
+    pub read_ms: Option<f64>,
 }
 
 /// What the guest measured.

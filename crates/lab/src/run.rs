@@ -8,14 +8,14 @@ pub use queue::{Job, Pull, Queue};
 
 use crate::arm::Arm;
 use crate::line::{self, Cell, Line};
-use crate::plan::{Lru, Size, Swap};
+use crate::plan::{Live, Lru, Size, Swap};
 use crate::scenario::Scenario;
 use crate::store::Store;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -42,6 +42,20 @@ pub struct Order {
     pub daemon: PathBuf,
     /// The command that was given.
     pub command: String,
+    /// Called twice a second for each machine that runs, with its arm.
+    pub live: Option<Told>,
+    /// Whether a static arm of equal mean is added beside warmset where the gap is judged.
+    pub balanced: bool,
+}
+
+/// A listener to what machines tell while they run.
+#[derive(Clone)]
+pub struct Told(pub Arc<dyn Fn(&str, Live) + Send + Sync>);
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Told")
+    }
 }
 
 /// A machine, by the names a user gives.

@@ -163,7 +163,7 @@ pub struct Gap {
     /// Half-life of the memory of demand: longer remembers rarer bursts.
     #[serde(with = "text")]
     pub half_life: Span,
-    /// Quiet needed before held memory is given back.
+    /// Quiet needed before held memory is given back; more where this load's own pauses are longer.
     #[serde(with = "text")]
     pub give_back_after: Span,
     /// Least time between two writes of the factor: each resets the kernel's boost and its
@@ -194,7 +194,7 @@ impl Default for Gap {
             stall_cost: Span::millis(10),
             refault_cost: Span::new(std::time::Duration::from_micros(100)),
             half_life: Span::secs(600),
-            give_back_after: Span::secs(20),
+            give_back_after: Span::secs(10),
             settle: Span::secs(2),
             dead_band: Percent::new(10),
             refault_target: 200,

@@ -27,6 +27,9 @@ const MEAN_HALF_LIFE: Duration = Duration::from_secs(10);
 const REGIME_RATIO: u64 = 8;
 const REGIME_TIME: Duration = Duration::from_secs(20);
 
+/// A longer time without demand is a calm, not a pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// What is remembered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
@@ -58,6 +61,8 @@ pub struct History {
     pub(crate) last_stall: Option<Span>,
     /// When memory was last both short and asked for.
     pub(crate) last_busy: Option<Span>,
+    /// The longest pause after which demand came back, fading: what must be sat out before a calm is one.
+    pause: Span,
     /// When requests for huge pages last failed or could not have been served.
     pub(crate) last_fragmented: Option<Span>,
     /// When the watermark factor last changed.
@@ -127,6 +132,7 @@ impl History {
             widen: 1.0,
             last_stall: None,
             last_busy: None,
+            pause: Span::default(),
             last_fragmented: None,
             last_change: None,
             trial: Trial::default(),
@@ -215,8 +221,22 @@ impl History {
         let asked = self.demand.within(Duration::from_secs(1));
         let short = self.latest.kswapd_ran || self.latest.allocation_stalls > 0;
         if self.latest.allocation_stalls > 0 || (asked >= gap.scaled(1, 4) && (short || self.is_near(new))) {
+            self.note_pause(new.at);
             self.last_busy = Some(new.at);
         }
+    }
+
+    /// Demand is back: how long was it away? What stayed away longer was a calm, not a pause.
+    fn note_pause(&mut self, at: Span) {
+        let away = self.calm(at).unwrap_or_default();
+        let remembered = self.pause.get().mul_f64(faded(self.latest.elapsed.get(), self.half_life.get()));
+        self.pause = Span::new(if away <= LONGEST_PAUSE { remembered.max(away) } else { remembered });
+    }
+
+    /// How long a calm must be before held memory is given back: as configured, or half as long again as the
+    /// pauses that this load makes.
+    pub(crate) fn patience_with_calm(&self, configured: Duration) -> Duration {
+        configured.max(self.pause.get() * 3 / 2)
     }
 
     /// Stalls widen at once; a minute of load without them, but with refaults above target, narrows.

@@ -4,7 +4,7 @@ use super::say;
 use anyhow::{Context, Result};
 use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use warmset_lab::scenario;
 use warmset_lab::store::Store;
 
 /// What a shell says of a program ended by Ctrl-C.
-const INTERRUPTED: u8 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// Run a scenario beside each arm, interleaved, and compare
 #[derive(Debug, Args)]
@@ -66,6 +66,9 @@ pub(crate) struct Run {
     /// Keep the arms' own files here, such as recordings
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Leave out the static arm of equal mean that is added beside warmset where the gap is judged
+    #[arg(long)]
+    no_equal_mean: bool,
     /// Print the JSON lines, and nothing else
     #[arg(long)]
     json: bool,
@@ -77,9 +80,7 @@ pub(crate) struct Run {
 impl Run {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let order = self.order()?;
-        let interrupted = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&interrupted);
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot watch for Ctrl-C")?;
+        let interrupted = watch_for_interrupts()?;
         let told = |line: &Line| {
             if self.json {
                 let _ = serde_json::to_string(line).map(|text| say(&format!("{text}\n")));
@@ -113,8 +114,10 @@ impl Run {
             out: self.out.clone(),
             keep: self.keep.clone(),
             size: Lengths { warm_up_s: self.warm_up, load_s: self.load, calm_s: self.calm },
-            daemon: self.daemon()?,
-            command: std::iter::once("warmset-lab".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" "),
+            daemon: daemon(self.warmsetd.as_deref())?,
+            command: command_line(),
+            live: None,
+            balanced: !self.no_equal_mean,
         })
     }
 
@@ -134,11 +137,24 @@ impl Run {
         }
         Ok(cells)
     }
+}
 
-    fn daemon(&self) -> Result<PathBuf> {
-        let beside = || Ok(std::env::current_exe()?.with_file_name("warmsetd"));
-        self.warmsetd.clone().map_or_else(beside, Ok)
-    }
+/// The guard that was named, or the one beside this program.
+pub(super) fn daemon(named: Option<&Path>) -> Result<PathBuf> {
+    named.map_or_else(|| Ok(std::env::current_exe()?.with_file_name("warmsetd")), |path| Ok(path.to_owned()))
+}
+
+/// The command as a user would give it again.
+pub(super) fn command_line() -> String {
+    std::iter::once("warmset-lab".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ")
+}
+
+/// A flag that Ctrl-C sets: what runs is ended, what is finished is kept.
+pub(super) fn watch_for_interrupts() -> Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot watch for Ctrl-C")?;
+    Ok(interrupted)
 }
 
 /// `1G`, `768M`, `1536MiB`.

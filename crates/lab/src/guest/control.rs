@@ -2,7 +2,7 @@
 
 use crate::first::at;
 use crate::readout::ReadOut;
-use crate::{conduct, counters, setup, watch};
+use crate::{clock, conduct, counters, setup, watch};
 use anyhow::{Context, Result};
 use rustix::mm::MlockAllFlags;
 use rustix::mount::{MountFlags, mount};
@@ -63,7 +63,8 @@ fn mounts() -> Result<()> {
     Ok(())
 }
 
-fn listen() -> Result<()> {
+/// Serves what the lab asks, until it asks no more; under another init that is all there is to do.
+pub(crate) fn listen() -> Result<()> {
     let line = line()?;
     let mut input = BufReader::new(line.try_clone()?);
     *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
@@ -93,7 +94,7 @@ fn shell(script: &str) -> Result<Vec<u8>> {
 fn carry_out(plan: &Plan) -> Result<Report> {
     let mut report = Report { found: setup::apply(plan)?, ..Report::default() };
     let knobs = watch::Knobs::read();
-    let watched = watch::Watch::start();
+    let watched = watch::Watch::start(plan.live.then(|| clock::now() + plan.size.warm_up_s as f64 * 1e3));
     let mut run = conduct::Run::start(plan)?;
     run.warm_up();
     let begin = counters::Snapshot::take();

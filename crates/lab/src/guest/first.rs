@@ -11,8 +11,10 @@ use std::thread;
 use std::time::Duration;
 use warmset_lab::frame::Frame;
 
-/// Where the control program is on the root disk.
-const PROGRAM: &str = "/lab/guest";
+/// The control program on the root disk.
+const CONTROL: &str = "/lab/guest";
+/// A word on the kernel's command line that names another.
+const INIT: &str = "warmset.init=";
 
 /// Ends only by becoming the control program, or with an error.
 pub(crate) fn switch_to_disk() -> Result<()> {
@@ -35,7 +37,11 @@ pub(crate) fn switch_to_disk() -> Result<()> {
     mount_move("/root", "/")?;
     chroot(".")?;
     chdir("/")?;
-    Err(Command::new(PROGRAM).arg("control").exec()).context("cannot run /lab/guest")
+    let words = fs::read_to_string("/proc/cmdline")?;
+    match words.split_whitespace().find_map(|word| word.strip_prefix(INIT)) {
+        Some(init) => Err(Command::new(init).exec()).with_context(|| format!("cannot run {init}")),
+        None => Err(Command::new(CONTROL).arg("control").exec()).context("cannot run /lab/guest"),
+    }
 }
 
 pub(crate) fn at(kind: &str, place: &str) -> Result<()> {

@@ -11,6 +11,7 @@ mod conduct;
 mod control;
 mod counters;
 mod first;
+mod live;
 mod readout;
 mod setup;
 mod watch;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["/init", ..] => first::switch_to_disk(),
         [_, "control"] => control::serve(),
+        [_, "listen"] => control::listen(),
         [_, "work", name, rest @ ..] => work::run(name, rest),
         // What the probe executes: a program that is there and ends.
         [_, "nothing"] => return ExitCode::SUCCESS,

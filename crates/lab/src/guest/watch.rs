@@ -67,13 +67,15 @@ struct Seen {
 
 impl Watch {
     /// Begins to look.
-    pub(crate) fn start() -> Self {
+    ///
+    /// With the moment at which counting begins, it also tells the lab how it goes.
+    pub(crate) fn start(live: Option<f64>) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let kills = Arc::new(Mutex::new(Vec::new()));
         let (flag, list) = (Arc::clone(&ended), Arc::clone(&kills));
         // It ends with the machine: a read of the kernel's messages waits for the next.
         thread::spawn(move || read_messages(&list));
-        Self { found: gap(), sampler: thread::spawn(move || sample(&flag)), ended, kills }
+        Self { found: gap(), sampler: thread::spawn(move || sample(&flag, live)), ended, kills }
     }
 
     /// Ends, and gives what was seen.
@@ -138,7 +140,7 @@ impl Sight {
     }
 }
 
-fn sample(ended: &AtomicBool) -> Vec<Seen> {
+fn sample(ended: &AtomicBool, live: Option<f64>) -> Vec<Seen> {
     let mut all = Vec::with_capacity(4096);
     let mut knobs = Knobs::read();
     while !ended.load(Ordering::Relaxed) {
@@ -146,13 +148,16 @@ fn sample(ended: &AtomicBool) -> Vec<Seen> {
         let changes = knobs.0.iter().zip(&now.0).filter(|(before, after)| before != after).count() as u64;
         knobs = now;
         all.push(Seen { at: clock::now(), gap: gap(), changes });
+        if let (Some(from), 0) = (live, all.len() % 5) {
+            crate::live::tell(from);
+        }
         thread::sleep(PERIOD);
     }
     all
 }
 
 /// Low minus min, over all zones, in bytes.
-fn gap() -> f64 {
+pub(crate) fn gap() -> f64 {
     let text = fs::read_to_string("/proc/zoneinfo").unwrap_or_default();
     (sum(&text, "low") - sum(&text, "min")) * PAGE
 }

@@ -94,6 +94,7 @@ impl<'a> Bench<'a> {
             arm: job.arm.beside(gap)?,
             roles: load.roles.clone(),
             ends_with: load.ends_with.clone(),
+            live: self.order.live.is_some(),
             size: self.order.size.over(load.size, setting.memory_mib),
         };
         let kernel = self.kernels.get(&setting.kernel).context("a kernel was not prepared")?;
@@ -132,11 +133,20 @@ impl<'a> Bench<'a> {
                     vm.send(&Frame::new("plan", serde_json::to_vec(plan)?))?;
                     deadline = Instant::now() + patience(plan.size);
                 }
+                "live" => self.watch(job, &frame.payload)?,
                 "file" => self.keep(job, &frame.payload)?,
                 "report" => return Ok(Some((State::Finished, serde_json::from_slice(&frame.payload)?, None))),
                 _ => return Ok(Some((State::Failed, Report::default(), Some(String::from_utf8_lossy(&frame.payload).into_owned())))),
             }
         }
+    }
+
+    fn watch(&self, job: &Job, payload: &[u8]) -> Result<()> {
+        let live = serde_json::from_slice(payload)?;
+        if let Some(told) = &self.order.live {
+            (told.0)(&job.arm.name, live);
+        }
+        Ok(())
     }
 
     /// Files of the arm go beside one another, named after the run.

@@ -46,7 +46,7 @@ impl Queue {
     /// All jobs of an order but those that have a line.
     pub fn new(order: &Order, there: Vec<Line>) -> Self {
         let mut arms = order.arms.clone();
-        let balances = order.scenario.by_gap && arms.iter().any(Arm::gives_a_gap) && !arms.iter().any(Arm::needs_a_gap);
+        let balances = order.balanced && order.scenario.by_gap && arms.iter().any(Arm::gives_a_gap) && !arms.iter().any(Arm::needs_a_gap);
         arms.extend(balances.then(|| Arm::parse("equal-mean").ok()).flatten());
         let mut open = Vec::new();
         for setting in &order.cells {
@@ -137,6 +137,8 @@ mod tests {
             size: Lengths::default(),
             daemon: "warmsetd".into(),
             command: String::new(),
+            live: None,
+            balanced: true,
         }
     }
 

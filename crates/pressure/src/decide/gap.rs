@@ -45,7 +45,7 @@ impl Draft<'_> {
             self.release_gap(Reason::Worse { before: verdict.before, after: verdict.after });
             return Phase::Backed;
         }
-        let give_back_after = self.config.gap.give_back_after.get();
+        let give_back_after = self.history.patience_with_calm(self.config.gap.give_back_after.get());
         match self.history.calm(self.sample.at) {
             Some(calm) if calm < give_back_after => self.hold(need, wanted),
             Some(calm) if held => self.ease(calm),
@@ -84,7 +84,7 @@ impl Draft<'_> {
         let budget = match self.config.gap.max {
             Some(share) => share.of(memory),
             None => {
-                Share::Percent(Percent::new(level)).of(memory).max(Bytes::mib(64 * level).min(memory.scaled(1, 10)))
+                Share::Percent(Percent::new(level)).of(memory).max(Bytes::mib(64 * level).min(memory.scaled(9, 100)))
             }
         };
         let floor = self.config.gap.available_floor.of(memory);

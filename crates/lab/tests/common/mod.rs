@@ -1,0 +1,78 @@
+//! What tests that boot machines share.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use units::Bytes;
+use warmset_lab::frame::Frame;
+use warmset_lab::image::{self, Programs};
+use warmset_lab::kernels::{self, Kernel};
+use warmset_lab::store::Store;
+use warmset_lab::vm::disk::Drive;
+use warmset_lab::vm::{Hardware, Silence, Vm, accel, guest_program};
+
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A machine that answers scripts.
+pub struct Machine {
+    vm: Vm,
+}
+
+/// The store of all tests.
+pub fn store() -> Store {
+    Store::open(None).unwrap()
+}
+
+/// The hardware of a small machine with this root disk.
+pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
+    Hardware {
+        memory: Bytes::mib(512),
+        cpus: 1,
+        nodes: 1,
+        accel: accel::choose(store, kernel, &guest_program().unwrap()).unwrap(),
+        drives: vec![Drive::new(root, None)],
+        append: String::new(),
+    }
+}
+
+/// A machine of this branch with busybox.
+pub fn small(branch: &str) -> Machine {
+    let store = store();
+    let kernel = kernels::kernel(&store, branch).unwrap();
+    let programs = Programs { guest: guest_program().unwrap(), daemon: None };
+    let root = image::root(&store, &programs, &BTreeSet::new()).unwrap();
+    Machine::boot(&store, &kernel, &hardware(&store, &kernel, root))
+}
+
+impl Machine {
+    /// Boots and waits for the first word.
+    pub fn boot(store: &Store, kernel: &Kernel, hardware: &Hardware) -> Self {
+        let mut vm = Vm::boot(store, kernel, &guest_program().unwrap(), hardware).unwrap();
+        let hello = vm.next(Instant::now() + PATIENCE);
+        assert!(hello.as_ref().is_ok_and(|frame| frame.kind == "hello"), "{hello:?}\n{}", vm.console());
+        Self { vm }
+    }
+
+    /// Runs a script; its status and what it said.
+    pub fn try_sh(&mut self, script: &str, patience: Duration) -> Result<(i32, String), Silence> {
+        self.vm.send(&Frame::new("sh", script)).unwrap();
+        let frame = self.vm.next(Instant::now() + patience)?;
+        let said = String::from_utf8(frame.payload).unwrap();
+        let (status, text) = said.split_once('\n').unwrap();
+        Ok((status.parse().unwrap(), text.trim().to_owned()))
+    }
+
+    /// Runs a script that succeeds.
+    pub fn sh(&mut self, script: &str) -> String {
+        let (status, said) = self.try_sh(script, PATIENCE).unwrap_or_else(|silence| panic!("{silence:?}\n{}", self.vm.console()));
+        assert_eq!(status, 0, "{script}: {said}");
+        said
+    }
+
+    /// The machine itself.
+    pub fn vm(&mut self) -> &mut Vm {
+        &mut self.vm
+    }
+}

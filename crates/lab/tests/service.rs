@@ -1,0 +1,64 @@
+//! The installed package on a Debian with systemd: it starts, is watched, puts everything back, and goes without a trace.
+
+mod common;
+
+use common::{Machine, hardware, store};
+use std::path::PathBuf;
+use warmset_lab::image;
+use warmset_lab::kernels;
+use warmset_lab::vm::guest_program;
+
+/// The package that `make deb` has built.
+fn package() -> PathBuf {
+    let folder = guest_program().unwrap().parent().unwrap().with_file_name("debian");
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}: make deb", folder.display()));
+    entries.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "deb")).unwrap()
+}
+
+fn machine() -> Machine {
+    let store = store();
+    let kernel = kernels::kernel(&store, "6.12").unwrap();
+    let root = image::debian(&store, &guest_program().unwrap(), &package()).unwrap();
+    let mut hardware = hardware(&store, &kernel, root);
+    hardware.append = "warmset.init=/sbin/init".to_owned();
+    Machine::boot(&store, &kernel, &hardware)
+}
+
+const PAGE_CLUSTER: &str = "cat /proc/sys/vm/page-cluster";
+
+/// One boot for all of it: a machine under the translator takes half a minute to come up.
+#[test]
+#[ignore = "boots a machine: make vm"]
+fn the_unit_starts_is_watched_restores_and_is_purged() {
+    let mut machine = machine();
+    let sh = |machine: &mut Machine, script: &str| machine.sh(script);
+    sh(&mut machine, "systemctl is-active warmsetd || { systemctl status warmsetd; journalctl -u warmsetd; exit 1; }");
+    assert_eq!(sh(&mut machine, "systemctl show -P StatusText warmsetd | wc -l"), "1");
+
+    // It holds a knob that the configuration names; killed, it leaves it to ExecStopPost.
+    let found = sh(&mut machine, PAGE_CLUSTER);
+    sh(
+        &mut machine,
+        "mkdir -p /etc/warmset/conf.d && printf '[[tunable]]\\nknob = \"vm.page-cluster\"\\nvalue = 1\\non = \"start\"\\n' >/etc/warmset/conf.d/t.toml
+         systemctl restart warmsetd; for i in $(seq 50); do [ $(cat /proc/sys/vm/page-cluster) = 1 ] && exit 0; sleep 0.2; done
+         systemctl status warmsetd; exit 1",
+    );
+    sh(
+        &mut machine,
+        "rm /etc/warmset/conf.d/t.toml; systemctl kill -s KILL warmsetd; sleep 1; systemctl is-active warmsetd; true",
+    );
+    assert_eq!(sh(&mut machine, "for i in $(seq 50); do systemctl is-active -q warmsetd && break; sleep 0.2; done; cat /proc/sys/vm/page-cluster"), found);
+    assert_eq!(sh(&mut machine, "systemctl show -P NRestarts warmsetd"), "1", "Restart=on-failure");
+
+    // Stopped in the middle, it no longer feeds the watchdog.
+    sh(&mut machine, "mkdir -p /run/systemd/system/warmsetd.service.d && printf '[Service]\\nWatchdogSec=4s\\n' >/run/systemd/system/warmsetd.service.d/w.conf
+        systemctl daemon-reload && systemctl restart warmsetd && systemctl kill -s STOP warmsetd");
+    let result = sh(&mut machine, "for i in $(seq 100); do journalctl -u warmsetd | grep -q -i watchdog && break; sleep 0.3; done
+        for i in $(seq 50); do systemctl is-active -q warmsetd && break; sleep 0.2; done; journalctl -u warmsetd | grep -c -i 'watchdog timeout'; systemctl is-active warmsetd");
+    assert_eq!(result, "1\nactive");
+
+    sh(&mut machine, "dpkg --purge warmset");
+    assert_eq!(sh(&mut machine, PAGE_CLUSTER), found);
+    let left = sh(&mut machine, "ls -d /etc/warmset /var/lib/warmset /run/warmset /usr/sbin/warmsetd 2>/dev/null; pgrep -c warmsetd; true");
+    assert_eq!(left, "0");
+}
