@@ -1,20 +1,21 @@
 # The two commands:
 #   make run [ARGS='--for 30s']   set up, build, and start the guard on this machine, tuning only
 #   make test                     set up, and pass everything that CI asks for
-# The others are the steps of these, and `make deb`, `make pages`, `make bench`.
+# The others are the steps of these, and `make deb`, `make pages`, `make bench`; `make lab` builds the virtual machines' part,
+# `make vm` tests it, and `make results` runs the long tables of docs/results.
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench clean
+.PHONY: lab smoke vm results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint unit-test doc build live unit deb-test msrv
+test: setup-test format lint shell-lint unit-test doc build live unit deb-test lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -27,6 +28,11 @@ build: setup
 	$(CARGO) build --release --locked -p warmset-cli
 # Without shared libraries the guard is a third smaller in memory, and needs nothing that could be paged out.
 	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static
+
+# The lab, and the program that runs inside its machines, which must need nothing that is not on their disk.
+lab: build
+	$(CARGO) build --release --locked -p warmset-lab --bin warmset-lab
+	$(CARGO) rustc --release --locked -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static
 
 format:
 	$(CARGO) fmt --all --check
@@ -50,14 +56,27 @@ live: build
 unit: build
 	packaging/tests/unit.sh $(TARGET)/release
 
+# Boots Debian's 6.12 twice and lets a storm rage for thirty seconds, without and with the guard.
+smoke: lab
+	packaging/tests/machines.sh smoke
+
+# The lab's own tests: every kernel, panics, wedges, Ctrl-C, and the package on a Debian with systemd.
+vm: lab deb
+	packaging/tests/machines.sh smoke trouble service
+
+# The tables of docs/results, by hand: hours.
+results: lab
+	packaging/bench/results.sh $(TARGET)/release
+
 # Debian 13's own rustc, 1.85, checks the workspace.
 msrv:
 	packaging/tests/msrv.sh $(TARGET)
 
 pages:
 	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
+	$(CARGO) run --quiet --locked -p warmset-lab --example pages -- $(TARGET)/release/lab-pages
 
-deb: build pages
+deb: lab pages
 	packaging/deb/build $(TARGET)
 
 # Installs the package in a clean root, runs it, purges it, and compares the root with before.

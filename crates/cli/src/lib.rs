@@ -15,6 +15,7 @@ mod import;
 mod look;
 mod page;
 mod past;
+mod prove;
 mod record;
 mod replay;
 mod restore;
@@ -68,6 +69,7 @@ enum Command {
     Replay(replay::Args),
     Restore(restore::Args),
     Import(import::Args),
+    Prove(prove::Args),
 }
 
 /// How a subcommand is asked to print, and where the machine is.
@@ -129,6 +131,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Replay(args) => replay::run(args, context, out),
         Command::Restore(args) => restore::run(args, context, out),
         Command::Import(args) => import::run(args, context, out),
+        Command::Prove(args) => prove::run(args, context, out),
     }
 }
 

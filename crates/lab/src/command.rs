@@ -7,17 +7,17 @@ mod list;
 mod run;
 mod shell;
 
+use crate::store::Store;
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use warmset_lab::store::Store;
 
 /// Boots real kernels in virtual machines, loads them, and compares what helps
 #[derive(Debug, Parser)]
 #[command(name = "warmset-lab", version, max_term_width = 100)]
-pub(crate) struct Options {
+struct Options {
     /// Keep kernels and disks here [default: $WARMSET_LAB, or warmset-lab in the user's cache]
     #[arg(long, global = true, value_name = "DIR")]
     store: Option<PathBuf>,
@@ -37,9 +37,24 @@ enum Command {
     Sh(shell::Shell),
 }
 
+/// The definition of the command line: also the source of the manual page and the completions.
+pub fn definition() -> clap::Command {
+    Options::command()
+}
+
+/// Runs the program with the arguments that it was given.
+pub fn run() -> ExitCode {
+    match Options::parse().run() {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "warmset-lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 impl Options {
-    /// Does what was asked.
-    pub(crate) fn run(&self) -> Result<ExitCode> {
+    fn run(&self) -> Result<ExitCode> {
         let store = || Store::open(self.store.clone());
         match &self.command {
             Command::Kernels(kernels) => kernels.run(&store()?)?,

@@ -75,7 +75,14 @@ fn table(name: &str, cell: &Cell, lines: &[&Line]) -> Result<String> {
         }
     }
     for line in lines.iter().filter(|line| line.state != State::Finished) {
-        let _ = writeln!(text, "- {} {}: {:?}: `{}`", line.arm, line.rep, line.state, one_line(line.console.as_deref().unwrap_or_default()));
+        let _ = writeln!(
+            text,
+            "- {} {}: {:?}: `{}`",
+            line.arm,
+            line.rep,
+            line.state,
+            one_line(line.console.as_deref().unwrap_or_default())
+        );
     }
     text.push('\n');
     Ok(text)
@@ -154,7 +161,9 @@ fn number(value: f64) -> String {
     let digits = format!("{value:.0}");
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |digits| ("-", digits));
     let first = digits.len() % 3;
-    let groups = digits.char_indices().map(|(at, digit)| if at > 0 && at % 3 == first { format!("\u{202f}{digit}") } else { digit.to_string() });
+    let groups = digits
+        .char_indices()
+        .map(|(at, digit)| if at > 0 && at % 3 == first { format!("\u{202f}{digit}") } else { digit.to_string() });
     format!("{sign}{}", groups.collect::<String>())
 }
 
@@ -201,7 +210,8 @@ mod tests {
 
     fn with(arm: &str, rep: u32, stalls: i64) -> Line {
         let mut line = line(arm, rep);
-        line.report.counters = BTreeMap::from([("load".to_owned(), BTreeMap::from([("allocstall_normal".to_owned(), stalls)]))]);
+        line.report.counters =
+            BTreeMap::from([("load".to_owned(), BTreeMap::from([("allocstall_normal".to_owned(), stalls)]))]);
         line
     }
 
@@ -228,7 +238,10 @@ mod tests {
 
     #[test]
     fn numbers_are_read_at_a_glance() {
-        assert_eq!((number(0.0), number(12.5), number(999.6)), ("0".to_owned(), "12.5".to_owned(), "1\u{202f}000".to_owned()));
+        assert_eq!(
+            (number(0.0), number(12.5), number(999.6)),
+            ("0".to_owned(), "12.5".to_owned(), "1\u{202f}000".to_owned())
+        );
         assert_eq!(number(-1_234_567.0), "-1\u{202f}234\u{202f}567");
     }
 }

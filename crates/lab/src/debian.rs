@@ -58,7 +58,8 @@ impl Apt {
     }
 
     fn update(&self) -> Result<()> {
-        tool::run(self.call("apt-get").args(["-qq", "update"]), "apt").context("Debian's package lists cannot be fetched")?;
+        tool::run(self.call("apt-get").args(["-qq", "update"]), "apt")
+            .context("Debian's package lists cannot be fetched")?;
         Ok(fs::write(self.root.join("updated"), "")?)
     }
 
@@ -111,7 +112,8 @@ impl Apt {
         tool::run(self.call("apt-get").args(listed).args(names), "apt")?;
         let scratch = self.store.scratch()?;
         for file in uris.lines().filter_map(|line| line.split_whitespace().nth(1)) {
-            fs::rename(archives.join(file), scratch.path().join(file)).with_context(|| format!("apt did not fetch {file}"))?;
+            fs::rename(archives.join(file), scratch.path().join(file))
+                .with_context(|| format!("apt did not fetch {file}"))?;
         }
         extract(scratch.path(), into)
     }
@@ -119,7 +121,8 @@ impl Apt {
     /// What `unpack_with_dependencies` would fetch, as a key: it changes when the archive does.
     pub fn key(&self, names: &[&str]) -> Result<String> {
         let uris = tool::run(self.call("apt-get").args(["-qq", "-y", "--print-uris", "install"]).args(names), "apt")?;
-        let mut sums: Vec<&[u8]> = uris.lines().filter_map(|line| line.split_whitespace().last()).map(str::as_bytes).collect();
+        let mut sums: Vec<&[u8]> =
+            uris.lines().filter_map(|line| line.split_whitespace().last()).map(str::as_bytes).collect();
         sums.sort_unstable();
         Ok(key(sums))
     }
@@ -127,7 +130,10 @@ impl Apt {
     /// The source of a package as its authors released it, unpacked into `source`.
     pub fn source(&self, name: &str, into: &Path) -> Result<()> {
         tool::run(self.call("apt-get").args(["-qq", "source", "--download-only", name]).current_dir(into), "apt")?;
-        let described = fs::read_dir(into)?.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "dsc"));
+        let described = fs::read_dir(into)?
+            .flatten()
+            .map(|entry| entry.path())
+            .find(|path| path.extension().is_some_and(|end| end == "dsc"));
         let described = described.with_context(|| format!("apt fetched no source of {name}"))?;
         let unpack = ["--no-check", "--skip-patches", "-x"];
         tool::run(Command::new("dpkg-source").args(unpack).arg(described).arg("source").current_dir(into), "dpkg-dev")?;

@@ -26,7 +26,8 @@ impl Frame {
 
     /// Writes the frame at once.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut bytes = format!("{MARK} {} {} {:08x}\n", self.kind, self.payload.len(), crc32fast::hash(&self.payload)).into_bytes();
+        let mut bytes = format!("{MARK} {} {} {:08x}\n", self.kind, self.payload.len(), crc32fast::hash(&self.payload))
+            .into_bytes();
         bytes.extend_from_slice(&self.payload);
         bytes.push(b'\n');
         to.write_all(&bytes)?;

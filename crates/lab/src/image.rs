@@ -82,7 +82,12 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
     let base = store.kept("debians", &store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]), |place| {
         store.demand(Bytes::mib(1200))?;
         let mut make = Command::new("mmdebstrap");
-        make.args(["--quiet", "--variant=essential", "--format=directory", "--include=systemd,systemd-sysv,dbus,util-linux"]);
+        make.args([
+            "--quiet",
+            "--variant=essential",
+            "--format=directory",
+            "--include=systemd,systemd-sysv,dbus,util-linux",
+        ]);
         make.arg(SUITE).arg(place.join("tree")).arg(crate::debian::sources_file(store, SUITE)?);
         tool::run(&mut make, "mmdebstrap")?;
         Ok(())
@@ -148,16 +153,21 @@ pub fn data(store: &Store, programs: &Programs, data: &Data) -> Result<PathBuf> 
 fn database(store: &Store, guest: &Path, records: u64, bytes: u64) -> Result<PathBuf> {
     const MADE_AS: &str = "index and data apart, 1";
     let size = Bytes::new(records * (bytes + 400));
-    let kept = store.kept("databases", &store::key([MADE_AS.as_bytes(), format!("{records} {bytes}").as_bytes()]), |place| {
-        store.demand(size + size)?;
-        let tree = place.join("tree");
-        fs::create_dir(&tree)?;
-        let make = ["work", "fill-database", tool::text(&tree)?, &records.to_string(), &bytes.to_string()];
-        tool::run(Command::new(guest).args(make), "warmset-lab")?;
-        let made: u64 = fs::read_dir(&tree)?.flatten().filter_map(|entry| entry.metadata().ok()).map(|facts| facts.len()).sum();
-        disk::ext4(&tree, &place.join("image"), Bytes::new(made))?;
-        Ok(fs::remove_dir_all(tree)?)
-    })?;
+    let kept = store.kept(
+        "databases",
+        &store::key([MADE_AS.as_bytes(), format!("{records} {bytes}").as_bytes()]),
+        |place| {
+            store.demand(size + size)?;
+            let tree = place.join("tree");
+            fs::create_dir(&tree)?;
+            let make = ["work", "fill-database", tool::text(&tree)?, &records.to_string(), &bytes.to_string()];
+            tool::run(Command::new(guest).args(make), "warmset-lab")?;
+            let made: u64 =
+                fs::read_dir(&tree)?.flatten().filter_map(|entry| entry.metadata().ok()).map(|facts| facts.len()).sum();
+            disk::ext4(&tree, &place.join("image"), Bytes::new(made))?;
+            Ok(fs::remove_dir_all(tree)?)
+        },
+    )?;
     Ok(kept.join("image"))
 }
 

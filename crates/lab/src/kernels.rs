@@ -45,7 +45,10 @@ pub struct Kernel {
 /// The branch of this name.
 pub fn branch(name: &str) -> Result<&'static Branch> {
     let known = || BRANCHES.iter().map(|branch| branch.name).collect::<Vec<_>>().join(", ");
-    BRANCHES.iter().find(|branch| branch.name == name).with_context(|| format!("no kernel '{name}': {}, or a path from `kernels build`", known()))
+    BRANCHES
+        .iter()
+        .find(|branch| branch.name == name)
+        .with_context(|| format!("no kernel '{name}': {}, or a path from `kernels build`", known()))
 }
 
 /// The kernel of this name: a branch, fetched if it is not there, or the folder of one that was built.
@@ -78,7 +81,8 @@ fn parts(apt: &Apt, branch: &Branch) -> Result<Vec<Package>> {
     let name = names.last().with_context(|| format!("{} has no cloud kernel {}", branch.suite, branch.name))?;
     let image = apt.package(name)?;
     let is_part = |name: &&String| name.starts_with("linux-binary-") || name.starts_with("linux-modules-");
-    let mut packages = image.depends.iter().filter(is_part).map(|name| apt.package(name)).collect::<Result<Vec<_>>>()?;
+    let mut packages =
+        image.depends.iter().filter(is_part).map(|name| apt.package(name)).collect::<Result<Vec<_>>>()?;
     packages.insert(0, image);
     Ok(packages)
 }
@@ -94,7 +98,11 @@ pub fn in_folder(place: &Path, origin: &str) -> Result<Kernel> {
     let folders = [place.join("boot"), place.to_owned(), place.join("usr/lib/modules")];
     let found = folders.iter().filter_map(|folder| entries(folder).ok()).flatten().find_map(|path| image_at(&path));
     let Some((image, release)) = found else { bail!("no kernel in {}", place.display()) };
-    let config = if image.ends_with("vmlinuz") { image.with_file_name("config") } else { image.with_file_name(format!("config-{release}")) };
+    let config = if image.ends_with("vmlinuz") {
+        image.with_file_name("config")
+    } else {
+        image.with_file_name(format!("config-{release}"))
+    };
     let modules = ["usr/lib/modules", "lib/modules"].iter().map(|lib| place.join(lib).join(&release).join("kernel"));
     let modules = modules.into_iter().find(|path| path.is_dir());
     Ok(Kernel { release, origin: origin.to_owned(), image, modules, config })

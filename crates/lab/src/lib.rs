@@ -12,12 +12,13 @@
 //! The lab talks to the guard and to its peers as programs; of this workspace it links the units alone.
 
 pub mod arm;
+pub mod command;
 pub mod compare;
 pub mod debian;
 pub mod frame;
 pub mod image;
-pub mod line;
 pub mod kernels;
+pub mod line;
 pub mod plan;
 pub mod proof;
 pub mod run;

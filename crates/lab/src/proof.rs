@@ -31,7 +31,10 @@ const CHARTS: &[Chart] = &[
 pub fn page(panes: &[Pane; 2], lines: &[Line]) -> Result<String> {
     let machine = lines.first().map(|line| &line.machine);
     let on = machine.map_or(String::new(), |machine| {
-        format!("Kernel {} ({}), {} MiB, {} in QEMU {}.", machine.kernel, machine.origin, machine.memory_mib, machine.accel, machine.qemu)
+        format!(
+            "Kernel {} ({}), {} MiB, {} in QEMU {}.",
+            machine.kernel, machine.origin, machine.memory_mib, machine.accel, machine.qemu
+        )
     });
     let charts: String = CHARTS.iter().map(|chart| svg(chart, panes)).collect();
     let json = serde_json::to_string(lines)?.replace("</", "<\\/");
@@ -53,15 +56,21 @@ body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)
 .line{fill:none;stroke-width:2}.line.a{stroke:var(--a)}.line.b{stroke:var(--b);stroke-dasharray:7 3}.rule{stroke:var(--rule)}pre{white-space:pre-wrap}";
 
 fn svg((name, of): &Chart, panes: &[Pane; 2]) -> String {
-    let counted: Vec<Vec<(f64, f64)>> = panes.iter().map(|pane| series(&pane.told, *of, name.contains("so far"))).collect();
+    let counted: Vec<Vec<(f64, f64)>> =
+        panes.iter().map(|pane| series(&pane.told, *of, name.contains("so far"))).collect();
     let all = || counted.iter().flatten();
     let (most, end) = (all().map(|point| point.1).fold(1.0, f64::max), all().map(|point| point.0).fold(1.0, f64::max));
     let place = |(at, value): &(f64, f64)| {
-        format!("{:.1},{:.1}", LEFT + at / end * (WIDTH - LEFT - 8.0), (HEIGHT - BELOW) - value / most * (HEIGHT - BELOW - 20.0))
+        format!(
+            "{:.1},{:.1}",
+            LEFT + at / end * (WIDTH - LEFT - 8.0),
+            (HEIGHT - BELOW) - value / most * (HEIGHT - BELOW - 20.0)
+        )
     };
     let mut text = format!("<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{name}\">");
     let floor = HEIGHT - BELOW;
-    let _ = write!(text, "<text x=\"{LEFT}\" y=\"12\">{name}</text><path class=\"rule\" d=\"M{LEFT} {floor}H{WIDTH}\"/>");
+    let _ =
+        write!(text, "<text x=\"{LEFT}\" y=\"12\">{name}</text><path class=\"rule\" d=\"M{LEFT} {floor}H{WIDTH}\"/>");
     let _ = write!(text, "<text x=\"{}\" y=\"26\" text-anchor=\"end\">{most:.0}</text>", LEFT - 6.0);
     let _ = write!(text, "<text x=\"{}\" y=\"{floor}\" text-anchor=\"end\">0</text>", LEFT - 6.0);
     let _ = write!(text, "<text x=\"{WIDTH}\" y=\"{}\" text-anchor=\"end\">{end:.0} s</text>", HEIGHT - 8.0);
@@ -84,8 +93,16 @@ pub fn summary(lines: &[Line]) -> String {
     let of = |arm: &str| lines.iter().find(|line| line.arm == arm);
     let mut text = format!("{:<26}{:>12}{:>12}\n", "", "without", "with");
     for measure in TOLD.iter().filter_map(|name| compare::measure(name)) {
-        let value = |line: Option<&Line>| line.and_then(measure.of).map_or("–".to_owned(), |value| format!("{value:.0}"));
-        let _ = writeln!(text, "{:<26}{:>12}{:>12}  {}", measure.name, value(of("none")), value(of("warmset")), measure.about);
+        let value =
+            |line: Option<&Line>| line.and_then(measure.of).map_or("–".to_owned(), |value| format!("{value:.0}"));
+        let _ = writeln!(
+            text,
+            "{:<26}{:>12}{:>12}  {}",
+            measure.name,
+            value(of("none")),
+            value(of("warmset")),
+            measure.about
+        );
     }
     text
 }
@@ -101,7 +118,11 @@ mod tests {
     #[test]
     fn the_page_holds_its_numbers() {
         let pane = |arm: &str, step: f64| {
-            let told = (0..4).map(|at| Live { at_s: f64::from(at), allocstall: 10.0 + step * f64::from(at), ..Live::default() });
+            let told = (0..4).map(|at| Live {
+                at_s: f64::from(at),
+                allocstall: 10.0 + step * f64::from(at),
+                ..Live::default()
+            });
             Pane { title: arm.to_owned(), told: told.collect() }
         };
         let lines = [crate::line::tests::line("none", 0), crate::line::tests::line("warmset", 0)];

@@ -50,7 +50,17 @@ pub struct Order {
 
 /// A listener to what machines tell while they run.
 #[derive(Clone)]
-pub struct Told(pub Arc<dyn Fn(&str, Live) + Send + Sync>);
+pub struct Told(Arc<Listener>);
+
+/// Takes an arm's name, and how it goes there.
+type Listener = dyn Fn(&str, Live) + Send + Sync;
+
+impl Told {
+    /// Calls this.
+    pub fn new(listener: impl Fn(&str, Live) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
+    }
+}
 
 impl std::fmt::Debug for Told {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -115,7 +125,8 @@ impl Setting {
 
 /// Runs what is ordered and not there yet; all lines of it, also those that were there. `told` gets each new line.
 pub fn run(store: &Store, order: &Order, interrupted: &AtomicBool, told: &(dyn Fn(&Line) + Sync)) -> Result<Vec<Line>> {
-    let there: Vec<Line> = line::read(&order.out)?.into_iter().filter(|line| line.scenario == order.scenario.name).collect();
+    let there: Vec<Line> =
+        line::read(&order.out)?.into_iter().filter(|line| line.scenario == order.scenario.name).collect();
     let queue = Queue::new(order, there);
     let bar = bar(queue.open() as u64);
     bar.set_message("kernels and disks");
@@ -140,7 +151,13 @@ pub fn run(store: &Store, order: &Order, interrupted: &AtomicBool, told: &(dyn F
 }
 
 /// One thread of several: takes jobs until there is none.
-fn work(bench: &Bench<'_>, queue: &Mutex<Queue>, interrupted: &AtomicBool, bar: &ProgressBar, told: &(dyn Fn(&Line) + Sync)) -> Result<()> {
+fn work(
+    bench: &Bench<'_>,
+    queue: &Mutex<Queue>,
+    interrupted: &AtomicBool,
+    bar: &ProgressBar,
+    told: &(dyn Fn(&Line) + Sync),
+) -> Result<()> {
     const LOOK_AGAIN: Duration = Duration::from_millis(200);
     while !interrupted.load(Ordering::Relaxed) {
         let pulled = locked(queue).pull();

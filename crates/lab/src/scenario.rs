@@ -96,7 +96,10 @@ pub const SCENARIOS: &[Scenario] = &[
 /// The scenario of this name.
 pub fn named(name: &str) -> Result<&'static Scenario> {
     let known = || SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
-    SCENARIOS.iter().find(|scenario| scenario.name == name).with_context(|| format!("no scenario '{name}': {}", known()))
+    SCENARIOS
+        .iter()
+        .find(|scenario| scenario.name == name)
+        .with_context(|| format!("no scenario '{name}': {}", known()))
 }
 
 /// A disk of a small machine: between a hard disk and a solid one, so that what is read again is felt.
@@ -106,10 +109,7 @@ const MINUTE: Size = Size { memory_mib: 0, warm_up_s: 20, load_s: 60, calm_s: 60
 
 /// The probes of a machine's answers that every scenario may add: a command's start, and a heartbeat.
 fn probes() -> [Role; 2] {
-    [
-        Role::new("exec", &["exec", "/lab/probe", "200"]).spared(-900),
-        Role::new("beat", &["beat", "10"]).spared(-1000),
-    ]
+    [Role::new("exec", &["exec", "/lab/probe", "200"]).spared(-900), Role::new("beat", &["beat", "10"]).spared(-1000)]
 }
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ pub struct Cast {
 impl Cast {
     /// With its head; `at` is seconds since 1970.
     pub fn new(title: &str, at: u64) -> Self {
-        let head = serde_json::json!({"version": 2, "width": COLUMNS, "height": LINES, "timestamp": at, "title": title});
+        let head =
+            serde_json::json!({"version": 2, "width": COLUMNS, "height": LINES, "timestamp": at, "title": title});
         Self { text: format!("{head}\n") }
     }
 
@@ -113,7 +114,11 @@ mod tests {
     use super::*;
 
     fn pane(stalls: &[f64]) -> Pane {
-        let told = stalls.iter().enumerate().map(|(at, count)| Live { at_s: at as f64, allocstall: *count, ..Live::default() });
+        let told = stalls.iter().enumerate().map(|(at, count)| Live {
+            at_s: at as f64,
+            allocstall: *count,
+            ..Live::default()
+        });
         Pane { title: "none".to_owned(), told: told.collect() }
     }
 
@@ -137,7 +142,8 @@ mod tests {
     fn a_cast_is_lines_of_json() {
         let mut cast = Cast::new("storm", 7);
         cast.show(0.5, "a\nb\n");
-        let lines: Vec<serde_json::Value> = cast.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<serde_json::Value> =
+            cast.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines[0]["version"], 2);
         assert_eq!(lines[1][2], "\u{1b}[Ha\r\nb\r\n");
     }

@@ -18,7 +18,8 @@ pub struct Store {
 impl Store {
     /// Opens the store at `root`, else at its usual place; sweeps what dead runs left.
     pub fn open(root: Option<PathBuf>) -> Result<Self> {
-        let root = root.or_else(usual).context("no folder for the lab's files: set HOME, or name one with --store DIR")?;
+        let root =
+            root.or_else(usual).context("no folder for the lab's files: set HOME, or name one with --store DIR")?;
         fs::create_dir_all(root.join("run")).with_context(|| format!("cannot make {}", root.display()))?;
         let root = fs::canonicalize(&root).with_context(|| format!("cannot open {}", root.display()))?;
         let store = Self { root };
@@ -73,7 +74,8 @@ impl Store {
 
     /// What is free where the store is.
     pub fn free(&self) -> Result<Bytes> {
-        let facts = rustix::fs::statvfs(&self.root).with_context(|| format!("cannot look at {}", self.root.display()))?;
+        let facts =
+            rustix::fs::statvfs(&self.root).with_context(|| format!("cannot look at {}", self.root.display()))?;
         Ok(Bytes::new(facts.f_bavail * facts.f_frsize))
     }
 
@@ -128,7 +130,7 @@ pub fn sum(path: &Path) -> Result<[u8; 32]> {
 
 /// The first 16 hexadecimal digits.
 pub fn short(sum: &[u8]) -> String {
-    sum.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    sum.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]

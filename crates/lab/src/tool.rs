@@ -1,8 +1,8 @@
 //! Programs of the host that the lab calls: how they are found missing, and how their failure is told.
 
 use anyhow::{Context, Result, bail};
-use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// The last lines of a message that are worth repeating.
@@ -37,12 +37,12 @@ fn name(command: &Command) -> String {
 /// The last lines, indented.
 pub fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| format!("  {line}\n")).collect()
+    let last = lines.iter().skip(lines.len().saturating_sub(LINES));
+    last.fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
 /// A path as text; the lab's own paths are.
-pub fn text(path: &impl AsRef<OsStr>) -> Result<&str> {
-    let path = path.as_ref();
+pub fn text(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("the path {} is not UTF-8", path.display()))
 }
 

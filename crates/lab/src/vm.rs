@@ -148,7 +148,12 @@ fn command(kernel: &Kernel, hardware: &Hardware, folder: &Path, archive: &Path) 
     command.args(numa(hardware));
     command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(archive);
     command.args(["-append", &append(hardware)]);
-    command.args(["-chardev", &format!("file,id=console,path={}", tool::text(&folder.join("console"))?), "-serial", "chardev:console"]);
+    command.args([
+        "-chardev",
+        &format!("file,id=console,path={}", tool::text(&folder.join("console"))?),
+        "-serial",
+        "chardev:console",
+    ]);
     command.args(["-chardev", "stdio,id=line,signal=off", "-serial", "chardev:line"]);
     command.args(["-device", "virtio-rng-pci"]);
     for (number, drive) in hardware.drives.iter().enumerate() {
@@ -180,19 +185,19 @@ fn append(hardware: &Hardware) -> String {
     format!("{always} {}", hardware.append).trim_end().to_owned()
 }
 
-/// Where this build's guest program is: beside the lab's own.
+/// Where an installed lab keeps the guest program.
+const INSTALLED: &str = "/usr/lib/warmset/warmset-guest";
+
+/// Where this build's guest program is: beside the lab's own, or where the package has it.
 pub fn guest_program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let mut folder = own.parent().context("this program's file has no folder")?;
     if folder.ends_with("deps") {
         folder = folder.parent().unwrap_or(folder);
     }
-    let program = folder.join("warmset-guest");
-    anyhow::ensure!(
-        is_static(&program),
-        "{} is not there or not static; make it with: cargo rustc --release -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static",
-        program.display()
-    );
+    let beside = folder.join("warmset-guest");
+    let program = if beside.exists() { beside } else { PathBuf::from(INSTALLED) };
+    anyhow::ensure!(is_static(&program), "{} is not there or not static: make lab", program.display());
     Ok(program)
 }
 
@@ -211,7 +216,14 @@ mod tests {
 
     #[test]
     fn nodes_share_memory_and_processors() {
-        let hardware = Hardware { memory: Bytes::mib(2048), cpus: 1, nodes: 2, accel: Accel::Tcg, drives: Vec::new(), append: String::new() };
+        let hardware = Hardware {
+            memory: Bytes::mib(2048),
+            cpus: 1,
+            nodes: 2,
+            accel: Accel::Tcg,
+            drives: Vec::new(),
+            append: String::new(),
+        };
         let words = numa(&hardware).join(" ");
         assert!(words.contains("id=m0,size=1024M") && words.contains("nodeid=0,memdev=m0,cpus=0"), "{words}");
         assert!(words.ends_with("nodeid=1,memdev=m1"), "{words}");

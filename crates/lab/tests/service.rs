@@ -1,9 +1,11 @@
 //! The installed package on a Debian with systemd: it starts, is watched, puts everything back, and goes without a trace.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Machine, hardware, store};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use warmset_lab::image;
 use warmset_lab::kernels;
 use warmset_lab::vm::guest_program;
@@ -12,7 +14,9 @@ use warmset_lab::vm::guest_program;
 fn package() -> PathBuf {
     let folder = guest_program().unwrap().parent().unwrap().with_file_name("debian");
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}: make deb", folder.display()));
-    entries.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "deb")).unwrap()
+    let is_ours = |name: String| name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb");
+    let mut paths = entries.flatten().filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
+    paths.next().unwrap().path()
 }
 
 fn machine() -> Machine {
@@ -20,7 +24,7 @@ fn machine() -> Machine {
     let kernel = kernels::kernel(&store, "6.12").unwrap();
     let root = image::debian(&store, &guest_program().unwrap(), &package()).unwrap();
     let mut hardware = hardware(&store, &kernel, root);
-    hardware.append = "warmset.init=/sbin/init".to_owned();
+    hardware.append.push_str("warmset.init=/sbin/init");
     Machine::boot(&store, &kernel, &hardware)
 }
 
@@ -47,7 +51,13 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
         &mut machine,
         "rm /etc/warmset/conf.d/t.toml; systemctl kill -s KILL warmsetd; sleep 1; systemctl is-active warmsetd; true",
     );
-    assert_eq!(sh(&mut machine, "for i in $(seq 50); do systemctl is-active -q warmsetd && break; sleep 0.2; done; cat /proc/sys/vm/page-cluster"), found);
+    assert_eq!(
+        sh(
+            &mut machine,
+            "for i in $(seq 50); do systemctl is-active -q warmsetd && break; sleep 0.2; done; cat /proc/sys/vm/page-cluster"
+        ),
+        found
+    );
     assert_eq!(sh(&mut machine, "systemctl show -P NRestarts warmsetd"), "1", "Restart=on-failure");
 
     // Stopped in the middle, it no longer feeds the watchdog.
@@ -59,6 +69,9 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
 
     sh(&mut machine, "dpkg --purge warmset");
     assert_eq!(sh(&mut machine, PAGE_CLUSTER), found);
-    let left = sh(&mut machine, "ls -d /etc/warmset /var/lib/warmset /run/warmset /usr/sbin/warmsetd 2>/dev/null; pgrep -c warmsetd; true");
+    let left = sh(
+        &mut machine,
+        "ls -d /etc/warmset /var/lib/warmset /run/warmset /usr/sbin/warmsetd 2>/dev/null; pgrep -c warmsetd; true",
+    );
     assert_eq!(left, "0");
 }

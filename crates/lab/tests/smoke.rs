@@ -1,5 +1,7 @@
 //! The whole way once: Debian's kernel, a machine, thirty seconds of storm, the guard in it.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
@@ -12,7 +14,8 @@ fn storm(arms: &str, out: &std::path::Path) -> Vec<Value> {
     command.args(["--jobs", "2", "--warm-up", "15", "--load", "30", "--calm", "25", "--out"]).arg(out);
     let output = command.stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "{}", output.status);
-    let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().all(|line| line["state"] == "finished"), "{lines:#?}");
     lines
 }

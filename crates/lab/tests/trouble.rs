@@ -1,5 +1,7 @@
 //! What goes wrong: a message that says what to do, an exit code, nothing left behind.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::path::Path;
@@ -22,7 +24,8 @@ fn error(output: &Output) -> String {
 fn without_qemu_the_package_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let said = error(&lab(&["run", "idle", "--arms", "none", "--out", out.to_str().unwrap()], folder.path(), "/nonexistent"));
+    let said =
+        error(&lab(&["run", "idle", "--arms", "none", "--out", out.to_str().unwrap()], folder.path(), "/nonexistent"));
     assert!(said.contains("install the package qemu-system-x86"), "{said}");
 }
 
@@ -75,7 +78,13 @@ fn every_stock_kernel_boots_and_has_what_the_lab_counts() {
         let mut machine = common::small(branch);
         let said = machine.sh("uname -r; cat /proc/pressure/memory; cat /sys/fs/cgroup/cgroup.controllers; grep -c allocstall /proc/vmstat; ls /sys/kernel/mm/lru_gen; ls /dev/zram0");
         assert!(said.starts_with(&format!("{branch}.")), "{said}");
-        assert!(said.contains("full avg10") && said.contains("memory") && said.contains("min_ttl_ms") && said.contains("/dev/zram0"), "{said}");
+        assert!(
+            said.contains("full avg10")
+                && said.contains("memory")
+                && said.contains("min_ttl_ms")
+                && said.contains("/dev/zram0"),
+            "{said}"
+        );
     }
 }
 
@@ -85,7 +94,9 @@ fn an_interrupted_run_leaves_no_process_and_keeps_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("lines");
     let mut command = Command::new(LAB);
-    command.args(["run", "idle", "--arms", "none", "--reps", "2", "--warm-up", "1", "--load", "3", "--calm", "1", "--out"]).arg(&out);
+    command
+        .args(["run", "idle", "--arms", "none", "--reps", "2", "--warm-up", "1", "--load", "3", "--calm", "1", "--out"])
+        .arg(&out);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // The first result is there; the second machine runs.
     for _ in 0..1200 {

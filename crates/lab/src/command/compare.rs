@@ -1,10 +1,10 @@
 //! `compare`: tables of what was run.
 
 use super::say;
+use crate::{compare, line};
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
-use warmset_lab::{compare, line};
 
 /// Print the tables and verdicts of results that are there
 #[derive(Debug, Args)]

@@ -1,5 +1,13 @@
 //! `demo` and `prove`: two machines at once, without and with.
 
+use crate::arm::Arm;
+use crate::line::{Line, State};
+use crate::plan::{Live, Swap};
+use crate::run::{self, Lengths, Order, Setting, Told};
+use crate::scenario;
+use crate::screen::{self, Cast, Pane};
+use crate::store::Store;
+use crate::{compare, proof};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::io::{IsTerminal, Write};
@@ -8,14 +16,6 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use warmset_lab::arm::Arm;
-use warmset_lab::line::{Line, State};
-use warmset_lab::plan::{Live, Swap};
-use warmset_lab::run::{self, Lengths, Order, Setting, Told};
-use warmset_lab::scenario;
-use warmset_lab::screen::{self, Cast, Pane};
-use warmset_lab::store::Store;
-use warmset_lab::{compare, proof};
 
 /// Show two machines side by side, without and with Warmset, and record it
 #[derive(Debug, Args)]
@@ -46,6 +46,9 @@ pub(crate) struct Prove {
     /// 6.1, 6.12, 7, or the folder of one that was built
     #[arg(long, default_value = "6.12")]
     kernel: String,
+    /// Print the results as JSON lines, and nothing else
+    #[arg(long)]
+    json: bool,
     /// The guard to prove [default: beside this program]
     #[arg(long, value_name = "FILE")]
     warmsetd: Option<PathBuf>,
@@ -61,7 +64,8 @@ struct Pair {
 
 impl Demo {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
-        let pair = show(store, &self.scenario, &self.arms, &self.kernel, self.warmsetd.as_deref(), Lengths::default())?;
+        let pair =
+            show(store, &self.scenario, &self.arms, &self.kernel, self.warmsetd.as_deref(), Lengths::default(), true)?;
         put(&self.cast, pair.cast.text())?;
         writeln!(std::io::stderr(), "recorded in {}: show it with asciinema play {0}", self.cast.display())?;
         super::say(&compare::tables(&pair.lines)?)?;
@@ -73,12 +77,17 @@ impl Prove {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let arms = ["none".to_owned(), "warmset".to_owned()];
         let size = Lengths { warm_up_s: Some(20), load_s: Some(60), calm_s: Some(30) };
-        let pair = show(store, "storm", &arms, &self.kernel, self.warmsetd.as_deref(), size)?;
+        let pair = show(store, "storm", &arms, &self.kernel, self.warmsetd.as_deref(), size, !self.json)?;
         if pair.interrupted || pair.lines.len() < 2 {
             return Ok(ended(&pair));
         }
         put(&self.out, &proof::page(&pair.panes, &pair.lines)?)?;
-        super::say(&proof::summary(&pair.lines))?;
+        for line in pair.lines.iter().filter(|_| self.json) {
+            super::say(&format!("{}\n", serde_json::to_string(line)?))?;
+        }
+        if !self.json {
+            super::say(&proof::summary(&pair.lines))?;
+        }
         writeln!(std::io::stderr(), "the proof is in {}", self.out.display())?;
         Ok(ended(&pair))
     }
@@ -97,13 +106,21 @@ fn put(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Runs both at once and draws them as they go.
-fn show(store: &Store, name: &str, arms: &[String], kernel: &str, daemon: Option<&Path>, size: Lengths) -> Result<Pair> {
+fn show(
+    store: &Store,
+    name: &str,
+    arms: &[String],
+    kernel: &str,
+    daemon: Option<&Path>,
+    size: Lengths,
+    draws: bool,
+) -> Result<Pair> {
     anyhow::ensure!(arms.len() == 2, "two arms are shown, not {}", arms.len());
     let heading = format!("warmset-lab: {name}, kernel {kernel}, 1 GiB");
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let pane = |arm: &String| Pane { title: arm.clone(), told: Vec::new() };
     let stage = Arc::new(Mutex::new(([pane(&arms[0]), pane(&arms[1])], Cast::new(&heading, at))));
-    let (shared, began, live) = (Arc::clone(&stage), Instant::now(), std::io::stdout().is_terminal());
+    let (shared, began, live) = (Arc::clone(&stage), Instant::now(), draws && std::io::stdout().is_terminal());
     let told = move |arm: &str, now: Live| {
         let mut stage = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let (panes, cast) = &mut *stage;
@@ -119,21 +136,28 @@ fn show(store: &Store, name: &str, arms: &[String], kernel: &str, daemon: Option
         scenario: scenario::named(name)?,
         arms: arms.iter().map(|name| Arm::parse(name)).collect::<Result<_>>()?,
         reps: 1,
-        cells: vec![Setting { kernel: kernel.to_owned(), lru: None, swap: Swap::None, memory_mib: 1024, cpus: 1, nodes: 1 }],
+        cells: vec![Setting {
+            kernel: kernel.to_owned(),
+            lru: None,
+            swap: Swap::None,
+            memory_mib: 1024,
+            cpus: 1,
+            nodes: 1,
+        }],
         jobs: 2,
         out: scratch.path().join("lines"),
         keep: None,
         size,
         daemon: super::run::daemon(daemon)?,
         command: super::run::command_line(),
-        live: Some(Told(Arc::new(told))),
+        live: Some(Told::new(told)),
         balanced: false,
     };
     let interrupted = super::run::watch_for_interrupts()?;
     let lines = run::run(store, &order, &interrupted, &|_| {})?;
     drop(order);
     let interrupted = interrupted.load(Ordering::Relaxed);
-    let (panes, cast) = Arc::into_inner(stage).context("a machine still talks")?.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (panes, cast) =
+        Arc::into_inner(stage).context("a machine still talks")?.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Pair { panes, lines, cast, interrupted })
 }
-

@@ -1,12 +1,12 @@
 //! `kernels`: stock ones fetched, own ones built.
 
 use super::say;
+use crate::kernels::{BRANCHES, Kernel, branch, build, stock};
+use crate::store::Store;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::PathBuf;
-use warmset_lab::kernels::{BRANCHES, Kernel, branch, build, stock};
-use warmset_lab::store::Store;
 
 /// Fetch Debian's kernels, or build one
 #[derive(Debug, Args)]
@@ -66,7 +66,10 @@ impl Kernels {
     fn tell(&self, name: &str, kernel: &Kernel) -> Result<()> {
         let folder = kernel.image.parent().and_then(|boot| boot.parent()).map(|folder| folder.display().to_string());
         if self.json {
-            return say(&format!("{}\n", json!({"name": name, "release": kernel.release, "origin": kernel.origin, "folder": folder})));
+            return say(&format!(
+                "{}\n",
+                json!({"name": name, "release": kernel.release, "origin": kernel.origin, "folder": folder})
+            ));
         }
         say(&format!("{name:<6} {:<32} {}\n       {}\n", kernel.release, kernel.origin, folder.unwrap_or_default()))
     }

@@ -1,12 +1,12 @@
 //! `scenarios` and `arms`: what there is.
 
 use super::say;
+use crate::arm::ARMS;
+use crate::compare::measure;
+use crate::scenario::SCENARIOS;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use warmset_lab::arm::ARMS;
-use warmset_lab::compare::measure;
-use warmset_lab::scenario::SCENARIOS;
 
 /// List the loads, and what is measured of each
 #[derive(Debug, Args)]
@@ -23,7 +23,10 @@ impl Scenarios {
     pub(super) fn run(&self) -> Result<()> {
         for scenario in SCENARIOS {
             if self.json {
-                say(&format!("{}\n", json!({"name": scenario.name, "about": scenario.about, "arms": scenario.arms, "measures": scenario.measures})))?;
+                say(&format!(
+                    "{}\n",
+                    json!({"name": scenario.name, "about": scenario.about, "arms": scenario.arms, "measures": scenario.measures})
+                ))?;
                 continue;
             }
             say(&format!("{:<22} {}\n", scenario.name, scenario.about))?;
@@ -46,7 +49,11 @@ pub(crate) struct Arms {
 impl Arms {
     pub(super) fn run(&self) -> Result<()> {
         for (name, about) in ARMS {
-            let text = if self.json { format!("{}\n", json!({"name": name, "about": about})) } else { format!("{name:<16} {about}\n") };
+            let text = if self.json {
+                format!("{}\n", json!({"name": name, "about": about}))
+            } else {
+                format!("{name:<16} {about}\n")
+            };
             say(&text)?;
         }
         Ok(())

@@ -1,6 +1,13 @@
 //! `run`: a scenario, arm against arm.
 
 use super::say;
+use crate::arm::Arm;
+use crate::compare;
+use crate::line::{Line, State};
+use crate::plan::{Lru, Swap};
+use crate::run::{self, Lengths, Order, Setting};
+use crate::scenario;
+use crate::store::Store;
 use anyhow::{Context, Result};
 use clap::Args;
 use std::io::Write;
@@ -8,13 +15,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use warmset_lab::arm::Arm;
-use warmset_lab::compare;
-use warmset_lab::line::{Line, State};
-use warmset_lab::plan::{Lru, Swap};
-use warmset_lab::run::{self, Lengths, Order, Setting};
-use warmset_lab::scenario;
-use warmset_lab::store::Store;
 
 /// What a shell says of a program ended by Ctrl-C.
 pub(super) const INTERRUPTED: u8 = 130;
@@ -91,7 +91,11 @@ impl Run {
             say(&compare::tables(&lines)?)?;
         }
         if interrupted.load(Ordering::Relaxed) {
-            let kept = format!("warmset-lab: interrupted; {} results are in {}, the same command goes on\n", lines.len(), order.out.display());
+            let kept = format!(
+                "warmset-lab: interrupted; {} results are in {}, the same command goes on\n",
+                lines.len(),
+                order.out.display()
+            );
             std::io::stderr().write_all(kept.as_bytes())?;
             return Ok(ExitCode::from(INTERRUPTED));
         }
@@ -123,7 +127,8 @@ impl Run {
 
     /// Every kernel with every LRU, swap and size.
     fn cells(&self) -> Result<Vec<Setting>> {
-        let lrus: Vec<Option<Lru>> = if self.lru.is_empty() { vec![None] } else { self.lru.iter().copied().map(Some).collect() };
+        let lrus: Vec<Option<Lru>> =
+            if self.lru.is_empty() { vec![None] } else { self.lru.iter().copied().map(Some).collect() };
         let mut cells = Vec::new();
         for kernel in &self.kernel {
             for &lru in &lrus {
@@ -139,9 +144,12 @@ impl Run {
     }
 }
 
-/// The guard that was named, or the one beside this program.
+/// The guard that was named, the one beside this program, or the one that is installed.
 pub(super) fn daemon(named: Option<&Path>) -> Result<PathBuf> {
-    named.map_or_else(|| Ok(std::env::current_exe()?.with_file_name("warmsetd")), |path| Ok(path.to_owned()))
+    const INSTALLED: &str = "/usr/sbin/warmsetd";
+    let beside = std::env::current_exe()?.with_file_name("warmsetd");
+    let usual = || if beside.exists() { beside.clone() } else { PathBuf::from(INSTALLED) };
+    Ok(named.map_or_else(usual, Path::to_owned))
 }
 
 /// The command as a user would give it again.

@@ -1,17 +1,17 @@
 //! `sh`: one script in a machine, for looking at what it is like in there.
 
 use super::say;
+use crate::frame::Frame;
+use crate::image::{self, Programs};
+use crate::kernels;
+use crate::store::Store;
+use crate::vm::{Hardware, Vm, accel, guest_program};
 use anyhow::Result;
 use clap::Args;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use units::Bytes;
-use warmset_lab::frame::Frame;
-use warmset_lab::image::{self, Programs};
-use warmset_lab::kernels;
-use warmset_lab::store::Store;
-use warmset_lab::vm::{Hardware, Vm, accel, guest_program};
 
 const BOOT: Duration = Duration::from_secs(120);
 
@@ -44,13 +44,17 @@ impl Shell {
             cpus: 1,
             nodes: 1,
             accel: accel::choose(store, &kernel, &programs.guest)?,
-            drives: vec![warmset_lab::vm::disk::Drive::new(root, None)],
+            drives: vec![crate::vm::disk::Drive::new(root, None)],
             append: self.append.clone(),
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         let mut next = |wait| vm.next(Instant::now() + wait);
         let hello = next(BOOT);
-        anyhow::ensure!(hello.as_ref().is_ok_and(|frame| frame.kind == "hello"), "the machine did not boot: {hello:?}\n{}", vm.console());
+        anyhow::ensure!(
+            hello.as_ref().is_ok_and(|frame| frame.kind == "hello"),
+            "the machine did not boot: {hello:?}\n{}",
+            vm.console()
+        );
         vm.send(&Frame::new("sh", self.script.clone()))?;
         match vm.next(Instant::now() + Duration::from_secs(self.seconds)) {
             Ok(frame) => {

@@ -20,14 +20,16 @@ pub fn time_against_memory(lines: &[Line]) -> String {
     }
     let mut text = String::new();
     for (arm, sizes) in arms.iter().filter(|(_, sizes)| sizes.len() >= 3) {
-        let points: Vec<(f64, f64)> = sizes.iter().filter_map(|(memory, times)| Some((*memory as f64, median(times)?))).collect();
+        let points: Vec<(f64, f64)> =
+            sizes.iter().filter_map(|(memory, times)| Some((*memory as f64, median(times)?))).collect();
         let fastest = points.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
         let _ = writeln!(text, "Build time against memory, {arm}:\n\n| MiB | s | state |\n|---:|---:|---|");
         for (memory, time) in &points {
             let state = if *time > fastest * THRASHING { "thrashing" } else { "working" };
             let _ = writeln!(text, "| {memory} | {time:.1} | {state} |");
         }
-        let thrashing: Vec<(f64, f64)> = points.iter().copied().filter(|(_, time)| *time > fastest * THRASHING).collect();
+        let thrashing: Vec<(f64, f64)> =
+            points.iter().copied().filter(|(_, time)| *time > fastest * THRASHING).collect();
         let _ = match exponent(&thrashing) {
             Some(power) => writeln!(text, "\nWhere it thrashes, time goes as M^{power:.1}.\n"),
             None => writeln!(text, "\nIt thrashes at fewer than two sizes: nothing to fit.\n"),
@@ -53,7 +55,8 @@ mod tests {
 
     #[test]
     fn a_power_is_found_again() {
-        let points: Vec<(f64, f64)> = [128.0_f64, 192.0, 256.0].iter().map(|memory| (*memory, 1e12 * memory.powi(-4))).collect();
+        let points: Vec<(f64, f64)> =
+            [128.0_f64, 192.0, 256.0].iter().map(|memory| (*memory, 1e12 * memory.powi(-4))).collect();
         assert!((exponent(&points).unwrap() + 4.0).abs() < 1e-9);
         assert_eq!(exponent(&points[..1]), None);
     }

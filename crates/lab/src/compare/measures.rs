@@ -27,7 +27,9 @@ const fn more(name: &'static str, unit: &'static str, about: &'static str, of: f
 
 /// All of them.
 pub const MEASURES: &[Measure] = &[
-    less("allocstall", "", "allocations that had to reclaim for themselves, all zones", |line| counted(line, "allocstall_")),
+    less("allocstall", "", "allocations that had to reclaim for themselves, all zones", |line| {
+        counted(line, "allocstall_")
+    }),
     less("compact_stall", "", "allocations that had to compact for themselves", |line| counter(line, "compact_stall")),
     less("gap_mib_s", "MiB·s", "memory held free above what was found, over load and calm", |line| {
         Some(line.report.gap.load_mib_s + line.report.gap.calm_mib_s)
@@ -35,13 +37,25 @@ pub const MEASURES: &[Measure] = &[
     less("refaults_per_read_mib", "pages/MiB", "refaults for each MiB that the load read", |line| {
         per(counted(line, "workingset_refault_"), work(line, "read_mib"))
     }),
-    less("workingset_refault_file", "pages", "file pages read again after eviction", |line| counter(line, "workingset_refault_file")),
-    less("workingset_refault_anon", "pages", "anonymous pages read again after eviction", |line| counter(line, "workingset_refault_anon")),
-    less("fault_worst_p50", "ms", "the median burst's longest page fault", |line| latency(line, "fault_worst", |l| l.p50)),
-    less("fault_worst_max", "ms", "the longest page fault of any burst", |line| latency(line, "fault_worst", |l| l.max)),
+    less("workingset_refault_file", "pages", "file pages read again after eviction", |line| {
+        counter(line, "workingset_refault_file")
+    }),
+    less("workingset_refault_anon", "pages", "anonymous pages read again after eviction", |line| {
+        counter(line, "workingset_refault_anon")
+    }),
+    less("fault_worst_p50", "ms", "the median burst's longest page fault", |line| {
+        latency(line, "fault_worst", |l| l.p50)
+    }),
+    less("fault_worst_max", "ms", "the longest page fault of any burst", |line| {
+        latency(line, "fault_worst", |l| l.max)
+    }),
     less("burst_p50", "ms", "the median burst", |line| latency(line, "burst", |l| l.p50)),
-    less("psi_memory_some_ms", "ms", "time in which some task waited for memory", |line| Some(counter(line, "psi_memory_some_us")? / 1e3)),
-    less("psi_memory_full_ms", "ms", "time in which all tasks waited for memory", |line| Some(counter(line, "psi_memory_full_us")? / 1e3)),
+    less("psi_memory_some_ms", "ms", "time in which some task waited for memory", |line| {
+        Some(counter(line, "psi_memory_some_us")? / 1e3)
+    }),
+    less("psi_memory_full_ms", "ms", "time in which all tasks waited for memory", |line| {
+        Some(counter(line, "psi_memory_full_us")? / 1e3)
+    }),
     less("pgscan_direct", "pages", "pages scanned by allocating tasks", |line| counter(line, "pgscan_direct")),
     less("kswapd_ms", "ms", "processor time of kswapd", |line| line.report.cpu_ms.get("kswapd").copied()),
     less("oom_kills", "", "processes killed", |line| Some(line.report.kills.len() as f64)),
@@ -60,16 +74,28 @@ pub const MEASURES: &[Measure] = &[
     less("exec_p50", "ms", "the median start of a command", |line| latency(line, "exec", |l| l.p50)),
     less("exec_p99", "ms", "the last percentile of a command's starts", |line| latency(line, "exec", |l| l.p99)),
     less("exec_max", "ms", "the longest start of a command", |line| latency(line, "exec", |l| l.max)),
-    less("beat_late_max", "ms", "the longest freeze: the locked heartbeat's latest wake", |line| latency(line, "beat_late", |l| l.max)),
-    less("touch_p99", "ms", "the last percentile of the warm set's batches of 64 pages", |line| latency(line, "touch", |l| l.p99)),
-    less("kill_after_s", "s", "from a hog's start to the kill, the median", |line| median_of(line, |kill| kill.since_hog_s)),
-    less("read_after_kill", "ms", "the hot file's first read after a kill, the median", |line| median_of(line, |kill| kill.next_read_ms)),
-    less("exec_after_kill", "ms", "the first start of a command after a kill, the median", |line| median_of(line, |kill| kill.next_exec_ms)),
+    less("beat_late_max", "ms", "the longest freeze: the locked heartbeat's latest wake", |line| {
+        latency(line, "beat_late", |l| l.max)
+    }),
+    less("touch_p99", "ms", "the last percentile of the warm set's batches of 64 pages", |line| {
+        latency(line, "touch", |l| l.p99)
+    }),
+    less("kill_after_s", "s", "from a hog's start to the kill, the median", |line| {
+        median_of(line, |kill| kill.since_hog_s)
+    }),
+    less("read_after_kill", "ms", "the hot file's first read after a kill, the median", |line| {
+        median_of(line, |kill| kill.next_read_ms)
+    }),
+    less("exec_after_kill", "ms", "the first start of a command after a kill, the median", |line| {
+        median_of(line, |kill| kill.next_exec_ms)
+    }),
     less("sectors_read", "", "sectors of 512 bytes read from root and data disk", |line| {
         Some(counter(line, "vda_sectors_read")? + counter(line, "vdb_sectors_read")?)
     }),
     less("swapped_out", "pages", "pages written to swap", |line| counter(line, "pswpout")),
-    more("lookups_per_s", "1/s", "lookups", |line| per(work(line, "lookups"), line.report.seconds.get("load").copied())),
+    more("lookups_per_s", "1/s", "lookups", |line| {
+        per(work(line, "lookups"), line.report.seconds.get("load").copied())
+    }),
     more("index_resident_pages", "pages", "pages of the index in memory, the mean of all looks", |line| {
         per(work(line, "index_resident_pages"), work(line, "index_looks"))
     }),
@@ -124,8 +150,13 @@ mod tests {
     #[test]
     fn phases_add_up_and_what_is_not_there_is_unknown() {
         let mut line = crate::line::tests::line("none", 0);
-        assert_eq!((counter(&line, "compact_stall"), counted(&line, "allocstall_")), (Some(0.0), None), "no phase at all");
-        let phase = |normal| BTreeMap::from([("allocstall_normal".to_owned(), normal), ("allocstall_movable".to_owned(), 1)]);
+        assert_eq!(
+            (counter(&line, "compact_stall"), counted(&line, "allocstall_")),
+            (Some(0.0), None),
+            "no phase at all"
+        );
+        let phase =
+            |normal| BTreeMap::from([("allocstall_normal".to_owned(), normal), ("allocstall_movable".to_owned(), 1)]);
         line.report.counters = BTreeMap::from([("load".to_owned(), phase(5)), ("calm".to_owned(), phase(2))]);
         assert_eq!(counted(&line, "allocstall_"), Some(9.0));
         assert_eq!(counter(&line, "compact_stall"), None);

@@ -67,7 +67,11 @@ impl Run {
         let program = plan.arm.program.as_ref().map(|words| start_program(words)).transpose()?;
         let from = clock::now() + seconds(plan.size.warm_up_s);
         let window = Window { from, until: from + seconds(plan.size.load_s) };
-        let cast = plan.roles.iter().flat_map(|role| (0..role.count).map(|number| Player::new(role, number, window))).collect();
+        let cast = plan
+            .roles
+            .iter()
+            .flat_map(|role| (0..role.count).map(|number| Player::new(role, number, window)))
+            .collect();
         Ok(Self { plan: plan.clone(), window, cast, program, finished: Finished::default() })
     }
 
@@ -111,7 +115,7 @@ impl Run {
     /// Lets the processes finish what they are at, and ends those that do not.
     pub(crate) fn stop_load(&mut self) {
         let patience = clock::now() + LINGER_MS;
-        while clock::now() < patience && self.cast.iter_mut().any(|player| player.is_alive()) {
+        while clock::now() < patience && self.cast.iter_mut().any(Player::is_alive) {
             thread::sleep(STEP);
         }
         for child in self.cast.iter_mut().filter_map(|player| player.child.as_mut()) {

@@ -6,9 +6,29 @@ use std::fs;
 
 /// Names in `/proc/vmstat` that count, not tell a level.
 const COUNTED: &[&str] = &[
-    "allocstall_", "compact_", "workingset_", "pgscan", "pgsteal", "pgfault", "pgmajfault", "pgpg", "pswp", "pgalloc", "pgfree",
-    "oom_kill", "kswapd_", "pageoutrun", "thp_", "pgrotated", "pgrefill", "pgactivate", "pgdeactivate", "zswp", "slabs_scanned",
-    "pgdemote", "pgpromote",
+    "allocstall_",
+    "compact_",
+    "workingset_",
+    "pgscan",
+    "pgsteal",
+    "pgfault",
+    "pgmajfault",
+    "pgpg",
+    "pswp",
+    "pgalloc",
+    "pgfree",
+    "oom_kill",
+    "kswapd_",
+    "pageoutrun",
+    "thp_",
+    "pgrotated",
+    "pgrefill",
+    "pgactivate",
+    "pgdeactivate",
+    "zswp",
+    "slabs_scanned",
+    "pgdemote",
+    "pgpromote",
 ];
 /// These levels begin like counters.
 const LEVELS: &[&str] = &["workingset_nodes"];
@@ -42,7 +62,8 @@ impl Snapshot {
 
     /// Processor time until `later`, in milliseconds.
     pub(crate) fn cpu_until(&self, later: &Self) -> BTreeMap<String, f64> {
-        let grown = |(name, after): (&String, &f64)| (name.clone(), after - self.cpu.get(name).copied().unwrap_or_default());
+        let grown =
+            |(name, after): (&String, &f64)| (name.clone(), after - self.cpu.get(name).copied().unwrap_or_default());
         later.cpu.iter().map(grown).collect()
     }
 }
@@ -91,7 +112,8 @@ fn cpu() -> BTreeMap<String, f64> {
         let Some((head, tail)) = stat.rsplit_once(") ") else { continue };
         let name = head.split_once('(').map_or("", |(_, name)| name);
         let Some(known) = NAMES.iter().find(|known| name.starts_with(**known)) else { continue };
-        let fields: Vec<f64> = tail.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+        let fields: Vec<f64> =
+            tail.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
         *sums.entry((*known).to_owned()).or_insert(0.0) += fields.iter().sum::<f64>() * TICK_MS;
     }
     sums

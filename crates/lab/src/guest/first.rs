@@ -54,7 +54,8 @@ fn load_modules() -> Result<()> {
     paths.sort();
     for path in paths {
         let none = c"";
-        rustix::system::init_module(&fs::read(&path)?, none).with_context(|| format!("cannot load {}", path.display()))?;
+        rustix::system::init_module(&fs::read(&path)?, none)
+            .with_context(|| format!("cannot load {}", path.display()))?;
     }
     Ok(())
 }

@@ -17,7 +17,8 @@ pub(crate) fn tell(from: f64) {
         gap_mib: watch::gap() / MIB,
         allocstall: sum(&vmstat, "allocstall_"),
         compact_stall: sum(&vmstat, "compact_stall "),
-        stalled_ms: pressure.lines().next().and_then(|line| line.rsplit("total=").next()?.parse().ok()).unwrap_or(0.0) / 1e3,
+        stalled_ms: pressure.lines().next().and_then(|line| line.rsplit("total=").next()?.parse().ok()).unwrap_or(0.0)
+            / 1e3,
         refaults: sum(&vmstat, "workingset_refault_"),
         kills: sum(&vmstat, "oom_kill "),
         exec_ms: last("exec"),

@@ -74,7 +74,11 @@ fn swap_on(device: &str) -> Result<()> {
     header.splice(1024..1028, 1_u32.to_le_bytes());
     header.splice(1028..1032, u32::try_from(pages - 1)?.to_le_bytes());
     header.splice(PAGE - 10..PAGE, *b"SWAPSPACE2");
-    fs::OpenOptions::new().write(true).open(device).and_then(|mut file| file.write_all(&header)).context(device.to_owned())?;
+    fs::OpenOptions::new()
+        .write(true)
+        .open(device)
+        .and_then(|mut file| file.write_all(&header))
+        .context(device.to_owned())?;
     let status = std::process::Command::new("/bin/busybox").args(["swapon", device]).status()?;
     anyhow::ensure!(status.success(), "swapon {device} failed");
     Ok(())

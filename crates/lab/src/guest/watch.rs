@@ -110,7 +110,14 @@ impl Sight {
         let (load, calm) = (above(window.from, window.until), above(window.until, calm_end));
         let seconds = (calm_end - window.from) / 1e3;
         let max = self.seen.iter().map(|seen| seen.gap).fold(0.0, f64::max);
-        Gap { found, managed: managed(), load_mib_s: load, calm_mib_s: calm, mean: found + (load + calm) * MIB / seconds.max(0.001), max }
+        Gap {
+            found,
+            managed: managed(),
+            load_mib_s: load,
+            calm_mib_s: calm,
+            mean: found + (load + calm) * MIB / seconds.max(0.001),
+            max,
+        }
     }
 
     /// How often a knob was seen changed.
@@ -121,7 +128,8 @@ impl Sight {
     /// The kills, with what they did to others.
     pub(crate) fn kills(&self, window: Window, finished: &Finished, out: &ReadOut) -> Vec<Kill> {
         let kernel = self.kills.iter().map(|(at, by, victim)| (*at, by.as_str(), victim.as_str()));
-        let others = finished.kills.iter().filter(|(at, _)| !self.kills.iter().any(|(seen, ..)| (seen - at).abs() < 1500.0));
+        let others =
+            finished.kills.iter().filter(|(at, _)| !self.kills.iter().any(|(seen, ..)| (seen - at).abs() < 1500.0));
         let others = others.map(|(at, victim)| (*at, "program", victim.as_str()));
         let mut kills: Vec<Kill> = kernel
             .chain(others)

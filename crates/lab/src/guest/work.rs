@@ -21,11 +21,23 @@ use std::str::FromStr;
 
 /// The kinds of work.
 const WORKS: &[Work] = &[
-    Work { name: "fill", usage: "FOLDER FILES FILLERS NEW_MIB: read files in turn, write a new one, remove it", run: files::fill },
+    Work {
+        name: "fill",
+        usage: "FOLDER FILES FILLERS NEW_MIB: read files in turn, write a new one, remove it",
+        run: files::fill,
+    },
     Work { name: "stream", usage: "FILE: read a file from end to end, again and again", run: files::stream },
     Work { name: "once", usage: "FOLDER FILES: read every file once", run: files::once },
-    Work { name: "read", usage: "FILE: read a file once, timed, and count what of it had been evicted", run: files::read },
-    Work { name: "burst", usage: "SMALL_MIB HUGE_MIB: touch memory in pages and in huge pages, end", run: burst::burst },
+    Work {
+        name: "read",
+        usage: "FILE: read a file once, timed, and count what of it had been evicted",
+        run: files::read,
+    },
+    Work {
+        name: "burst",
+        usage: "SMALL_MIB HUGE_MIB: touch memory in pages and in huge pages, end",
+        run: burst::burst,
+    },
     Work { name: "ramp", usage: "MIB_A_SECOND MOST_MIB: grow steadily, give all back, again", run: burst::ramp },
     Work { name: "hog", usage: "zeros|noise STEP_MIB: take memory until killed", run: hog::hog },
     Work { name: "touch", usage: "MIB: touch memory at random, timed", run: memory::touch },
@@ -33,7 +45,11 @@ const WORKS: &[Work] = &[
     Work { name: "sweep-once", usage: "MIB: touch memory in order once, give it back", run: memory::sweep_once },
     Work { name: "exec", usage: "PROGRAM PERIOD_MS: fork and execute a program, timed", run: probe::exec },
     Work { name: "beat", usage: "PERIOD_MS: sleep, locked in memory; how late it wakes", run: probe::beat },
-    Work { name: "forks", usage: "CHILDREN MIB: processes that touch memory and end, many at once", run: storms::forks },
+    Work {
+        name: "forks",
+        usage: "CHILDREN MIB: processes that touch memory and end, many at once",
+        run: storms::forks,
+    },
     Work { name: "grab", usage: "PAGES: ask for huge pages, give them back", run: storms::grab },
     Work { name: "lookup", usage: "FOLDER [lock]: look up random keys in an indexed database", run: lookup::lookup },
     Work { name: "fill-database", usage: "FOLDER RECORDS RECORD_BYTES: make the database", run: lookup::make },
@@ -49,13 +65,14 @@ struct Work {
 
 /// Does the work of this name.
 pub(crate) fn run(name: &str, words: &[&str]) -> Result<()> {
-    let work = WORKS.iter().find(|work| work.name == name).with_context(|| format!("no work '{name}':\n{}", usage()))?;
+    let work =
+        WORKS.iter().find(|work| work.name == name).with_context(|| format!("no work '{name}':\n{}", usage()))?;
     settle()?;
     (work.run)(&Words(words)).with_context(|| format!("{name} ({})", work.usage))
 }
 
 fn usage() -> String {
-    WORKS.iter().map(|work| format!("  {} {}\n", work.name, work.usage)).collect()
+    WORKS.iter().fold(String::new(), |text, work| text + "  " + work.name + " " + work.usage + "\n")
 }
 
 /// Takes the name, the group and the standing that the control gave.
@@ -68,7 +85,8 @@ fn settle() -> Result<()> {
         fs::write("/proc/self/oom_score_adj", adjusted)?;
     }
     if let Ok(group) = std::env::var("WARMSET_GROUP") {
-        fs::write(format!("/sys/fs/cgroup/{group}/cgroup.procs"), "0").with_context(|| format!("cannot join {group}"))?;
+        fs::write(format!("/sys/fs/cgroup/{group}/cgroup.procs"), "0")
+            .with_context(|| format!("cannot join {group}"))?;
     }
     Ok(())
 }
@@ -126,7 +144,8 @@ impl Out {
         }
     }
 
-    fn hog(&self) {
+    /// That a hog begins, also before counting does.
+    fn hog() {
         line(&format!("hog {:.3}", now()));
     }
 }

@@ -75,7 +75,10 @@ fn patches(recipe: &Recipe) -> Result<Vec<PathBuf>> {
 /// The package holds the source as an archive.
 fn unpack(root: &Path) -> Result<PathBuf> {
     let folder = root.join("usr/src");
-    let archive = fs::read_dir(&folder)?.flatten().map(|entry| entry.path()).find(|path| path.to_string_lossy().contains(".tar."));
+    let archive = fs::read_dir(&folder)?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.to_string_lossy().contains(".tar."));
     let archive = archive.with_context(|| format!("no source in {}", folder.display()))?;
     tool::run(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(root), "tar, xz-utils")?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
@@ -87,7 +90,12 @@ fn make(tree: &Path, config: &str, place: &Path) -> Result<()> {
     fs::write(&fragment, config)?;
     let run = |arguments: &[&str]| -> Result<String> {
         let mut command = Command::new("make");
-        command.current_dir(tree).args(arguments).env("KBUILD_BUILD_TIMESTAMP", "0").env("KBUILD_BUILD_USER", "lab").env("KBUILD_BUILD_HOST", "lab");
+        command
+            .current_dir(tree)
+            .args(arguments)
+            .env("KBUILD_BUILD_TIMESTAMP", "0")
+            .env("KBUILD_BUILD_USER", "lab")
+            .env("KBUILD_BUILD_HOST", "lab");
         tool::run(&mut command, "make gcc flex bison bc libelf-dev")
     };
     run(&["tinyconfig"])?;

@@ -75,7 +75,7 @@ fn name_of(path: &Path) -> Option<String> {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    if !path.extension().is_some_and(|end| end == "xz") {
+    if path.extension().is_none_or(|end| end != "xz") {
         return Ok(bytes);
     }
     let mut plain = Vec::new();
@@ -103,12 +103,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, needs: &str| {
             fs::create_dir_all(folder.path().join("drivers")).unwrap();
-            fs::write(folder.path().join("drivers").join(name), format!("ELF\0license=GPL\0depends={needs}\0")).unwrap();
+            fs::write(folder.path().join("drivers").join(name), format!("ELF\0license=GPL\0depends={needs}\0"))
+                .unwrap();
         };
         write("virtio_blk.ko", "virtio,virtio-ring");
         write("virtio-ring.ko", "virtio");
         write("virtio.ko", "");
-        let modules = Modules::below(folder.path()).unwrap().in_order(&["virtio_blk", "virtio_ring", "not_there"]).unwrap();
+        let modules =
+            Modules::below(folder.path()).unwrap().in_order(&["virtio_blk", "virtio_ring", "not_there"]).unwrap();
         let names: Vec<_> = modules.iter().map(|module| module.name.as_str()).collect();
         assert_eq!(names, ["virtio", "virtio_ring", "virtio_blk"]);
     }

@@ -69,10 +69,8 @@ impl<'a> Bench<'a> {
         let root = image::root(store, &programs, &parts)?;
         let mut data = BTreeMap::new();
         for memory_mib in order.cells.iter().map(|setting| setting.memory_mib) {
-            if !data.contains_key(&memory_mib) {
-                let load = (order.scenario.load)(&Circumstances { memory_mib, variant: None });
-                data.insert(memory_mib, image::data(store, &programs, &load.data)?);
-            }
+            let load = (order.scenario.load)(&Circumstances { memory_mib, variant: None });
+            data.insert(memory_mib, image::data(store, &programs, &load.data)?);
         }
         let first = kernels.values().next().context("no kernel is asked for")?;
         let accel = accel::choose(store, first, &programs.guest)?;
@@ -87,7 +85,8 @@ impl<'a> Bench<'a> {
     /// Makes one run.
     pub fn run(&self, job: &Job, gap: Option<Gap>, interrupted: &AtomicBool) -> Result<Outcome> {
         let setting = &job.setting;
-        let load = (self.order.scenario.load)(&Circumstances { memory_mib: setting.memory_mib, variant: job.arm.variant() });
+        let load =
+            (self.order.scenario.load)(&Circumstances { memory_mib: setting.memory_mib, variant: job.arm.variant() });
         let plan = Plan {
             scenario: self.order.scenario.name.to_owned(),
             setup: Setup { lru: setting.lru, swap: setting.swap, thp: load.thp },
@@ -119,7 +118,13 @@ impl<'a> Bench<'a> {
     }
 
     /// Listens until the report, the end of the machine, or the deadline; `None` if the user ended it.
-    fn hear(&self, vm: &mut Vm, plan: &Plan, job: &Job, interrupted: &AtomicBool) -> Result<Option<(State, Report, Option<String>)>> {
+    fn hear(
+        &self,
+        vm: &mut Vm,
+        plan: &Plan,
+        job: &Job,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<(State, Report, Option<String>)>> {
         let mut deadline = Instant::now() + BOOT;
         loop {
             let frame = match vm.next(deadline.min(Instant::now() + LOOK)) {
@@ -136,7 +141,13 @@ impl<'a> Bench<'a> {
                 "live" => self.watch(job, &frame.payload)?,
                 "file" => self.keep(job, &frame.payload)?,
                 "report" => return Ok(Some((State::Finished, serde_json::from_slice(&frame.payload)?, None))),
-                _ => return Ok(Some((State::Failed, Report::default(), Some(String::from_utf8_lossy(&frame.payload).into_owned())))),
+                _ => {
+                    return Ok(Some((
+                        State::Failed,
+                        Report::default(),
+                        Some(String::from_utf8_lossy(&frame.payload).into_owned()),
+                    )));
+                }
             }
         }
     }
@@ -154,8 +165,15 @@ impl<'a> Bench<'a> {
         let Some(folder) = &self.order.keep else { return Ok(()) };
         let end = payload.iter().position(|byte| *byte == b'\n').context("a file without a name")?;
         let (name, bytes) = payload.split_at(end);
-        let name = Path::new(std::str::from_utf8(name)?).file_name().context("a file without a name")?.to_string_lossy().into_owned();
-        let run = format!("{}-{}-{}-{}-{}", self.order.scenario.name, job.setting.kernel, job.setting.memory_mib, job.arm.name, job.rep);
+        let name = Path::new(std::str::from_utf8(name)?)
+            .file_name()
+            .context("a file without a name")?
+            .to_string_lossy()
+            .into_owned();
+        let run = format!(
+            "{}-{}-{}-{}-{}",
+            self.order.scenario.name, job.setting.kernel, job.setting.memory_mib, job.arm.name, job.rep
+        );
         fs::create_dir_all(folder)?;
         let path = folder.join(format!("{}-{name}", run.replace([':', '/'], "-")));
         fs::write(&path, bytes.get(1..).unwrap_or_default()).with_context(|| format!("cannot write {}", path.display()))
@@ -163,12 +181,20 @@ impl<'a> Bench<'a> {
 
     fn hardware(&self, setting: &Setting, load: &Load) -> Result<Hardware> {
         let data = self.data.get(&setting.memory_mib).context("a disk was not prepared")?;
-        let mut drives = vec![Drive::new(self.root.clone(), Some(load.throttle)), Drive::new(data.clone(), Some(load.throttle))];
+        let mut drives =
+            vec![Drive::new(self.root.clone(), Some(load.throttle)), Drive::new(data.clone(), Some(load.throttle))];
         if setting.swap == Swap::Disk {
             drives.push(Drive::new(disk::empty(self.store, Bytes::mib(setting.memory_mib))?, Some(SWAP)));
         }
         let memory = Bytes::mib(setting.memory_mib);
-        Ok(Hardware { memory, cpus: setting.cpus, nodes: setting.nodes, accel: self.accel, drives, append: String::new() })
+        Ok(Hardware {
+            memory,
+            cpus: setting.cpus,
+            nodes: setting.nodes,
+            accel: self.accel,
+            drives,
+            append: String::new(),
+        })
     }
 
     fn machine(&self, setting: &Setting, kernel: &Kernel, load: &Load) -> Machine {

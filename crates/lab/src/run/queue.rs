@@ -46,7 +46,10 @@ impl Queue {
     /// All jobs of an order but those that have a line.
     pub fn new(order: &Order, there: Vec<Line>) -> Self {
         let mut arms = order.arms.clone();
-        let balances = order.balanced && order.scenario.by_gap && arms.iter().any(Arm::gives_a_gap) && !arms.iter().any(Arm::needs_a_gap);
+        let balances = order.balanced
+            && order.scenario.by_gap
+            && arms.iter().any(Arm::gives_a_gap)
+            && !arms.iter().any(Arm::needs_a_gap);
         arms.extend(balances.then(|| Arm::parse("equal-mean").ok()).flatten());
         let mut open = Vec::new();
         for setting in &order.cells {
@@ -71,7 +74,8 @@ impl Queue {
 
     /// The next that can be run.
     pub fn pull(&mut self) -> Pull {
-        let ready = |job: &Job| !job.arm.needs_a_gap() || !self.may_yet_have_a_gap(job) || self.gap(&job.setting).is_some();
+        let ready =
+            |job: &Job| !job.arm.needs_a_gap() || !self.may_yet_have_a_gap(job) || self.gap(&job.setting).is_some();
         match self.open.iter().position(ready) {
             Some(place) => {
                 let job = self.open.remove(place);
@@ -125,7 +129,14 @@ mod tests {
     use crate::scenario;
 
     fn order(arms: &[&str], reps: u32) -> Order {
-        let setting = Setting { kernel: "6.12".to_owned(), lru: Some(Lru::Mglru), swap: Swap::None, memory_mib: 1024, cpus: 1, nodes: 1 };
+        let setting = Setting {
+            kernel: "6.12".to_owned(),
+            lru: Some(Lru::Mglru),
+            swap: Swap::None,
+            memory_mib: 1024,
+            cpus: 1,
+            nodes: 1,
+        };
         Order {
             scenario: scenario::named("storm").unwrap(),
             arms: arms.iter().map(|name| Arm::parse(name).unwrap()).collect(),

@@ -6,8 +6,22 @@ use crate::vm::disk::Filled;
 use units::Bytes;
 
 const MEASURES: &[&str] = &[
-    "hot_refault_share", "read_p50", "read_p99", "touch_p99", "exec_p99", "beat_late_max", "swept_mib", "stream_mib", "scan_mib",
-    "workingset_refault_file", "workingset_refault_anon", "sectors_read", "swapped_out", "allocstall", "psi_memory_some_ms", "gap_mib_s",
+    "hot_refault_share",
+    "read_p50",
+    "read_p99",
+    "touch_p99",
+    "exec_p99",
+    "beat_late_max",
+    "swept_mib",
+    "stream_mib",
+    "scan_mib",
+    "workingset_refault_file",
+    "workingset_refault_anon",
+    "sectors_read",
+    "swapped_out",
+    "allocstall",
+    "psi_memory_some_ms",
+    "gap_mib_s",
 ];
 
 const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {
@@ -15,13 +29,19 @@ const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstanc
 }
 
 /// A file larger than memory, in a circle.
-pub(super) const FILE_CYCLIC: Scenario = scenario("scan:file-cyclic", "a file of 1.5 times memory read in a circle, beside a hot set", file_cyclic);
+pub(super) const FILE_CYCLIC: Scenario =
+    scenario("scan:file-cyclic", "a file of 1.5 times memory read in a circle, beside a hot set", file_cyclic);
 /// Files read once.
 pub(super) const FILE_ONCE: Scenario = scenario("scan:file-once", "files read once each, beside a hot set", file_once);
 /// Memory in a circle.
-pub(super) const ANON_CYCLIC: Scenario = scenario("scan:anon-cyclic", "70 % of memory touched in a circle, beside a hot set", anon_cyclic);
+pub(super) const ANON_CYCLIC: Scenario =
+    scenario("scan:anon-cyclic", "70 % of memory touched in a circle, beside a hot set", anon_cyclic);
 /// Memory touched once.
-pub(super) const ANON_ONCE: Scenario = scenario("scan:anon-once", "half of memory touched once and given back, again and again, beside a hot set", anon_once);
+pub(super) const ANON_ONCE: Scenario = scenario(
+    "scan:anon-once",
+    "half of memory touched once and given back, again and again, beside a hot set",
+    anon_once,
+);
 
 const FILES: u64 = 12;
 
@@ -38,7 +58,10 @@ fn anon_cyclic(at: &Circumstances<'_>) -> Load {
 }
 
 fn anon_once(at: &Circumstances<'_>) -> Load {
-    load(at, Role::new("sweep", &["sweep-once", &(at.memory_mib / 2).to_string()]).when(When::Again(1_000)).spared(-100))
+    load(
+        at,
+        Role::new("sweep", &["sweep-once", &(at.memory_mib / 2).to_string()]).when(When::Again(1_000)).spared(-100),
+    )
 }
 
 fn load(at: &Circumstances<'_>, scan: Role) -> Load {
@@ -49,8 +72,9 @@ fn load(at: &Circumstances<'_>, scan: Role) -> Load {
         Role::new("touch", &["touch", &touched]).spared(-500),
     ];
     roles.extend(probes());
-    let mut files: Vec<Filled> =
-        (0..FILES).map(|number| Filled { name: format!("f{number:02}"), size: Bytes::mib(at.memory_mib / 6) }).collect();
+    let mut files: Vec<Filled> = (0..FILES)
+        .map(|number| Filled { name: format!("f{number:02}"), size: Bytes::mib(at.memory_mib / 6) })
+        .collect();
     files.push(Filled { name: "huge".to_owned(), size: Bytes::mib(at.memory_mib * 3 / 2) });
     files.push(Filled { name: "hot".to_owned(), size: Bytes::mib(at.memory_mib / 10) });
     Load { roles, data: Data::Files(files, Bytes::mib(16)), throttle: DISK, thp: None, ends_with: None, size: MINUTE }

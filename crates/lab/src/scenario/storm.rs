@@ -9,8 +9,21 @@ use crate::vm::disk::Filled;
 use units::Bytes;
 
 const MEASURES: &[&str] = &[
-    "allocstall", "compact_stall", "gap_mib_s", "refaults_per_read_mib", "fault_worst_p50", "fault_worst_max", "burst_p50",
-    "psi_memory_some_ms", "read_mib", "bursts", "pgscan_direct", "kswapd_ms", "oom_kills", "knob_changes", "knobs_left",
+    "allocstall",
+    "compact_stall",
+    "gap_mib_s",
+    "refaults_per_read_mib",
+    "fault_worst_p50",
+    "fault_worst_max",
+    "burst_p50",
+    "psi_memory_some_ms",
+    "read_mib",
+    "bursts",
+    "pgscan_direct",
+    "kswapd_ms",
+    "oom_kills",
+    "knob_changes",
+    "knobs_left",
 ];
 const ARMS: &str = "none,static:1000,classic,warmset";
 const FILES: u64 = 12;
@@ -21,19 +34,23 @@ const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstanc
 }
 
 /// Bursts every five seconds.
-pub(super) const STORM: Scenario = scenario("storm", "file fillers, and bursts of small and huge pages every 5 s", storm);
+pub(super) const STORM: Scenario =
+    scenario("storm", "file fillers, and bursts of small and huge pages every 5 s", storm);
 /// No bursts.
 pub(super) const STEADY: Scenario = scenario("storm:steady", "file fillers alone", |at| load(at, Vec::new()));
 /// Memory that grows.
-pub(super) const RAMP: Scenario = scenario("storm:ramp", "file fillers, and memory that grows steadily, again and again", ramp);
+pub(super) const RAMP: Scenario =
+    scenario("storm:ramp", "file fillers, and memory that grows steadily, again and again", ramp);
 /// Fewer, larger bursts.
-pub(super) const PERIODIC: Scenario = scenario("storm:periodic", "file fillers, and a large burst every 15 s", periodic);
+pub(super) const PERIODIC: Scenario =
+    scenario("storm:periodic", "file fillers, and a large burst every 15 s", periodic);
 /// Many small processes.
 pub(super) const FORKS: Scenario = scenario("storm:forks", "file fillers, and waves of 24 short processes", forks);
 /// Huge pages by the kernel's own file.
 pub(super) const HUGE: Scenario = scenario("storm:huge", "file fillers, and a grab of huge pages every 10 s", huge);
 /// A group at its own limit.
-pub(super) const CGROUP: Scenario = scenario("storm:cgroup", "the storm inside a control group of a third of memory", cgroup);
+pub(super) const CGROUP: Scenario =
+    scenario("storm:cgroup", "the storm inside a control group of a third of memory", cgroup);
 
 /// So many MiB on a machine of 1 GiB, in proportion on others.
 fn scaled(at: &Circumstances<'_>, mib: u64) -> u64 {
@@ -81,5 +98,12 @@ fn load(at: &Circumstances<'_>, besides: Vec<Role>) -> Load {
     roles.extend(besides);
     let files = (0..FILES).map(|number| Filled { name: format!("f{number:02}"), size: Bytes::mib(file) }).collect();
     let room = Bytes::mib(u64::from(FILLERS) * new * 2);
-    Load { roles, data: Data::Files(files, room), throttle: DISK, thp: Some(Thp::Madvise), ends_with: None, size: MINUTE }
+    Load {
+        roles,
+        data: Data::Files(files, room),
+        throttle: DISK,
+        thp: Some(Thp::Madvise),
+        ends_with: None,
+        size: MINUTE,
+    }
 }

@@ -8,9 +8,27 @@ use crate::vm::disk::Filled;
 use units::Bytes;
 
 const MEASURES: &[&str] = &[
-    "hot_refault_share", "read_p50", "read_p99", "exec_p50", "exec_p99", "exec_max", "beat_late_max", "touch_p99", "oom_kills",
-    "kill_after_s", "read_after_kill", "exec_after_kill", "stream_mib", "psi_memory_full_ms", "workingset_refault_file",
-    "workingset_refault_anon", "allocstall", "sectors_read", "swapped_out", "gap_mib_s", "kswapd_ms",
+    "hot_refault_share",
+    "read_p50",
+    "read_p99",
+    "exec_p50",
+    "exec_p99",
+    "exec_max",
+    "beat_late_max",
+    "touch_p99",
+    "oom_kills",
+    "kill_after_s",
+    "read_after_kill",
+    "exec_after_kill",
+    "stream_mib",
+    "psi_memory_full_ms",
+    "workingset_refault_file",
+    "workingset_refault_anon",
+    "allocstall",
+    "sectors_read",
+    "swapped_out",
+    "gap_mib_s",
+    "kswapd_ms",
 ];
 
 const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {
@@ -18,13 +36,17 @@ const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstanc
 }
 
 /// As founded: zeros, a hot file of a tenth of memory.
-pub(super) const ZEROS: Scenario = scenario("three-workers", "hog, huge stream, and a hot file of 10 % of memory", |at| load(at, "zeros", 10));
+pub(super) const ZEROS: Scenario =
+    scenario("three-workers", "hog, huge stream, and a hot file of 10 % of memory", |at| load(at, "zeros", 10));
 /// Memory that zram cannot compress.
-pub(super) const NOISE: Scenario = scenario("three-workers:noise", "the same, the hog's memory does not compress", |at| load(at, "noise", 10));
+pub(super) const NOISE: Scenario =
+    scenario("three-workers:noise", "the same, the hog's memory does not compress", |at| load(at, "noise", 10));
 /// A small hot file.
-pub(super) const SMALL: Scenario = scenario("three-workers:hot-3", "the same, the hot file is 3 % of memory", |at| load(at, "noise", 3));
+pub(super) const SMALL: Scenario =
+    scenario("three-workers:hot-3", "the same, the hot file is 3 % of memory", |at| load(at, "noise", 3));
 /// A hot file above any floor of 15 %.
-pub(super) const LARGE: Scenario = scenario("three-workers:hot-19", "the same, the hot file is 19 % of memory", |at| load(at, "noise", 19));
+pub(super) const LARGE: Scenario =
+    scenario("three-workers:hot-19", "the same, the hot file is 19 % of memory", |at| load(at, "noise", 19));
 
 fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
     let hot = at.memory_mib * hot_percent / 100;

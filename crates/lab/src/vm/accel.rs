@@ -39,7 +39,9 @@ impl Accel {
     pub(super) fn arguments(self) -> [&'static str; 6] {
         match self {
             Self::Kvm => ["-accel", "kvm", "-cpu", "host", "-machine", "q35"],
-            Self::Tcg => ["-accel", "tcg,thread=single,tb-size=256", "-cpu", "Nehalem,-cx16", "-machine", "q35,hpet=off"],
+            Self::Tcg => {
+                ["-accel", "tcg,thread=single,tb-size=256", "-cpu", "Nehalem,-cx16", "-machine", "q35,hpet=off"]
+            }
         }
     }
 }
@@ -60,7 +62,14 @@ pub fn choose(store: &Store, kernel: &Kernel, init: &Path) -> Result<Accel> {
 }
 
 fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
-    let hardware = Hardware { memory: Bytes::mib(256), cpus: 1, nodes: 1, accel: Accel::Kvm, drives: Vec::new(), append: "warmset.hello".to_owned() };
+    let hardware = Hardware {
+        memory: Bytes::mib(256),
+        cpus: 1,
+        nodes: 1,
+        accel: Accel::Kvm,
+        drives: Vec::new(),
+        append: "warmset.hello".to_owned(),
+    };
     let mut vm = Vm::boot(store, kernel, init, &hardware)?;
     Ok(vm.next(Instant::now() + PATIENCE).is_ok_and(|frame| frame.kind == "hello"))
 }

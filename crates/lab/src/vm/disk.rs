@@ -74,7 +74,8 @@ pub fn with_files(store: &Store, files: &[Filled], room: Bytes) -> Result<PathBu
 
 /// A disk with nothing on it; no byte of it is stored.
 pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
-    let kept = store.kept("empty", &size.get().to_string(), |place| Ok(File::create(place.join("image"))?.set_len(size.get())?))?;
+    let kept = store
+        .kept("empty", &size.get().to_string(), |place| Ok(File::create(place.join("image"))?.set_len(size.get())?))?;
     Ok(kept.join("image"))
 }
 
@@ -82,16 +83,24 @@ pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
 pub fn ext4(tree: &Path, image: &Path, size: Bytes) -> Result<()> {
     let size = Bytes::new((size.get() + size.get() / 20 + (64 << 20)).next_multiple_of(1 << 20));
     File::create(image)?.set_len(size.get())?;
-    let flags = ["-q", "-F", "-t", "ext4", "-m", "0", "-O", "^has_journal", "-E", "root_owner=0:0,lazy_itable_init=1", "-d"];
-    tool::run(Command::new("/usr/sbin/mke2fs").args(flags).arg(tree).arg(image), "e2fsprogs").context("no disk could be made")?;
+    let flags =
+        ["-q", "-F", "-t", "ext4", "-m", "0", "-O", "^has_journal", "-E", "root_owner=0:0,lazy_itable_init=1", "-d"];
+    tool::run(Command::new("/usr/sbin/mke2fs").args(flags).arg(tree).arg(image), "e2fsprogs")
+        .context("no disk could be made")?;
     Ok(())
 }
 
 /// Writes bytes that do not compress: xorshift64* seeded with the name.
 fn fill(path: &Path, size: Bytes) -> Result<()> {
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(path).with_context(|| format!("cannot make {}", path.display()))?);
+    let mut file = BufWriter::with_capacity(
+        1 << 20,
+        File::create(path).with_context(|| format!("cannot make {}", path.display()))?,
+    );
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let mut state = name.iter().fold(0x9e37_79b9_7f4a_7c15_u64, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)) | 1;
+    let mut state = name
+        .iter()
+        .fold(0x9e37_79b9_7f4a_7c15_u64, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+        | 1;
     for _ in 0..size.get() / 8 {
         state ^= state >> 12;
         state ^= state << 25;

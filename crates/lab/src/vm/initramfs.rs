@@ -68,7 +68,8 @@ mod tests {
         let path = folder.path().join("a.cpio");
         fs::write(&path, archive).unwrap();
         let input = fs::File::open(path).unwrap();
-        let status = Command::new("cpio").args(["-id", "--quiet"]).stdin(input).current_dir(folder.path()).status().unwrap();
+        let status =
+            Command::new("cpio").args(["-id", "--quiet"]).stdin(input).current_dir(folder.path()).status().unwrap();
         assert!(status.success());
         assert_eq!(fs::read(folder.path().join("init")).unwrap(), b"abcde");
     }

@@ -1,6 +1,6 @@
 //! What tests that boot machines share.
 
-#![allow(dead_code)]
+#![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -66,7 +66,8 @@ impl Machine {
 
     /// Runs a script that succeeds.
     pub fn sh(&mut self, script: &str) -> String {
-        let (status, said) = self.try_sh(script, PATIENCE).unwrap_or_else(|silence| panic!("{silence:?}\n{}", self.vm.console()));
+        let (status, said) =
+            self.try_sh(script, PATIENCE).unwrap_or_else(|silence| panic!("{silence:?}\n{}", self.vm.console()));
         assert_eq!(status, 0, "{script}: {said}");
         said
     }

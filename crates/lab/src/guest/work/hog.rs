@@ -11,7 +11,7 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let (noise, step): (bool, usize) = (words.text(0)? == "noise", words.number(1)?);
     let mut dice = Dice::seeded(words.own());
-    out.hog();
+    Out::hog();
     let mut held = Vec::new();
     while out.goes_on() {
         let mut memory = take(step, Advice::NoHugePage)?;

@@ -25,7 +25,9 @@ pub(super) fn make(words: &Words<'_>) -> Result<()> {
     let (records, size): (u64, usize) = (words.number(1)?, words.number(2)?);
     let settings = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA page_size=4096;";
     let mut index = Connection::open(folder.join(INDEX))?;
-    index.execute_batch(&format!("{settings} CREATE TABLE key (name TEXT PRIMARY KEY, record INTEGER) WITHOUT ROWID;"))?;
+    index.execute_batch(&format!(
+        "{settings} CREATE TABLE key (name TEXT PRIMARY KEY, record INTEGER) WITHOUT ROWID;"
+    ))?;
     let mut data = Connection::open(folder.join(DATA))?;
     data.execute_batch(&format!("{settings} CREATE TABLE record (id INTEGER PRIMARY KEY, body BLOB);"))?;
     let (keys, bodies) = (index.transaction()?, data.transaction()?);
@@ -80,7 +82,8 @@ pub(super) fn lookup(words: &Words<'_>) -> Result<()> {
 }
 
 fn open(path: &Path) -> Result<Connection> {
-    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).with_context(|| path.display().to_string())?;
+    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .with_context(|| path.display().to_string())?;
     file.execute_batch(&format!("PRAGMA cache_size={CACHE}; PRAGMA mmap_size=0;"))?;
     Ok(file)
 }
@@ -107,7 +110,8 @@ mod tests {
             let query = "SELECT record FROM key WHERE name = ?1";
             let found: i64 = index.query_row(query, [name(record)], |row| row.get(0)).unwrap();
             assert_eq!(found as u64, record);
-            let body: Vec<u8> = data.query_row("SELECT body FROM record WHERE id = ?1", [found], |row| row.get(0)).unwrap();
+            let body: Vec<u8> =
+                data.query_row("SELECT body FROM record WHERE id = ?1", [found], |row| row.get(0)).unwrap();
             assert_eq!(body.len(), 256);
         }
     }
