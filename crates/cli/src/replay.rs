@@ -6,7 +6,9 @@ use host::recordings::Reader;
 use pressure::Config;
 use pressure::decision::{Action, Decision, Step};
 use pressure::recording::Entry;
-use pressure::replay::{Again, Arm, Comparison, Outcome, Plan, RESPONSE, Recorded, compare, decide_again};
+use pressure::replay::{
+    Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate, compare, decide_again,
+};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +39,9 @@ pub(crate) struct Args {
     /// Time that the modelled kswapd takes from waking to the first page
     #[arg(long, value_name = "SPAN", default_value_t = Span::new(RESPONSE), requires = "compare")]
     response: Span,
+    /// Tell how often forecasts came true
+    #[arg(long, conflicts_with_all = ["config", "compare", "verify"])]
+    coverage: bool,
     /// Fail unless the recorded decisions come out again
     #[arg(long, conflicts_with_all = ["config", "compare"])]
     verify: bool,
@@ -49,6 +54,8 @@ struct Report {
     again: Option<Again>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<Calibration>,
     /// What should be known of the files.
     notes: Vec<String>,
 }
@@ -57,10 +64,12 @@ struct Report {
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(crate::record::load).transpose()?;
     let (entries, notes) = read(&args.files)?;
-    let mut report = Report { again: None, comparison: None, notes };
+    let mut report = Report { again: None, comparison: None, coverage: None, notes };
     if let Some(others) = &args.compare {
         let plan = Plan { arms: &arms(others), config: config.as_ref(), response: args.response.get() };
         report.comparison = Some(compare(&entries, &plan)?);
+    } else if args.coverage {
+        report.coverage = Some(calibrate(&entries)?);
     } else {
         report.again = Some(decide_again(&entries, config.as_ref())?);
     }
@@ -146,6 +155,10 @@ fn text(out: &mut impl Write, report: &Report, config: Option<&Config>) -> io::R
     if let Some(comparison) = &report.comparison {
         comparison_text(out, comparison)?;
     }
+    if let Some(Calibration { growth, demand }) = &report.coverage {
+        coverage_text(out, "growth over the next half minute in its interval", *growth)?;
+        coverage_text(out, "demand within the quantile that the gap is made for", *demand)?;
+    }
     Ok(())
 }
 
@@ -177,6 +190,12 @@ fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> i
         writeln!(out, "… and {} more; --json has all", differing - SHOWN)?;
     }
     Ok(())
+}
+
+fn coverage_text(out: &mut impl Write, what: &str, coverage: Coverage) -> io::Result<()> {
+    let Coverage { said, made, held } = coverage;
+    let share = coverage.share().map_or("unknown".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    writeln!(out, "{what}: said {:.1} %, was {share} ({held} of {made})", said * 100.0)
 }
 
 /// A decision in a few words.

@@ -2,6 +2,7 @@
 
 mod one;
 mod queue;
+mod slots;
 
 pub use one::{Bench, Outcome};
 pub use queue::{Job, Pull, Queue};
@@ -30,7 +31,7 @@ pub struct Order {
     pub reps: u32,
     /// On what.
     pub cells: Vec<Setting>,
-    /// How many machines at once.
+    /// How many machines under load at once.
     pub jobs: usize,
     /// Where the lines go; lines that are there already are not run again.
     pub out: PathBuf,
@@ -134,7 +135,8 @@ pub fn run(store: &Store, order: &Order, interrupted: &AtomicBool, told: &(dyn F
     let queue = Mutex::new(queue);
     let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
     thread::scope(|scope| {
-        for _ in 0..order.jobs.max(1) {
+        // A second set of threads follows the machines that are calm already.
+        for _ in 0..order.jobs.max(1) * 2 {
             scope.spawn(|| {
                 if let Err(error) = work(&bench, &queue, interrupted, &bar, told) {
                     interrupted.store(true, Ordering::Relaxed);

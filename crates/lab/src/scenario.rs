@@ -76,6 +76,7 @@ pub const SCENARIOS: &[Scenario] = &[
     storm::STORM,
     storm::STEADY,
     storm::RAMP,
+    storm::LEAK,
     storm::PERIODIC,
     storm::FORKS,
     storm::HUGE,

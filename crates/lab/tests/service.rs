@@ -14,7 +14,8 @@ use warmset_lab::vm::guest_program;
 fn package() -> PathBuf {
     let folder = guest_program().unwrap().parent().unwrap().with_file_name("debian");
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}: make deb", folder.display()));
-    let is_ours = |name: String| name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb");
+    let is_ours =
+        |name: String| name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb");
     let mut paths = entries.flatten().filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
     paths.next().unwrap().path()
 }

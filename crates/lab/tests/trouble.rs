@@ -77,6 +77,8 @@ fn every_stock_kernel_boots_and_has_what_the_lab_counts() {
     for branch in ["6.1", "6.12", "7"] {
         let mut machine = common::small(branch);
         let said = machine.sh("uname -r; cat /proc/pressure/memory; cat /sys/fs/cgroup/cgroup.controllers; grep -c allocstall /proc/vmstat; ls /sys/kernel/mm/lru_gen; ls /dev/zram0");
+        let grabbed = machine.sh("/lab/guest work grab 8 0; cat /proc/sys/vm/nr_hugepages");
+        assert!(grabbed.contains("sum huge_pages_got 8") && grabbed.ends_with('0'), "{grabbed}");
         assert!(said.starts_with(&format!("{branch}.")), "{said}");
         assert!(
             said.contains("full avg10")

@@ -16,6 +16,8 @@ mod gap;
 mod rules;
 mod setup;
 
+pub(crate) use gap::{RESPONSE, critical_share};
+
 use crate::config::{Config, Predictor};
 use crate::decision::{Action, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step};
 use crate::history::{History, unreclaimable};

@@ -23,6 +23,7 @@
 //! Source: the reservoir of inventory theory (base stock), as in `docs/formats.md`.
 
 mod arm;
+mod calibration;
 mod compare;
 mod measure;
 mod open;
@@ -30,6 +31,7 @@ mod reservoir;
 mod trace;
 
 pub use arm::{Arm, NotAnArm};
+pub use calibration::{Calibration, Coverage, calibrate};
 pub use compare::{Comparison, Plan, compare};
 pub use measure::{Outcome, Recorded};
 pub use open::{Again, Difference, decide_again};

@@ -48,7 +48,7 @@ pub(crate) struct Run {
     /// Its NUMA nodes
     #[arg(long, default_value_t = 1)]
     nodes: u32,
-    /// Machines at once
+    /// Machines under load at once; each takes a processor
     #[arg(long, default_value_t = 1)]
     jobs: usize,
     /// Seconds before counting begins [default: the scenario's own]

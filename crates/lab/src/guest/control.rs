@@ -102,6 +102,7 @@ fn carry_out(plan: &Plan) -> Result<Report> {
     let window = run.window();
     let end = counters::Snapshot::take();
     run.stop_load();
+    say("calm", "");
     run.calm();
     let calm = counters::Snapshot::take();
     let finished = run.finish();

@@ -1,5 +1,6 @@
 //! One run: a machine is booted, told its plan, and heard.
 
+use super::slots::{Slot, Slots};
 use super::{Job, Order, Setting};
 use crate::frame::Frame;
 use crate::image::{self, Programs};
@@ -39,6 +40,7 @@ pub struct Bench<'a> {
     root: PathBuf,
     kernels: BTreeMap<String, Kernel>,
     data: BTreeMap<u64, PathBuf>,
+    slots: Slots,
     accel: Accel,
     qemu: String,
     commit: Option<String>,
@@ -74,7 +76,18 @@ impl<'a> Bench<'a> {
         }
         let first = kernels.values().next().context("no kernel is asked for")?;
         let accel = accel::choose(store, first, &programs.guest)?;
-        Ok(Self { store, order, programs, root, kernels, data, accel, qemu, commit: commit() })
+        Ok(Self {
+            store,
+            order,
+            programs,
+            root,
+            kernels,
+            data,
+            slots: Slots::new(order.jobs),
+            accel,
+            qemu,
+            commit: commit(),
+        })
     }
 
     /// What was ordered.
@@ -97,10 +110,13 @@ impl<'a> Bench<'a> {
             size: self.order.size.over(load.size, setting.memory_mib),
         };
         let kernel = self.kernels.get(&setting.kernel).context("a kernel was not prepared")?;
+        let mut slot = Some(self.slots.take());
         let machine = self.machine(setting, kernel, &load);
         let began = Instant::now();
         let mut vm = Vm::boot(self.store, kernel, &self.programs.guest, &self.hardware(setting, &load)?)?;
-        let Some(end) = self.hear(&mut vm, &plan, job, interrupted)? else { return Ok(Outcome::Interrupted) };
+        let Some(end) = self.hear(&mut vm, &plan, job, &mut slot, interrupted)? else {
+            return Ok(Outcome::Interrupted);
+        };
         let (state, report, console) = end;
         Ok(Outcome::Line(Box::new(Line {
             scenario: plan.scenario,
@@ -123,6 +139,7 @@ impl<'a> Bench<'a> {
         vm: &mut Vm,
         plan: &Plan,
         job: &Job,
+        slot: &mut Option<Slot<'_>>,
         interrupted: &AtomicBool,
     ) -> Result<Option<(State, Report, Option<String>)>> {
         let mut deadline = Instant::now() + BOOT;
@@ -138,6 +155,7 @@ impl<'a> Bench<'a> {
                     vm.send(&Frame::new("plan", serde_json::to_vec(plan)?))?;
                     deadline = Instant::now() + patience(plan.size);
                 }
+                "calm" => drop(slot.take()),
                 "live" => self.watch(job, &frame.payload)?,
                 "file" => self.keep(job, &frame.payload)?,
                 "report" => return Ok(Some((State::Finished, serde_json::from_slice(&frame.payload)?, None))),

@@ -4,7 +4,7 @@
 //! same counters going the same way.
 
 use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario};
-use crate::plan::{Role, Thp, When};
+use crate::plan::{Role, Size, Thp, When};
 use crate::vm::disk::Filled;
 use units::Bytes;
 
@@ -41,6 +41,8 @@ pub(super) const STEADY: Scenario = scenario("storm:steady", "file fillers alone
 /// Memory that grows.
 pub(super) const RAMP: Scenario =
     scenario("storm:ramp", "file fillers, and memory that grows steadily, again and again", ramp);
+/// Memory that leaks.
+pub(super) const LEAK: Scenario = scenario("storm:leak", "a leak of 1 to 4 MiB/s beside one filler and small bursts: for forecasts", leak);
 /// Fewer, larger bursts.
 pub(super) const PERIODIC: Scenario =
     scenario("storm:periodic", "file fillers, and a large burst every 15 s", periodic);
@@ -73,6 +75,19 @@ fn periodic(at: &Circumstances<'_>) -> Load {
 fn ramp(at: &Circumstances<'_>) -> Load {
     let (rate, most) = (scaled(at, 24).to_string(), scaled(at, 360).to_string());
     load(at, vec![Role::new("ramp", &["ramp", &rate, &most])])
+}
+
+/// Two leaks of different speed, so that their sum has several.
+fn leak(at: &Circumstances<'_>) -> Load {
+    let (fast, slow) = (scaled(at, 3072).to_string(), scaled(at, 900).to_string());
+    let (most, less) = (scaled(at, 260).to_string(), scaled(at, 90).to_string());
+    let leaks = vec![
+        Role::new("leak", &["leak", &fast, &most]),
+        Role::new("leak-slow", &["leak", &slow, &less]),
+        Role::new("burst", &["burst", &scaled(at, 24).to_string(), "2"]).when(When::Again(4_000)),
+    ];
+    let load = load(at, leaks);
+    Load { size: Size { memory_mib: 0, warm_up_s: 5, load_s: 400, calm_s: 0 }, ..load }
 }
 
 fn forks(at: &Circumstances<'_>) -> Load {

@@ -15,7 +15,7 @@
 //! - Limit: a first burst larger than any before it is not foreseen; feedback widens after it.
 
 use super::Draft;
-use crate::config::Share;
+use crate::config::{Config, Share};
 use crate::decision::{Action, Notice, Phase, Reason};
 use crate::demand::Need;
 use crate::knob::Knob;
@@ -26,12 +26,12 @@ use units::{Bytes, Percent, Span};
 const FACTOR: Knob = Knob::WatermarkScaleFactor;
 /// From the wake-up of kswapd to its first freed pages: tens of milliseconds, at worst a scheduler's
 /// round under load.
-const RESPONSE: Duration = Duration::from_millis(100);
+pub(crate) const RESPONSE: Duration = Duration::from_millis(100);
 
 impl Draft<'_> {
     /// Sizes and drives the gap; says in which phase that leaves us.
     pub(super) fn base_stock(&mut self) -> Phase {
-        let share = self.critical_share();
+        let share = critical_share(self.config);
         self.forecast.quantile = Some(Percent::hundredths((share * 10_000.0) as u64));
         let need = self.history.demand.need(share, self.history.reclaim, RESPONSE);
         let gap_found = self.forecast.gap_found.unwrap_or_default();
@@ -51,14 +51,6 @@ impl Draft<'_> {
             Some(calm) if held => self.ease(calm),
             _ => Phase::Calm,
         }
-    }
-
-    /// The critical ratio, shifted by the aggressiveness: a refault counts five times at 1, a fifth at 3.
-    fn critical_share(&self) -> f64 {
-        let gap = &self.config.gap;
-        let weight = [5.0, 1.0, 0.2][usize::from(self.config.aggressiveness.get() - 1)];
-        let (stall, refault) = (gap.stall_cost.get().as_secs_f64(), weight * gap.refault_cost.get().as_secs_f64());
-        (stall / (stall + refault)).clamp(0.5, 0.999)
     }
 
     /// What demand calls for, before the budget: never less than what was found.
@@ -230,4 +222,12 @@ impl Draft<'_> {
     fn settled(&self, time: Duration) -> bool {
         self.history.last_change.is_none_or(|change| self.sample.at.get().saturating_sub(change.get()) >= time)
     }
+}
+
+/// The critical ratio, shifted by the aggressiveness: a refault counts five times at 1, a fifth at 3.
+pub(crate) fn critical_share(config: &Config) -> f64 {
+    let gap = &config.gap;
+    let weight = [5.0, 1.0, 0.2][usize::from(config.aggressiveness.get() - 1)];
+    let (stall, refault) = (gap.stall_cost.get().as_secs_f64(), weight * gap.refault_cost.get().as_secs_f64());
+    (stall / (stall + refault)).clamp(0.5, 0.999)
 }

@@ -1,7 +1,7 @@
 //! Short-lived demand: a process that takes memory at once and ends, and one that grows.
 
 use super::memory::{MIB, PAGE, take, touch_page};
-use super::{Out, Words};
+use super::{Dice, Out, Words};
 use crate::clock::{now, sleep_until};
 use anyhow::Result;
 use memmap2::{Advice, MmapMut};
@@ -54,6 +54,30 @@ pub(super) fn ramp(words: &Words<'_>) -> Result<()> {
                 return Ok(());
             }
         }
+    }
+    Ok(())
+}
+
+/// Grows as programs that leak do: by requests, now few, now many, a large one among them. The dice are thrown by the
+/// clock: what a forecast is tried on must not be the same each time.
+pub(super) fn leak(words: &Words<'_>) -> Result<()> {
+    const STEP_MS: f64 = 250.0;
+    let out = Out::new();
+    let (rate, most): (u64, usize) = (words.number(0)?, words.number(1)?);
+    let mut dice = Dice::seeded(now() as u64 ^ words.own());
+    while out.goes_on() {
+        let mut memory = take(most, Advice::NoHugePage)?;
+        let (mut page, pages) = (0, memory.len() / PAGE);
+        while page < pages {
+            let usual = dice.below(rate / 2 + 1) * 1024 / PAGE as u64;
+            let grown = if dice.below(40) == 0 { usual * 10 } else { usual } as usize;
+            (page..(page + grown).min(pages)).for_each(|page| touch_page(&mut memory, page));
+            page += grown;
+            if !sleep_until(now() + STEP_MS, out.window.until) {
+                return Ok(());
+            }
+        }
+        out.sum("leaks", 1.0);
     }
     Ok(())
 }
