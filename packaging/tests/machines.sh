@@ -5,7 +5,6 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-
 [ "$(uname -m)" = x86_64 ] || {
     echo "SKIPPED: machines: the lab's machines are x86-64, and so must their host be" >&2
     exit 0
@@ -15,7 +14,11 @@ for suite in "$@"; do
     test=$(cargo test --release --locked -p warmset-lab --test "$suite" --no-run --message-format=short 2>&1 |
         sed -n 's/.*Executable .*(\(.*\)).*/\1/p')
     cargo rustc --release --locked --quiet -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static
-    [ -x "$test" ] || {
+    case $test in
+    /*) ;;
+    *) test=$PWD/$test ;;
+    esac
+    [ -f "$test" ] || {
         echo "machines.sh: $suite was not built" >&2
         exit 1
     }

@@ -199,7 +199,8 @@ fn verdicts(first: &Column<'_>, other: &Column<'_>, measures: &[&Measure]) -> St
 }
 
 fn one_line(text: &str) -> String {
-    let line = text.lines().last().unwrap_or_default().trim();
+    let cause = text.lines().find(|line| line.contains("panic") || line.contains("BUG:"));
+    let line = cause.or(text.lines().last()).unwrap_or_default().trim();
     line.replace('`', "'")
 }
 

@@ -90,15 +90,15 @@ impl Vm {
             Ok(Ok(frame)) => Ok(frame),
             Ok(Err(error)) => Err(Silence::Damaged(error.to_string())),
             Err(RecvTimeoutError::Timeout) => Err(Silence::Wedged),
-            Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.epitaph())),
+            Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.last_words())),
         }
     }
 
-    /// The last lines of the console.
+    /// The last lines of the console, after the line that says why, if the kernel gave one.
     pub fn console(&self) -> String {
         let bytes = fs::read(self.folder.path().join("console")).unwrap_or_default();
         let from = bytes.len().saturating_sub(64 << 10);
-        tool::last_lines(&String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).replace('\r', ""))
+        epitaph(&String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).replace('\r', ""))
     }
 
     /// Processor time that QEMU has used.
@@ -109,7 +109,7 @@ impl Vm {
         Some(Duration::from_millis(ticks * 10))
     }
 
-    fn epitaph(&mut self) -> String {
+    fn last_words(&mut self) -> String {
         let _ = self.child.wait();
         let said = fs::read_to_string(self.folder.path().join("qemu.log")).unwrap_or_default();
         tool::last_lines(&said)
@@ -120,6 +120,18 @@ impl Drop for Vm {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// The last lines; a long trace must not hide what it is a trace of.
+fn epitaph(console: &str) -> String {
+    const CAUSES: &[&str] =
+        &["Kernel panic", "BUG:", "sysrq triggered crash", "rcu_sched detected stalls", "rcu: INFO"];
+    let last = tool::last_lines(console);
+    let cause = console.lines().find(|line| CAUSES.iter().any(|cause| line.contains(cause)));
+    match cause.filter(|line| !last.contains(*line)) {
+        Some(line) => format!("  {}\n{last}", line.trim()),
+        None => last,
     }
 }
 
@@ -213,6 +225,14 @@ pub fn is_static(program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trace_does_not_hide_its_cause() {
+        let trace = (0..40).fold(String::new(), |text, number| text + &format!("[    2.{number}] RIP: {number}\n"));
+        let said = epitaph(&format!("[    1.0] Kernel panic - not syncing: Attempted to kill init!\n{trace}"));
+        assert!(said.starts_with("  [    1.0] Kernel panic") && said.contains("RIP: 39"), "{said}");
+        assert_eq!(epitaph("one\ntwo\n"), "  one\n  two\n");
+    }
 
     #[test]
     fn nodes_share_memory_and_processors() {

@@ -124,7 +124,11 @@ fn lookups_find_what_was_stored() {
 
 #[test]
 fn wrong_words_are_told() {
-    for (words, why) in [(vec!["nap"], "no work 'nap'"), (vec!["touch", "many"], "'many' is not a number"), (vec!["read"], "cannot read 0")] {
+    for (words, why) in [
+        (vec!["nap"], "no work 'nap'"),
+        (vec!["touch", "many"], "'many' is not a number"),
+        (vec!["read"], "cannot read 0"),
+    ] {
         let output = output(Command::new(GUEST).arg("work").args(&words).arg("0"), 100.0);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && error.contains(why), "{words:?}: {error}");

@@ -220,7 +220,7 @@ mod tests {
         let kinds: [(&str, Growth); 4] = [
             ("noise on a line", |state, second| 1e6 + 4e3 * second + 2e5 * noise(state)),
             ("steps", |state, second| 1e6 + 1e5 * (second / 7.0).floor() + 1e3 * noise(state)),
-            ("waves", |state, second| 1e7 + 4e6 * (second / 9.0).sin() + 1e4 * noise(state)),
+            ("waves", |state, second| 1e7 + 4e6 * (second / 9.0 % 2.0 - 1.0).abs() + 1e4 * noise(state)),
             ("bursts", |state, second| 1e6 + 4e3 * second + if noise(state) > 0.8 { 1e6 } else { 0.0 }),
         ];
         for (name, growth) in kinds {

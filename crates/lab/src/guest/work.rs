@@ -39,7 +39,11 @@ const WORKS: &[Work] = &[
         run: burst::burst,
     },
     Work { name: "ramp", usage: "MIB_A_SECOND MOST_MIB: grow steadily, give all back, again", run: burst::ramp },
-    Work { name: "leak", usage: "KIB_A_SECOND MOST_MIB: grow unevenly to the most, give all back, again", run: burst::leak },
+    Work {
+        name: "leak",
+        usage: "KIB_A_SECOND MOST_MIB: grow unevenly to the most, give all back, again",
+        run: burst::leak,
+    },
     Work { name: "hog", usage: "zeros|noise STEP_MIB: take memory until killed", run: hog::hog },
     Work { name: "touch", usage: "MIB: touch memory at random, timed", run: memory::touch },
     Work { name: "sweep", usage: "MIB: touch memory in order, again and again", run: memory::sweep },

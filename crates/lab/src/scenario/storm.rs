@@ -42,7 +42,8 @@ pub(super) const STEADY: Scenario = scenario("storm:steady", "file fillers alone
 pub(super) const RAMP: Scenario =
     scenario("storm:ramp", "file fillers, and memory that grows steadily, again and again", ramp);
 /// Memory that leaks.
-pub(super) const LEAK: Scenario = scenario("storm:leak", "a leak of 1 to 4 MiB/s beside one filler and small bursts: for forecasts", leak);
+pub(super) const LEAK: Scenario =
+    scenario("storm:leak", "a leak of 1 to 4 MiB/s beside one filler and small bursts: for forecasts", leak);
 /// Fewer, larger bursts.
 pub(super) const PERIODIC: Scenario =
     scenario("storm:periodic", "file fillers, and a large burst every 15 s", periodic);
