@@ -83,8 +83,21 @@ pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
 pub fn ext4(tree: &Path, image: &Path, size: Bytes) -> Result<()> {
     let size = Bytes::new((size.get() + size.get() / 20 + (64 << 20)).next_multiple_of(1 << 20));
     File::create(image)?.set_len(size.get())?;
-    let flags =
-        ["-q", "-F", "-t", "ext4", "-m", "0", "-O", "^has_journal", "-E", "root_owner=0:0,lazy_itable_init=1", "-d"];
+    let flags = [
+        "-q",
+        "-F",
+        "-t",
+        "ext4",
+        "-m",
+        "0",
+        "-i",
+        "4096",
+        "-O",
+        "^has_journal",
+        "-E",
+        "root_owner=0:0,lazy_itable_init=1",
+        "-d",
+    ];
     tool::run(Command::new("/usr/sbin/mke2fs").args(flags).arg(tree).arg(image), "e2fsprogs")
         .context("no disk could be made")?;
     Ok(())
