@@ -9,8 +9,9 @@ use crate::trouble::Trouble;
 use crate::undo::{Places, Restored, restore};
 use crate::worker::Worker;
 use pressure::config::Wake;
+use pressure::knob::KNOBS;
 use pressure::{Decision, Facts, Sample};
-use rustix::fs::{AtFlags, CWD, StatVfsMountFlags};
+use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
 
 /// A live or recorded machine.
@@ -145,7 +146,9 @@ impl Machine {
     }
 }
 
+/// Whether no knob that is here can be written; `None` if there is none. Asked of each knob's own file: under
+/// systemd's `ReadOnlyPaths=/proc/sys` with `ReadWritePaths=` for the knobs, `/proc/sys` itself is read-only.
 fn is_read_only(root: &Path) -> Option<bool> {
-    let mount = rustix::fs::statvfs(root.join("proc/sys")).ok()?;
-    Some(mount.f_flag.contains(StatVfsMountFlags::RDONLY))
+    let mounts = KNOBS.iter().filter_map(|knob| statvfs(root.join(knob.path.trim_start_matches('/'))).ok());
+    mounts.map(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY)).reduce(|all, this| all && this)
 }

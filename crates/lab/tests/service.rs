@@ -37,7 +37,10 @@ const PAGE_CLUSTER: &str = "cat /proc/sys/vm/page-cluster";
 fn the_unit_starts_is_watched_restores_and_is_purged() {
     let mut machine = machine();
     let sh = |machine: &mut Machine, script: &str| machine.sh(script);
-    sh(&mut machine, "systemctl is-active warmsetd || { systemctl status warmsetd; journalctl -u warmsetd; exit 1; }");
+    sh(
+        &mut machine,
+        "systemctl is-active warmsetd || { systemctl status warmsetd; journalctl -u warmsetd | tail -n 20; df; df -i; exit 1; }",
+    );
     assert_eq!(sh(&mut machine, "systemctl show -P StatusText warmsetd | wc -l"), "1");
 
     // It holds a knob that the configuration names; killed, it leaves it to ExecStopPost.
@@ -72,7 +75,7 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
     assert_eq!(sh(&mut machine, PAGE_CLUSTER), found);
     let left = sh(
         &mut machine,
-        "ls -d /etc/warmset /var/lib/warmset /run/warmset /usr/sbin/warmsetd 2>/dev/null; pgrep -c warmsetd; true",
+        "ls -d /etc/warmset /var/lib/warmset /run/warmset /usr/sbin/warmsetd 2>/dev/null; for p in /proc/[0-9]*; do readlink $p/exe; done | grep -c warmsetd; true",
     );
     assert_eq!(left, "0");
 }

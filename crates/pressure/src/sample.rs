@@ -120,7 +120,7 @@ section! {
         rival_tuner: u64 = "rival_tuner",
         /// MemAvailable below which another guard on this machine starts killing.
         rival_floor: Bytes = "rival_floor",
-        /// 1 when `/proc/sys` cannot be written, as in a container.
+        /// 1 when no knob can be written, as in a container.
         read_only: u64 = "read_only",
     }
 }

@@ -66,7 +66,7 @@ pub fn with_files(store: &Store, files: &[Filled], room: Bytes) -> Result<PathBu
         for file in files {
             fill(&tree.join(&file.name), file.size)?;
         }
-        ext4(&tree, &place.join("image"), total + room)?;
+        ext4(&tree, &place.join("image"), room)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;
     Ok(kept.join("image"))
@@ -79,28 +79,29 @@ pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
     Ok(kept.join("image"))
 }
 
-/// Makes an ext4 image of a folder.
-pub fn ext4(tree: &Path, image: &Path, size: Bytes) -> Result<()> {
-    let size = Bytes::new((size.get() + size.get() / 20 + (64 << 20)).next_multiple_of(1 << 20));
-    File::create(image)?.set_len(size.get())?;
-    let flags = [
-        "-q",
-        "-F",
-        "-t",
-        "ext4",
-        "-m",
-        "0",
-        "-i",
-        "4096",
-        "-O",
-        "^has_journal",
-        "-E",
-        "root_owner=0:0,lazy_itable_init=1",
-        "-d",
-    ];
-    tool::run(Command::new("/usr/sbin/mke2fs").args(flags).arg(tree).arg(image), "e2fsprogs")
+/// Makes an ext4 image of a folder, with room besides.
+pub fn ext4(tree: &Path, image: &Path, room: Bytes) -> Result<()> {
+    // A fifth for what ext4 keeps of itself, and its smallest useful size.
+    let files = used(tree)?;
+    let size = files + files.scaled(1, 5) + room + Bytes::mib(32);
+    File::create(image)?.set_len(size.get().next_multiple_of(1 << 20))?;
+    let layout = ["-t", "ext4", "-b", "4096", "-i", "8192", "-m", "0", "-O", "^has_journal"];
+    let flags = ["-q", "-F", "-E", "root_owner=0:0,lazy_itable_init=1", "-d"];
+    tool::run(Command::new("/usr/sbin/mke2fs").args(layout).args(flags).arg(tree).arg(image), "e2fsprogs")
         .context("no disk could be made")?;
     Ok(())
+}
+
+/// What the files of a folder take, in blocks of a disk.
+fn used(tree: &Path) -> Result<Bytes> {
+    let mut sum = Bytes::ZERO;
+    for entry in fs::read_dir(tree).with_context(|| format!("cannot list {}", tree.display()))? {
+        let entry = entry?;
+        let facts = entry.metadata()?;
+        let inside = if facts.is_dir() { used(&entry.path())? } else { Bytes::ZERO };
+        sum = sum + inside + Bytes::new(facts.len().next_multiple_of(4096) + 4096);
+    }
+    Ok(sum)
 }
 
 /// Writes bytes that do not compress: xorshift64* seeded with the name.

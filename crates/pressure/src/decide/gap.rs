@@ -76,7 +76,7 @@ impl Draft<'_> {
         let budget = match self.config.gap.max {
             Some(share) => share.of(memory),
             None => {
-                Share::Percent(Percent::new(level)).of(memory).max(Bytes::mib(64 * level).min(memory.scaled(9, 100)))
+                Share::Percent(Percent::new(level)).of(memory).max(Bytes::mib(128 * level).min(memory.scaled(9, 100)))
             }
         };
         let floor = self.config.gap.available_floor.of(memory);
