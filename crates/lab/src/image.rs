@@ -125,15 +125,21 @@ fn base(store: &Store, parts: &BTreeSet<Part>) -> Result<PathBuf> {
         let tree = place.join("tree");
         fs::create_dir(&tree)?;
         apt.unpack_with_dependencies(&names, &tree)?;
-        for name in ["sh", "mount", "swapon", "ps", "free", "cat", "ls"] {
-            let link = tree.join("usr/bin").join(name);
-            if fs::symlink_metadata(&link).is_err() {
-                symlink("busybox", link)?;
-            }
-        }
-        Ok(())
+        link_applets(&tree.join("usr/bin"))
     })?;
     Ok(kept.join("tree"))
+}
+
+/// Each command that busybox has and nothing better is there for.
+fn link_applets(folder: &Path) -> Result<()> {
+    let listed = tool::run(Command::new(folder.join("busybox")).arg("--list"), "busybox-static")?;
+    for name in listed.lines() {
+        let link = folder.join(name);
+        if fs::symlink_metadata(&link).is_err() {
+            symlink("busybox", link)?;
+        }
+    }
+    Ok(())
 }
 
 fn install(from: &Path, to: &Path) -> Result<()> {

@@ -32,7 +32,7 @@ const MISSES: f64 = 0.1;
 /// How fast hits and misses change the width.
 const GAIN: f64 = 0.25;
 /// The width before anything is known, and its bounds: measured on the lab's recordings.
-const FIRST_WIDTH: f64 = 4.0;
+const FIRST_WIDTH: f64 = 7.0;
 /// How much of the mean error of late is the last one.
 const LATE: f64 = 0.1;
 const WIDTHS: std::ops::RangeInclusive<f64> = 0.25..=64.0;

@@ -107,7 +107,7 @@ impl Run {
         let ended = self.program.as_mut().and_then(|program| program.try_wait().ok().flatten());
         if let Some(status) = ended {
             self.program = None;
-            self.finished.notes.push(format!("the arm's program ended early ({status}): {}", last_words()));
+            self.finished.notes.push(format!("the arm's program ended early ({status}): {}", last_words("program")));
         }
         thread::sleep(STEP);
     }
@@ -133,7 +133,7 @@ impl Run {
     pub(crate) fn finish(mut self) -> Finished {
         if let Some(mut program) = self.program.take() {
             if let Err(problem) = end(&mut program) {
-                self.finished.notes.push(format!("the arm's program: {problem:#}: {}", last_words()));
+                self.finished.notes.push(format!("the arm's program: {problem:#}: {}", last_words("program")));
             }
         }
         self.finished
@@ -154,7 +154,9 @@ impl Player {
             self.due = next(self.role.when, self.due, now);
             match status.signal() {
                 Some(_) => finished.kills.push((now, self.role.name.clone())),
-                None if !status.success() => finished.notes.push(format!("{} ended: {status}", self.role.name)),
+                None if !status.success() => {
+                    finished.notes.push(format!("{} ended: {status}: {}", self.role.name, last_words("workers")));
+                }
                 None => {}
             }
         }
@@ -231,9 +233,9 @@ fn end(program: &mut Child) -> Result<()> {
     anyhow::bail!("did not end when asked, and was killed")
 }
 
-/// The end of what the arm's program said.
-fn last_words() -> String {
-    let said = fs::read_to_string(format!("{ARM}/program.log")).unwrap_or_default();
+/// The end of what was said in this log.
+fn last_words(log: &str) -> String {
+    let said = fs::read_to_string(format!("{ARM}/{log}.log")).unwrap_or_default();
     warmset_lab::tool::last_lines(&said)
 }
 
