@@ -3,7 +3,7 @@
 //! The slope is the median of the slopes of all pairs of points; a step by one exiting program, or
 //! one wild reading in four, does not move it. Its interval is read off the same sorted slopes by the
 //! distribution of Kendall's S. That interval is of the line through what was; what comes bends, and points
-//! that follow each other are alike. So each interval is remembered and, [`AHEAD`] points later, compared with
+//! that follow each other are alike. So each interval is remembered and, six points later, compared with
 //! the growth that came; misses widen those to come and hits narrow them, until nine in ten hold.
 //!
 //! - Law: `slope = median{ (y_j − y_i)/(t_j − t_i) }`; bounds are the slopes of rank `(N ∓ z·σ)/2` of `N`
