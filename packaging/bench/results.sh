@@ -17,9 +17,9 @@ table() {
     [ -z "$wanted" ] || case " $wanted " in *" $name "*) ;; *) return 0 ;; esac
     [ ! -f "$out/$name.jsonl.gz" ] || gunzip "$out/$name.jsonl.gz"
     echo "results: warmset-lab run $*" >&2
-    "$lab" run "$@" --jobs 3 --out "$out/$name.jsonl" >/dev/null
+    "$lab" run "$@" --jobs 2 --out "$out/$name.jsonl" >/dev/null
     {
-        printf '# %s\n\n    warmset-lab run %s --jobs 3\n\n' "$name" "$*"
+        printf '# %s\n\n    warmset-lab run %s --jobs 2\n\n' "$name" "$*"
         "$lab" compare "$out/$name.jsonl"
     } >"$out/$name.md"
     gzip -9n "$out/$name.jsonl"

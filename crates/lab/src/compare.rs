@@ -23,7 +23,7 @@ pub enum Verdict {
     Better,
     /// It is on the worse side.
     Worse,
-    /// It has zero in it, or there is only one run.
+    /// It has zero in it, or there are fewer than three runs.
     NotToldApart,
 }
 
