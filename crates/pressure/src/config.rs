@@ -194,7 +194,7 @@ impl Default for Gap {
             stall_cost: Span::millis(10),
             refault_cost: Span::new(std::time::Duration::from_micros(100)),
             half_life: Span::secs(600),
-            give_back_after: Span::secs(10),
+            give_back_after: Span::secs(8),
             settle: Span::secs(2),
             dead_band: Percent::new(10),
             refault_target: 200,

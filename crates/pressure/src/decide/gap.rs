@@ -76,7 +76,7 @@ impl Draft<'_> {
         let budget = match self.config.gap.max {
             Some(share) => share.of(memory),
             None => {
-                Share::Percent(Percent::new(level)).of(memory).max(Bytes::mib(128 * level).min(memory.scaled(9, 100)))
+                Share::Percent(Percent::new(level)).of(memory).max(Bytes::mib(128 * level).min(memory.scaled(1, 10)))
             }
         };
         let floor = self.config.gap.available_floor.of(memory);
@@ -194,7 +194,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Gives back half of what is held at a time, and the rest when it is little.
+    /// Gives back three quarters of what is held at a time, and the rest when it is little.
     fn ease(&mut self, calm: Duration) -> Phase {
         if !self.settled(self.config.gap.settle.get()) {
             return Phase::Easing;
@@ -203,12 +203,12 @@ impl Draft<'_> {
         let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR)) else {
             return Phase::Yielding;
         };
-        let half = found + now.saturating_sub(found) / 2;
+        let less = found + now.saturating_sub(found) / 4;
         let matters = watermark::least_effective(self.sample, self.history.page_size);
-        if half <= matters.unwrap_or(found).max(found + found / 4) {
+        if less <= matters.unwrap_or(found).max(found + found / 4) {
             self.release_gap(why);
         } else {
-            self.set_factor(half, why);
+            self.set_factor(less, why);
         }
         Phase::Easing
     }
