@@ -31,7 +31,7 @@ pub enum Verdict {
 pub fn tables(lines: &[Line]) -> Result<String> {
     let mut groups: BTreeMap<(String, Cell), Vec<&Line>> = BTreeMap::new();
     for line in lines {
-        groups.entry((line.scenario.clone(), line.cell())).or_default().push(line);
+        groups.entry((line.scenario.clone(), line.machine.setting.cell())).or_default().push(line);
     }
     let mut text = String::new();
     for ((name, cell), lines) in &groups {

@@ -58,22 +58,18 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
     let mut sums = vec![store::sum(&programs.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
     sums.extend(programs.daemon.as_deref().map(store::sum).transpose()?.map(Vec::from));
     let key = store::key(sums.iter().map(Vec::as_slice));
-    let kept = store.kept("roots", &key, |place| {
-        let tree = place.join("tree");
-        tool::run(Command::new("cp").args(["-al"]).arg(&base).arg(&tree), "coreutils")?;
+    let image = disk::made_of(store, "roots", &key, ROOM, |tree| {
+        // Links will do: nothing that is in the base is written to.
+        tool::run(Command::new("cp").arg("-al").arg(base.join(".")).arg(tree), "coreutils")?;
         for folder in ["dev", "proc", "sys", "run", "tmp", "root", "lab", "data", "var/tmp"] {
             fs::create_dir_all(tree.join(folder))?;
         }
         install(&programs.guest, &tree.join("lab/guest"))?;
         install(&programs.guest, &tree.join("lab/probe"))?;
-        if let Some(daemon) = &programs.daemon {
-            install(daemon, &tree.join("lab/warmsetd"))?;
-        }
-        disk::ext4(&tree, &place.join("image"), ROOM)?;
-        Ok(fs::remove_dir_all(tree)?)
+        programs.daemon.as_deref().map_or(Ok(()), |daemon| install(daemon, &tree.join("lab/warmsetd")))
     })?;
-    store.prune("roots", &kept)?;
-    Ok(kept.join("image"))
+    store.prune("roots", &key)?;
+    Ok(image)
 }
 
 /// A small Debian with systemd and our package installed, for the unit and the package. Needs root.
@@ -94,9 +90,9 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
     })?;
     let sums = [store::sum(guest)?, store::sum(deb)?];
     let parts = sums.iter().map(<[u8; 32]>::as_slice).chain([base.as_os_str().as_encoded_bytes()]);
-    let kept = store.kept("services", &store::key(parts), |place| {
-        let tree = place.join("tree");
-        tool::run(Command::new("cp").arg("-a").arg(base.join("tree")).arg(&tree), "coreutils")?;
+    let key = store::key(parts);
+    let image = disk::made_of(store, "services", &key, ROOM, |tree| {
+        tool::run(Command::new("cp").arg("-a").arg(base.join("tree/.")).arg(tree), "coreutils")?;
         fs::create_dir_all(tree.join("lab"))?;
         install(guest, &tree.join("lab/guest"))?;
         fs::write(tree.join("etc/systemd/system/lab.service"), LISTENER)?;
@@ -104,12 +100,11 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
         fs::create_dir_all(&wants)?;
         symlink("../lab.service", wants.join("lab.service"))?;
         fs::copy(deb, tree.join("lab/warmset.deb"))?;
-        tool::run(Command::new("chroot").arg(&tree).args(["dpkg", "--install", "/lab/warmset.deb"]), "coreutils")?;
-        disk::ext4(&tree, &place.join("image"), ROOM)?;
-        Ok(fs::remove_dir_all(tree)?)
+        tool::run(Command::new("chroot").arg(tree).args(["dpkg", "--install", "/lab/warmset.deb"]), "coreutils")?;
+        Ok(())
     })?;
-    store.prune("services", &kept)?;
-    Ok(kept.join("image"))
+    store.prune("services", &key)?;
+    Ok(image)
 }
 
 /// Serves the lab's scripts under systemd.
@@ -159,30 +154,16 @@ pub fn data(store: &Store, programs: &Programs, data: &Data) -> Result<PathBuf> 
 fn database(store: &Store, guest: &Path, records: u64, bytes: u64) -> Result<PathBuf> {
     const MADE_AS: &str = "index and data apart, 1";
     let size = Bytes::new(records * (bytes + 400));
-    let kept = store.kept(
-        "databases",
-        &store::key([MADE_AS.as_bytes(), format!("{records} {bytes}").as_bytes()]),
-        |place| {
-            store.demand(size + size)?;
-            let tree = place.join("tree");
-            fs::create_dir(&tree)?;
-            let make = ["work", "fill-database", tool::text(&tree)?, &records.to_string(), &bytes.to_string()];
-            tool::run(Command::new(guest).args(make), "warmset-lab")?;
-            disk::ext4(&tree, &place.join("image"), Bytes::mib(16))?;
-            Ok(fs::remove_dir_all(tree)?)
-        },
-    )?;
-    Ok(kept.join("image"))
+    let key = store::key([MADE_AS.as_bytes(), format!("{records} {bytes}").as_bytes()]);
+    disk::made_of(store, "databases", &key, Bytes::mib(16), |tree| {
+        store.demand(size + size)?;
+        let make = ["work", "fill-database", tool::text(tree)?, &records.to_string(), &bytes.to_string()];
+        tool::run(Command::new(guest).args(make), "warmset-lab")?;
+        Ok(())
+    })
 }
 
 fn source(store: &Store, package: &str) -> Result<PathBuf> {
     let apt = Apt::of(store, &[SUITE])?;
-    let kept = store.kept("sources", package, |place| {
-        let tree = place.join("tree");
-        fs::create_dir(&tree)?;
-        apt.source(package, &tree)?;
-        disk::ext4(&tree, &place.join("image"), Bytes::mib(128))?;
-        Ok(fs::remove_dir_all(tree)?)
-    })?;
-    Ok(kept.join("image"))
+    disk::made_of(store, "sources", package, Bytes::mib(128), |tree| apt.source(package, tree))
 }

@@ -15,6 +15,7 @@ pub mod arm;
 pub mod command;
 pub mod compare;
 pub mod debian;
+pub mod dice;
 pub mod frame;
 pub mod image;
 pub mod kernels;

@@ -52,22 +52,13 @@ pub enum State {
 /// On what a run was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// As `--kernel` named it.
-    pub kernel: String,
+    /// As the user named it.
+    #[serde(flatten)]
+    pub setting: Setting,
     /// The package and its version, or the build.
     pub origin: String,
-    /// `None` is the kernel's own choice.
-    pub lru: Option<Lru>,
-    /// Where anonymous memory goes.
-    pub swap: Swap,
     /// Transparent huge pages; `None` is the kernel's own choice.
     pub thp: Option<Thp>,
-    /// Its memory.
-    pub memory_mib: u64,
-    /// Its processors.
-    pub cpus: u32,
-    /// Its NUMA nodes.
-    pub nodes: u32,
     /// What executed it.
     pub accel: String,
     /// QEMU's version.
@@ -84,8 +75,25 @@ pub struct Machine {
     pub at: u64,
 }
 
-/// What makes runs comparable: all but arm and repetition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, PartialOrd, Ord)]
+/// A machine, by the names a user gives: all that makes runs comparable but arm and repetition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// As `--kernel` named it.
+    pub kernel: String,
+    /// `None` is the kernel's own choice.
+    pub lru: Option<Lru>,
+    /// Where anonymous memory goes.
+    pub swap: Swap,
+    /// Its memory.
+    pub memory_mib: u64,
+    /// Its processors.
+    pub cpus: u32,
+    /// Its NUMA nodes.
+    pub nodes: u32,
+}
+
+/// A setting in the words of a table, in the order of tables.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
     /// As `--kernel` named it.
     pub kernel: String,
@@ -101,17 +109,17 @@ pub struct Cell {
     pub nodes: u32,
 }
 
-impl Line {
-    /// The cell of the table it belongs to.
+impl Setting {
+    /// The cell of the table that its lines belong to.
     pub fn cell(&self) -> Cell {
         let word = |value: serde_json::Value| value.as_str().unwrap_or("as found").to_owned();
         Cell {
-            kernel: self.machine.kernel.clone(),
-            lru: word(serde_json::json!(self.machine.lru)),
-            swap: word(serde_json::json!(self.machine.swap)),
-            memory_mib: self.machine.memory_mib,
-            cpus: self.machine.cpus,
-            nodes: self.machine.nodes,
+            kernel: self.kernel.clone(),
+            lru: word(serde_json::json!(self.lru)),
+            swap: word(serde_json::json!(self.swap)),
+            memory_mib: self.memory_mib,
+            cpus: self.cpus,
+            nodes: self.nodes,
         }
     }
 }
@@ -155,15 +163,18 @@ pub(crate) mod tests {
 
     /// A finished run of this arm.
     pub(crate) fn line(arm: &str, rep: u32) -> Line {
-        let machine = Machine {
+        let setting = Setting {
             kernel: "6.12".to_owned(),
-            origin: "linux 6.12".to_owned(),
             lru: Some(Lru::Mglru),
             swap: Swap::None,
-            thp: None,
             memory_mib: 1024,
             cpus: 1,
             nodes: 1,
+        };
+        let machine = Machine {
+            setting,
+            origin: "linux 6.12".to_owned(),
+            thp: None,
             accel: "tcg".to_owned(),
             qemu: "7.2".to_owned(),
             host_load: None,
@@ -208,9 +219,9 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cell_is_told_by_all_but_arm_and_repetition() {
-        assert_eq!(line("none", 0).cell(), line("warmset", 4).cell());
+        assert_eq!(line("none", 0).machine.setting.cell(), line("warmset", 4).machine.setting.cell());
         let mut other = line("none", 0);
-        other.machine.lru = None;
-        assert_eq!(other.cell().lru, "as found");
+        other.machine.setting.lru = None;
+        assert_eq!(other.machine.setting.cell().lru, "as found");
     }
 }

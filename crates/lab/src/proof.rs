@@ -33,7 +33,7 @@ pub fn page(panes: &[Pane; 2], lines: &[Line]) -> Result<String> {
     let on = machine.map_or(String::new(), |machine| {
         format!(
             "Kernel {} ({}), {} MiB, {} in QEMU {}.",
-            machine.kernel, machine.origin, machine.memory_mib, machine.accel, machine.qemu
+            machine.setting.kernel, machine.origin, machine.setting.memory_mib, machine.accel, machine.qemu
         )
     });
     let charts: String = CHARTS.iter().map(|chart| svg(chart, panes)).collect();

@@ -8,8 +8,8 @@ pub use one::{Bench, Outcome};
 pub use queue::{Job, Pull, Queue};
 
 use crate::arm::Arm;
-use crate::line::{self, Cell, Line};
-use crate::plan::{Live, Lru, Size, Swap};
+use crate::line::{self, Line, Setting};
+use crate::plan::{Live, Size};
 use crate::scenario::Scenario;
 use crate::store::Store;
 use anyhow::{Context, Result};
@@ -69,23 +69,6 @@ impl std::fmt::Debug for Told {
     }
 }
 
-/// A machine, by the names a user gives.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
-    /// As `--kernel` named it.
-    pub kernel: String,
-    /// `None` is the kernel's own choice.
-    pub lru: Option<Lru>,
-    /// Where anonymous memory goes.
-    pub swap: Swap,
-    /// Its memory.
-    pub memory_mib: u64,
-    /// Its processors.
-    pub cpus: u32,
-    /// Its NUMA nodes.
-    pub nodes: u32,
-}
-
 /// Lengths in seconds; `None` is the scenario's own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lengths {
@@ -105,21 +88,6 @@ impl Lengths {
             warm_up_s: self.warm_up_s.unwrap_or(own.warm_up_s),
             load_s: self.load_s.unwrap_or(own.load_s),
             calm_s: self.calm_s.unwrap_or(own.calm_s),
-        }
-    }
-}
-
-impl Setting {
-    /// The cell that its lines belong to.
-    pub fn cell(&self) -> Cell {
-        let word = |value: serde_json::Value| value.as_str().unwrap_or("as found").to_owned();
-        Cell {
-            kernel: self.kernel.clone(),
-            lru: word(serde_json::json!(self.lru)),
-            swap: word(serde_json::json!(self.swap)),
-            memory_mib: self.memory_mib,
-            cpus: self.cpus,
-            nodes: self.nodes,
         }
     }
 }

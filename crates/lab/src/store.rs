@@ -49,12 +49,13 @@ impl Store {
         Ok(place)
     }
 
-    /// Removes all but the newest few of a kind, and never `used`.
-    pub fn prune(&self, kind: &str, used: &Path) -> Result<()> {
+    /// Removes all but the newest few of a kind, and never the one of this key.
+    pub fn prune(&self, kind: &str, key: &str) -> Result<()> {
         const KEPT: usize = 6;
+        let used = self.root.join(kind).join(key);
         let aged = |path: PathBuf| Some((fs::metadata(&path).and_then(|facts| facts.modified()).ok()?, path));
         let entries = fs::read_dir(self.root.join(kind))?.flatten().map(|entry| entry.path());
-        let mut all: Vec<_> = entries.filter(|path| path != used).filter_map(aged).collect();
+        let mut all: Vec<_> = entries.filter(|path| *path != used).filter_map(aged).collect();
         all.sort();
         all.truncate(all.len().saturating_sub(KEPT));
         for (_, path) in all {

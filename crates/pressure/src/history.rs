@@ -215,12 +215,12 @@ impl History {
     }
 
     fn take_demand(&mut self, new: &Sample, rates: &Rates) {
-        let gap = self.gap_found(new).unwrap_or_default();
         let Some(taken) = rates.demand else { return };
-        self.demand.push(new.at, taken, self.notable(new), self.half_life.get());
+        let notable = self.notable(new);
+        self.demand.push(new.at, taken, notable, self.half_life.get());
         let asked = self.demand.within(Duration::from_secs(1));
         let short = self.latest.kswapd_ran || self.latest.allocation_stalls > 0;
-        if self.latest.allocation_stalls > 0 || (asked >= gap.scaled(1, 4) && (short || self.is_near(new))) {
+        if self.latest.allocation_stalls > 0 || (asked >= notable && (short || self.is_near(new))) {
             self.note_pause(new.at);
             self.last_busy = Some(new.at);
         }

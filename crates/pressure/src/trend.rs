@@ -26,7 +26,7 @@ const LEAST: usize = 6;
 /// Normal quantile for an interval of 90 %.
 const Z: f64 = 1.645;
 /// An interval holds if the growth over so many points to come lies in it.
-pub(crate) const AHEAD: usize = 6;
+const AHEAD: usize = 6;
 /// How often an interval may miss.
 const MISSES: f64 = 0.1;
 /// How fast hits and misses change the width.

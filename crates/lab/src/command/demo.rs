@@ -1,9 +1,9 @@
 //! `demo` and `prove`: two machines at once, without and with.
 
 use crate::arm::Arm;
-use crate::line::{Line, State};
+use crate::line::{Line, Setting, State};
 use crate::plan::{Live, Swap};
-use crate::run::{self, Lengths, Order, Setting, Told};
+use crate::run::{self, Lengths, Order, Told};
 use crate::scenario;
 use crate::screen::{self, Cast, Pane};
 use crate::store::Store;

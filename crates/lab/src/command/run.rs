@@ -3,9 +3,9 @@
 use super::say;
 use crate::arm::Arm;
 use crate::compare;
-use crate::line::{Line, State};
+use crate::line::{Line, Setting, State};
 use crate::plan::{Lru, Swap};
-use crate::run::{self, Lengths, Order, Setting};
+use crate::run::{self, Lengths, Order};
 use crate::scenario;
 use crate::store::Store;
 use anyhow::{Context, Result};

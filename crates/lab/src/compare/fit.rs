@@ -15,7 +15,11 @@ pub fn time_against_memory(lines: &[Line]) -> String {
     let mut arms: BTreeMap<&str, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.scenario == "build" && line.state == State::Finished) {
         if let Some(build) = line.report.latency.get("build") {
-            arms.entry(&line.arm).or_default().entry(line.machine.memory_mib).or_default().push(build.max / 1e3);
+            arms.entry(&line.arm)
+                .or_default()
+                .entry(line.machine.setting.memory_mib)
+                .or_default()
+                .push(build.max / 1e3);
         }
     }
     let mut text = String::new();

@@ -63,7 +63,7 @@ fn mounts() -> Result<()> {
     Ok(())
 }
 
-/// Serves what the lab asks, until it asks no more; under another init that is all there is to do.
+/// Serves what the lab asks, until the line ends; under another init that is all there is to do.
 pub(crate) fn listen() -> Result<()> {
     let line = line()?;
     let mut input = BufReader::new(line.try_clone()?);
@@ -75,7 +75,6 @@ pub(crate) fn listen() -> Result<()> {
         match frame.kind.as_str() {
             "plan" => say("report", serde_json::to_vec(&carry_out(&serde_json::from_slice(&frame.payload)?)?)?),
             "sh" => say("sh", shell(&String::from_utf8_lossy(&frame.payload))?),
-            "off" => return Ok(()),
             other => anyhow::bail!("the lab sent '{other}'"),
         }
     }

@@ -18,6 +18,7 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::io::{self, Write};
 use std::str::FromStr;
+use warmset_lab::dice::Dice;
 
 /// The kinds of work.
 const WORKS: &[Work] = &[
@@ -160,40 +161,9 @@ fn line(text: &str) {
     let _ = io::stdout().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Numbers that come again: xorshift64*.
-struct Dice(u64);
-
-impl Dice {
-    fn seeded(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// Below this, evenly.
-    fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dice_are_even_and_come_again() {
-        let mut counts = [0_u32; 8];
-        let mut dice = Dice::seeded(7);
-        (0..8000).for_each(|_| counts[dice.below(8) as usize] += 1);
-        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
-        assert_eq!(Dice::seeded(7).next(), Dice::seeded(7).next());
-        assert_ne!(Dice::seeded(0).next(), Dice::seeded(1).next());
-    }
 
     #[test]
     fn unknown_work_lists_what_there_is() {

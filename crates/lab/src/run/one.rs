@@ -1,13 +1,13 @@
 //! One run: a machine is booted, told its plan, and heard.
 
 use super::slots::{Slot, Slots};
-use super::{Job, Order, Setting};
+use super::{Job, Order};
 use crate::frame::Frame;
 use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel};
-use crate::line::{Line, Machine, State};
+use crate::line::{Line, Machine, Setting, State};
 use crate::plan::{Gap, Plan, Report, Setup, Size, Swap};
-use crate::scenario::{Circumstances, Load};
+use crate::scenario::{Circumstances, Data, Load};
 use crate::store::Store;
 use crate::tool;
 use crate::vm::accel::{self, Accel};
@@ -67,13 +67,14 @@ impl<'a> Bench<'a> {
             }
         }
         let mut parts: BTreeSet<image::Part> = order.arms.iter().filter_map(crate::arm::Arm::part).collect();
-        parts.extend(matches!(order.scenario.name, "build").then_some(image::Part::Compiler));
-        let root = image::root(store, &programs, &parts)?;
         let mut data = BTreeMap::new();
         for memory_mib in order.cells.iter().map(|setting| setting.memory_mib) {
             let load = (order.scenario.load)(&Circumstances { memory_mib, variant: None });
+            // Who is given a source is to compile it.
+            parts.extend(matches!(load.data, Data::Source(_)).then_some(image::Part::Compiler));
             data.insert(memory_mib, image::data(store, &programs, &load.data)?);
         }
+        let root = image::root(store, &programs, &parts)?;
         let first = kernels.values().next().context("no kernel is asked for")?;
         let accel = accel::choose(store, first, &programs.guest)?;
         Ok(Self {
@@ -218,14 +219,9 @@ impl<'a> Bench<'a> {
     fn machine(&self, setting: &Setting, kernel: &Kernel, load: &Load) -> Machine {
         let host_load = fs::read_to_string("/proc/loadavg").ok();
         Machine {
-            kernel: setting.kernel.clone(),
+            setting: setting.clone(),
             origin: kernel.origin.clone(),
-            lru: setting.lru,
-            swap: setting.swap,
             thp: load.thp,
-            memory_mib: setting.memory_mib,
-            cpus: setting.cpus,
-            nodes: setting.nodes,
             accel: self.accel.name().to_owned(),
             qemu: self.qemu.clone(),
             host_load: host_load.and_then(|text| text.split(' ').next()?.parse().ok()),

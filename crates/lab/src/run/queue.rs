@@ -1,8 +1,8 @@
 //! What is to run, in which order: by repetition, the arms to and fro (ABBA), so that what drifts on the host falls on all.
 
-use super::{Order, Setting};
+use super::Order;
 use crate::arm::Arm;
-use crate::line::{Cell, Line, State};
+use crate::line::{Line, Setting, State};
 use crate::plan::Gap;
 use std::fmt;
 
@@ -61,8 +61,7 @@ impl Queue {
                 }
             }
         }
-        let cells: Vec<Cell> = order.cells.iter().map(Setting::cell).collect();
-        let lines: Vec<Line> = there.into_iter().filter(|line| cells.contains(&line.cell())).collect();
+        let lines: Vec<Line> = there.into_iter().filter(|line| order.cells.contains(&line.machine.setting)).collect();
         open.retain(|job| !lines.iter().any(|line| is_of(line, job)));
         Self { open, running: Vec::new(), lines }
     }
@@ -99,7 +98,8 @@ impl Queue {
 
     /// The mean of what warmset has held in this cell.
     fn gap(&self, setting: &Setting) -> Option<Gap> {
-        let of = |line: &&Line| line.arm == "warmset" && line.state == State::Finished && line.cell() == setting.cell();
+        let of =
+            |line: &&Line| line.arm == "warmset" && line.state == State::Finished && line.machine.setting == *setting;
         let gaps: Vec<Gap> = self.lines.iter().filter(of).map(|line| line.report.gap).collect();
         let mean = gaps.iter().map(|gap| gap.mean).sum::<f64>() / gaps.len() as f64;
         gaps.first().map(|first| Gap { mean, ..*first })
@@ -118,7 +118,7 @@ impl Queue {
 }
 
 fn is_of(line: &Line, job: &Job) -> bool {
-    line.arm == job.arm.name && line.rep == job.rep && line.cell() == job.setting.cell()
+    line.arm == job.arm.name && line.rep == job.rep && line.machine.setting == job.setting
 }
 
 #[cfg(test)]

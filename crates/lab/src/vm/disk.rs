@@ -1,10 +1,11 @@
 //! Disks: images made once and never written, and the drives that show them to a machine.
 
+use crate::dice::Dice;
 use crate::store::{Store, key};
 use crate::tool;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use units::Bytes;
@@ -59,13 +60,24 @@ pub fn with_files(store: &Store, files: &[Filled], room: Bytes) -> Result<PathBu
     let described: Vec<String> = files.iter().map(|file| format!("{} {}", file.name, file.size.get())).collect();
     let key = key(described.iter().map(String::as_bytes).chain([room.get().to_le_bytes().as_slice()]));
     let total = files.iter().fold(Bytes::ZERO, |sum, file| sum + file.size);
-    let kept = store.kept("data", &key, |place| {
+    made_of(store, "data", &key, room, |tree| {
         store.demand(total + total + room)?;
+        files.iter().try_for_each(|file| fill(&tree.join(&file.name), file.size))
+    })
+}
+
+/// The image kept under this name; if it is not there yet, made of the folder that `plant` fills, with room besides.
+pub fn made_of(
+    store: &Store,
+    kind: &str,
+    key: &str,
+    room: Bytes,
+    plant: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let kept = store.kept(kind, key, |place| {
         let tree = place.join("tree");
         fs::create_dir(&tree)?;
-        for file in files {
-            fill(&tree.join(&file.name), file.size)?;
-        }
+        plant(&tree)?;
         ext4(&tree, &place.join("image"), room)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;
@@ -80,7 +92,7 @@ pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
 }
 
 /// Makes an ext4 image of a folder, with room besides.
-pub fn ext4(tree: &Path, image: &Path, room: Bytes) -> Result<()> {
+fn ext4(tree: &Path, image: &Path, room: Bytes) -> Result<()> {
     // A fifth for what ext4 keeps of itself, and its smallest useful size.
     let files = used(tree)?;
     let size = files + files.scaled(1, 5) + room + Bytes::mib(32);
@@ -104,24 +116,19 @@ fn used(tree: &Path) -> Result<Bytes> {
     Ok(sum)
 }
 
-/// Writes bytes that do not compress: xorshift64* seeded with the name.
+/// Writes whole words that do not compress and depend on the name.
 fn fill(path: &Path, size: Bytes) -> Result<()> {
-    let mut file = BufWriter::with_capacity(
-        1 << 20,
-        File::create(path).with_context(|| format!("cannot make {}", path.display()))?,
-    );
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let mut state = name
-        .iter()
-        .fold(0x9e37_79b9_7f4a_7c15_u64, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
-        | 1;
-    for _ in 0..size.get() / 8 {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        file.write_all(&state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes())?;
+    let mut file = File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
+    let mut dice = Dice::named(path.file_name().unwrap_or_default().as_encoded_bytes());
+    let mut left = size.get() / 8 * 8;
+    let mut piece = vec![0; 1 << 20];
+    while left > 0 {
+        let part = piece.get_mut(..left.min(1 << 20) as usize).unwrap_or_default();
+        dice.fill(part);
+        file.write_all(part)?;
+        left -= part.len() as u64;
     }
-    Ok(file.flush()?)
+    Ok(())
 }
 
 #[cfg(test)]

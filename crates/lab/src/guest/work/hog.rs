@@ -16,7 +16,7 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
     while out.goes_on() {
         let mut memory = take(step, Advice::NoHugePage)?;
         if noise {
-            memory.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&dice.next().to_le_bytes()));
+            dice.fill(&mut memory);
         } else {
             memory.fill(0);
         }

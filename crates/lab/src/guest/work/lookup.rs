@@ -37,7 +37,7 @@ pub(super) fn make(words: &Words<'_>) -> Result<()> {
         let mut body = vec![0; size];
         for record in 0..records {
             let mut dice = Dice::seeded(record);
-            body.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&dice.next().to_le_bytes()));
+            dice.fill(&mut body);
             add_key.execute(params![name(record), record as i64])?;
             add_body.execute(params![record as i64, body])?;
         }
@@ -49,7 +49,7 @@ pub(super) fn make(words: &Words<'_>) -> Result<()> {
 
 /// The key of a record: as long as a path or an address, scattered.
 fn name(record: u64) -> String {
-    let scattered = Dice::seeded(record ^ 0x5bd1_e995).next();
+    let scattered = Dice::seeded(record ^ 0x5bd1_e995).roll();
     format!("{scattered:016x}/customer/{record:010}")
 }
 

@@ -35,7 +35,7 @@ pub(super) fn touch(words: &Words<'_>) -> Result<()> {
     let mut memory = take(words.number(0)?, Advice::NoHugePage)?;
     // Its bytes do not compress: swap in memory earns nothing by them.
     let mut dice = Dice::seeded(words.own());
-    memory.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&dice.next().to_le_bytes()));
+    dice.fill(&mut memory);
     let pages = (memory.len() / PAGE) as u64;
     while out.goes_on() {
         let began = now();
