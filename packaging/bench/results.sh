@@ -2,12 +2,13 @@
 # The long tables of docs/results, made anew: results.sh PROGRAMS [TABLE...]
 #
 # Each table is one command, printed above it, and takes an hour or less on two processors; one that was cut short goes
-# on where it stopped. The lines are kept beside the tables.
+# on where it stopped. The lines are kept beside the tables. JOBS machines at once, 2 unless told.
 set -eu
 cd "$(dirname "$0")/../.."
 lab=$PWD/$1/warmset-lab
 shift
 out=docs/results/lab
+jobs=${JOBS:-2}
 mkdir -p "$out"
 
 # table NAME SCENARIO ARGUMENT...: one or more runs into one file.
@@ -17,9 +18,9 @@ table() {
     [ -z "$wanted" ] || case " $wanted " in *" $name "*) ;; *) return 0 ;; esac
     [ ! -f "$out/$name.jsonl.gz" ] || gunzip "$out/$name.jsonl.gz"
     echo "results: warmset-lab run $*" >&2
-    "$lab" run "$@" --jobs 2 --out "$out/$name.jsonl" >/dev/null
+    "$lab" run "$@" --jobs "$jobs" --out "$out/$name.jsonl" >/dev/null
     {
-        printf '# %s\n\n    warmset-lab run %s --jobs 2\n\n' "$name" "$*"
+        printf '# %s\n\n    warmset-lab run %s --jobs %s\n\n' "$name" "$*" "$jobs"
         "$lab" compare "$out/$name.jsonl"
     } >"$out/$name.md"
     gzip -9n "$out/$name.jsonl"
@@ -37,10 +38,13 @@ for storm in steady ramp periodic forks huge cgroup; do
     table "storm-$storm" "storm:$storm" --arms none,static:1000,classic,warmset --reps 1
 done
 table three-workers three-workers --arms none,earlyoom,nohang,warmset --reps 3 --lru mglru --swap disk
-table three-workers-noise three-workers:noise --arms none,earlyoom,nohang,warmset --reps 1 --lru classic,mglru --swap none,zram
-table three-workers-hot three-workers:hot-19 --arms none,earlyoom --reps 1 --lru mglru --swap disk
+# Each pair of LRU and swap with each load once.
+table three-workers-noise three-workers:noise --arms none,earlyoom --reps 1 --lru classic --swap zram
+table three-workers-noise-none three-workers:noise --arms none,earlyoom --reps 1 --lru mglru --swap none
+table three-workers-hot-19 three-workers:hot-19 --arms none,earlyoom --reps 1 --lru classic --swap disk
+table three-workers-hot-3 three-workers:hot-3 --arms none,earlyoom --reps 1 --lru mglru --swap zram
 table indexed-db indexed-db --arms none,lock-index,scan,scan+lock-index --reps 3
 for scan in file-cyclic file-once anon-cyclic anon-once; do
     table "scan-$scan" "scan:$scan" --arms none,warmset --reps 1 --lru classic,mglru --swap disk
 done
-table build build --arms none --reps 1 --swap disk --memory 1G,512M,384M,320M,288M,256M,224M,192M
+table build build --arms none --reps 1 --swap disk --memory 1G,384M,256M,224M,192M,160M

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 /// Where the arm's program finds its files in the guest, and leaves what it writes.
 const HOME: &str = "/run/arm";
 const FACTOR: &str = "/proc/sys/vm/watermark_scale_factor";
+const DAMON: &str = "/sys/module/damon_reclaim/parameters/enabled";
 
 /// An arm, by the name that `--arms` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,7 @@ enum Kind {
     None,
     Static(u32),
     EqualMean,
+    Damon,
     Earlyoom,
     Nohang,
     Warmset { predictor: Option<&'static str> },
@@ -32,6 +34,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("none", "the kernel as Debian sets it"),
     ("static:N", "vm.watermark_scale_factor = N, 1 to 3000"),
     ("equal-mean", "static, at the mean gap that warmset held in the same cell; added beside it where a gap is judged"),
+    ("damon-reclaim", "the kernel's own reclaim of cold memory by DAMON, where it has it"),
     ("earlyoom", "earlyoom as Debian has it"),
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
@@ -47,6 +50,7 @@ impl Arm {
         let kind = match name {
             "none" => Kind::None,
             "equal-mean" => Kind::EqualMean,
+            "damon-reclaim" => Kind::Damon,
             "earlyoom" => Kind::Earlyoom,
             "nohang" => Kind::Nohang,
             "classic" => Kind::Warmset { predictor: Some("classic") },
@@ -96,6 +100,7 @@ impl Arm {
                 let factor = equal(gap.context("warmset has not yet held a gap here")?);
                 Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty }
             }
+            Kind::Damon => Beside { writes: vec![(DAMON.to_owned(), "Y".to_owned())], ..empty },
             Kind::Earlyoom => Beside { program: Some(words("/usr/bin/earlyoom -r 0")), ..empty },
             Kind::Nohang => {
                 let program = words("/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor");

@@ -110,13 +110,14 @@ fn heading(name: &str, cell: &Cell, lines: &[&Line]) -> String {
     let machine = lines.first().map(|line| &line.machine);
     let of = |text: fn(&crate::line::Machine) -> &str| machine.map_or("", text);
     format!(
-        "### {name}: kernel {}, LRU {}, swap {}, {} MiB, {} CPU, {} node\n\n{}; {} in QEMU {}; host load {}.\n\n",
+        "### {name}: kernel {}, LRU {}, swap {}, {} MiB, {} CPU, {} node{}\n\n{}; {} in QEMU {}; host load {}.\n\n",
         cell.kernel,
         cell.lru,
         cell.swap,
         cell.memory_mib,
         cell.cpus,
         cell.nodes,
+        if cell.nodes == 1 { "" } else { "s" },
         of(|machine| &machine.origin),
         of(|machine| &machine.accel).to_uppercase(),
         of(|machine| &machine.qemu),
