@@ -1,0 +1,241 @@
+//! The page trace: columns time, page, run, op and task in Parquet, and on pipes in an Arrow stream of the same schema.
+//!
+//! What is known of the trace as a whole stands as JSON under [`KEY`] in the file's key-value metadata. Other people's Parquet is read
+//! where a column is called `page`, or another of the names that a CSV may have.
+
+use crate::input::Input;
+use crate::{Error, Source};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use workingset::{About, Batch, Op};
+
+/// Under which the metadata hold the trace's [`About`].
+pub(crate) const KEY: &str = "warmset.trace";
+
+const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "id"];
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        Self::Columns(error.to_string())
+    }
+}
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Self {
+        Self::Columns(error.to_string())
+    }
+}
+
+/// A columnar trace, by the record batch.
+pub(crate) struct Columns<'a> {
+    batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + 'a>,
+    about: About,
+    references: u64,
+}
+
+impl<'a> Columns<'a> {
+    /// A Parquet file: it is read whole, since its index is at its end.
+    pub(crate) fn parquet(mut input: Input<'a>) -> Result<Self, Error> {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes)?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?;
+        let metadata = builder.metadata().file_metadata().key_value_metadata();
+        let told = metadata.and_then(|all| all.iter().find(|entry| entry.key == KEY)).and_then(|entry| entry.value.clone());
+        let reader = builder.with_batch_size(crate::BATCH).build()?;
+        Self::new(reader, told, "parquet")
+    }
+
+    /// An Arrow stream.
+    pub(crate) fn arrow(input: Input<'a>) -> Result<Self, Error> {
+        let reader = StreamReader::try_new(input, None)?;
+        let told = reader.schema().metadata().get(KEY).cloned();
+        Self::new(reader, told, "arrow")
+    }
+
+    fn new(reader: impl RecordBatchReader + 'a, told: Option<String>, format: &str) -> Result<Self, Error> {
+        let mut about = match told {
+            Some(json) => serde_json::from_str(&json)
+                .map_err(|error| Error::Columns(format!("the metadata under {KEY}: {error}")))?,
+            None => About { page_size: 4096, ..About::default() },
+        };
+        format.clone_into(&mut about.format);
+        let schema = reader.schema();
+        if page(&schema).is_none() {
+            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            return Err(Error::Format(format!("no column is called one of {}; there are {}", PAGE.join(", "), names.join(", "))));
+        }
+        Ok(Self { batches: Box::new(reader), about, references: 0 })
+    }
+
+    /// One record batch's columns, runs unfolded.
+    fn unfold(&mut self, rows: &RecordBatch, batch: &mut Batch) -> Result<(), Error> {
+        let page = page(rows.schema_ref()).ok_or_else(|| Error::Columns("the page column is gone".to_owned()))?;
+        let pages = numbers(rows, page)?;
+        let (time, run, op, task) = (column(rows, "time")?, column(rows, "run")?, column(rows, "op")?, column(rows, "task")?);
+        for row in 0..rows.num_rows() {
+            let times = run.as_ref().map_or(1, |run| run.value(row));
+            if times == 0 || times > 1 << 32 {
+                let place = format!("row {}", self.references);
+                return Err(Error::Malformed { place, what: format!("a run of {times} references") });
+            }
+            let times = times as usize;
+            let put = |column: &mut Vec<u64>, value| column.extend(std::iter::repeat_n(value, times));
+            put(&mut batch.page, pages.value(row));
+            if let Some(time) = &time {
+                put(&mut batch.time, time.value(row));
+            }
+            if let Some(op) = &op {
+                batch.op.extend(std::iter::repeat_n(Op(op.value(row) as u8 & 7), times));
+            }
+            if let Some(task) = &task {
+                batch.task.extend(std::iter::repeat_n(task.value(row) as u16, times));
+            }
+            self.references += 1;
+        }
+        Ok(())
+    }
+}
+
+fn page(schema: &SchemaRef) -> Option<usize> {
+    PAGE.iter().find_map(|name| schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(name)))
+}
+
+fn column(rows: &RecordBatch, name: &str) -> Result<Option<UInt64Array>, Error> {
+    let at = rows.schema_ref().fields().iter().position(|field| field.name() == name);
+    at.map(|at| numbers(rows, at)).transpose()
+}
+
+fn numbers(rows: &RecordBatch, at: usize) -> Result<UInt64Array, Error> {
+    let strict = arrow_cast::CastOptions { safe: false, ..Default::default() };
+    let cast = arrow_cast::cast_with_options(rows.column(at), &DataType::UInt64, &strict)?;
+    let numbers = cast.as_primitive::<UInt64Type>().clone();
+    let nulls = numbers.null_count();
+    if nulls > 0 {
+        let name = rows.schema_ref().field(at).name().clone();
+        return Err(Error::Columns(format!("{nulls} values of the column {name} are missing")));
+    }
+    Ok(numbers)
+}
+
+impl Source for Columns<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        batch.clear();
+        while batch.is_empty() {
+            let Some(rows) = self.batches.next() else { return Ok(false) };
+            self.unfold(&rows?, batch)?;
+        }
+        Ok(true)
+    }
+
+    fn about(&self) -> About {
+        self.about.clone()
+    }
+}
+
+/// The columns that a trace has, in their order.
+fn schema(first: &Batch, about: &About) -> Result<SchemaRef, Error> {
+    let mut fields = Vec::new();
+    if !first.time.is_empty() {
+        fields.push(Field::new("time", DataType::UInt64, false));
+    }
+    fields.push(Field::new("page", DataType::UInt64, false));
+    fields.push(Field::new("run", DataType::UInt32, false));
+    if !first.op.is_empty() {
+        fields.push(Field::new("op", DataType::UInt8, false));
+    }
+    if !first.task.is_empty() {
+        fields.push(Field::new("task", DataType::UInt16, false));
+    }
+    let json = serde_json::to_string(about).map_err(|error| Error::Columns(error.to_string()))?;
+    Ok(Arc::new(Schema::new_with_metadata(fields, HashMap::from([(KEY.to_owned(), json)]))))
+}
+
+/// References that are the same one after the other become one row with their number.
+fn fold(schema: &SchemaRef, batch: &Batch) -> Result<RecordBatch, Error> {
+    let starts: Vec<usize> = (0..batch.len()).filter(|at| *at == 0 || !same(batch, at - 1, *at)).collect();
+    let ends = starts.iter().skip(1).copied().chain([batch.len()]);
+    let runs = starts.iter().zip(ends).map(|(start, end)| (end - start) as u32);
+    let picked = |values: &[u64]| UInt64Array::from_iter_values(starts.iter().map(|at| values[*at]));
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    for field in schema.fields() {
+        columns.push(match field.name().as_str() {
+            "time" => Arc::new(picked(&batch.time)),
+            "page" => Arc::new(picked(&batch.page)),
+            "run" => Arc::new(UInt32Array::from_iter_values(runs.clone())),
+            "op" => Arc::new(UInt8Array::from_iter_values(starts.iter().map(|at| batch.op[*at].0))) as ArrayRef,
+            _ => Arc::new(UInt16Array::from_iter_values(starts.iter().map(|at| batch.task[*at]))),
+        });
+    }
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+fn same(batch: &Batch, one: usize, other: usize) -> bool {
+    fn equal<T: PartialEq>(column: &[T], one: usize, other: usize) -> bool {
+        column.is_empty() || column[one] == column[other]
+    }
+    equal(&batch.page, one, other)
+        && equal(&batch.time, one, other)
+        && equal(&batch.op, one, other)
+        && equal(&batch.task, one, other)
+}
+
+fn whole(schema: &SchemaRef, batch: &Batch) -> Result<(), Error> {
+    let has = |name: &str| schema.field_with_name(name).is_ok();
+    if has("time") == batch.time.is_empty() || has("op") == batch.op.is_empty() || has("task") == batch.task.is_empty() {
+        return Err(Error::Format("some references have a time, an operation or a task, and some have none".to_owned()));
+    }
+    Ok(())
+}
+
+/// Writes a source as Parquet.
+pub(crate) fn to_parquet(source: &mut dyn Source, out: impl Write + Send) -> Result<u64, Error> {
+    let (mut batch, mut references) = (Batch::default(), 0);
+    source.fill(&mut batch)?;
+    let schema = schema(&batch, &source.about())?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_column_encoding(ColumnPath::from("time"), Encoding::DELTA_BINARY_PACKED)
+        .set_column_dictionary_enabled(ColumnPath::from("time"), false)
+        .build();
+    let mut writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties))?;
+    while !batch.is_empty() {
+        whole(&schema, &batch)?;
+        writer.write(&fold(&schema, &batch)?)?;
+        references += batch.len() as u64;
+        source.fill(&mut batch)?;
+    }
+    let json = serde_json::to_string(&source.about()).map_err(|error| Error::Columns(error.to_string()))?;
+    writer.append_key_value_metadata(parquet::file::metadata::KeyValue::new(KEY.to_owned(), json));
+    writer.close()?;
+    Ok(references)
+}
+
+/// Writes a source as an Arrow stream.
+pub(crate) fn to_arrow(source: &mut dyn Source, out: impl Write) -> Result<u64, Error> {
+    let (mut batch, mut references) = (Batch::default(), 0);
+    source.fill(&mut batch)?;
+    let schema = schema(&batch, &source.about())?;
+    let mut writer = StreamWriter::try_new(out, &schema)?;
+    while !batch.is_empty() {
+        whole(&schema, &batch)?;
+        writer.write(&fold(&schema, &batch)?)?;
+        references += batch.len() as u64;
+        source.fill(&mut batch)?;
+    }
+    writer.finish()?;
+    Ok(references)
+}

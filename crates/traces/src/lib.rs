@@ -1,0 +1,91 @@
+//! Reads and writes reference traces, streaming, compressed or not.
+//!
+//! ```text
+//!   bytes ──► compress ──► recognise ──► one reader for each format ──► Batch ──► Loader ──► Trace
+//!                                                                         └─────► write (page trace, oracleGeneral, …)
+//! ```
+//!
+//! A reader gives references by the batch and knows where it is: an error names the line or the byte.
+
+mod columns;
+mod compress;
+mod damon;
+mod format;
+mod input;
+mod numbers;
+mod oracle;
+mod rows;
+mod text;
+mod write;
+
+pub use format::{FORMATS, Format, open, read};
+pub use write::{Output, write};
+
+use std::io;
+use workingset::{About, Batch};
+
+/// Why a trace cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A line or a record that is not as its format says.
+    #[error("{place}: {what}")]
+    Malformed {
+        /// `line 7`, `byte 4096`.
+        place: String,
+        /// What is wrong, with the text.
+        what: String,
+    },
+    /// The format is not known, or cannot be told from the content.
+    #[error("{0}")]
+    Format(String),
+    /// The bytes end, or cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// More than a trace can hold, or nothing.
+    #[error(transparent)]
+    Trace(#[from] workingset::Error),
+    /// A columnar file that its library refuses.
+    #[error("{0}")]
+    Columns(String),
+}
+
+/// References as they come.
+pub trait Source {
+    /// Clears a batch and fills it; `false` at the end, when it is empty.
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error>;
+
+    /// What is known of the trace as a whole: all of it only at the end.
+    fn about(&self) -> About;
+}
+
+/// References of a batch.
+pub const BATCH: usize = 1 << 14;
+
+/// How to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Bytes of a page, where the format has addresses: a power of two.
+    pub page_size: u64,
+    /// Whether times are wanted, where there are any.
+    pub time: bool,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { page_size: 4096, time: true }
+    }
+}
+
+impl Reading {
+    /// Checked.
+    pub fn of_pages(page_size: u64) -> Result<Self, Error> {
+        if page_size.is_power_of_two() {
+            return Ok(Self { page_size, ..Self::default() });
+        }
+        Err(Error::Format(format!("a page of {page_size} bytes: a power of two is meant, such as 4096")))
+    }
+
+    fn shift(self) -> u32 {
+        self.page_size.trailing_zeros()
+    }
+}

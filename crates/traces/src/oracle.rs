@@ -1,0 +1,119 @@
+//! Binary formats of fixed records: libCacheSim's oracleGeneral, and bare words.
+
+use crate::input::Input;
+use crate::{BATCH, Error, Reading, Source};
+use workingset::{About, Batch, Clock};
+
+/// Bytes of an oracleGeneral record: u32 seconds, u64 object, u32 size, i64 next access; little-endian, no header.
+pub(crate) const RECORD: usize = 24;
+
+/// libCacheSim's oracleGeneral. Objects are pages: their size and next access are passed over.
+pub(crate) struct OracleGeneral<'a> {
+    input: Input<'a>,
+    time: bool,
+    last: u64,
+}
+
+impl<'a> OracleGeneral<'a> {
+    pub(crate) fn new(input: Input<'a>, reading: Reading) -> Self {
+        Self { input, time: reading.time, last: 0 }
+    }
+}
+
+impl Source for OracleGeneral<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        batch.clear();
+        let records = self.input.records(RECORD, BATCH.min((1 << 18) / RECORD))?;
+        let count = records.len() / RECORD;
+        batch.page.extend(records.chunks_exact(RECORD).map(|record| u64::from_le_bytes(array(&record[4..]))));
+        let mut wrong = None;
+        if self.time {
+            for (at, record) in records.chunks_exact(RECORD).enumerate() {
+                let time = u64::from(u32::from_le_bytes(array(record)));
+                if time < self.last {
+                    wrong.get_or_insert((at, time));
+                }
+                self.last = time;
+                batch.time.push(time);
+            }
+        }
+        match wrong {
+            Some((at, time)) => Err(self.input.wrong_byte((count - at) * RECORD, &format!("time goes back to {time}"))),
+            None => Ok(count > 0),
+        }
+    }
+
+    fn about(&self) -> About {
+        About { format: "oracleGeneral".to_owned(), page_size: 4096, clock: Clock::Seconds, ..About::default() }
+    }
+}
+
+/// The first bytes of a slice that has as many.
+#[inline]
+fn array<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
+    let mut array = [0; SIZE];
+    array.copy_from_slice(&bytes[..SIZE]);
+    array
+}
+
+/// Whether the first records can be oracleGeneral's: times do not go back, sizes are not absurd, the next access is later or none.
+pub(crate) fn looks_like(head: &[u8]) -> bool {
+    let records = head.chunks_exact(RECORD).take(200);
+    let mut last = 0;
+    let mut count = 0;
+    for (at, record) in records.enumerate() {
+        let (time, size) = (u32::from_le_bytes(array(record)), u32::from_le_bytes(array(&record[12..])));
+        let next = i64::from_le_bytes(array(&record[16..]));
+        if time < last || size > 1 << 30 || !(next == -1 || next > at as i64) {
+            return false;
+        }
+        last = time;
+        count += 1;
+    }
+    count > 0
+}
+
+/// How a bare page number is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    Little32,
+    Big32,
+    Little64,
+}
+
+/// Page numbers one after the other.
+pub(crate) struct Words<'a> {
+    input: Input<'a>,
+    word: Word,
+    page_size: u64,
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(input: Input<'a>, word: Word, reading: Reading) -> Self {
+        Self { input, word, page_size: reading.page_size }
+    }
+}
+
+impl Source for Words<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        batch.clear();
+        let size = if self.word == Word::Little64 { 8 } else { 4 };
+        let records = self.input.records(size, BATCH)?;
+        let words = records.chunks_exact(size);
+        match self.word {
+            Word::Little32 => batch.page.extend(words.map(|word| u64::from(u32::from_le_bytes(array(word))))),
+            Word::Big32 => batch.page.extend(words.map(|word| u64::from(u32::from_be_bytes(array(word))))),
+            Word::Little64 => batch.page.extend(words.map(|word| u64::from_le_bytes(array(word)))),
+        }
+        Ok(!batch.is_empty())
+    }
+
+    fn about(&self) -> About {
+        let format = match self.word {
+            Word::Little32 => "u32",
+            Word::Big32 => "u32be",
+            Word::Little64 => "u64",
+        };
+        About { format: format.to_owned(), page_size: self.page_size, ..About::default() }
+    }
+}

@@ -1,0 +1,148 @@
+//! Text formats of one reference, or one run of them, in a line.
+
+use crate::input::Input;
+use crate::numbers::{decimal, either, hex, quoted, words};
+use crate::{BATCH, Error, Reading, Source};
+use workingset::{About, Batch, Clock, Op};
+
+/// What a line adds to a batch.
+pub(crate) type Parse = fn(&mut Lines<'_>, &[u8], &mut Batch) -> Result<(), String>;
+
+/// A text trace, by the line.
+pub(crate) struct Lines<'a> {
+    input: Input<'a>,
+    parse: Parse,
+    shift: u32,
+    clock: Clock,
+    /// Instructions, or whatever time the format counts, so far.
+    now: u64,
+    format: &'static str,
+    /// Lines that were not references.
+    passed: u64,
+    references: u64,
+    line: Vec<u8>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(input: Input<'a>, format: &'static str, parse: Parse, reading: Reading) -> Self {
+        let clock = if ["lackey", "address"].contains(&format) { Clock::Instructions } else { Clock::References };
+        Self {
+            input,
+            parse,
+            shift: reading.shift(),
+            clock,
+            now: 0,
+            format,
+            passed: 0,
+            references: 0,
+            line: Vec::new(),
+        }
+    }
+}
+
+impl Source for Lines<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        batch.clear();
+        let mut line = std::mem::take(&mut self.line);
+        while batch.len() < BATCH {
+            let Some(next) = self.input.line()? else { break };
+            line.clear();
+            line.extend_from_slice(next);
+            (self.parse)(self, &line, batch).map_err(|what| self.input.wrong_line(&what))?;
+        }
+        self.line = line;
+        self.references += batch.len() as u64;
+        if batch.is_empty() && self.references == 0 && self.passed > 0 {
+            return Err(Error::Format(format!("none of {} lines is a reference of the format {}", self.passed, self.format)));
+        }
+        Ok(!batch.is_empty())
+    }
+
+    fn about(&self) -> About {
+        About {
+            format: self.format.to_owned(),
+            page_size: 1 << self.shift,
+            clock: self.clock,
+            parameters: vec![("lines passed over".to_owned(), self.passed.to_string())],
+            ..About::default()
+        }
+    }
+}
+
+/// A page number in a line. Empty lines, `#` comments and the LIRS traces' `*` marks are passed over.
+pub(crate) fn plain(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
+    let line = line.trim_ascii();
+    if line.is_empty() || line == b"*" || line[0] == b'#' {
+        lines.passed += 1;
+        return Ok(());
+    }
+    batch.page.push(either(line)?);
+    Ok(())
+}
+
+/// ARC's `.lis`: first page, how many, two numbers that are passed over.
+pub(crate) fn arc(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
+    let mut words = words(line);
+    let Some(first) = words.next() else {
+        lines.passed += 1;
+        return Ok(());
+    };
+    let start = decimal(first)?;
+    let count = decimal(words.next().unwrap_or_default())?;
+    if count > 1 << 20 {
+        return Err(format!("a run of {count} pages is above 2^20"));
+    }
+    let end = start.checked_add(count).ok_or_else(|| format!("a run of {count} pages from {start} is above 2^64"))?;
+    batch.page.extend(start..end);
+    Ok(())
+}
+
+/// A data reference of the UCSD address traces: `l|s`, address, instructions since the last one.
+pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
+    let mut words = words(line);
+    let op = match words.next() {
+        None => {
+            lines.passed += 1;
+            return Ok(());
+        }
+        Some(b"l") => Op::LOAD,
+        Some(b"s") => Op::STORE,
+        Some(other) => return Err(format!("{} is neither l nor s", quoted(other))),
+    };
+    let address = hex(words.next().unwrap_or_default())?;
+    let gap = decimal(words.next().unwrap_or(b"0"))?;
+    lines.now = lines.now.saturating_add(gap);
+    batch.page.push(address >> lines.shift);
+    batch.time.push(lines.now);
+    batch.op.push(op);
+    Ok(())
+}
+
+/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time is instructions; a reference over a page's
+/// end is two. Lines of other output are passed over.
+pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
+    let op = match line {
+        [b'I', b' ', b' ', ..] => Op::FETCH,
+        [b' ', b'L', b' ', ..] => Op::LOAD,
+        [b' ', b'S', b' ', ..] => Op::STORE,
+        [b' ', b'M', b' ', ..] => Op::MODIFY,
+        _ => {
+            lines.passed += 1;
+            return Ok(());
+        }
+    };
+    let text = line[3..].trim_ascii();
+    let comma = memchr::memchr(b',', text).ok_or_else(|| format!("{} has no comma", quoted(line)))?;
+    let (address, size) = (hex(&text[..comma])?, decimal(&text[comma + 1..])?);
+    if size == 0 || size > 1 << 16 {
+        return Err(format!("a reference of {size} bytes"));
+    }
+    lines.now += u64::from(op == Op::FETCH);
+    let last = address.checked_add(size - 1).ok_or_else(|| format!("{} ends above 2^64", quoted(text)))?;
+    for page in address >> lines.shift..=last >> lines.shift {
+        batch.page.push(page);
+        batch.time.push(lines.now);
+        batch.op.push(op);
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Writers.
+
+use crate::{Error, Source, columns};
+use std::io::Write;
+use workingset::policy::NEVER;
+use workingset::{Batch, Op};
+
+/// A format that can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// The page trace.
+    Parquet,
+    /// The page trace on a pipe.
+    Arrow,
+    /// libCacheSim's, with the next access computed: the trace is held in memory.
+    OracleGeneral,
+    /// A page number in each line.
+    Plain,
+    /// With a header, as many columns as are known.
+    Csv,
+    /// Bare page numbers of four bytes.
+    U32,
+    /// Bare page numbers of eight bytes.
+    U64,
+}
+
+impl Output {
+    /// By its name.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        Ok(match name.to_ascii_lowercase().as_str() {
+            "parquet" => Self::Parquet,
+            "arrow" => Self::Arrow,
+            "oraclegeneral" => Self::OracleGeneral,
+            "plain" => Self::Plain,
+            "csv" => Self::Csv,
+            "u32" => Self::U32,
+            "u64" => Self::U64,
+            _ => {
+                let known = "parquet, arrow, oracleGeneral, plain, csv, u32, u64";
+                return Err(Error::Format(format!("'{name}' cannot be written: {known} can")));
+            }
+        })
+    }
+
+    /// What a file's name asks for.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let bare = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let end = bare.rsplit_once('.').map_or(bare, |(_, end)| end);
+        match end {
+            "txt" | "trace" => Some(Self::Plain),
+            other => Self::named(other).ok(),
+        }
+    }
+}
+
+/// Writes what a source gives; how many references that were.
+pub fn write(source: &mut dyn Source, output: Output, out: &mut (dyn Write + Send)) -> Result<u64, Error> {
+    match output {
+        Output::Parquet => columns::to_parquet(source, out),
+        Output::Arrow => columns::to_arrow(source, out),
+        Output::OracleGeneral => oracle_general(source, out),
+        Output::Plain => by_batch(source, out, |batch, _, text| {
+            batch.page.iter().for_each(|page| text.extend_from_slice(format!("{page}\n").as_bytes()));
+            Ok(())
+        }),
+        Output::Csv => by_batch(source, out, csv),
+        Output::U32 => by_batch(source, out, |batch, _, bytes| {
+            for page in &batch.page {
+                let page = u32::try_from(*page).map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
+                bytes.extend_from_slice(&page.to_le_bytes());
+            }
+            Ok(())
+        }),
+        Output::U64 => by_batch(source, out, |batch, _, bytes| {
+            batch.page.iter().for_each(|page| bytes.extend_from_slice(&page.to_le_bytes()));
+            Ok(())
+        }),
+    }
+}
+
+type Encode = fn(&Batch, bool, &mut Vec<u8>) -> Result<(), Error>;
+
+fn by_batch(source: &mut dyn Source, out: &mut (dyn Write + Send), encode: Encode) -> Result<u64, Error> {
+    let (mut batch, mut bytes, mut references) = (Batch::default(), Vec::new(), 0);
+    while source.fill(&mut batch)? {
+        bytes.clear();
+        encode(&batch, references == 0, &mut bytes)?;
+        out.write_all(&bytes)?;
+        references += batch.len() as u64;
+    }
+    if references == 0 {
+        return Err(workingset::Error::Empty.into());
+    }
+    Ok(references)
+}
+
+fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) -> Result<(), Error> {
+    let columns = [("time", batch.time.is_empty()), ("page", false), ("op", batch.op.is_empty()), ("task", batch.task.is_empty())];
+    if first {
+        let names: Vec<&str> = columns.iter().filter(|column| !column.1).map(|column| column.0).collect();
+        text.extend_from_slice(names.join(",").as_bytes());
+        text.push(b'\n');
+    }
+    for at in 0..batch.len() {
+        let row: Vec<String> = [
+            batch.time.get(at).map(u64::to_string),
+            Some(batch.page[at].to_string()),
+            batch.op.get(at).map(|op| letter(*op).to_owned()),
+            batch.task.get(at).map(u16::to_string),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        text.extend_from_slice(row.join(",").as_bytes());
+        text.push(b'\n');
+    }
+    Ok(())
+}
+
+fn letter(op: Op) -> &'static str {
+    match op {
+        Op::FETCH => "I",
+        Op::STORE => "S",
+        op if op.writes() => "M",
+        _ => "L",
+    }
+}
+
+fn oracle_general(source: &mut dyn Source, out: &mut (dyn Write + Send)) -> Result<u64, Error> {
+    let trace = crate::read(source, &|_| {})?;
+    let (next, size) = (trace.next_uses(), trace.about.page_size.max(1).min(u64::from(u32::MAX)) as u32);
+    let mut bytes = Vec::with_capacity(crate::oracle::RECORD * crate::BATCH);
+    for (at, page) in trace.refs().iter().enumerate() {
+        let later = if next[at] == NEVER { -1 } else { i64::from(next[at]) };
+        bytes.extend_from_slice(&(at as u32).to_le_bytes());
+        bytes.extend_from_slice(&trace.names()[*page as usize].to_le_bytes());
+        bytes.extend_from_slice(&size.to_le_bytes());
+        bytes.extend_from_slice(&later.to_le_bytes());
+        if bytes.len() + crate::oracle::RECORD > bytes.capacity() {
+            out.write_all(&bytes)?;
+            bytes.clear();
+        }
+    }
+    out.write_all(&bytes)?;
+    Ok(trace.len() as u64)
+}

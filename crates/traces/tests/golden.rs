@@ -1,0 +1,64 @@
+//! Published traces against what independent simulators made of them.
+//!
+//! `WARMSET_TRACES` names a folder with an `expected.csv` and its traces, which are others' and cannot be in this repository; without it the tests on
+//! committed traces remain.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use traces::{Reading, open, read};
+use workingset::Trace;
+use workingset::policy::Choice;
+
+/// A trace from a file, its format recognised.
+fn load(path: &Path) -> Trace {
+    let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut source = open(file, &name, None, Reading::default()).unwrap();
+    read(&mut *source, &|_| {}).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn misses(trace: &Trace, policy: &str, capacity: usize) -> u64 {
+    let choice = Choice::parse(policy).unwrap();
+    choice.spec.run(trace, capacity, &choice.options).unwrap().misses
+}
+
+/// The policies whose rows name several agreeing programs, or the authors' own.
+fn is_ours(policy: &str, agreeing: &str) -> bool {
+    let several = agreeing.contains('+') || policy == "opt";
+    let base = policy.split('(').next().unwrap_or_default();
+    let known = ["fifo", "lru", "clock", "sieve", "2q", "s3fifo", "arc-real-p", "arc-int-p", "lirs", "opt"];
+    let foreign = policy.contains("caffeine") || policy.contains("libCacheSim") || policy.contains("bypass");
+    several && known.contains(&base) && !foreign
+}
+
+#[test]
+fn published_traces_give_what_others_agree_on() {
+    let Some(folder) = std::env::var_os("WARMSET_TRACES").map(PathBuf::from) else {
+        eprintln!("SKIPPED: golden: WARMSET_TRACES names no folder of published traces");
+        return;
+    };
+    let mut rows = csv::Reader::from_path(folder.join("expected.csv")).unwrap();
+    let (mut wrong, mut right, mut loaded): (Vec<String>, usize, Option<(String, Trace)>) = (Vec::new(), 0, None);
+    for row in rows.records() {
+        let row = row.unwrap();
+        let (name, policy, agreeing) = (&row[0], &row[2], &row[6]);
+        let Ok(expected) = row[4].parse::<u64>() else { continue };
+        if !is_ours(policy, agreeing) {
+            continue;
+        }
+        if loaded.as_ref().is_none_or(|(known, _)| known != name) {
+            loaded = Some((name.to_owned(), load(&folder.join(name))));
+        }
+        let trace = &loaded.as_ref().unwrap().1;
+        assert_eq!(trace.len().to_string(), &row[1], "references of {name}");
+        let got = misses(trace, policy, row[3].parse().unwrap());
+        if got == expected {
+            right += 1;
+        } else {
+            wrong.push(format!("{name} {policy} {}: {got}, others {expected}", &row[3]));
+        }
+    }
+    assert!(wrong.is_empty(), "{right} right\n{}", wrong.join("\n"));
+    assert!(right > 50, "only {right} rows were compared");
+    eprintln!("golden: {right} rows agree");
+}

@@ -1,0 +1,91 @@
+//! NFU with aging: eight bits of history for each page, shifted at every tick.
+//!
+//! - Law: at a tick `age ← age >> 1 | used << 7`; evict argmin of (used since the tick, age), the first that the hand meets.
+//! - Cost: O(c) at a tick, and up to O(c) at a miss; 2 B for each page and 4 B for each page of memory.
+//! - Source: Tanenbaum, Modern Operating Systems, 3.4.7; the hardware's bit is read at the tick, not at the use.
+//! - Limits: no order within a tick, none beyond eight.
+
+use super::{Access, Gone, Policy, Room, Spec};
+use crate::{Error, Page};
+
+pub(super) const SPEC: Spec =
+    Spec::of::<Nfu>("nfu", "not frequently used, with aging", "Tanenbaum, Modern Operating Systems, 3.4.7").with(&[(
+        "tick",
+        1.0,
+        "references between ticks, as a multiple of memory",
+    )]);
+
+const OUT: u16 = 0;
+const IN: u16 = 1 << 9;
+const USED: u16 = 1 << 8;
+
+struct Nfu {
+    ring: Vec<Page>,
+    capacity: usize,
+    hand: usize,
+    /// [`IN`], [`USED`] and eight bits of age; [`OUT`] if not in memory.
+    state: Vec<u16>,
+    tick: u64,
+    left: u64,
+}
+
+impl Policy for Nfu {
+    fn new(room: &Room<'_>) -> Result<Self, Error> {
+        let tick = ((room.capacity as f64 * room.option("tick")) as u64).max(1);
+        let ring = Vec::with_capacity(room.capacity);
+        Ok(Self { ring, capacity: room.capacity, hand: 0, state: vec![OUT; room.pages()], tick, left: tick })
+    }
+
+    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+        if self.left == 0 {
+            self.age();
+        }
+        self.left -= 1;
+        let state = &mut self.state[page as usize];
+        if *state != OUT {
+            *state |= USED;
+            return Access::Hit;
+        }
+        *state = IN | USED;
+        if self.ring.len() < self.capacity {
+            self.ring.push(page);
+        } else {
+            let at = self.lowest();
+            let victim = std::mem::replace(&mut self.ring[at], page);
+            self.state[victim as usize] = OUT;
+            gone.gone(victim);
+        }
+        Access::Miss
+    }
+
+    fn resident(&self) -> usize {
+        self.ring.len()
+    }
+}
+
+impl Nfu {
+    fn age(&mut self) {
+        for page in &self.ring {
+            let state = &mut self.state[*page as usize];
+            *state = IN | (*state & 0x1ff) >> 1;
+        }
+        self.left = self.tick;
+    }
+
+    /// Where the page of the lowest age is; the hand stops behind it.
+    fn lowest(&mut self) -> usize {
+        let (mut best, mut lowest) = (self.hand, u16::MAX);
+        for step in 0..self.capacity {
+            let at = (self.hand + step) % self.capacity;
+            let state = self.state[self.ring[at] as usize];
+            if state < lowest {
+                (best, lowest) = (at, state);
+                if state == IN {
+                    break;
+                }
+            }
+        }
+        self.hand = (best + 1) % self.capacity;
+        best
+    }
+}

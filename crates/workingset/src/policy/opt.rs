@@ -1,0 +1,170 @@
+//! OPT: the page that will not be used for longest goes. No policy of fixed memory that brings pages on demand misses less often.
+//!
+//! A page in memory is a bit at the time of its next use: whether a reference hits is a look at its own bit, and the victim is the last bit.
+//!
+//! - Law: evict argmax over resident p of next use(p).
+//! - Cost: O(log64 n), n/8 B beside 4 B for each reference, which all runs on a trace share.
+//! - Source: Belady, IBM Systems Journal 5(2), 1966 (MIN); on demand, without bypassing.
+
+use super::{Access, Gone, Policy, Room, Spec};
+use crate::{Error, Page};
+use std::sync::Arc;
+
+pub(super) const SPEC: Spec = Spec::of::<Opt>(
+    "opt",
+    "the optimum: the last to be used again goes",
+    "Belady, IBM Systems Journal 5(2), 1966",
+);
+
+/// The next use of a page that is not used again.
+pub const NEVER: u32 = u32::MAX;
+
+/// For each reference, where its page is used next, or [`NEVER`]. O(n).
+pub fn next_uses(refs: &[Page], pages: usize) -> Vec<u32> {
+    let mut last = vec![NEVER; pages];
+    let mut next = vec![NEVER; refs.len()];
+    for (at, page) in refs.iter().enumerate() {
+        let before = std::mem::replace(&mut last[*page as usize], at as u32);
+        if before != NEVER {
+            next[before as usize] = at as u32;
+        }
+    }
+    next
+}
+
+struct Opt {
+    refs: Arc<Vec<Page>>,
+    next: Arc<Vec<u32>>,
+    coming: Bits,
+    /// Pages in memory that are not used again.
+    done: Vec<Page>,
+    resident: usize,
+    capacity: usize,
+    at: usize,
+}
+
+impl Policy for Opt {
+    fn new(room: &Room<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            refs: room.trace.shared().0,
+            next: room.trace.next_uses(),
+            coming: Bits::new(room.trace.len()),
+            done: Vec::new(),
+            resident: 0,
+            capacity: room.capacity,
+            at: 0,
+        })
+    }
+
+    #[inline]
+    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+        let at = self.at;
+        self.at += 1;
+        let hit = self.coming.take(at);
+        if !hit {
+            if self.resident == self.capacity {
+                let victim = self.done.pop().or_else(|| Some(self.refs[self.coming.take_last()?]));
+                victim.into_iter().for_each(|victim| gone.gone(victim));
+            } else {
+                self.resident += 1;
+            }
+        }
+        match self.next[at] {
+            NEVER => self.done.push(page),
+            next => self.coming.put(next as usize),
+        }
+        if hit { Access::Hit } else { Access::Miss }
+    }
+
+    fn resident(&self) -> usize {
+        self.resident
+    }
+}
+
+/// A set of numbers: words of 64 bits, and above each level one that tells which of its words are not zero.
+struct Bits {
+    levels: Vec<Vec<u64>>,
+}
+
+impl Bits {
+    fn new(size: usize) -> Self {
+        let mut levels = Vec::new();
+        let mut words = size;
+        while words > 1 || levels.is_empty() {
+            words = words.div_ceil(64).max(1);
+            levels.push(vec![0; words]);
+        }
+        Self { levels }
+    }
+
+    #[inline]
+    fn put(&mut self, mut number: usize) {
+        for level in &mut self.levels {
+            let word = &mut level[number / 64];
+            let was = std::mem::replace(word, *word | 1 << (number % 64));
+            if was != 0 {
+                return;
+            }
+            number /= 64;
+        }
+    }
+
+    /// Whether the number was there; it is not afterwards.
+    #[inline]
+    fn take(&mut self, mut number: usize) -> bool {
+        if self.levels[0][number / 64] & 1 << (number % 64) == 0 {
+            return false;
+        }
+        for level in &mut self.levels {
+            let word = &mut level[number / 64];
+            *word &= !(1 << (number % 64));
+            if *word != 0 {
+                break;
+            }
+            number /= 64;
+        }
+        true
+    }
+
+    /// Takes the largest number.
+    #[inline]
+    fn take_last(&mut self) -> Option<usize> {
+        let mut number = 0;
+        for level in self.levels.iter().rev() {
+            let word = level[number];
+            if word == 0 {
+                return None;
+            }
+            number = number * 64 + word.ilog2() as usize;
+        }
+        self.take(number);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn bits_are_a_set(size in 1..10_000_usize, steps in prop::collection::vec((0..3_u8, any::<prop::sample::Index>()), 0..200)) {
+            let (mut bits, mut set) = (Bits::new(size), BTreeSet::new());
+            for (what, index) in steps {
+                let number = index.index(size);
+                match what {
+                    0 => { bits.put(number); set.insert(number); }
+                    1 => prop_assert_eq!(bits.take(number), set.remove(&number)),
+                    _ => prop_assert_eq!(bits.take_last(), set.pop_last()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn next_uses_by_hand() {
+        assert_eq!(next_uses(&[0, 1, 0, 0], 2), [2, NEVER, 3, NEVER]);
+    }
+}

@@ -1,0 +1,131 @@
+//! W-TinyLFU: a small LRU window, a large segmented LRU, and a page crosses from one to the other only if it is used more often than the page it
+//! would push out.
+//!
+//! - Law: a page that leaves the window is admitted if its count is above that of the main area's next victim, else it leaves. Counts
+//!   go to 15, and are halved after every `sample`·c references.
+//! - Cost: O(1), and O(pages) at each halving; 10 B for each page. Counts are exact, not a sketch's: the pages are dense.
+//! - Source: Einziger, Friedman, Manes, ACM TOS 13(4), 2017. Without its random admission of the moderately warm and its adaptive window.
+
+use super::{Access, Gone, Policy, Room, Spec};
+use crate::links::Links;
+use crate::{Error, Page};
+
+pub(super) const SPEC: Spec = Spec::of::<TinyLfu>(
+    "wtinylfu",
+    "admission by frequency behind a small window",
+    "Einziger, Friedman, Manes, ACM TOS 13(4), 2017",
+)
+.with(&[
+    ("window", 0.01, "share of memory for the window"),
+    ("protected", 0.8, "share of the rest for pages used again"),
+    ("sample", 10.0, "references before counts are halved, as a multiple of memory"),
+]);
+
+const WINDOW: usize = 0;
+const PROBATION: usize = 1;
+const PROTECTED: usize = 2;
+const NOWHERE: u8 = 3;
+
+struct TinyLfu {
+    lists: Links<3>,
+    home: Vec<u8>,
+    count: Vec<u8>,
+    capacity: usize,
+    window: usize,
+    protected: usize,
+    sample: u64,
+    left: u64,
+}
+
+impl Policy for TinyLfu {
+    fn new(room: &Room<'_>) -> Result<Self, Error> {
+        let (window, protected) = (room.option("window"), room.option("protected"));
+        if window > 1.0 || protected > 1.0 {
+            return Err(Error::Unfit(format!("wtinylfu: window {window} and protected {protected} are shares")));
+        }
+        let pages = room.pages();
+        let window = ((room.capacity as f64 * window) as usize).clamp(1, room.capacity);
+        let sample = ((room.capacity as f64 * room.option("sample")) as u64).max(1);
+        Ok(Self {
+            lists: Links::new(pages),
+            home: vec![NOWHERE; pages],
+            count: vec![0; pages],
+            capacity: room.capacity,
+            window,
+            protected: ((room.capacity - window) as f64 * protected) as usize,
+            sample,
+            left: sample,
+        })
+    }
+
+    #[inline]
+    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+        self.counted(page);
+        match usize::from(self.home[page as usize]) {
+            PROBATION => {
+                self.lists.remove(PROBATION, page);
+                self.put(PROTECTED, page);
+                if self.lists.len(PROTECTED) > self.protected {
+                    if let Some(cooled) = self.lists.pop_back(PROTECTED) {
+                        self.put(PROBATION, cooled);
+                    }
+                }
+                Access::Hit
+            }
+            list @ (WINDOW | PROTECTED) => {
+                self.lists.to_front(list, page);
+                Access::Hit
+            }
+            _ => {
+                self.put(WINDOW, page);
+                if self.lists.len(WINDOW) > self.window {
+                    self.admit(gone);
+                }
+                Access::Miss
+            }
+        }
+    }
+
+    fn resident(&self) -> usize {
+        self.lists.len(WINDOW) + self.lists.len(PROBATION) + self.lists.len(PROTECTED)
+    }
+}
+
+impl TinyLfu {
+    fn put(&mut self, list: usize, page: Page) {
+        self.lists.push_front(list, page);
+        self.home[page as usize] = list as u8;
+    }
+
+    #[inline]
+    fn counted(&mut self, page: Page) {
+        let count = &mut self.count[page as usize];
+        *count = (*count + 1).min(15);
+        self.left -= 1;
+        if self.left == 0 {
+            self.count.iter_mut().for_each(|count| *count >>= 1);
+            self.left = self.sample;
+        }
+    }
+
+    /// The window's oldest goes on into the main area, or a page leaves.
+    fn admit(&mut self, gone: &mut impl Gone) {
+        let Some(candidate) = self.lists.pop_back(WINDOW) else { return };
+        if self.resident() < self.capacity {
+            self.put(PROBATION, candidate);
+            return;
+        }
+        let from = if self.lists.is_empty(PROBATION) { PROTECTED } else { PROBATION };
+        let victim = self.lists.back(from);
+        let leaves = match victim {
+            Some(victim) if self.count[candidate as usize] > self.count[victim as usize] => {
+                self.lists.remove(from, victim);
+                self.put(PROBATION, candidate);
+                victim
+            }
+            _ => candidate,
+        };
+        self.home[leaves as usize] = NOWHERE;
+        gone.gone(leaves);
+    }
+}
