@@ -6,6 +6,8 @@
 mod bar;
 mod check;
 mod clock;
+mod convert;
+mod curve;
 mod doctor;
 #[cfg(test)]
 mod example;
@@ -15,12 +17,16 @@ mod import;
 mod look;
 mod page;
 mod past;
+mod policies;
 mod prove;
 mod record;
+mod reference;
 mod replay;
 mod restore;
+mod simulate;
 mod socket;
 mod status;
+mod synth;
 mod why;
 
 use anyhow::Result;
@@ -70,6 +76,11 @@ enum Command {
     Restore(restore::Args),
     Import(import::Args),
     Prove(prove::Args),
+    Simulate(simulate::Args),
+    Curve(curve::Args),
+    Convert(convert::Args),
+    Synth(synth::Args),
+    Policies(policies::Args),
 }
 
 /// How a subcommand is asked to print, and where the machine is.
@@ -132,6 +143,11 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Restore(args) => restore::run(args, context, out),
         Command::Import(args) => import::run(args, context, out),
         Command::Prove(args) => prove::run(args, context, out),
+        Command::Simulate(args) => simulate::run(args, context, out),
+        Command::Curve(args) => curve::run(args, context, out),
+        Command::Convert(args) => convert::run(args, context, out),
+        Command::Synth(args) => synth::run(args, context, out),
+        Command::Policies(args) => policies::run(args, context, out),
     }
 }
 

@@ -4,16 +4,16 @@
 //! where a column is called `page`, or another of the names that a CSV may have.
 
 use crate::input::Input;
+use crate::stream::Stream;
 use crate::{Error, Source};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
-use arrow_ipc::reader::StreamReader;
+use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -40,11 +40,29 @@ impl From<ParquetError> for Error {
     }
 }
 
-/// A columnar trace, by the record batch.
+/// Columns of integers, by name.
+pub(crate) struct Table {
+    pub(crate) columns: Vec<(String, Vec<u64>)>,
+    pub(crate) rows: usize,
+}
+
+impl Table {
+    fn column(&self, name: &str) -> Option<&[u64]> {
+        self.columns.iter().find(|column| column.0 == name).map(|column| column.1.as_slice())
+    }
+}
+
+enum Tables<'a> {
+    Parquet(ParquetRecordBatchReader),
+    Arrow(Stream<'a>),
+}
+
+/// A columnar trace, by the table.
 pub(crate) struct Columns<'a> {
-    batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + 'a>,
+    tables: Tables<'a>,
+    page: String,
     about: About,
-    references: u64,
+    rows: u64,
 }
 
 impl<'a> Columns<'a> {
@@ -55,68 +73,84 @@ impl<'a> Columns<'a> {
         let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?;
         let metadata = builder.metadata().file_metadata().key_value_metadata();
         let told = metadata.and_then(|all| all.iter().find(|entry| entry.key == KEY)).and_then(|entry| entry.value.clone());
+        let schema = Arc::clone(builder.schema());
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let (page, about) = (page(&names)?, about(told, "parquet")?);
         let reader = builder.with_batch_size(crate::BATCH).build()?;
-        Self::new(reader, told, "parquet")
+        Ok(Self { tables: Tables::Parquet(reader), page, about, rows: 0 })
     }
 
     /// An Arrow stream.
     pub(crate) fn arrow(input: Input<'a>) -> Result<Self, Error> {
-        let reader = StreamReader::try_new(input, None)?;
-        let told = reader.schema().metadata().get(KEY).cloned();
-        Self::new(reader, told, "arrow")
+        let stream = Stream::open(input)?;
+        let (page, about) = (page(&stream.names())?, about(stream.told.clone(), "arrow")?);
+        Ok(Self { tables: Tables::Arrow(stream), page, about, rows: 0 })
     }
 
-    fn new(reader: impl RecordBatchReader + 'a, told: Option<String>, format: &str) -> Result<Self, Error> {
-        let mut about = match told {
-            Some(json) => serde_json::from_str(&json)
-                .map_err(|error| Error::Columns(format!("the metadata under {KEY}: {error}")))?,
-            None => About { page_size: 4096, ..About::default() },
-        };
-        format.clone_into(&mut about.format);
-        let schema = reader.schema();
-        if page(&schema).is_none() {
-            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            return Err(Error::Format(format!("no column is called one of {}; there are {}", PAGE.join(", "), names.join(", "))));
+    fn next(&mut self) -> Result<Option<Table>, Error> {
+        match &mut self.tables {
+            Tables::Arrow(stream) => stream.next(),
+            Tables::Parquet(reader) => {
+                let wanted = [self.page.as_str(), "time", "run", "op", "task"];
+                reader.next().transpose()?.map(|rows| table(&rows, &wanted)).transpose()
+            }
         }
-        Ok(Self { batches: Box::new(reader), about, references: 0 })
     }
 
-    /// One record batch's columns, runs unfolded.
-    fn unfold(&mut self, rows: &RecordBatch, batch: &mut Batch) -> Result<(), Error> {
-        let page = page(rows.schema_ref()).ok_or_else(|| Error::Columns("the page column is gone".to_owned()))?;
-        let pages = numbers(rows, page)?;
-        let (time, run, op, task) = (column(rows, "time")?, column(rows, "run")?, column(rows, "op")?, column(rows, "task")?);
-        for row in 0..rows.num_rows() {
-            let times = run.as_ref().map_or(1, |run| run.value(row));
-            if times == 0 || times > 1 << 32 {
-                let place = format!("row {}", self.references);
-                return Err(Error::Malformed { place, what: format!("a run of {times} references") });
+    /// One table's references, runs unfolded.
+    fn unfold(&mut self, table: &Table, batch: &mut Batch) -> Result<(), Error> {
+        let pages = table.column(&self.page).ok_or_else(|| Error::Columns("the page column is gone".to_owned()))?;
+        let [time, run, op, task] = ["time", "run", "op", "task"].map(|name| table.column(name));
+        for (row, page) in pages.iter().enumerate().take(table.rows) {
+            let times = run.map_or(1, |run| run[row]);
+            let wrong = |what: String| Err(Error::Malformed { place: format!("row {}", self.rows + row as u64), what });
+            if times == 0 || times > LONGEST_RUN {
+                return wrong(format!("a run of {times} references"));
             }
             let times = times as usize;
-            let put = |column: &mut Vec<u64>, value| column.extend(std::iter::repeat_n(value, times));
-            put(&mut batch.page, pages.value(row));
-            if let Some(time) = &time {
-                put(&mut batch.time, time.value(row));
+            batch.page.extend(std::iter::repeat_n(*page, times));
+            batch.time.extend(time.into_iter().flat_map(|time| std::iter::repeat_n(time[row], times)));
+            if let Some(op) = op {
+                batch.op.extend(std::iter::repeat_n(Op(op[row] as u8 & 7), times));
             }
-            if let Some(op) = &op {
-                batch.op.extend(std::iter::repeat_n(Op(op.value(row) as u8 & 7), times));
+            if let Some(task) = task {
+                let Ok(task) = u16::try_from(task[row]) else { return wrong(format!("task {} is above 65535", task[row])) };
+                batch.task.extend(std::iter::repeat_n(task, times));
             }
-            if let Some(task) = &task {
-                batch.task.extend(std::iter::repeat_n(task.value(row) as u16, times));
-            }
-            self.references += 1;
         }
+        self.rows += table.rows as u64;
         Ok(())
     }
 }
 
-fn page(schema: &SchemaRef) -> Option<usize> {
-    PAGE.iter().find_map(|name| schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(name)))
+/// What one row may stand for: a batch, since a run is folded within one.
+const LONGEST_RUN: u64 = 1 << 24;
+
+fn about(told: Option<String>, format: &str) -> Result<About, Error> {
+    let mut about = match told {
+        Some(json) => {
+            serde_json::from_str(&json).map_err(|error| Error::Columns(format!("the metadata under {KEY}: {error}")))?
+        }
+        None => About { page_size: 4096, ..About::default() },
+    };
+    format.clone_into(&mut about.format);
+    Ok(about)
 }
 
-fn column(rows: &RecordBatch, name: &str) -> Result<Option<UInt64Array>, Error> {
-    let at = rows.schema_ref().fields().iter().position(|field| field.name() == name);
-    at.map(|at| numbers(rows, at)).transpose()
+/// The name of the column that has the pages.
+fn page(names: &[&str]) -> Result<String, Error> {
+    let found = PAGE.iter().find_map(|known| names.iter().find(|name| name.eq_ignore_ascii_case(known)));
+    found.map(|name| (*name).to_owned()).ok_or_else(|| {
+        Error::Format(format!("no column is called one of {}; there are {}", PAGE.join(", "), names.join(", ")))
+    })
+}
+
+/// The wanted columns of a record batch, as numbers.
+fn table(rows: &RecordBatch, wanted: &[&str]) -> Result<Table, Error> {
+    let fields = rows.schema_ref().fields().iter().enumerate();
+    let fields = fields.filter(|(_, field)| wanted.contains(&field.name().as_str()));
+    let columns = fields.map(|(at, field)| Ok((field.name().clone(), numbers(rows, at)?.values().to_vec())));
+    Ok(Table { columns: columns.collect::<Result<_, Error>>()?, rows: rows.num_rows() })
 }
 
 fn numbers(rows: &RecordBatch, at: usize) -> Result<UInt64Array, Error> {
@@ -135,8 +169,8 @@ impl Source for Columns<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         batch.clear();
         while batch.is_empty() {
-            let Some(rows) = self.batches.next() else { return Ok(false) };
-            self.unfold(&rows?, batch)?;
+            let Some(table) = self.next()? else { return Ok(false) };
+            self.unfold(&table, batch)?;
         }
         Ok(true)
     }

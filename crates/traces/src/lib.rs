@@ -15,6 +15,7 @@ mod input;
 mod numbers;
 mod oracle;
 mod rows;
+mod stream;
 mod text;
 mod write;
 
@@ -68,11 +69,13 @@ pub struct Reading {
     pub page_size: u64,
     /// Whether times are wanted, where there are any.
     pub time: bool,
+    /// Whether a lackey reference over a page's end is two, instead of one at its first byte.
+    pub split: bool,
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { page_size: 4096, time: true }
+        Self { page_size: 4096, time: true, split: false }
     }
 }
 

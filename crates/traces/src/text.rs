@@ -13,6 +13,7 @@ pub(crate) struct Lines<'a> {
     input: Input<'a>,
     parse: Parse,
     shift: u32,
+    split: bool,
     clock: Clock,
     /// Instructions, or whatever time the format counts, so far.
     now: u64,
@@ -30,6 +31,7 @@ impl<'a> Lines<'a> {
             input,
             parse,
             shift: reading.shift(),
+            split: reading.split,
             clock,
             now: 0,
             format,
@@ -118,8 +120,8 @@ pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> 
     Ok(())
 }
 
-/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time is instructions; a reference over a page's
-/// end is two. Lines of other output are passed over.
+/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time is instructions. Lines of other output
+/// are passed over.
 pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let op = match line {
         [b'I', b' ', b' ', ..] => Op::FETCH,
@@ -139,6 +141,7 @@ pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> R
     }
     lines.now += u64::from(op == Op::FETCH);
     let last = address.checked_add(size - 1).ok_or_else(|| format!("{} ends above 2^64", quoted(text)))?;
+    let last = if lines.split { last } else { address };
     for page in address >> lines.shift..=last >> lines.shift {
         batch.page.push(page);
         batch.time.push(lines.now);

@@ -13,7 +13,9 @@ pub mod dense;
 pub mod dice;
 pub mod frames;
 pub mod links;
+pub mod measure;
 pub mod policy;
+pub mod synth;
 pub mod trace;
 
 pub use policy::{Access, POLICIES, Policy, Score, Spec};

@@ -1,0 +1,199 @@
+//! `warmset curve`: faults and lifetimes against memory, for every size at once.
+
+use crate::reference::{self, Counted, Input};
+use crate::{Context, Form, simulate};
+use anyhow::{Result, bail};
+use report::{Axis, Chart, Mark, Part, Scale, Series};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use workingset::Trace;
+use workingset::measure::lifetime::sizes;
+use workingset::measure::sample::{Sampling, sampled};
+use workingset::measure::{Intervals, Lifetime, MissCurve, Point};
+use workingset::policy::Choice;
+
+/// Draw how long a program runs between faults against the memory it has
+///
+/// lru is exact at every size from one pass, ws and vmin at every window from another; any other policy of `warmset policies` is
+/// run at --points sizes. All stand on one scale: the mean size in memory, not its limit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// Policies
+    #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "lru,ws,opt")]
+    of: Vec<String>,
+    /// Sizes at which policies are run that have no curve of their own, and lines of the table
+    #[arg(long, value_name = "NUMBER", default_value_t = 24)]
+    points: usize,
+    /// Time to serve a fault, in the trace's time, for the space-time product
+    #[arg(long, value_name = "TIME", default_value_t = 10_000.0)]
+    service: f64,
+    /// LRU from a sample of the pages: a share such as 0.01, or a number of pages
+    #[arg(long, value_name = "RATE|PAGES")]
+    sample: Option<f64>,
+    /// What is drawn and tabled
+    #[arg(long, value_enum, default_value_t = Show::Lifetime)]
+    show: Show,
+    /// Print comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Draw the curves, to a file that ends in .svg or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Show {
+    /// Mean time between faults
+    Lifetime,
+    /// Misses for each reference
+    Misses,
+    /// Space-time product
+    SpaceTime,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let choices = args.of.iter().map(|name| Choice::parse(name)).collect::<Result<Vec<_>, _>>()?;
+    let trace = args.input.load()?;
+    let bar = reference::steps("curves", choices.len());
+    let mut curves = Vec::new();
+    for choice in &choices {
+        curves.push(curve(args, &trace, choice, out, context.form)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if let Some(path) = &args.plot {
+        plot(args, path, &curves, trace.len())?;
+    }
+    for curve in &curves {
+        match (context.form, args.csv) {
+            (Form::Json, _) => {
+                let knees = curve.knees(args.service);
+                let line = serde_json::json!({ "policy": curve.policy, "time": curve.time, "references": trace.len(),
+                    "distinct": trace.pages(), "points": curve.points, "knees": knees });
+                serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
+                writeln!(out)?;
+            }
+            (_, true) => csv(out, curve)?,
+            _ => table(args, out, curve, trace.len())?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn curve(args: &Args, trace: &Trace, choice: &Choice, out: &mut impl Write, form: Form) -> Result<Lifetime> {
+    let timed = args.input.counted() == Counted::Trace;
+    let told = !choice.options.told().is_empty();
+    let intervals = || Intervals::of(trace, timed);
+    let time = match trace.time().filter(|_| timed) {
+        Some(time) => time[time.len() - 1] - time[0] + 1,
+        None => trace.len() as u64,
+    };
+    Ok(match (choice.spec.name, args.sample) {
+        ("lru", Some(sample)) => {
+            let sampling = if sample <= 1.0 { Sampling::Rate(sample) } else { Sampling::Pages(sample as usize) };
+            let sampled = sampled(trace, sampling)?;
+            if form == Form::Text {
+                writeln!(
+                    out,
+                    "lru from {} of {} pages (rate {:.4}): miss ratios within about {:.4} in the mean",
+                    sampled.pages,
+                    trace.pages(),
+                    sampled.rate,
+                    sampled.error
+                )?;
+            }
+            Lifetime::of_lru(&sampled.curve, time)
+        }
+        ("lru", None) => Lifetime::of_lru(&MissCurve::of(trace), time),
+        ("ws", _) if !told => Lifetime::of_working_set(&intervals()),
+        ("vmin", _) if !told => Lifetime::of_vmin(&intervals()),
+        _ => {
+            if args.points < 2 {
+                bail!("--points {}: two or more make a curve", args.points);
+            }
+            Lifetime::of_policy(trace, choice, &sizes(trace.pages(), args.points), time)?
+        }
+    })
+}
+
+/// As many points as asked for, evenly by the logarithm of their size.
+fn picked(curve: &Lifetime, count: usize) -> Vec<Point> {
+    let Some(last) = curve.points.last() else { return Vec::new() };
+    let mut picked: Vec<Point> = Vec::new();
+    for wanted in 0..count {
+        let size = last.size.max(1.0).powf(wanted as f64 / count.saturating_sub(1).max(1) as f64);
+        let at = curve.points.partition_point(|point| point.size < size).min(curve.points.len() - 1);
+        if picked.last() != Some(&curve.points[at]) {
+            picked.push(curve.points[at]);
+        }
+    }
+    picked
+}
+
+fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize) -> Result<()> {
+    writeln!(out, "\n{}\n{:>12} {:>12} {:>12} {:>9} {:>14} {:>14}", curve.policy, "parameter", "mean size", "misses", "ratio", "lifetime", "space-time")?;
+    for point in picked(curve, args.points) {
+        writeln!(
+            out,
+            "{:>12} {:>12.1} {:>12.0} {:>9.5} {:>14.1} {:>14.3e}",
+            point.parameter,
+            point.size,
+            point.misses,
+            point.misses / references as f64,
+            point.lifetime,
+            curve.space_time(&point, args.service)
+        )?;
+    }
+    if let (Some(knees), Some(bare)) = (curve.knees(args.service), curve.knees(0.0)) {
+        writeln!(
+            out,
+            "knee: {:.1} pages by the ray from the origin; least space-time at {:.1} pages with a fault served in {}, {:.1} without",
+            knees.ray.size, knees.space_time.size, args.service, bare.space_time.size
+        )?;
+    }
+    Ok(())
+}
+
+fn csv(out: &mut impl Write, curve: &Lifetime) -> Result<()> {
+    writeln!(out, "policy,parameter,mean_size,misses,lifetime")?;
+    for point in &curve.points {
+        writeln!(out, "\"{}\",{},{},{},{}", curve.policy, point.parameter, point.size, point.misses, point.lifetime)?;
+    }
+    Ok(())
+}
+
+fn plot(args: &Args, path: &Path, curves: &[Lifetime], references: usize) -> Result<()> {
+    let (title, label) = match args.show {
+        Show::Lifetime => ("Lifetime by memory", "mean time between faults"),
+        Show::Misses => ("Misses by memory", "misses for each reference"),
+        Show::SpaceTime => ("Space-time by memory", "pages × time"),
+    };
+    let value = |curve: &Lifetime, point: &Point| match args.show {
+        Show::Lifetime => point.lifetime,
+        Show::Misses => point.misses / references as f64,
+        Show::SpaceTime => curve.space_time(point, args.service),
+    };
+    let series = curves.iter().map(|curve| Series {
+        name: curve.policy.clone(),
+        points: curve.points.iter().map(|point| (point.size, value(curve, point))).collect(),
+        mark: if curve.points.len() <= args.points { Mark::Dots } else { Mark::Line },
+    });
+    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
+    let chart = Chart { title: title.to_owned(), x: axis("mean pages in memory"), y: axis(label), series: series.collect() };
+    let heading = ["policy", "mean size", "misses", "lifetime"].map(str::to_owned).to_vec();
+    let rows = curves.iter().flat_map(|curve| {
+        picked(curve, args.points).into_iter().map(|point| {
+            vec![
+                curve.policy.clone(),
+                format!("{:.1}", point.size),
+                format!("{:.0}", point.misses),
+                format!("{:.1}", point.lifetime),
+            ]
+        })
+    });
+    simulate::draw(path, chart, Part::Table(heading, rows.collect()))
+}

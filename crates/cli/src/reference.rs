@@ -1,0 +1,221 @@
+//! A reference trace named on the command line: opened, read with its progress shown, and written without leaving a half.
+
+use anyhow::{Context as _, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use traces::{Format, Reading, Source};
+use units::Bytes;
+use workingset::{About, Batch, Trace};
+
+/// Which trace, and how it is to be read.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Input {
+    /// The trace, compressed or not; `-` is standard input
+    trace: PathBuf,
+    /// Its format, instead of what its content and name say
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// Bytes of a page, where the trace has addresses
+    #[arg(long, value_name = "SIZE", default_value = "4096")]
+    page_size: String,
+    /// Count a lackey reference over a page's end as two, instead of one at its first byte
+    #[arg(long)]
+    split: bool,
+    /// What time is counted in: its own, or references
+    #[arg(long, value_enum, default_value_t = Counted::References)]
+    clock: Counted,
+    /// Only references FROM to TO of the trace, counted from 0, TO not included
+    #[arg(long, value_name = "FROM..TO")]
+    window: Option<String>,
+    /// Only the references of this task
+    #[arg(long, value_name = "NUMBER")]
+    task: Option<u16>,
+}
+
+/// What time is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Counted {
+    /// References
+    References,
+    /// The trace's own time: instructions, nanoseconds
+    Trace,
+}
+
+impl Input {
+    /// The whole trace in memory.
+    pub(crate) fn load(&self) -> Result<Trace> {
+        let name = self.trace.display().to_string();
+        let bar = spinner(&format!("reading {name}"));
+        let mut source = self.open()?;
+        let told = |references: usize| bar.set_position(references as u64);
+        let trace = traces::read(&mut *source, &told).with_context(|| name.clone())?;
+        bar.finish_and_clear();
+        if self.counted() == Counted::Trace && trace.time().is_none() {
+            bail!("{name}: the trace has no times: leave out --clock trace");
+        }
+        Ok(trace)
+    }
+
+    /// What time is counted in.
+    pub(crate) fn counted(&self) -> Counted {
+        self.clock
+    }
+
+    /// The trace as it comes, cut as asked.
+    pub(crate) fn open(&self) -> Result<Box<dyn Source>> {
+        let name = self.trace.display().to_string();
+        let format = self.format.as_deref().map(Format::named).transpose()?;
+        let size = match self.page_size.parse::<u64>() {
+            Ok(bytes) => bytes,
+            Err(_) => self.page_size.parse::<Bytes>().with_context(|| format!("--page-size {}", self.page_size))?.get(),
+        };
+        let reading = Reading { time: self.clock == Counted::Trace, split: self.split, ..Reading::of_pages(size)? };
+        let bytes: Box<dyn Read + Send> = if self.trace == Path::new("-") {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(&self.trace).with_context(|| format!("{name}: cannot read"))?)
+        };
+        let source = traces::open(bytes, &name, format, reading).with_context(|| name.clone())?;
+        let window = self.window.as_deref().map(window).transpose()?;
+        let timeless = self.clock == Counted::References;
+        if window.is_none() && self.task.is_none() && !timeless {
+            return Ok(source);
+        }
+        Ok(Box::new(Cut { source, window, task: self.task, timeless, seen: 0, ended: false }))
+    }
+}
+
+/// `FROM..TO`, either may be left out.
+fn window(text: &str) -> Result<(u64, u64)> {
+    let meant = || format!("--window {text}: FROM..TO is meant, such as 1000..2000");
+    let (from, to) = text.split_once("..").with_context(meant)?;
+    let number = |text: &str, else_: u64| if text.is_empty() { Ok(else_) } else { text.parse().with_context(meant) };
+    let (from, to) = (number(from, 0)?, number(to, u64::MAX)?);
+    anyhow::ensure!(from < to, "--window {text}: nothing is between");
+    Ok((from, to))
+}
+
+/// A part of a source.
+struct Cut {
+    source: Box<dyn Source>,
+    window: Option<(u64, u64)>,
+    task: Option<u16>,
+    /// Times are not wanted.
+    timeless: bool,
+    seen: u64,
+    ended: bool,
+}
+
+impl Source for Cut {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, traces::Error> {
+        loop {
+            if self.ended || !self.source.fill(batch)? {
+                batch.clear();
+                return Ok(false);
+            }
+            if self.timeless {
+                batch.time.clear();
+            }
+            let (from, to) = self.window.unwrap_or((0, u64::MAX));
+            let first = self.seen;
+            self.seen += batch.len() as u64;
+            self.ended = self.seen >= to;
+            if let (Some(task), true) = (self.task, batch.task.is_empty()) {
+                return Err(traces::Error::Format(format!("the trace tells no tasks: --task {task} chooses nothing")));
+            }
+            if self.window.is_none() && self.task.is_none() {
+                return Ok(true);
+            }
+            let keep: Vec<bool> = (0..batch.len())
+                .map(|at| {
+                    let place = first + at as u64;
+                    place >= from && place < to && self.task.is_none_or(|task| batch.task[at] == task)
+                })
+                .collect();
+            batch.retain(&keep);
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn about(&self) -> About {
+        self.source.about()
+    }
+}
+
+/// A sign of life on a terminal: references so far, and how fast.
+pub(crate) fn spinner(what: &str) -> ProgressBar {
+    bar(ProgressBar::new_spinner(), &format!("{{spinner}} {what}: {{human_pos}} references, {{per_sec}}"))
+}
+
+/// So many steps, on a terminal.
+pub(crate) fn steps(what: &str, count: usize) -> ProgressBar {
+    bar(ProgressBar::new(count as u64), &format!("{what} {{bar:30}} {{pos}}/{{len}}, {{eta}} to go"))
+}
+
+fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Writes a file as a whole or not at all; `-` is standard output. A name that ends in .gz or .zst is compressed.
+pub(crate) fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+    if path == Path::new("-") {
+        let mut out = BufWriter::new(io::stdout());
+        fill(&mut out)?;
+        return Ok(out.flush()?);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = || format!("{}: cannot write", path.display());
+    let mut file = tempfile::Builder::new().prefix(".warmset-").tempfile_in(folder).with_context(failed)?;
+    {
+        let mut out = BufWriter::new(file.as_file_mut());
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("gz") => {
+                let mut packed = flate2::write::GzEncoder::new(&mut out, flate2::Compression::default());
+                fill(&mut packed).with_context(failed)?;
+                packed.finish().with_context(failed)?;
+            }
+            Some("zst") => {
+                let mut packed = zstd::stream::write::Encoder::new(&mut out, 3)?;
+                fill(&mut packed).with_context(failed)?;
+                packed.finish().with_context(failed)?;
+            }
+            _ => fill(&mut out).with_context(failed)?,
+        }
+        out.flush().with_context(failed)?;
+    }
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(mode).with_context(failed)?;
+    file.persist(path).with_context(failed)?;
+    Ok(())
+}
+
+/// Pages of memory as a user says them: `1000`, `64MiB`, `10%` of the footprint.
+pub(crate) fn capacity(text: &str, trace: &Trace) -> Result<usize> {
+    let text = text.trim();
+    let pages = trace.pages();
+    let wanted = if let Some(percent) = text.strip_suffix('%') {
+        let share: f64 = percent.trim().parse().with_context(|| format!("capacity '{text}' is no percentage"))?;
+        anyhow::ensure!(share > 0.0 && share <= 100.0, "capacity {text}: above 0 and at most 100 % of {pages} pages is meant");
+        return Ok(((pages as f64 * share / 100.0).round() as usize).max(1));
+    } else if let Ok(pages) = text.parse::<u64>() {
+        pages
+    } else {
+        let bytes: Bytes = text.parse().with_context(|| format!("capacity '{text}': pages, bytes or per cent are meant, such as 1000, 64MiB, 10%"))?;
+        bytes.get() / trace.about.page_size.max(1)
+    };
+    anyhow::ensure!(wanted > 0, "capacity {text}: a policy needs a page of memory");
+    anyhow::ensure!(wanted <= pages as u64, "capacity {text} is {wanted} pages, above the footprint: the trace has {pages} different pages");
+    Ok(wanted as usize)
+}

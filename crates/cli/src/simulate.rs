@@ -1,0 +1,240 @@
+//! `warmset simulate`: what each policy misses at each size of memory.
+
+use crate::reference::{self, Input};
+use crate::{Context, Form};
+use anyhow::{Context as _, Result};
+use rayon::prelude::*;
+use report::{Axis, Chart, Mark, Part, Scale, Series};
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+use workingset::policy::{Choice, Options};
+use workingset::{POLICIES, Trace};
+
+/// Simulate replacement policies on a reference trace
+///
+/// Runs every policy at every capacity, in parallel, and prints how often the page was not there. A policy is a
+/// name of `warmset policies`, with options as in 2q:kin=0.25 or s3fifo(thr1); `all` is every one. The policies of
+/// variable memory (ws, pff, vmin, half-life) are given the parameter whose mean size is the capacity, unless it is told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// Policies, comma-separated; again for more
+    #[arg(short, long = "policy", value_name = "POLICY", default_value = "lru,opt")]
+    policies: Vec<String>,
+    /// Memory: pages, bytes such as 64MiB, or per cent of the footprint
+    #[arg(short, long = "capacity", value_name = "SIZE", value_delimiter = ',', default_value = "1%,5%,10%,25%,50%")]
+    capacities: Vec<String>,
+    /// Print comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Draw the miss ratios, to a file that ends in .svg or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Run so many at once [default: as there are processors]
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<usize>,
+}
+
+/// A result, as `--json` and `--csv` print it.
+#[derive(Debug, Serialize)]
+struct Row {
+    policy: String,
+    capacity: usize,
+    references: u64,
+    distinct: u64,
+    misses: u64,
+    miss_ratio: f64,
+    writebacks: Option<u64>,
+    mean_size: f64,
+    options: String,
+    seconds: f64,
+    references_per_second: f64,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let choices = choices(&args.policies)?;
+    let trace = args.input.load()?;
+    let capacities = capacities(&args.capacities, &trace)?;
+    let rows = rows(args, &trace, &choices, &capacities)?;
+    if let Some(path) = &args.plot {
+        plot(path, &rows)?;
+    }
+    match (context.form, args.csv) {
+        (Form::Json, _) => rows.iter().try_for_each(|row| -> Result<()> {
+            serde_json::to_writer(&mut *out, row).map_err(std::io::Error::from)?;
+            Ok(writeln!(out)?)
+        })?,
+        (_, true) => csv(out, &rows)?,
+        _ => table(out, &rows)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Commas separate policies, and within one its options.
+fn choices(told: &[String]) -> Result<Vec<Choice>> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for word in told.iter().flat_map(|text| split(text)) {
+        if word == "all" {
+            choices.extend(POLICIES.iter().map(|spec| Choice { spec, options: Options::of(spec) }));
+        } else {
+            choices.push(Choice::parse(&word)?);
+        }
+    }
+    Ok(choices)
+}
+
+/// A comma starts a new policy unless a `NAME=VALUE` follows, or a bracket is open.
+fn split(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let open = words.last().is_some_and(|last| last.contains('(') && !last.contains(')'));
+        let option = part.contains('=') && !part.contains(':');
+        match words.last_mut() {
+            Some(last) if open || option => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
+fn capacities(told: &[String], trace: &Trace) -> Result<Vec<usize>> {
+    let mut all = told.iter().map(|text| reference::capacity(text, trace)).collect::<Result<Vec<_>>>()?;
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+fn rows(args: &Args, trace: &Trace, choices: &[Choice], capacities: &[usize]) -> Result<Vec<Row>> {
+    if choices.iter().any(|choice| matches!(choice.spec.name, "opt" | "vmin")) {
+        trace.next_uses();
+    }
+    let tasks: Vec<(&Choice, usize)> =
+        choices.iter().flat_map(|choice| capacities.iter().map(move |capacity| (choice, *capacity))).collect();
+    let bar = reference::steps("simulating", tasks.len());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0)).build()?;
+    let one = |(choice, capacity): &(&Choice, usize)| -> Result<Row> {
+        let began = Instant::now();
+        let score = choice.spec.run(trace, *capacity, &choice.options).with_context(|| choice.label())?;
+        let seconds = began.elapsed().as_secs_f64();
+        bar.inc(1);
+        Ok(Row {
+            policy: choice.label(),
+            capacity: score.capacity,
+            references: score.references,
+            distinct: score.distinct,
+            misses: score.misses,
+            miss_ratio: score.miss_ratio(),
+            writebacks: score.writebacks,
+            mean_size: score.mean_size,
+            options: score.options.clone(),
+            seconds,
+            references_per_second: score.references as f64 / seconds.max(1e-9),
+        })
+    };
+    let rows = pool.install(|| tasks.par_iter().map(one).collect::<Result<Vec<Row>>>())?;
+    bar.finish_and_clear();
+    Ok(rows)
+}
+
+fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
+    if let Some(first) = rows.first() {
+        writeln!(out, "{} references to {} pages", first.references, first.distinct)?;
+    }
+    let name = rows.iter().map(|row| row.policy.len()).max().unwrap_or(0).max(6);
+    writeln!(
+        out,
+        "{:<name$} {:>10} {:>12} {:>8} {:>12} {:>12} {:>9}",
+        "policy", "capacity", "misses", "ratio", "write-backs", "mean size", "M refs/s"
+    )?;
+    for row in rows {
+        let writebacks = row.writebacks.map_or_else(|| "–".to_owned(), |count| count.to_string());
+        writeln!(
+            out,
+            "{:<name$} {:>10} {:>12} {:>8.4} {:>12} {:>12.1} {:>9.1}",
+            row.policy,
+            row.capacity,
+            row.misses,
+            row.miss_ratio,
+            writebacks,
+            row.mean_size,
+            row.references_per_second / 1e6
+        )?;
+    }
+    Ok(())
+}
+
+fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
+    writeln!(out, "policy,capacity,references,distinct,misses,miss_ratio,writebacks,mean_size,seconds,references_per_second")?;
+    for row in rows {
+        let writebacks = row.writebacks.map(|count| count.to_string()).unwrap_or_default();
+        writeln!(
+            out,
+            "\"{}\",{},{},{},{},{},{},{},{},{}",
+            row.policy,
+            row.capacity,
+            row.references,
+            row.distinct,
+            row.misses,
+            row.miss_ratio,
+            writebacks,
+            row.mean_size,
+            row.seconds,
+            row.references_per_second
+        )?;
+    }
+    Ok(())
+}
+
+/// Miss ratio against memory, a curve for each policy.
+fn plot(path: &Path, rows: &[Row]) -> Result<()> {
+    let mut series: Vec<Series> = Vec::new();
+    for row in rows {
+        let point = (row.mean_size, row.miss_ratio);
+        match series.iter_mut().find(|series| series.name == row.policy) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series { name: row.policy.clone(), points: vec![point], mark: Mark::Dots }),
+        }
+    }
+    let axis = |label: &str, scale| Axis { label: label.to_owned(), scale };
+    let chart = Chart {
+        title: "Miss ratio by memory".to_owned(),
+        x: axis("mean pages in memory", Scale::Log),
+        y: axis("misses for each reference", Scale::Linear),
+        series,
+    };
+    let heading = ["policy", "capacity", "misses", "miss ratio", "mean size"].map(str::to_owned).to_vec();
+    let line = |row: &Row| {
+        let numbers = [row.capacity.to_string(), row.misses.to_string(), format!("{:.4}", row.miss_ratio), format!("{:.1}", row.mean_size)];
+        std::iter::once(row.policy.clone()).chain(numbers).collect()
+    };
+    draw(path, chart, Part::Table(heading, rows.iter().map(line).collect()))
+}
+
+/// A chart as a picture, or with its numbers as a page.
+pub(crate) fn draw(path: &Path, chart: Chart, table: Part) -> Result<()> {
+    let text = match path.extension().and_then(|end| end.to_str()) {
+        Some("svg") => chart.svg(),
+        Some("html") => report::page(&chart.title.clone(), &[Part::Chart(chart), table]),
+        _ => anyhow::bail!("--plot {}: a name that ends in .svg or .html is meant", path.display()),
+    };
+    reference::whole(path, |out| Ok(out.write_all(text.as_bytes())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_separate_policies_and_options() {
+        assert_eq!(split("lru,2q:kin=0.3,kout=0.6,opt"), ["lru", "2q:kin=0.3,kout=0.6", "opt"]);
+        assert_eq!(split("lirs(unbounded,dedup),arc"), ["lirs(unbounded,dedup)", "arc"]);
+        assert_eq!(choices(&["all".to_owned()]).unwrap().len(), POLICIES.len());
+    }
+}

@@ -1,0 +1,24 @@
+//! Data into pictures: SVG, and HTML pages that need nothing else. Pure: text out.
+
+mod chart;
+mod page;
+mod scale;
+
+pub use chart::{Axis, Chart, Mark, Series};
+pub use page::{Part, page};
+pub use scale::Scale;
+
+/// Text as it may stand in SVG and HTML.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            letter => out.push(letter),
+        }
+    }
+    out
+}

@@ -1,0 +1,137 @@
+//! An Arrow IPC stream of integer columns, as far as a page trace needs it.
+//!
+//! The frames and their metadata are read here, every offset checked, because the Arrow library trusts them and panics on those of a damaged stream. Flat,
+//! plain, without dictionaries and without missing values: what `warmset` and `pyarrow` write of such a table.
+
+use crate::Error;
+use crate::columns::{KEY, Table};
+use crate::input::Input;
+use arrow_ipc::{Message, MessageHeader, Type, root_as_message};
+use std::io::Read;
+
+/// Before every message, since Arrow 0.15.
+const CONTINUES: [u8; 4] = [0xff; 4];
+const LARGEST: u64 = 1 << 31;
+
+struct Field {
+    name: String,
+    bytes: usize,
+    signed: bool,
+}
+
+/// A stream on its way.
+pub(crate) struct Stream<'a> {
+    input: Input<'a>,
+    fields: Vec<Field>,
+    /// What the schema's metadata hold under [`KEY`].
+    pub(crate) told: Option<String>,
+    ended: bool,
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Columns(format!("the Arrow stream is damaged: {what}"))
+}
+
+impl<'a> Stream<'a> {
+    /// Reads the schema.
+    pub(crate) fn open(input: Input<'a>) -> Result<Self, Error> {
+        let mut stream = Self { input, fields: Vec::new(), told: None, ended: false };
+        let metadata = stream.metadata()?.ok_or_else(|| damaged("it has no schema"))?;
+        let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
+        let schema = message.header_as_schema().ok_or_else(|| damaged("it does not begin with a schema"))?;
+        for field in schema.fields().iter().flatten() {
+            let name = field.name().unwrap_or_default().to_owned();
+            let int = (field.type_type() == Type::Int && field.dictionary().is_none()).then(|| field.type_as_int()).flatten();
+            let int = int.filter(|int| [8, 16, 32, 64].contains(&int.bitWidth()));
+            let int = int.ok_or_else(|| Error::Columns(format!("the column {name} of the Arrow stream is no column of integers")))?;
+            stream.fields.push(Field { name, bytes: int.bitWidth() as usize / 8, signed: int.is_signed() });
+        }
+        let pairs = schema.custom_metadata();
+        let mine = pairs.iter().flatten().find(|pair| pair.key() == Some(KEY));
+        stream.told = mine.and_then(|pair| pair.value()).map(str::to_owned);
+        Ok(stream)
+    }
+
+    /// The columns' names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| field.name.as_str()).collect()
+    }
+
+    /// The next record batch.
+    pub(crate) fn next(&mut self) -> Result<Option<Table>, Error> {
+        while !self.ended {
+            let Some(metadata) = self.metadata()? else { break };
+            let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
+            let body = self.bytes(u64::try_from(message.bodyLength()).unwrap_or(u64::MAX))?;
+            match message.header_type() {
+                MessageHeader::RecordBatch => return self.table(&message, &body).map(Some),
+                MessageHeader::Schema => return Err(damaged("a second schema")),
+                _ => return Err(Error::Columns("dictionaries in an Arrow stream are not read".to_owned())),
+            }
+        }
+        Ok(None)
+    }
+
+    fn table(&self, message: &Message<'_>, body: &[u8]) -> Result<Table, Error> {
+        let batch = message.header_as_record_batch().ok_or_else(|| damaged("an empty record batch"))?;
+        if batch.compression().is_some() {
+            return Err(Error::Columns("compressed Arrow buffers are not read: compress the stream as a whole".to_owned()));
+        }
+        let rows = usize::try_from(batch.length()).map_err(|_| damaged("a negative length"))?;
+        let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else { return Err(damaged("no buffers")) };
+        if nodes.len() != self.fields.len() || buffers.len() != 2 * self.fields.len() {
+            return Err(damaged("columns and schema differ"));
+        }
+        let mut columns = Vec::new();
+        for (at, field) in self.fields.iter().enumerate() {
+            let (node, data) = (nodes.get(at), buffers.get(2 * at + 1));
+            if node.null_count() != 0 {
+                return Err(Error::Columns(format!("{} values of the column {} are missing", node.null_count(), field.name)));
+            }
+            let start = usize::try_from(data.offset()).map_err(|_| damaged("a negative offset"))?;
+            let size = rows.checked_mul(field.bytes).ok_or_else(|| damaged("a length above 2^64"))?;
+            let end = start.checked_add(size).filter(|end| *end <= body.len() && node.length() == batch.length());
+            let bytes = body.get(start..end.ok_or_else(|| damaged("a column longer than its message"))?).unwrap_or_default();
+            let values = bytes.chunks_exact(field.bytes).map(|value| number(value, field));
+            columns.push((field.name.clone(), values.collect::<Result<Vec<u64>, Error>>()?));
+        }
+        Ok(Table { columns, rows })
+    }
+
+    /// The next message's metadata; `None` at the end mark.
+    fn metadata(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let head = self.bytes(8)?;
+        if head[..4] != CONTINUES {
+            return Err(damaged("a message does not begin as one"));
+        }
+        let size = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+        if size == 0 {
+            self.ended = true;
+            return Ok(None);
+        }
+        self.bytes(u64::from(size)).map(Some)
+    }
+
+    fn bytes(&mut self, size: u64) -> Result<Vec<u8>, Error> {
+        if size > LARGEST {
+            return Err(damaged(&format!("a message of {size} bytes")));
+        }
+        let mut bytes = Vec::new();
+        self.input.by_ref().take(size).read_to_end(&mut bytes)?;
+        if (bytes.len() as u64) < size {
+            return Err(damaged("it ends without its end mark: its writer was cut off"));
+        }
+        Ok(bytes)
+    }
+}
+
+fn number(bytes: &[u8], field: &Field) -> Result<u64, Error> {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let value = u64::from_le_bytes(word);
+    let sign = 1 << (field.bytes * 8 - 1);
+    if field.signed && value & sign != 0 {
+        return Err(Error::Columns(format!("a negative value in the column {}", field.name)));
+    }
+    Ok(value)
+}

@@ -1,0 +1,209 @@
+//! Every format: what it holds is read, what is wrong is named, and nothing panics.
+
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use traces::{Error, FORMATS, Format, Output, Reading, Source, open, read, write};
+use workingset::{About, Batch, Op};
+
+/// All references of some bytes, the format recognised unless told.
+fn references(bytes: &[u8], name: &str, format: Option<Format>) -> Result<Batch, Error> {
+    let mut source = open(bytes, name, format, Reading::default())?;
+    let (mut all, mut batch) = (Batch::default(), Batch::default());
+    while source.fill(&mut batch)? {
+        all.page.extend(&batch.page);
+        all.time.extend(&batch.time);
+        all.op.extend(&batch.op);
+        all.task.extend(&batch.task);
+    }
+    Ok(all)
+}
+
+fn pages(text: &str, name: &str) -> Vec<u64> {
+    references(text.as_bytes(), name, None).unwrap().page
+}
+
+#[test]
+fn text_formats_are_recognised() {
+    assert_eq!(pages("1\n2\n*\n1\n", "lirs.trace"), [1, 2, 1]);
+    assert_eq!(pages("# a comment\n0x10\n17\n", "-"), [16, 17]);
+    assert_eq!(pages("5 3 0 0\n9 1 0 1\n", "P1.lis"), [5, 6, 7, 9]);
+    assert_eq!(pages("5 3 0 0\n", "-"), [5, 6, 7]);
+    assert_eq!(pages("l 0x1fff 3\ns 0x2000 1\n", "-"), [1, 2]);
+    assert_eq!(pages("==7== Lackey\nI  04000,3\n S 05ffe,8\n", "-"), [4, 5]);
+    assert_eq!(pages("time,page,op\n1,7,r\n2,8,w\n", "-"), [7, 8]);
+    assert_eq!(pages("address,size\n4096,8192\n", "-"), [1, 2]);
+    assert_eq!(pages("1,8,4096,w,0.5\n0,0,8192,R,0.7\n", "-"), [1 << 48 | 1, 0, 1]);
+    assert_eq!(pages("128166372003061629,usr,0,Read,8192,4096,559\n", "-"), [2]);
+    assert_eq!(pages("kdamond.0 44 [000] 8.5: damon:damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n", "-"), [1, 2]);
+    let json = r#"[{"target_id":0,"snapshots":[{"end_time":"5","regions":[{"start":"4,096","end":8192,"nr_accesses":3}]}]}]"#;
+    assert_eq!(pages(json, "damon.json"), [1]);
+}
+
+#[test]
+fn columns_of_a_reference_are_read() {
+    let lackey = references(b"I  04000,3\n S 04010,4\nI  05000,1\n M 04010,4\n", "-", None).unwrap();
+    assert_eq!(lackey.time, [1, 1, 2, 2]);
+    assert_eq!(lackey.op, [Op::FETCH, Op::STORE, Op::FETCH, Op::MODIFY]);
+    let csv = references(b"task,op,page,time\n3,w,9,100\n4,r,9,101\n", "x.csv", None).unwrap();
+    assert_eq!((csv.task, csv.time, csv.page), (vec![3, 4], vec![100, 101], vec![9, 9]));
+    let mut split = open(&b" L 04fff,2\n"[..], "-", None, Reading { split: true, ..Reading::default() }).unwrap();
+    let mut batch = Batch::default();
+    split.fill(&mut batch).unwrap();
+    assert_eq!(batch.page, [4, 5]);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    for (text, name, says) in [
+        ("1\n-2\n", "-", "line 2: \"-2\" is negative"),
+        ("1\n18446744073709551616\n", "-", "line 2: \"18446744073709551616\" is above 2^64"),
+        ("1\nx\n", "-", "line 2: \"x\" is no number"),
+        ("5\n", "a.lis", "line 1: a number is missing"),
+        ("5 99999999999 0 0\n", "a.lis", "above 2^20"),
+        ("l 0xzz 1\n", "-", "line 1: \"0xzz\" is no number"),
+        ("I  04000\n", "-", "cannot be told"),
+        ("I  04000,3\nI  04000,0\n", "-", "line 2: a reference of 0 bytes"),
+        ("time,page\n5,1\n4,2\n", "-", "line 3: time goes back from 5 to 4"),
+        ("page,op\n1,q\n", "-", "line 2: \"q\" is neither a read nor a write"),
+        ("{\"a\":1}", "-", "no DAMON record"),
+        ("hello world\n", "-", "say which with --format"),
+        ("", "-", "no references"),
+    ] {
+        let said = references(text.as_bytes(), name, None).unwrap_err().to_string();
+        assert!(said.contains(says), "{text:?}: {said}");
+    }
+    let said = references(b"alpha\nbeta\n", "-", Some(Format::Lackey)).unwrap_err().to_string();
+    assert!(said.contains("none of 2 lines"), "{said}");
+    let said = references(&[0; 30], "a.oracleGeneral", None).unwrap_err().to_string();
+    assert!(said.contains("byte 24: the last 6 bytes"), "{said}");
+    let said = Reading::of_pages(4095).unwrap_err().to_string();
+    assert!(said.contains("power of two"), "{said}");
+    assert!(Format::named("foo").unwrap_err().to_string().contains("oracleGeneral"));
+}
+
+fn packed(text: &[u8], how: &str) -> Vec<u8> {
+    match how {
+        "gz" => {
+            let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            out.write_all(text).unwrap();
+            out.finish().unwrap()
+        }
+        "zst" => zstd::encode_all(text, 3).unwrap(),
+        _ => {
+            let mut out = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::default()).unwrap();
+            out.write_all(text).unwrap();
+            out.finish().unwrap()
+        }
+    }
+}
+
+#[test]
+fn compression_is_seen_and_its_end_is_missed() {
+    let text: String = (0..50_000_u64).map(|n| format!("{}\n", n * n % 7919)).collect();
+    let expected: Vec<u64> = (0..50_000).map(|n| n * n % 7919).collect();
+    for how in ["gz", "zst", "xz"] {
+        let bytes = packed(text.as_bytes(), how);
+        assert_eq!(references(&bytes, "-", None).unwrap().page, expected, "{how}");
+        let said = references(&bytes[..bytes.len() / 2], "-", None).unwrap_err().to_string();
+        assert!(said.contains("after byte"), "{how}: {said}");
+        let mut broken = bytes.clone();
+        let middle = broken.len() / 2;
+        broken[middle..middle + 8].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        assert!(references(&broken, "-", None).is_err(), "{how}: a corrupt stream was read");
+    }
+}
+
+/// A batch as a source.
+struct Once(Option<Batch>);
+
+impl Source for Once {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        *batch = self.0.take().unwrap_or_default();
+        Ok(!batch.is_empty())
+    }
+
+    fn about(&self) -> About {
+        About { program: "a test".to_owned(), page_size: 4096, regions: vec![(1, 2, "/bin/x".to_owned())], ..About::default() }
+    }
+}
+
+fn batches() -> impl Strategy<Value = Batch> {
+    let row = (0..u64::from(u32::MAX), 0..3_u64, prop::sample::select(vec![Op::FETCH, Op::LOAD, Op::STORE, Op::MODIFY]), any::<u16>());
+    (prop::collection::vec(row, 1..200), any::<[bool; 3]>()).prop_map(|(rows, has)| {
+        let mut batch = Batch::default();
+        let mut now = 0;
+        for (page, step, op, task) in rows {
+            now += step;
+            batch.page.push(page / 3);
+            batch.time.extend(has[0].then_some(now));
+            batch.op.extend(has[1].then_some(op));
+            batch.task.extend(has[2].then_some(task));
+        }
+        batch
+    })
+}
+
+fn written(batch: &Batch, output: Output) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let count = write(&mut Once(Some(batch.clone())), output, &mut bytes).unwrap();
+    assert_eq!(count as usize, batch.len());
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read(batch in batches()) {
+        for output in [Output::Parquet, Output::Arrow] {
+            let bytes = written(&batch, output);
+            prop_assert_eq!(&references(&bytes, "-", None).unwrap(), &batch, "{:?}", output);
+            let about = open(&bytes[..], "-", None, Reading::default()).unwrap().about();
+            prop_assert_eq!(about.regions, vec![(1, 2, "/bin/x".to_owned())]);
+        }
+        let csv = references(&written(&batch, Output::Csv), "x.csv", Some(Format::Csv)).unwrap();
+        prop_assert_eq!(&csv, &batch);
+        for (output, format) in [(Output::Plain, Format::Plain), (Output::U32, Format::U32), (Output::U64, Format::U64)] {
+            prop_assert_eq!(&references(&written(&batch, output), "-", Some(format)).unwrap().page, &batch.page);
+        }
+        let oracle = references(&written(&batch, Output::OracleGeneral), "-", Some(Format::OracleGeneral)).unwrap();
+        prop_assert_eq!(&oracle.page, &batch.page);
+    }
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..600), cut in any::<prop::sample::Index>()) {
+        for (format, name, _) in FORMATS {
+            let _ = references(&bytes, name, Some(*format));
+        }
+        let _ = references(&bytes, "-", None);
+        let batch = Batch { page: vec![1, 2, 3, 3], ..Batch::default() };
+        for output in [Output::Parquet, Output::Arrow, Output::OracleGeneral, Output::Csv] {
+            let mut whole = written(&batch, output);
+            let at = cut.index(whole.len());
+            let _ = references(&whole[..at], "-", None);
+            whole[at] ^= bytes.first().copied().unwrap_or(1);
+            let _ = references(&whole, "-", None);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_panic(text in "[0-9a-fx ,.:*\\-lsILSM\n]{0,300}") {
+        for (format, name, _) in FORMATS {
+            let _ = references(text.as_bytes(), name, Some(*format));
+        }
+    }
+}
+
+#[test]
+fn a_source_that_fails_is_an_error() {
+    struct Failing;
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("the disk is on fire"))
+        }
+    }
+    let Err(error) = open(Failing, "-", None, Reading::default()) else { panic!("opened") };
+    assert!(error.to_string().contains("on fire"));
+    let said = read(&mut Once(None), &|_| {}).unwrap_err().to_string();
+    assert!(said.contains("no references"));
+}

@@ -1,0 +1,12 @@
+//! Measures of a trace, each in one pass: what the working set is at every window, what LRU misses at every size.
+
+pub mod interval;
+pub mod lifetime;
+pub mod residence;
+pub mod sample;
+pub mod series;
+pub mod stack;
+
+pub use interval::Intervals;
+pub use lifetime::{Knees, Lifetime, Point};
+pub use stack::MissCurve;

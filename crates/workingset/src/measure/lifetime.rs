@@ -1,0 +1,167 @@
+//! Lifetime curves: mean time between faults against mean size of memory, for every policy on one scale; knees, and the space-time product.
+//!
+//! - Law: g = K / misses, in the trace's time; the x axis is the mean size in memory, cold start included, never the limit: only so can a policy
+//!   of variable size be compared with one of fixed size.
+//! - Space-time: ST = K·s without, and with a fault's service time D: ST = K·s + D·Σ s(t at a fault). The second sum is exact for LRU once memory is
+//!   full (c each); for the working set it is `misses · s`, Denning's approximation, or exact by [`space_at_faults`].
+//! - Knees: where g/s is greatest (the ray from the origin touches the curve; the limit of ST's minimum as D grows), and where ST is least.
+//! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding report.
+
+use super::{Intervals, MissCurve};
+use crate::policy::{Choice, Options};
+use crate::{Error, Trace};
+use rayon::prelude::*;
+use serde::Serialize;
+
+/// One setting of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    /// The policy's parameter: pages of memory, or a window in the trace's time.
+    pub parameter: u64,
+    /// Mean pages in memory.
+    pub size: f64,
+    /// Faults.
+    pub misses: f64,
+    /// Mean time between faults.
+    pub lifetime: f64,
+}
+
+/// A policy's curve, by rising parameter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lifetime {
+    /// The policy.
+    pub policy: String,
+    /// References, or the trace's time.
+    pub time: u64,
+    /// Its points.
+    pub points: Vec<Point>,
+}
+
+/// Where a curve says that memory is well used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Knees {
+    /// The greatest lifetime for each page.
+    pub ray: Point,
+    /// The least space-time, at the service time asked for.
+    pub space_time: Point,
+    /// That least value, in pages times the trace's time.
+    pub least: f64,
+}
+
+impl Lifetime {
+    fn new(policy: &str, time: u64, points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
+        let points = points.map(|(parameter, size, misses)| Point { parameter, size, misses, lifetime: time as f64 / misses });
+        Self { policy: policy.to_owned(), time, points: points.collect() }
+    }
+
+    /// Of the working set, at every window.
+    pub fn of_working_set(intervals: &Intervals) -> Self {
+        let windows = intervals.windows();
+        Self::new("ws", intervals.time, windows.iter().map(|w| (w.theta, w.size, w.misses as f64)))
+    }
+
+    /// Of VMIN, at every window.
+    pub fn of_vmin(intervals: &Intervals) -> Self {
+        let windows = intervals.windows();
+        Self::new("vmin", intervals.time, windows.iter().map(|w| (w.theta, w.vmin, w.misses as f64)))
+    }
+
+    /// Of LRU, at every size. `time` is that of the other curves.
+    pub fn of_lru(curve: &MissCurve, time: u64) -> Self {
+        let all = curve.all();
+        let sizes = curve.mean_sizes();
+        Self::new("lru", time, (1..all.len()).map(|c| (c as u64, sizes[c], all[c])))
+    }
+
+    /// Of any policy, one run for each capacity, in parallel.
+    pub fn of_policy(trace: &Trace, choice: &Choice, capacities: &[usize], time: u64) -> Result<Self, Error> {
+        let run = |capacity: &usize| -> Result<(u64, f64, f64), Error> {
+            let score = choice.spec.run(trace, *capacity, &choice.options)?;
+            Ok((*capacity as u64, score.mean_size, score.misses as f64))
+        };
+        let points = capacities.par_iter().map(run).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::new(&choice.label(), time, points.into_iter()))
+    }
+
+    /// Space-time of a point, where a fault is served in `service` of the trace's time.
+    pub fn space_time(&self, point: &Point, service: f64) -> f64 {
+        point.size * (self.time as f64 + service * point.misses)
+    }
+
+    /// The knees; `None` of a curve without points.
+    pub fn knees(&self, service: f64) -> Option<Knees> {
+        let by = |value: &dyn Fn(&Point) -> f64| {
+            let finite = self.points.iter().filter(|point| point.size > 0.0);
+            finite.min_by(|one, other| value(one).total_cmp(&value(other))).copied()
+        };
+        let space_time = by(&|point| self.space_time(point, service))?;
+        Some(Knees {
+            ray: by(&|point| -point.lifetime / point.size)?,
+            space_time,
+            least: self.space_time(&space_time, service),
+        })
+    }
+
+    /// The faults at a mean size, between the points around it; `None` outside.
+    pub fn misses_at(&self, size: f64) -> Option<f64> {
+        let after = self.points.iter().position(|point| point.size >= size)?;
+        let right = self.points[after];
+        let left = self.points[after.checked_sub(1)?];
+        let share = if right.size > left.size { (size - left.size) / (right.size - left.size) } else { 0.0 };
+        Some(left.misses + share * (right.misses - left.misses))
+    }
+}
+
+/// Σ of the working set's size over its own faults, exactly: one pass.
+pub fn space_at_faults(trace: &Trace, theta: u64) -> Result<f64, Error> {
+    let choice = Choice::parse("ws")?;
+    let options: Options = choice.options.with("theta", theta as f64);
+    let steps = choice.spec.steps(trace, 1, &options)?;
+    Ok(steps.iter().filter(|step| step.access == crate::Access::Miss).map(|step| step.resident as f64).sum())
+}
+
+/// So many sizes from 1 to all pages, evenly on a logarithmic scale.
+pub fn sizes(pages: usize, count: usize) -> Vec<usize> {
+    let step = (pages as f64).ln() / count.saturating_sub(1).max(1) as f64;
+    let mut sizes: Vec<usize> = (0..count).map(|at| ((at as f64 * step).exp().round() as usize).clamp(1, pages)).collect();
+    sizes.dedup();
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phased() -> Trace {
+        let mut dice = crate::dice::Dice::new(9);
+        // A small locality and a large one in turn: no fixed size is right for both.
+        let page = |at: u64, dice: &mut crate::dice::Dice| if at / 5000 % 2 == 0 { dice.below(10) } else { 10 + dice.below(50) };
+        let pages: Vec<u64> = (0..60_000).map(|at| page(at, &mut dice)).collect();
+        Trace::of(&pages).unwrap()
+    }
+
+    #[test]
+    fn in_phases_the_working_set_outlives_lru_and_nothing_outlives_vmin() {
+        let trace = phased();
+        let intervals = Intervals::of(&trace, false);
+        let (ws, vmin) = (Lifetime::of_working_set(&intervals), Lifetime::of_vmin(&intervals));
+        let lru = Lifetime::of_lru(&MissCurve::of(&trace), intervals.time);
+        let at = 35.0;
+        let [ws, vmin, lru] = [ws, vmin, lru].map(|curve| curve.misses_at(at).unwrap());
+        assert!(vmin <= ws && ws < lru / 2.0, "{vmin} {ws} {lru}");
+    }
+
+    #[test]
+    fn a_run_of_lru_is_a_point_of_its_curve() {
+        let trace = phased();
+        let (lru, curve) = (Choice::parse("lru").unwrap(), MissCurve::of(&trace));
+        let runs = Lifetime::of_policy(&trace, &lru, &sizes(trace.pages(), 9), trace.len() as u64).unwrap();
+        let whole = Lifetime::of_lru(&curve, trace.len() as u64);
+        for point in &runs.points {
+            let same = whole.points.iter().find(|other| other.parameter == point.parameter).unwrap();
+            assert_eq!(point.misses, same.misses);
+            assert!((point.size - same.size).abs() < 1e-9);
+        }
+        assert!(whole.knees(1e5).unwrap().space_time.size >= whole.knees(0.0).unwrap().space_time.size);
+    }
+}

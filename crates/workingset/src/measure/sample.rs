@@ -1,0 +1,127 @@
+//! LRU's miss curve from a part of the pages: SHARDS.
+//!
+//! A page is in the sample iff the hash of its number is below a threshold, so all or none of its references are. Distances in the sample are scaled
+//! by 1/R; the references that were expected and are missing, or too many, are put right at the smallest distance (SHARDS-adj).
+//!
+//! - Error: mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few 1/R. [`MissCurve::of`] is exact.
+//! - Cost: a look at one byte for each reference, then the exact cost of what is sampled.
+//! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015; fixed size there means that the threshold falls while the trace is read: here all
+//!   pages are known, and the threshold is the one that it would end with.
+
+use super::MissCurve;
+use super::stack::distances;
+use crate::dice::mix;
+use crate::{Error, NONE, Page, Trace};
+
+/// How a sample is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sampling {
+    /// This share of the pages, above 0 and at most 1.
+    Rate(f64),
+    /// At most so many pages.
+    Pages(usize),
+}
+
+/// A curve and what it was made from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampled {
+    /// At the sizes of the whole trace.
+    pub curve: MissCurve,
+    /// The share of pages.
+    pub rate: f64,
+    /// Pages in the sample.
+    pub pages: usize,
+    /// The mean error of miss ratios over all sizes that such a sample is expected to have.
+    pub error: f64,
+}
+
+/// Whether each page is in the sample, and the rate that this is.
+fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> {
+    let hashes: Vec<u64> = trace.names().iter().map(|page| mix(*page ^ 0x5bd1_e995_97f4_a7c5)).collect();
+    let threshold = match sampling {
+        Sampling::Rate(rate) if rate > 0.0 && rate <= 1.0 => (rate * u64::MAX as f64) as u64,
+        Sampling::Rate(rate) => return Err(Error::Unfit(format!("a rate of {rate}: above 0 and at most 1 is meant"))),
+        Sampling::Pages(0) => return Err(Error::Unfit("a sample of 0 pages".to_owned())),
+        Sampling::Pages(pages) if pages >= hashes.len() => u64::MAX,
+        Sampling::Pages(pages) => {
+            let mut sorted = hashes.clone();
+            *sorted.select_nth_unstable(pages).1
+        }
+    };
+    let chosen: Vec<bool> = hashes.iter().map(|hash| *hash < threshold || threshold == u64::MAX).collect();
+    Ok((chosen, threshold as f64 / u64::MAX as f64))
+}
+
+/// The curve of a sample.
+///
+/// Errors: a sample without a page.
+pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
+    let (chosen, rate) = chosen(trace, sampling)?;
+    let pages = chosen.iter().filter(|chosen| **chosen).count();
+    if pages == 0 {
+        let all = trace.pages();
+        return Err(Error::Unfit(format!("a rate of {rate} leaves none of {all} pages: sample more, or take the exact curve")));
+    }
+    let refs = filtered(trace.refs(), &chosen);
+    let counts = distances(&refs, pages);
+    let mut hits = vec![0.0; trace.pages() + 1];
+    let most = trace.pages();
+    for (depth, count) in counts.iter().enumerate().skip(1) {
+        hits[((depth as f64 / rate).round() as usize).clamp(1, most)] += *count as f64 / rate;
+    }
+    // What the sample has too few or too many goes to the smallest distance.
+    hits[1] += trace.len() as f64 - refs.len() as f64 / rate;
+    let fills = (0..trace.pages()).map(|_| 0).collect();
+    let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64, fills);
+    let error = if rate >= 1.0 { 0.0 } else { 0.6 / (pages as f64).sqrt() };
+    Ok(Sampled { curve, rate, pages, error })
+}
+
+/// The references of chosen pages, numbered densely among these.
+fn filtered(refs: &[Page], chosen: &[bool]) -> Vec<Page> {
+    let mut kept: Vec<Page> = Vec::with_capacity(refs.len() / 32 + 64);
+    let mut buffer = [0; 1024];
+    for chunk in refs.chunks(buffer.len()) {
+        // Without a branch: most are not kept.
+        let mut count = 0;
+        for page in chunk {
+            buffer[count] = *page;
+            count += usize::from(chosen[*page as usize]);
+        }
+        kept.extend_from_slice(&buffer[..count]);
+    }
+    let (mut numbers, mut next) = (vec![NONE; chosen.len()], 0);
+    for page in &mut kept {
+        let number = &mut numbers[*page as usize];
+        if *number == NONE {
+            *number = next;
+            next += 1;
+        }
+        *page = *number;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_of_all_is_exact_and_a_part_is_near() {
+        let mut dice = crate::dice::Dice::new(3);
+        let pages: Vec<u64> = (0..200_000).map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64).collect();
+        let trace = Trace::of(&pages).unwrap();
+        let exact = MissCurve::of(&trace).all();
+        let error = |sampling| {
+            let sampled = sampled(&trace, sampling).unwrap();
+            let sum: f64 = sampled.curve.all().iter().zip(&exact).map(|(a, b)| (a - b).abs()).sum();
+            (sum / exact.len() as f64 / trace.len() as f64, sampled.error)
+        };
+        assert!(error(Sampling::Rate(1.0)).0 < 1e-12);
+        for sampling in [Sampling::Rate(0.1), Sampling::Pages(1000)] {
+            let (found, said) = error(sampling);
+            assert!(found < 2.0 * said, "{sampling:?}: {found}, said {said}");
+        }
+        assert!(sampled(&trace, Sampling::Rate(0.0)).is_err() && sampled(&trace, Sampling::Pages(0)).is_err());
+    }
+}
