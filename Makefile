@@ -26,13 +26,14 @@ setup-test:
 
 build: setup
 	$(CARGO) build --release --locked -p warmset-cli
-# Without shared libraries the guard is a third smaller in memory, and needs nothing that could be paged out.
-	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static
+# Without shared libraries the guard is a third smaller in memory, and needs nothing that could be paged out. A guard that
+# panics ends at once; the command catches what a library does with damaged files.
+	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static -C panic=abort
 
 # The lab, and the program that runs inside its machines, which must need nothing that is not on their disk.
 lab: build
 	$(CARGO) build --release --locked -p warmset-lab --bin warmset-lab
-	$(CARGO) rustc --release --locked -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static
+	$(CARGO) rustc --release --locked -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
 
 format:
 	$(CARGO) fmt --all --check

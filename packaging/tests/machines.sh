@@ -13,7 +13,7 @@ for suite in "$@"; do
     # cargo would build the programs anew without their static linking: the tests are run as programs.
     test=$(cargo test --release --locked -p warmset-lab --test "$suite" --no-run --message-format=short 2>&1 |
         sed -n 's/.*Executable .*(\(.*\)).*/\1/p')
-    cargo rustc --release --locked --quiet -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static
+    cargo rustc --release --locked --quiet -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
     case $test in
     /*) ;;
     *) test=$PWD/$test ;;

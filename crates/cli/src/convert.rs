@@ -30,7 +30,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let output = match &args.to {
         Some(to) => Output::named(to)?,
         None if name == "-" => Output::Arrow,
-        None => Output::by_name(&name).with_context(|| format!("{name}: no format is called so; say which with --to"))?,
+        None => {
+            Output::by_name(&name).with_context(|| format!("{name}: no format is called so; say which with --to"))?
+        }
     };
     let mut source = Counting { source: args.input.open()?, bar: reference::spinner("converting"), references: 0 };
     reference::whole(&args.output, |file| {

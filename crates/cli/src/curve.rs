@@ -135,7 +135,11 @@ fn picked(curve: &Lifetime, count: usize) -> Vec<Point> {
 }
 
 fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize) -> Result<()> {
-    writeln!(out, "\n{}\n{:>12} {:>12} {:>12} {:>9} {:>14} {:>14}", curve.policy, "parameter", "mean size", "misses", "ratio", "lifetime", "space-time")?;
+    writeln!(
+        out,
+        "\n{}\n{:>12} {:>12} {:>12} {:>9} {:>14} {:>14}",
+        curve.policy, "parameter", "mean size", "misses", "ratio", "lifetime", "space-time"
+    )?;
     for point in picked(curve, args.points) {
         writeln!(
             out,
@@ -183,7 +187,8 @@ fn plot(args: &Args, path: &Path, curves: &[Lifetime], references: usize) -> Res
         mark: if curve.points.len() <= args.points { Mark::Dots } else { Mark::Line },
     });
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
-    let chart = Chart { title: title.to_owned(), x: axis("mean pages in memory"), y: axis(label), series: series.collect() };
+    let chart =
+        Chart { title: title.to_owned(), x: axis("mean pages in memory"), y: axis(label), series: series.collect() };
     let heading = ["policy", "mean size", "misses", "lifetime"].map(str::to_owned).to_vec();
     let rows = curves.iter().flat_map(|curve| {
         picked(curve, args.points).into_iter().map(|point| {

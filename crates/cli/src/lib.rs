@@ -27,6 +27,7 @@ mod simulate;
 mod socket;
 mod status;
 mod synth;
+mod together;
 mod why;
 
 use anyhow::Result;
@@ -78,6 +79,7 @@ enum Command {
     Prove(prove::Args),
     Simulate(simulate::Args),
     Curve(curve::Args),
+    Together(together::Args),
     Convert(convert::Args),
     Synth(synth::Args),
     Policies(policies::Args),
@@ -145,6 +147,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Prove(args) => prove::run(args, context, out),
         Command::Simulate(args) => simulate::run(args, context, out),
         Command::Curve(args) => curve::run(args, context, out),
+        Command::Together(args) => together::run(args, context, out),
         Command::Convert(args) => convert::run(args, context, out),
         Command::Synth(args) => synth::run(args, context, out),
         Command::Policies(args) => policies::run(args, context, out),

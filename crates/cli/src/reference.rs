@@ -59,6 +59,17 @@ impl Input {
         Ok(trace)
     }
 
+    /// The same options for another trace.
+    pub(crate) fn of(&self, trace: &Path) -> Self {
+        Self { trace: trace.to_owned(), ..self.clone() }
+    }
+
+    /// What the trace is called: its file without folders and endings.
+    pub(crate) fn name(&self) -> String {
+        let name = self.trace.file_name().unwrap_or(self.trace.as_os_str()).to_string_lossy();
+        name.split('.').next().unwrap_or_default().to_owned()
+    }
+
     /// What time is counted in.
     pub(crate) fn counted(&self) -> Counted {
         self.clock
@@ -202,20 +213,30 @@ pub(crate) fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> R
 }
 
 /// Pages of memory as a user says them: `1000`, `64MiB`, `10%` of the footprint.
-pub(crate) fn capacity(text: &str, trace: &Trace) -> Result<usize> {
+pub(crate) fn size(text: &str, footprint: usize, page_size: u64) -> Result<usize> {
     let text = text.trim();
-    let pages = trace.pages();
+    let meant = || format!("capacity '{text}': pages, bytes or per cent are meant, such as 1000, 64MiB, 10%");
     let wanted = if let Some(percent) = text.strip_suffix('%') {
-        let share: f64 = percent.trim().parse().with_context(|| format!("capacity '{text}' is no percentage"))?;
-        anyhow::ensure!(share > 0.0 && share <= 100.0, "capacity {text}: above 0 and at most 100 % of {pages} pages is meant");
-        return Ok(((pages as f64 * share / 100.0).round() as usize).max(1));
+        let share: f64 = percent.trim().parse().with_context(meant)?;
+        let fits = share > 0.0 && share <= 100.0;
+        anyhow::ensure!(fits, "capacity {text}: above 0 and at most 100 % of {footprint} pages is meant");
+        return Ok(((footprint as f64 * share / 100.0).round() as usize).max(1));
     } else if let Ok(pages) = text.parse::<u64>() {
         pages
     } else {
-        let bytes: Bytes = text.parse().with_context(|| format!("capacity '{text}': pages, bytes or per cent are meant, such as 1000, 64MiB, 10%"))?;
-        bytes.get() / trace.about.page_size.max(1)
+        text.parse::<Bytes>().with_context(meant)?.get() / page_size.max(1)
     };
     anyhow::ensure!(wanted > 0, "capacity {text}: a policy needs a page of memory");
-    anyhow::ensure!(wanted <= pages as u64, "capacity {text} is {wanted} pages, above the footprint: the trace has {pages} different pages");
-    Ok(wanted as usize)
+    Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
+}
+
+/// The same of one trace, of which no more can be used than it has.
+pub(crate) fn capacity(text: &str, trace: &Trace) -> Result<usize> {
+    let wanted = size(text, trace.pages(), trace.about.page_size)?;
+    let pages = trace.pages();
+    anyhow::ensure!(
+        wanted <= pages,
+        "capacity {text} is {wanted} pages, above the footprint: the trace has {pages} different pages"
+    );
+    Ok(wanted)
 }

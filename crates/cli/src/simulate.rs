@@ -171,7 +171,10 @@ fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
 }
 
 fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
-    writeln!(out, "policy,capacity,references,distinct,misses,miss_ratio,writebacks,mean_size,seconds,references_per_second")?;
+    writeln!(
+        out,
+        "policy,capacity,references,distinct,misses,miss_ratio,writebacks,mean_size,seconds,references_per_second"
+    )?;
     for row in rows {
         let writebacks = row.writebacks.map(|count| count.to_string()).unwrap_or_default();
         writeln!(
@@ -211,7 +214,12 @@ fn plot(path: &Path, rows: &[Row]) -> Result<()> {
     };
     let heading = ["policy", "capacity", "misses", "miss ratio", "mean size"].map(str::to_owned).to_vec();
     let line = |row: &Row| {
-        let numbers = [row.capacity.to_string(), row.misses.to_string(), format!("{:.4}", row.miss_ratio), format!("{:.1}", row.mean_size)];
+        let numbers = [
+            row.capacity.to_string(),
+            row.misses.to_string(),
+            format!("{:.4}", row.miss_ratio),
+            format!("{:.1}", row.mean_size),
+        ];
         std::iter::once(row.policy.clone()).chain(numbers).collect()
     };
     draw(path, chart, Part::Table(heading, rows.iter().map(line).collect()))

@@ -123,9 +123,11 @@ impl Chart {
     fn curves(&self, svg: &mut String, x: &Range, y: &Range) {
         for (at, series) in self.series.iter().enumerate() {
             let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at / COLOURS.len() % DASHES.len()]);
-            let placed = series.points.iter().filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
+            let placed =
+                series.points.iter().filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
             let placed: Vec<_> = placed.collect();
-            let path: Vec<String> = thinned(&placed).iter().map(|point| format!("{:.1},{:.1}", point.0, point.1)).collect();
+            let path: Vec<String> =
+                thinned(&placed).iter().map(|point| format!("{:.1},{:.1}", point.0, point.1)).collect();
             let name = escaped(&series.name);
             let _ = writeln!(
                 svg,

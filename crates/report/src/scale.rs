@@ -85,7 +85,7 @@ pub(crate) fn number(value: f64) -> String {
     };
     match size {
         0.0 => "0".to_owned(),
-        _ if size >= 1e12 || size < 1e-3 => format!("{value:.0e}"),
+        _ if !(1e-3..1e12).contains(&size) => format!("{value:.0e}"),
         _ if size >= 1e9 => format!("{} G", short(value / 1e9)),
         _ if size >= 1e6 => format!("{} M", short(value / 1e6)),
         _ if size >= 1e4 => format!("{} k", short(value / 1e3)),

@@ -20,6 +20,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use std::collections::HashMap;
 use std::io::{Read, Write};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use workingset::{About, Batch, Op};
 
@@ -70,13 +71,14 @@ impl<'a> Columns<'a> {
     pub(crate) fn parquet(mut input: Input<'a>) -> Result<Self, Error> {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes)?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?;
+        let builder = contained(|| Ok(ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?))?;
         let metadata = builder.metadata().file_metadata().key_value_metadata();
-        let told = metadata.and_then(|all| all.iter().find(|entry| entry.key == KEY)).and_then(|entry| entry.value.clone());
+        let told =
+            metadata.and_then(|all| all.iter().find(|entry| entry.key == KEY)).and_then(|entry| entry.value.clone());
         let schema = Arc::clone(builder.schema());
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let (page, about) = (page(&names)?, about(told, "parquet")?);
-        let reader = builder.with_batch_size(crate::BATCH).build()?;
+        let reader = contained(|| Ok(builder.with_batch_size(crate::BATCH).build()?))?;
         Ok(Self { tables: Tables::Parquet(reader), page, about, rows: 0 })
     }
 
@@ -92,7 +94,7 @@ impl<'a> Columns<'a> {
             Tables::Arrow(stream) => stream.next(),
             Tables::Parquet(reader) => {
                 let wanted = [self.page.as_str(), "time", "run", "op", "task"];
-                reader.next().transpose()?.map(|rows| table(&rows, &wanted)).transpose()
+                contained(|| reader.next().transpose()?.map(|rows| table(&rows, &wanted)).transpose())
             }
         }
     }
@@ -114,13 +116,25 @@ impl<'a> Columns<'a> {
                 batch.op.extend(std::iter::repeat_n(Op(op[row] as u8 & 7), times));
             }
             if let Some(task) = task {
-                let Ok(task) = u16::try_from(task[row]) else { return wrong(format!("task {} is above 65535", task[row])) };
+                let Ok(task) = u16::try_from(task[row]) else {
+                    return wrong(format!("task {} is above 65535", task[row]));
+                };
                 batch.task.extend(std::iter::repeat_n(task, times));
             }
         }
         self.rows += table.rows as u64;
         Ok(())
     }
+}
+
+/// The Parquet library panics on some damaged files: that is an error like any other, and what it would print is not for users. Panics of other
+/// threads in that moment are silent too.
+fn contained<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    panic::set_hook(before);
+    done.unwrap_or_else(|_| Err(Error::Columns("the Parquet file is damaged".to_owned())))
 }
 
 /// What one row may stand for: a batch, since a run is folded within one.
@@ -229,8 +243,11 @@ fn same(batch: &Batch, one: usize, other: usize) -> bool {
 
 fn whole(schema: &SchemaRef, batch: &Batch) -> Result<(), Error> {
     let has = |name: &str| schema.field_with_name(name).is_ok();
-    if has("time") == batch.time.is_empty() || has("op") == batch.op.is_empty() || has("task") == batch.task.is_empty() {
-        return Err(Error::Format("some references have a time, an operation or a task, and some have none".to_owned()));
+    if has("time") == batch.time.is_empty() || has("op") == batch.op.is_empty() || has("task") == batch.task.is_empty()
+    {
+        return Err(Error::Format(
+            "some references have a time, an operation or a task, and some have none".to_owned(),
+        ));
     }
     Ok(())
 }

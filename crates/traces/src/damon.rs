@@ -74,7 +74,8 @@ impl Amount {
             Self::Number(number) => number.to_string(),
             Self::Text(text) => text.replace(',', ""),
         };
-        decimal(text.as_bytes()).map_err(|what| Error::Format(format!("a DAMON record: {what}; `damo` writes plain numbers with --raw")))
+        decimal(text.as_bytes())
+            .map_err(|what| Error::Format(format!("a DAMON record: {what}; `damo` writes plain numbers with --raw")))
     }
 }
 
@@ -143,9 +144,12 @@ impl<'a> Damon<'a> {
         let wrong = |input: &Input<'_>, what: &str| input.wrong_line(&format!("{what} in {}", quoted(&line)));
         let all: Vec<&[u8]> = words(&line).collect();
         let Some(event) = all.iter().position(|word| *word == b"damon:damon_aggregated:") else { return Ok(true) };
-        let (Some(time), Some(fields)) = (all.get(event.wrapping_sub(1)), all.get(event + 1..)) else { return Ok(true) };
+        let (Some(time), Some(fields)) = (all.get(event.wrapping_sub(1)), all.get(event + 1..)) else {
+            return Ok(true);
+        };
         let Some(at) = seconds(time) else { return Err(wrong(input, "no time")) };
-        let target = fields.iter().find_map(|word| word.strip_prefix(b"target_id=")).and_then(|word| decimal(word).ok());
+        let target =
+            fields.iter().find_map(|word| word.strip_prefix(b"target_id=")).and_then(|word| decimal(word).ok());
         let Some(place) = fields.iter().position(|word| word.ends_with(b":") && word.contains(&b'-')) else {
             return Err(wrong(input, "no region"));
         };
@@ -154,7 +158,9 @@ impl<'a> Damon<'a> {
             Some((decimal(&span[..dash]).ok()?, decimal(&span[dash + 1..]).ok()?))
         });
         let accesses = fields.get(place + 1).and_then(|word| decimal(word).ok());
-        let (Some(span), Some(accesses)) = (span, accesses) else { return Err(wrong(input, "no region with its accesses")) };
+        let (Some(span), Some(accesses)) = (span, accesses) else {
+            return Err(wrong(input, "no region with its accesses"));
+        };
         if accesses > 0 {
             self.push(target.unwrap_or(0), at, span)?;
         }

@@ -70,7 +70,10 @@ impl Format {
         let found = FORMATS.iter().find(|format| format.1.eq_ignore_ascii_case(name));
         let known = || FORMATS.iter().map(|format| format.1).collect::<Vec<_>>().join(", ");
         let lirs = name.eq_ignore_ascii_case("lirs").then_some(Self::Plain);
-        found.map(|format| format.0).or(lirs).ok_or_else(|| Error::Format(format!("no format '{name}': there are {}", known())))
+        found
+            .map(|format| format.0)
+            .or(lirs)
+            .ok_or_else(|| Error::Format(format!("no format '{name}': there are {}", known())))
     }
 
     /// What a file's name says, without what compresses it.
@@ -99,7 +102,8 @@ impl Format {
             [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => return Some(Self::Damon),
             _ => {}
         }
-        let is_text = !head.is_empty() && head.iter().take(4096).all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..));
+        let is_text = !head.is_empty()
+            && head.iter().take(4096).all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..));
         if is_text {
             return head.split(|byte| *byte == b'\n').find_map(Self::by_line);
         }
@@ -125,7 +129,9 @@ impl Format {
         match (line, words.as_slice()) {
             ([b'[' | b'{', ..], _) => Some(Self::Damon),
             ([b'=', b'=', ..] | [b'#', ..] | [], _) => None,
-            ([b'I', b' ', b' ', ..] | [b' ', b'L' | b'S' | b'M', b' ', ..], _) if line.contains(&b',') => Some(Self::Lackey),
+            ([b'I', b' ', b' ', ..] | [b' ', b'L' | b'S' | b'M', b' ', ..], _) if line.contains(&b',') => {
+                Some(Self::Lackey)
+            }
             (_, words) if words.iter().any(|word| word.starts_with(b"damon:damon_aggregated")) => Some(Self::DamonText),
             _ if rows::is_header(line) => Some(Self::Csv),
             _ if fields.len() == 7 && fields[0].len() > 15 && number(fields[0]) => Some(Self::Msr),

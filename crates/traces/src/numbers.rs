@@ -55,7 +55,9 @@ mod tests {
     #[test]
     fn numbers_and_what_is_none() {
         assert_eq!((decimal(b"42"), hex(b"0xFf"), either(b"0x10")), (Ok(42), Ok(255), Ok(16)));
-        for (word, says) in [(&b"-1"[..], "negative"), (b"18446744073709551616", "above 2^64"), (b"", "missing"), (b"x", "no number")] {
+        for (word, says) in
+            [(&b"-1"[..], "negative"), (b"18446744073709551616", "above 2^64"), (b"", "missing"), (b"x", "no number")]
+        {
             assert!(decimal(word).unwrap_err().contains(says), "{word:?}");
         }
     }

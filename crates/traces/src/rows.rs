@@ -29,7 +29,7 @@ enum Layout {
 
 /// A comma-separated trace.
 pub(crate) struct Rows<'a> {
-    rows: Reader<Input<'a>>,
+    reader: Reader<Input<'a>>,
     row: ByteRecord,
     layout: Layout,
     reading: Reading,
@@ -57,7 +57,7 @@ impl<'a> Rows<'a> {
     }
 
     fn new(rows: Reader<Input<'a>>, layout: Layout, reading: Reading) -> Self {
-        Self { rows, row: ByteRecord::new(), layout, reading, last: 0, first: None }
+        Self { reader: rows, row: ByteRecord::new(), layout, reading, last: 0, first: None }
     }
 
     fn row(&mut self, batch: &mut Batch) -> Result<(), String> {
@@ -90,12 +90,18 @@ impl<'a> Rows<'a> {
         if space > 0xffff {
             return Err(format!("unit {space} is above 65535"));
         }
-        let last = start.checked_add(size.max(1) - 1).filter(|last| last >> shift < 1 << 48).ok_or("an address above 2^64")?;
+        let last =
+            start.checked_add(size.max(1) - 1).filter(|last| last >> shift < 1 << 48).ok_or("an address above 2^64")?;
         let pages = (space << 48 | start >> shift)..=(space << 48 | last >> shift);
         self.push(batch, pages, Some(op), time, Some(space as u16))
     }
 
-    fn by_header(&mut self, batch: &mut Batch, header: &Header, pages: std::ops::RangeInclusive<u64>) -> Result<(), String> {
+    fn by_header(
+        &mut self,
+        batch: &mut Batch,
+        header: &Header,
+        pages: std::ops::RangeInclusive<u64>,
+    ) -> Result<(), String> {
         let field = |at: usize| self.row.get(at).map(<[u8]>::trim_ascii).unwrap_or_default();
         let op = header.op.map(|at| opcode(field(at))).transpose()?;
         let time = header.time.map(|at| decimal(field(at))).transpose()?;
@@ -140,7 +146,7 @@ impl Source for Rows<'_> {
         batch.clear();
         while batch.len() < BATCH {
             let mut row = std::mem::take(&mut self.row);
-            let more = self.rows.read_byte_record(&mut row).map_err(|error| malformed(&error))?;
+            let more = self.reader.read_byte_record(&mut row).map_err(|error| malformed(&error))?;
             self.row = row;
             if !more {
                 break;
@@ -153,7 +159,9 @@ impl Source for Rows<'_> {
 
     fn about(&self) -> About {
         let (format, clock) = match &self.layout {
-            Layout::Named(header) => ("csv", if header.time.is_some() { Clock::Nanoseconds } else { Clock::References }),
+            Layout::Named(header) => {
+                ("csv", if header.time.is_some() { Clock::Nanoseconds } else { Clock::References })
+            }
             Layout::Spc => ("spc", Clock::Nanoseconds),
             Layout::Msr => ("msr", Clock::Nanoseconds),
         };
@@ -195,7 +203,10 @@ fn header(row: &ByteRecord) -> Result<Header, Error> {
         (None, Some(address)) => (address, true),
         (None, None) => {
             let wanted = [PAGE, ADDRESS].concat().join(", ");
-            return Err(Error::Format(format!("line 1: no column is called one of {wanted}; there are {}", names.join(", "))));
+            return Err(Error::Format(format!(
+                "line 1: no column is called one of {wanted}; there are {}",
+                names.join(", ")
+            )));
         }
     };
     Ok(Header { page, bytes, size: find(SIZE), time: find(TIME), op: find(OP), task: find(TASK) })

@@ -41,9 +41,12 @@ impl<'a> Stream<'a> {
         let schema = message.header_as_schema().ok_or_else(|| damaged("it does not begin with a schema"))?;
         for field in schema.fields().iter().flatten() {
             let name = field.name().unwrap_or_default().to_owned();
-            let int = (field.type_type() == Type::Int && field.dictionary().is_none()).then(|| field.type_as_int()).flatten();
+            let int =
+                (field.type_type() == Type::Int && field.dictionary().is_none()).then(|| field.type_as_int()).flatten();
             let int = int.filter(|int| [8, 16, 32, 64].contains(&int.bitWidth()));
-            let int = int.ok_or_else(|| Error::Columns(format!("the column {name} of the Arrow stream is no column of integers")))?;
+            let int = int.ok_or_else(|| {
+                Error::Columns(format!("the column {name} of the Arrow stream is no column of integers"))
+            })?;
             stream.fields.push(Field { name, bytes: int.bitWidth() as usize / 8, signed: int.is_signed() });
         }
         let pairs = schema.custom_metadata();
@@ -59,23 +62,25 @@ impl<'a> Stream<'a> {
 
     /// The next record batch.
     pub(crate) fn next(&mut self) -> Result<Option<Table>, Error> {
-        while !self.ended {
-            let Some(metadata) = self.metadata()? else { break };
-            let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
-            let body = self.bytes(u64::try_from(message.bodyLength()).unwrap_or(u64::MAX))?;
-            match message.header_type() {
-                MessageHeader::RecordBatch => return self.table(&message, &body).map(Some),
-                MessageHeader::Schema => return Err(damaged("a second schema")),
-                _ => return Err(Error::Columns("dictionaries in an Arrow stream are not read".to_owned())),
-            }
+        if self.ended {
+            return Ok(None);
         }
-        Ok(None)
+        let Some(metadata) = self.metadata()? else { return Ok(None) };
+        let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
+        let body = self.bytes(u64::try_from(message.bodyLength()).unwrap_or(u64::MAX))?;
+        match message.header_type() {
+            MessageHeader::RecordBatch => self.table(&message, &body).map(Some),
+            MessageHeader::Schema => Err(damaged("a second schema")),
+            _ => Err(Error::Columns("dictionaries in an Arrow stream are not read".to_owned())),
+        }
     }
 
     fn table(&self, message: &Message<'_>, body: &[u8]) -> Result<Table, Error> {
         let batch = message.header_as_record_batch().ok_or_else(|| damaged("an empty record batch"))?;
         if batch.compression().is_some() {
-            return Err(Error::Columns("compressed Arrow buffers are not read: compress the stream as a whole".to_owned()));
+            return Err(Error::Columns(
+                "compressed Arrow buffers are not read: compress the stream as a whole".to_owned(),
+            ));
         }
         let rows = usize::try_from(batch.length()).map_err(|_| damaged("a negative length"))?;
         let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else { return Err(damaged("no buffers")) };
@@ -86,12 +91,17 @@ impl<'a> Stream<'a> {
         for (at, field) in self.fields.iter().enumerate() {
             let (node, data) = (nodes.get(at), buffers.get(2 * at + 1));
             if node.null_count() != 0 {
-                return Err(Error::Columns(format!("{} values of the column {} are missing", node.null_count(), field.name)));
+                return Err(Error::Columns(format!(
+                    "{} values of the column {} are missing",
+                    node.null_count(),
+                    field.name
+                )));
             }
             let start = usize::try_from(data.offset()).map_err(|_| damaged("a negative offset"))?;
             let size = rows.checked_mul(field.bytes).ok_or_else(|| damaged("a length above 2^64"))?;
             let end = start.checked_add(size).filter(|end| *end <= body.len() && node.length() == batch.length());
-            let bytes = body.get(start..end.ok_or_else(|| damaged("a column longer than its message"))?).unwrap_or_default();
+            let bytes =
+                body.get(start..end.ok_or_else(|| damaged("a column longer than its message"))?).unwrap_or_default();
             let values = bytes.chunks_exact(field.bytes).map(|value| number(value, field));
             columns.push((field.name.clone(), values.collect::<Result<Vec<u64>, Error>>()?));
         }

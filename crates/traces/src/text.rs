@@ -55,7 +55,10 @@ impl Source for Lines<'_> {
         self.line = line;
         self.references += batch.len() as u64;
         if batch.is_empty() && self.references == 0 && self.passed > 0 {
-            return Err(Error::Format(format!("none of {} lines is a reference of the format {}", self.passed, self.format)));
+            return Err(Error::Format(format!(
+                "none of {} lines is a reference of the format {}",
+                self.passed, self.format
+            )));
         }
         Ok(!batch.is_empty())
     }

@@ -63,10 +63,14 @@ pub fn write(source: &mut dyn Source, output: Output, out: &mut (dyn Write + Sen
             batch.page.iter().for_each(|page| text.extend_from_slice(format!("{page}\n").as_bytes()));
             Ok(())
         }),
-        Output::Csv => by_batch(source, out, csv),
+        Output::Csv => by_batch(source, out, |batch, first, text| {
+            csv(batch, first, text);
+            Ok(())
+        }),
         Output::U32 => by_batch(source, out, |batch, _, bytes| {
             for page in &batch.page {
-                let page = u32::try_from(*page).map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
+                let page =
+                    u32::try_from(*page).map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
                 bytes.extend_from_slice(&page.to_le_bytes());
             }
             Ok(())
@@ -94,8 +98,13 @@ fn by_batch(source: &mut dyn Source, out: &mut (dyn Write + Send), encode: Encod
     Ok(references)
 }
 
-fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) -> Result<(), Error> {
-    let columns = [("time", batch.time.is_empty()), ("page", false), ("op", batch.op.is_empty()), ("task", batch.task.is_empty())];
+fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) {
+    let columns = [
+        ("time", batch.time.is_empty()),
+        ("page", false),
+        ("op", batch.op.is_empty()),
+        ("task", batch.task.is_empty()),
+    ];
     if first {
         let names: Vec<&str> = columns.iter().filter(|column| !column.1).map(|column| column.0).collect();
         text.extend_from_slice(names.join(",").as_bytes());
@@ -114,7 +123,6 @@ fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) -> Result<(), Error> {
         text.extend_from_slice(row.join(",").as_bytes());
         text.push(b'\n');
     }
-    Ok(())
 }
 
 fn letter(op: Op) -> &'static str {

@@ -34,8 +34,12 @@ fn text_formats_are_recognised() {
     assert_eq!(pages("address,size\n4096,8192\n", "-"), [1, 2]);
     assert_eq!(pages("1,8,4096,w,0.5\n0,0,8192,R,0.7\n", "-"), [1 << 48 | 1, 0, 1]);
     assert_eq!(pages("128166372003061629,usr,0,Read,8192,4096,559\n", "-"), [2]);
-    assert_eq!(pages("kdamond.0 44 [000] 8.5: damon:damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n", "-"), [1, 2]);
-    let json = r#"[{"target_id":0,"snapshots":[{"end_time":"5","regions":[{"start":"4,096","end":8192,"nr_accesses":3}]}]}]"#;
+    assert_eq!(
+        pages("kdamond.0 44 [000] 8.5: damon:damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n", "-"),
+        [1, 2]
+    );
+    let json =
+        r#"[{"target_id":0,"snapshots":[{"end_time":"5","regions":[{"start":"4,096","end":8192,"nr_accesses":3}]}]}]"#;
     assert_eq!(pages(json, "damon.json"), [1]);
 }
 
@@ -123,12 +127,22 @@ impl Source for Once {
     }
 
     fn about(&self) -> About {
-        About { program: "a test".to_owned(), page_size: 4096, regions: vec![(1, 2, "/bin/x".to_owned())], ..About::default() }
+        About {
+            program: "a test".to_owned(),
+            page_size: 4096,
+            regions: vec![(1, 2, "/bin/x".to_owned())],
+            ..About::default()
+        }
     }
 }
 
 fn batches() -> impl Strategy<Value = Batch> {
-    let row = (0..u64::from(u32::MAX), 0..3_u64, prop::sample::select(vec![Op::FETCH, Op::LOAD, Op::STORE, Op::MODIFY]), any::<u16>());
+    let row = (
+        0..u64::from(u32::MAX),
+        0..3_u64,
+        prop::sample::select(vec![Op::FETCH, Op::LOAD, Op::STORE, Op::MODIFY]),
+        any::<u16>(),
+    );
     (prop::collection::vec(row, 1..200), any::<[bool; 3]>()).prop_map(|(rows, has)| {
         let mut batch = Batch::default();
         let mut now = 0;

@@ -11,6 +11,7 @@
 
 pub mod dense;
 pub mod dice;
+pub mod engine;
 pub mod frames;
 pub mod links;
 pub mod measure;

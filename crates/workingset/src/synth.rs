@@ -119,7 +119,9 @@ impl Kind {
     fn check(&self) -> Result<(), Error> {
         let bad = |what: &str| Err(Error::Unfit(what.to_owned()));
         match self {
-            Self::Zipf { pages: 0, .. } | Self::Scan { pages: 0, .. } | Self::Phases { pages: 0, .. } => bad("no pages"),
+            Self::Zipf { pages: 0, .. } | Self::Scan { pages: 0, .. } | Self::Phases { pages: 0, .. } => {
+                bad("no pages")
+            }
             Self::Zipf { alpha, .. } if !(0.0..=10.0).contains(alpha) => bad("alpha is 0 to 10"),
             Self::Scan { share, .. } if *share > 1.0 => bad("share is at most 1"),
             Self::IndexedDb { index, records } if *index == 0 || *records == 0 => bad("no index or no records"),
@@ -156,7 +158,11 @@ impl Process {
                 hot + if *once { self.scanned } else { self.scanned % pages }
             }
             Kind::IndexedDb { index, records } => {
-                if done % 2 == 0 { dice.below(*index) } else { index + dice.below(*records) }
+                if done % 2 == 0 {
+                    dice.below(*index)
+                } else {
+                    index + dice.below(*records)
+                }
             }
             Kind::Phases { pages, count, length, overlap } => {
                 let phase = done / length % count;
@@ -185,7 +191,9 @@ impl Synth {
             return Err(Error::Empty);
         }
         if recipe.quantum == 0 || !(0.0..=1.0).contains(&recipe.writes) || recipe.processes.len() > 1 << 16 {
-            return Err(Error::Unfit("a turn of 1 reference or more, and a share of writes of at most 1, are meant".to_owned()));
+            return Err(Error::Unfit(
+                "a turn of 1 reference or more, and a share of writes of at most 1, are meant".to_owned(),
+            ));
         }
         recipe.processes.iter().try_for_each(Kind::check)?;
         let process = |kind: &Kind| {
@@ -229,7 +237,13 @@ impl Synth {
         ];
         let kinds = self.recipe.processes.iter().enumerate();
         parameters.extend(kinds.map(|(at, kind)| tell(&format!("process {at}"), format!("{kind:?}"))));
-        About { program: "warmset synth".to_owned(), format: "synth".to_owned(), page_size: 4096, parameters, ..About::default() }
+        About {
+            program: "warmset synth".to_owned(),
+            format: "synth".to_owned(),
+            page_size: 4096,
+            parameters,
+            ..About::default()
+        }
     }
 }
 
@@ -287,7 +301,8 @@ mod tests {
     use super::*;
 
     fn made(kind: &str, references: u64) -> Vec<u64> {
-        let recipe = Recipe { processes: vec![Kind::parse(kind).unwrap()], quantum: 1, references, writes: 0.0, seed: 1 };
+        let recipe =
+            Recipe { processes: vec![Kind::parse(kind).unwrap()], quantum: 1, references, writes: 0.0, seed: 1 };
         let (mut synth, mut batch, mut pages) = (Synth::new(recipe).unwrap(), Batch::default(), Vec::new());
         while synth.fill(&mut batch, 1000) {
             pages.extend_from_slice(&batch.page);
@@ -303,7 +318,10 @@ mod tests {
             for rank in [1_u32, 2, 10, 100] {
                 let expected = f64::from(rank).powf(-alpha) / whole * 200_000.0;
                 let seen = pages.iter().filter(|page| **page == u64::from(rank) - 1).count() as f64;
-                assert!((seen - expected).abs() < 5.0 * expected.sqrt(), "alpha {alpha}, rank {rank}: {seen}, expected {expected}");
+                assert!(
+                    (seen - expected).abs() < 5.0 * expected.sqrt(),
+                    "alpha {alpha}, rank {rank}: {seen}, expected {expected}"
+                );
             }
         }
     }
@@ -313,19 +331,29 @@ mod tests {
         assert_eq!(made("scan:pages=3", 7), [1, 2, 0, 1, 2, 0, 1]);
         assert_eq!(made("scan:once=1", 4), [1, 2, 3, 4]);
         let db = made("indexed-db:index=10,records=50", 1000);
-        assert!(db.iter().step_by(2).all(|page| *page < 10) && db.iter().skip(1).step_by(2).all(|page| (10..60).contains(page)));
+        assert!(
+            db.iter().step_by(2).all(|page| *page < 10)
+                && db.iter().skip(1).step_by(2).all(|page| (10..60).contains(page))
+        );
         let phases = made("phases:pages=10,count=2,length=100,overlap=0", 400);
-        assert!(phases[..100].iter().all(|page| *page < 10) && phases[100..200].iter().all(|page| (10..20).contains(page)));
+        assert!(
+            phases[..100].iter().all(|page| *page < 10) && phases[100..200].iter().all(|page| (10..20).contains(page))
+        );
         assert_eq!(made("zipf:pages=50", 100), made("zipf:pages=50", 100));
     }
 
     #[test]
     fn what_makes_no_trace_is_refused() {
-        for (kind, says) in [("zipf:pages=0", "no pages"), ("phases:count=0", "phases need"), ("scan:share=2,hot=1", "at most 1")] {
-            let recipe = Recipe { processes: vec![Kind::parse(kind).unwrap()], quantum: 1, references: 1, writes: 0.0, seed: 1 };
+        for (kind, says) in
+            [("zipf:pages=0", "no pages"), ("phases:count=0", "phases need"), ("scan:share=2,hot=1", "at most 1")]
+        {
+            let recipe =
+                Recipe { processes: vec![Kind::parse(kind).unwrap()], quantum: 1, references: 1, writes: 0.0, seed: 1 };
             assert!(Synth::new(recipe).unwrap_err().to_string().contains(says), "{kind}");
         }
-        for (text, says) in [("loop", "there are zipf"), ("zipf:beta=1", "it has pages"), ("zipf:pages=-1", "NAME=NUMBER")] {
+        for (text, says) in
+            [("loop", "there are zipf"), ("zipf:beta=1", "it has pages"), ("zipf:pages=-1", "NAME=NUMBER")]
+        {
             assert!(Kind::parse(text).unwrap_err().to_string().contains(says), "{text}");
         }
     }

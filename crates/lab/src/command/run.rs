@@ -173,8 +173,8 @@ fn mib(text: &str) -> Result<u64> {
         "M" => 1,
         _ => anyhow::bail!("'{text}' is no size of memory: 1G or 768M"),
     };
-    let mib = digits.parse::<u64>().ok().map(|number| number * factor).filter(|mib| (128..=65_536).contains(mib));
-    mib.with_context(|| format!("'{text}' is no size for a machine: 128M to 64G"))
+    let mib = digits.parse::<u64>().ok().map(|number| number * factor).filter(|mib| (64..=65_536).contains(mib));
+    mib.with_context(|| format!("'{text}' is no size for a machine: 64M to 64G"))
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl ActiveInactive {
         let floor = |share: f64| (share * memory) as usize;
         let mut may = [moment.swap && anon > floor(self.floors.anon_min), file > 0];
         let hard = floor(self.floors.clean_min);
-        may[1] &= hard == 0 || self.clean > hard;
+        may[1] &= hard == 0 || self.clean > hard || file > self.clean;
         let soft = floor(self.floors.clean_low);
         if may[0] && ((soft > 0 && self.clean <= soft) || self.learnt.spares(self.clean)) {
             may[1] = false;
@@ -151,8 +151,14 @@ impl ActiveInactive {
         may
     }
 
+    /// Whether clean file pages are at their floor: changed ones can still be written and go.
+    fn spares_clean(&self, moment: Moment) -> bool {
+        let hard = (self.floors.clean_min * moment.memory as f64) as usize;
+        hard > 0 && self.clean <= hard
+    }
+
     /// `shrink_inactive_list`, one page.
-    fn scan(&mut self, kind: usize) -> Option<Page> {
+    fn scan(&mut self, kind: usize, spares_clean: bool) -> Option<Page> {
         // Two turns: the first may find every page used.
         for _ in 0..=2 * self.size(kind) {
             if self.lists.is_empty(list(kind, 0)) {
@@ -162,6 +168,10 @@ impl ActiveInactive {
             }
             let page = self.lists.pop_back(list(kind, 0))?;
             let state = self.state[page as usize];
+            if spares_clean && Self::is_clean_file(state) {
+                self.put(page, 0);
+                continue;
+            }
             if state & YOUNG == 0 {
                 return Some(page);
             }
@@ -225,7 +235,9 @@ impl Frames for ActiveInactive {
         let may = self.may(moment);
         let kind = self.turn(may)?;
         self.deactivate(kind);
-        let page = self.scan(kind).or_else(|| if may[1 - kind] { self.scan(1 - kind) } else { None })?;
+        let spares = self.spares_clean(moment);
+        let page =
+            self.scan(kind, spares).or_else(|| if may[1 - kind] { self.scan(1 - kind, spares) } else { None })?;
         self.shadow[page as usize] = self.age;
         self.age = self.age.wrapping_add(1);
         self.lost(page);

@@ -172,7 +172,7 @@ impl Generations {
         let (anon, file) = (self.size(0), self.size(1));
         let mut may = [moment.swap && anon > floor(floors.anon_min), file > 0];
         let (hard, soft) = (floor(floors.clean_min), floor(floors.clean_low));
-        may[1] &= hard == 0 || self.clean > hard;
+        may[1] &= hard == 0 || self.clean > hard || file > self.clean;
         may[1] &= !(may[0] && soft > 0 && self.clean <= soft);
         [may[0], may[1]]
     }
@@ -180,6 +180,8 @@ impl Generations {
     /// Takes a page of the oldest generation that has one.
     fn evict(&mut self, kind: usize, moment: Moment) -> Option<Page> {
         let highest = self.spared_above(kind);
+        let hard = (self.tuning.floors.clean_min * moment.memory as f64) as usize;
+        let spares_clean = hard > 0 && self.clean <= hard;
         for _ in 0..=3 * self.size(kind) + 2 * GENERATIONS {
             if self.oldest[kind] + FEWEST > self.youngest {
                 self.walk(moment.now);
@@ -194,7 +196,8 @@ impl Generations {
                 return None;
             }
             self.take(page, oldest);
-            if self.state[page as usize] & YOUNG != 0 {
+            let spared = spares_clean && Self::is_clean_file(self.state[page as usize]);
+            if spared || self.state[page as usize] & YOUNG != 0 {
                 self.rejuvenate(page);
             } else if self.tuning.by_descriptor && self.tier(page) > highest {
                 let tier = self.tier(page);
@@ -250,7 +253,8 @@ impl Frames for Generations {
     fn victim(&mut self, moment: Moment) -> Option<Page> {
         let may = self.may(moment);
         let kind = self.turn(may)?;
-        let page = self.evict(kind, moment).or_else(|| if may[1 - kind] { self.evict(1 - kind, moment) } else { None })?;
+        let page =
+            self.evict(kind, moment).or_else(|| if may[1 - kind] { self.evict(1 - kind, moment) } else { None })?;
         self.clean -= usize::from(Self::is_clean_file(self.state[page as usize]));
         self.state[page as usize] &= CHANGED | FILE;
         Some(page)
@@ -263,7 +267,8 @@ impl Frames for Generations {
         }
         self.clean -= usize::from(Self::is_clean_file(self.state[page as usize]));
         let kind = self.kind(page);
-        let home = (0..GENERATIONS as u32).find(|generation| self.lists.iter(list(kind, *generation)).any(|at| at == page));
+        let home =
+            (0..GENERATIONS as u32).find(|generation| self.lists.iter(list(kind, *generation)).any(|at| at == page));
         home.into_iter().for_each(|generation| self.take(page, generation));
         self.state[page as usize] = 0;
     }

@@ -50,7 +50,8 @@ pub struct Knees {
 
 impl Lifetime {
     fn new(policy: &str, time: u64, points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
-        let points = points.map(|(parameter, size, misses)| Point { parameter, size, misses, lifetime: time as f64 / misses });
+        let points =
+            points.map(|(parameter, size, misses)| Point { parameter, size, misses, lifetime: time as f64 / misses });
         Self { policy: policy.to_owned(), time, points: points.collect() }
     }
 
@@ -123,7 +124,8 @@ pub fn space_at_faults(trace: &Trace, theta: u64) -> Result<f64, Error> {
 /// So many sizes from 1 to all pages, evenly on a logarithmic scale.
 pub fn sizes(pages: usize, count: usize) -> Vec<usize> {
     let step = (pages as f64).ln() / count.saturating_sub(1).max(1) as f64;
-    let mut sizes: Vec<usize> = (0..count).map(|at| ((at as f64 * step).exp().round() as usize).clamp(1, pages)).collect();
+    let mut sizes: Vec<usize> =
+        (0..count).map(|at| ((at as f64 * step).exp().round() as usize).clamp(1, pages)).collect();
     sizes.dedup();
     sizes
 }
@@ -135,7 +137,9 @@ mod tests {
     fn phased() -> Trace {
         let mut dice = crate::dice::Dice::new(9);
         // A small locality and a large one in turn: no fixed size is right for both.
-        let page = |at: u64, dice: &mut crate::dice::Dice| if at / 5000 % 2 == 0 { dice.below(10) } else { 10 + dice.below(50) };
+        let page = |at: u64, dice: &mut crate::dice::Dice| {
+            if at / 5000 % 2 == 0 { dice.below(10) } else { 10 + dice.below(50) }
+        };
         let pages: Vec<u64> = (0..60_000).map(|at| page(at, &mut dice)).collect();
         Trace::of(&pages).unwrap()
     }

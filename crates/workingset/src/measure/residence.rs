@@ -113,7 +113,8 @@ impl Residence {
 
 /// Kaplan and Meier's estimate, at 200 stays at most.
 fn survival(ended: &[f64], cut: &[f64]) -> Vec<(f64, f64)> {
-    let mut all: Vec<(f64, bool)> = ended.iter().map(|stay| (*stay, true)).chain(cut.iter().map(|stay| (*stay, false))).collect();
+    let mut all: Vec<(f64, bool)> =
+        ended.iter().map(|stay| (*stay, true)).chain(cut.iter().map(|stay| (*stay, false))).collect();
     all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
     let (mut share, mut steps) = (1.0, Vec::new());
     for (place, (stay, is_end)) in all.iter().enumerate() {
@@ -143,7 +144,8 @@ mod tests {
         let fitted = Residence::fitted(1, decaying, &[]);
         assert!(fitted.aic_exponential < fitted.aic_lognormal);
         assert!(fitted.verdict().starts_with("Stays decay"), "{}", fitted.verdict());
-        let spread: Vec<f64> = (0..5000).map(|_| ((0..12).map(|_| dice.unit()).sum::<f64>() - 6.0).mul_add(2.0, 7.0).exp()).collect();
+        let spread: Vec<f64> =
+            (0..5000).map(|_| ((0..12).map(|_| dice.unit()).sum::<f64>() - 6.0).mul_add(2.0, 7.0).exp()).collect();
         let fitted = Residence::fitted(1, spread, &[]);
         assert!(fitted.aic_lognormal < fitted.aic_exponential);
         assert!(fitted.verdict().starts_with("Stays do not"), "{}", fitted.verdict());

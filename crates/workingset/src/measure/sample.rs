@@ -60,7 +60,9 @@ pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
     let pages = chosen.iter().filter(|chosen| **chosen).count();
     if pages == 0 {
         let all = trace.pages();
-        return Err(Error::Unfit(format!("a rate of {rate} leaves none of {all} pages: sample more, or take the exact curve")));
+        return Err(Error::Unfit(format!(
+            "a rate of {rate} leaves none of {all} pages: sample more, or take the exact curve"
+        )));
     }
     let refs = filtered(trace.refs(), &chosen);
     let counts = distances(&refs, pages);

@@ -68,11 +68,11 @@ impl Series {
                 oldest += 1;
             }
             sizes[size as usize] += 1;
-            let place = ((now - first) as u128 * pixels as u128 / u128::from(span)) as usize;
+            let place = (u128::from(now - first) * pixels as u128 / u128::from(span)) as usize;
             let pixel = &mut drawn[place];
             *pixel = (pixel.0.min(size), pixel.1.max(size), pixel.2 + size, pixel.3 + 1);
         }
-        let begin = |place: usize| first + (span as u128 * place as u128 / pixels as u128) as u64;
+        let begin = |place: usize| first + (u128::from(span) * place as u128 / pixels as u128) as u64;
         let pixels = drawn.iter().enumerate().filter(|(_, pixel)| pixel.3 > 0).map(|(place, pixel)| Pixel {
             from: begin(place),
             least: pixel.0,
@@ -91,7 +91,8 @@ impl Series {
         let all: f64 = self.sizes.iter().map(|count| *count as f64).sum();
         let mean = self.sizes.iter().enumerate().map(|(size, count)| size as f64 * *count as f64).sum::<f64>() / all;
         let moment = |power: i32| {
-            let terms = self.sizes.iter().enumerate().map(|(size, count)| (size as f64 - mean).powi(power) * *count as f64);
+            let terms =
+                self.sizes.iter().enumerate().map(|(size, count)| (size as f64 - mean).powi(power) * *count as f64);
             terms.sum::<f64>() / all
         };
         let deviation = moment(2).sqrt();

@@ -8,8 +8,7 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Car>("car", "ARC's lists as clocks", "Bansal, Modha, FAST 2004");
+pub(super) const SPEC: Spec = Spec::of::<Car>("car", "ARC's lists as clocks", "Bansal, Modha, FAST 2004");
 
 const T1: usize = 0;
 const T2: usize = 1;

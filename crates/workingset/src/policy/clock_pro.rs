@@ -11,11 +11,8 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec = Spec::of::<ClockPro>(
-    "clockpro",
-    "LIRS on a clock with three hands",
-    "Jiang, Chen, Zhang, USENIX ATC 2005",
-);
+pub(super) const SPEC: Spec =
+    Spec::of::<ClockPro>("clockpro", "LIRS on a clock with three hands", "Jiang, Chen, Zhang, USENIX ATC 2005");
 
 const NOWHERE: u8 = 0;
 const HOT: u8 = 1;

@@ -144,7 +144,13 @@ pub(super) fn steps<P: Policy>(room: &Room<'_>) -> Result<Vec<Step>, Error> {
 
 /// The largest value of an option, in steps of 1 %, at which the mean size is no more than the capacity: the mean rises with it.
 /// Where the smallest is too much already, the smallest.
-pub(super) fn fit(spec: &Spec, name: &'static str, trace: &Trace, capacity: usize, own: &Options) -> Result<Options, Error> {
+pub(super) fn fit(
+    spec: &Spec,
+    name: &'static str,
+    trace: &Trace,
+    capacity: usize,
+    own: &Options,
+) -> Result<Options, Error> {
     let span = match trace.time() {
         Some(time) => time[time.len() - 1].saturating_sub(time[0]) as f64 + 1.0,
         None => trace.len() as f64,

@@ -9,8 +9,7 @@
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Fifo>("fifo", "first in, first out", "Belady, IBM Systems Journal 5(2), 1966");
+pub(super) const SPEC: Spec = Spec::of::<Fifo>("fifo", "first in, first out", "Belady, IBM Systems Journal 5(2), 1966");
 
 struct Fifo {
     ring: Vec<Page>,

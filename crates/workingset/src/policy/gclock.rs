@@ -8,11 +8,8 @@
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Gclock>("gclock", "CLOCK with a count of uses", "Smith, ACM TODS 3(3), 1978").with(&[
-        ("max", 3.0, "uses that are counted, 1 to 200"),
-        ("first", 0.0, "count that a page enters with"),
-    ]);
+pub(super) const SPEC: Spec = Spec::of::<Gclock>("gclock", "CLOCK with a count of uses", "Smith, ACM TODS 3(3), 1978")
+    .with(&[("max", 3.0, "uses that are counted, 1 to 200"), ("first", 0.0, "count that a page enters with")]);
 
 struct Gclock {
     ring: Vec<Page>,
@@ -28,7 +25,9 @@ impl Policy for Gclock {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let (max, first) = (room.option("max"), room.option("first"));
         if !(1.0..=200.0).contains(&max) || first > max {
-            return Err(Error::Unfit(format!("gclock counts up to {max} from {first}: 1 to 200, and the first no more")));
+            return Err(Error::Unfit(format!(
+                "gclock counts up to {max} from {first}: 1 to 200, and the first no more"
+            )));
         }
         Ok(Self {
             ring: Vec::with_capacity(room.capacity),

@@ -37,9 +37,7 @@ impl<const ADAPTIVE: bool> Policy for Le9<ADAPTIVE> {
                 clean_min: of("clean_min")?,
                 most: None,
             },
-            (_, true) => {
-                Floors { anon_min: of("anon_min")?, clean_low: 0.0, clean_min: 0.0, most: Some(of("most")?) }
-            }
+            (_, true) => Floors { anon_min: of("anon_min")?, clean_low: 0.0, clean_min: 0.0, most: Some(of("most")?) },
         };
         if floors.anon_min + floors.clean_min >= 1.0 {
             return Err(Error::Unfit("floors of all memory and more leave nothing to reclaim".to_owned()));

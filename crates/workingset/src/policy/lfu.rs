@@ -63,13 +63,11 @@ impl Lfu {
         let own = self.first[uses];
         self.leave(page, uses);
         // Before the next count's pages; if there are none, where its own count ended.
-        let beside = if ahead != NONE { Some(ahead) } else { Some(own).filter(|own| *own != page) };
-        match beside {
-            Some(beside) => {
-                self.order.remove(0, page);
-                self.order.push_before(0, beside, page);
-            }
-            None => {} // It was the front-most of its count: it stays where it is.
+        let beside = if ahead == NONE { Some(own).filter(|own| *own != page) } else { Some(ahead) };
+        // The front-most of its count stays where it is.
+        if let Some(beside) = beside {
+            self.order.remove(0, page);
+            self.order.push_before(0, beside, page);
         }
         self.first[uses + 1] = page;
         self.uses[page as usize] = uses as u32 + 1;

@@ -8,12 +8,8 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 use std::collections::BTreeSet;
 
-pub(super) const SPEC: Spec =
-    Spec::of::<LruK>("lru-k", "by the K-th last use", "O'Neil, O'Neil, Weikum, SIGMOD 1993").with(&[(
-        "k",
-        2.0,
-        "which of the last uses counts, 1 to 16",
-    )]);
+pub(super) const SPEC: Spec = Spec::of::<LruK>("lru-k", "by the K-th last use", "O'Neil, O'Neil, Weikum, SIGMOD 1993")
+    .with(&[("k", 2.0, "which of the last uses counts, 1 to 16")]);
 
 struct LruK {
     k: usize,

@@ -9,8 +9,8 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Mq>("mq", "LRU queues by log2 of uses", "Zhou, Philbin, Li, USENIX ATC 2001").with(&[
+pub(super) const SPEC: Spec = Spec::of::<Mq>("mq", "LRU queues by log2 of uses", "Zhou, Philbin, Li, USENIX ATC 2001")
+    .with(&[
         ("queues", 8.0, "1 to 8"),
         ("life", 4.0, "references before a page goes down, as a multiple of memory"),
         ("out", 4.0, "pages remembered, as a multiple of memory"),

@@ -8,12 +8,12 @@
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Nfu>("nfu", "not frequently used, with aging", "Tanenbaum, Modern Operating Systems, 3.4.7").with(&[(
-        "tick",
-        1.0,
-        "references between ticks, as a multiple of memory",
-    )]);
+pub(super) const SPEC: Spec = Spec::of::<Nfu>(
+    "nfu",
+    "not frequently used, with aging",
+    "Tanenbaum, Modern Operating Systems, 3.4.7",
+)
+.with(&[("tick", 1.0, "references between ticks, as a multiple of memory")]);
 
 const OUT: u16 = 0;
 const IN: u16 = 1 << 9;

@@ -10,11 +10,8 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 use std::sync::Arc;
 
-pub(super) const SPEC: Spec = Spec::of::<Opt>(
-    "opt",
-    "the optimum: the last to be used again goes",
-    "Belady, IBM Systems Journal 5(2), 1966",
-);
+pub(super) const SPEC: Spec =
+    Spec::of::<Opt>("opt", "the optimum: the last to be used again goes", "Belady, IBM Systems Journal 5(2), 1966");
 
 /// The next use of a page that is not used again.
 pub const NEVER: u32 = u32::MAX;

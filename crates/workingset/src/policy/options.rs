@@ -61,8 +61,11 @@ const ALIASES: &[(&str, &str)] = &[
     ("active-inactive", "linux"),
 ];
 
+/// A policy, its variant, and the option that this is; `None` if it is how the policy is anyway.
+type Variant = (&'static str, &'static str, Option<(&'static str, f64)>);
+
 /// Variants as tables of results write them, in brackets.
-const VARIANTS: &[(&str, &str, Option<(&str, f64)>)] = &[
+const VARIANTS: &[Variant] = &[
     ("s3fifo", "thr1", Some(("threshold", 1.0))),
     ("s3fifo", "thr2", Some(("threshold", 2.0))),
     ("lirs", "unbounded", None),
@@ -100,7 +103,8 @@ impl Choice {
 
     fn tell(&mut self, word: &str) -> Result<(), Error> {
         if let Some(variant) = VARIANTS.iter().find(|variant| (variant.0, variant.1) == (self.spec.name, word)) {
-            self.options = variant.2.map_or_else(|| self.options.clone(), |(name, value)| self.options.with(name, value));
+            self.options =
+                variant.2.map_or_else(|| self.options.clone(), |(name, value)| self.options.with(name, value));
             return Ok(());
         }
         let Some((name, value)) = word.split_once('=') else {
@@ -108,12 +112,18 @@ impl Choice {
         };
         let known: Vec<&str> = self.spec.options.iter().map(|option| option.0).collect();
         if !known.contains(&name) {
-            let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+            let known =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
             return Err(Error::Unknown(format!("{} has no option '{name}': {known}", self.spec.name)));
         }
         match value.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => self.options = self.options.with(name, value),
-            _ => return Err(Error::Unfit(format!("'{value}' for {name} of {} is no number of 0 or more", self.spec.name))),
+            _ => {
+                return Err(Error::Unfit(format!(
+                    "'{value}' for {name} of {} is no number of 0 or more",
+                    self.spec.name
+                )));
+            }
         }
         Ok(())
     }
@@ -129,7 +139,9 @@ mod tests {
         assert_eq!(Choice::parse("s3fifo(thr1)").unwrap().label(), "s3fifo:threshold=1");
         assert_eq!(Choice::parse("lirs(unbounded,dedup)").unwrap().label(), "lirs");
         assert_eq!(Choice::parse("2q:kin=0.3").unwrap().options.get("kin"), 0.3);
-        for (text, word) in [("mru", "there are fifo"), ("lru:k=2", "it has none"), ("2q:kin=-1", "'-1'"), ("2q:x", "NAME=VALUE")] {
+        for (text, word) in
+            [("mru", "there are fifo"), ("lru:k=2", "it has none"), ("2q:kin=-1", "'-1'"), ("2q:x", "NAME=VALUE")]
+        {
             assert!(Choice::parse(text).unwrap_err().to_string().contains(word), "{text}");
         }
     }

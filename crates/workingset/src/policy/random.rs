@@ -10,11 +10,8 @@ use crate::dice::Dice;
 use crate::{Error, NONE, Page};
 
 pub(super) const SPEC: Spec =
-    Spec::of::<Random>("random", "any page goes, by a seeded draw", "Belady, IBM Systems Journal 5(2), 1966").with(&[(
-        "seed",
-        1.0,
-        "of the draws",
-    )]);
+    Spec::of::<Random>("random", "any page goes, by a seeded draw", "Belady, IBM Systems Journal 5(2), 1966")
+        .with(&[("seed", 1.0, "of the draws")]);
 
 struct Random {
     frames: Vec<Page>,

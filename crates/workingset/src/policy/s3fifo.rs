@@ -12,11 +12,12 @@ use crate::links::Links;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec =
-    Spec::of::<S3Fifo>("s3fifo", "a small FIFO, a main one, and a ghost", "Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023").with(&[
-        ("small", 0.1, "share of memory for the small FIFO"),
-        ("ghost", 0.9, "pages remembered, as a share of memory"),
-        ("threshold", 2.0, "uses in the small FIFO that lead to the main one"),
-    ]);
+    Spec::of::<S3Fifo>("s3fifo", "a small FIFO, a main one, and a ghost", "Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023")
+        .with(&[
+            ("small", 0.1, "share of memory for the small FIFO"),
+            ("ghost", 0.9, "pages remembered, as a share of memory"),
+            ("threshold", 2.0, "uses in the small FIFO that lead to the main one"),
+        ]);
 
 const SMALL: usize = 0;
 const MAIN: usize = 1;
@@ -38,7 +39,9 @@ impl Policy for S3Fifo {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let (small, threshold) = (room.option("small"), room.option("threshold"));
         if small > 1.0 || !(1.0..=3.0).contains(&threshold) {
-            return Err(Error::Unfit(format!("s3fifo: small is a share, not {small}; a threshold is 1 to 3, not {threshold}")));
+            return Err(Error::Unfit(format!(
+                "s3fifo: small is a share, not {small}; a threshold is 1 to 3, not {threshold}"
+            )));
         }
         let share = |share: f64| (room.capacity as f64 * share) as usize;
         Ok(Self {

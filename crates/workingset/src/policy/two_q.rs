@@ -10,9 +10,11 @@ use crate::links::Links;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec =
-    Spec::of::<TwoQ>("2q", "a FIFO to be seen in, an LRU for what is asked for again", "Johnson, Shasha, VLDB 1994").with(
-        &[("kin", 0.25, "share of memory for A1in"), ("kout", 0.5, "pages remembered in A1out, as a share of memory")],
-    );
+    Spec::of::<TwoQ>("2q", "a FIFO to be seen in, an LRU for what is asked for again", "Johnson, Shasha, VLDB 1994")
+        .with(&[
+            ("kin", 0.25, "share of memory for A1in"),
+            ("kout", 0.5, "pages remembered in A1out, as a share of memory"),
+        ]);
 
 const A1IN: usize = 0;
 const AM: usize = 1;

@@ -57,7 +57,8 @@ impl WorkingSet {
     /// Uses before a time are out of the window.
     #[inline]
     fn expire(&mut self, before: u64, gone: &mut impl Gone) {
-        while self.oldest < self.at && self.time.as_ref().map_or(self.oldest as u64, |time| time[self.oldest]) < before {
+        while self.oldest < self.at && self.time.as_ref().map_or(self.oldest as u64, |time| time[self.oldest]) < before
+        {
             let page = self.refs[self.oldest];
             if self.last[page as usize] == self.oldest as u32 {
                 self.last[page as usize] = NONE;

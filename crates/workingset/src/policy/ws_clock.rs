@@ -8,12 +8,12 @@
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<WsClock>("wsclock", "a clock that knows the working set", "Carr, Hennessy, SOSP 1981").with(&[(
-        "tau",
-        0.0,
-        "the window, in the trace's time; 0 is eight times the memory",
-    )]);
+pub(super) const SPEC: Spec = Spec::of::<WsClock>(
+    "wsclock",
+    "a clock that knows the working set",
+    "Carr, Hennessy, SOSP 1981",
+)
+.with(&[("tau", 0.0, "the window, in the trace's time; 0 is eight times the memory")]);
 
 const OUT: u8 = 0;
 const IN: u8 = 1;

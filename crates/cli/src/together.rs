@@ -1,0 +1,194 @@
+//! `warmset together`: several programs under one memory.
+
+use crate::reference::{self, Input};
+use crate::{Context, Form};
+use anyhow::{Context as _, Result, bail};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use workingset::Trace;
+use workingset::engine::{Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, Target, run as simulate};
+use workingset::frames::{ActiveInactive, Clock, Floors, Frames, Generations, Lru, Tuning};
+
+const WHO: &str = "\
+Managers of memory:
+  lru, clock                   one list over all programs: every use seen, or one bit
+  linux, mglru                 Linux's two, with anonymous and file pages balanced by refaults
+  le9, mglru-le9               the same with floors of 15 % of anonymous and 15 % of clean file pages
+  le9-adaptive                 a floor of clean file pages that refaults raise, to half of memory
+  share, ws:THETA, pff:P       each program its own: an equal share, its working set, by its fault frequency;
+                               THETA and P in references of its own
+  token                        linux with the swap token
+  up-largest, up-leftmost, up-rightmost, down-largest, down-leftmost, down-rightmost
+                               clock with the founding report's pressure on a program when memory falls short";
+
+/// Run several traces under one memory, and see who waits for whom
+///
+/// One processor, one device. Each trace is a program; the one of least processor time runs next, until it faults, or its slice
+/// ends. What instructions are fetched from counts as a file and the rest as anonymous memory, unless the trace tells.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = WHO)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// The other programs' traces
+    #[arg(long, value_name = "TRACE")]
+    with: Vec<PathBuf>,
+    /// Memory: pages, bytes, or per cent of the footprint of all; several are run one by one
+    #[arg(short, long, value_name = "SIZE", value_delimiter = ',', default_value = "25%,50%,75%")]
+    memory: Vec<String>,
+    /// Who manages it: see below
+    #[arg(
+        short,
+        long,
+        value_name = "MANAGER",
+        value_delimiter = ',',
+        default_value = "lru,clock,linux,mglru,le9,share"
+    )]
+    policy: Vec<String>,
+    /// There is no swap: anonymous memory stays
+    #[arg(long)]
+    no_swap: bool,
+    /// Nanoseconds to read a page
+    #[arg(long, value_name = "NS", default_value_t = 100_000)]
+    read: u64,
+    /// Nanoseconds to write a page
+    #[arg(long, value_name = "NS", default_value_t = 100_000)]
+    write: u64,
+    /// Nanoseconds that a program runs before another may
+    #[arg(long, value_name = "NS", default_value_t = 3_000_000)]
+    slice: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    policy: String,
+    memory: usize,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let inputs: Vec<Input> =
+        std::iter::once(args.input.clone()).chain(args.with.iter().map(|path| args.input.of(path))).collect();
+    let traces = inputs.iter().map(Input::load).collect::<Result<Vec<Trace>>>()?;
+    let processes: Vec<Process<'_>> =
+        traces.iter().zip(&inputs).map(|(trace, input)| Process::new(&input.name(), trace)).collect();
+    let footprint: usize = traces.iter().map(Trace::pages).sum();
+    let sizes = args.memory.iter().map(|text| reference::size(text, footprint, 4096)).collect::<Result<Vec<_>>>()?;
+    let tasks: Vec<(&String, usize)> =
+        sizes.iter().flat_map(|size| args.policy.iter().map(move |name| (name, *size))).collect();
+    let bar = reference::steps("running", tasks.len());
+    let one = |(name, frames): &(&String, usize)| -> Result<Row> {
+        let machine = Machine {
+            swap: !args.no_swap,
+            read_ns: args.read,
+            write_ns: args.write,
+            slice_ns: args.slice,
+            ..Machine::of(*frames)
+        };
+        let outcome = manage(name, &machine, &processes, footprint)?;
+        bar.inc(1);
+        Ok(Row { policy: (*name).clone(), memory: *frames, outcome })
+    };
+    let rows = tasks.par_iter().map(one).collect::<Result<Vec<Row>>>()?;
+    bar.finish_and_clear();
+    if context.form == Form::Json {
+        for row in &rows {
+            serde_json::to_writer(&mut *out, row).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+    } else {
+        table(out, &rows, footprint)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs under the manager of this name.
+fn manage(name: &str, machine: &Machine, processes: &[Process<'_>], pages: usize) -> Result<Outcome> {
+    fn go(machine: &Machine, processes: &[Process<'_>], mut memory: impl Memory) -> Result<Outcome> {
+        Ok(simulate(machine, processes, &mut memory)?)
+    }
+    fn whole(frames: impl Frames, pages: usize) -> Global<impl Frames> {
+        Global::new(frames, pages)
+    }
+    let le9 = Floors { anon_min: 0.15, clean_low: 0.0, clean_min: 0.15, most: None };
+    let linux = |floors| whole(ActiveInactive::new(pages, 60.0, 0, floors), pages);
+    let mglru = |floors| {
+        let tuning = Tuning { swappiness: 60.0, by_descriptor: false, min_ttl: 0, floors };
+        whole(Generations::new(pages, tuning), pages)
+    };
+    let local = |rule| Local::new(pages, processes.len(), rule);
+    let number = |text: &str| -> Result<u64> {
+        let number: u64 = text.parse().with_context(|| format!("{name}: '{text}' is no number of references"))?;
+        Ok(number * machine.reference_ns)
+    };
+    match name.split_once(':').unwrap_or((name, "")) {
+        ("lru", "") => go(machine, processes, whole(Lru::new(pages), pages)),
+        ("clock", "") => go(machine, processes, whole(Clock::new(pages), pages)),
+        ("linux", "") => go(machine, processes, linux(Floors::NONE)),
+        ("mglru", "") => go(machine, processes, mglru(Floors::NONE)),
+        ("le9", "") => go(machine, processes, linux(le9)),
+        ("mglru-le9", "") => go(machine, processes, mglru(le9)),
+        ("le9-adaptive", "") => go(machine, processes, linux(Floors { most: Some(0.5), ..Floors::NONE })),
+        ("token", "") => go(machine, processes, linux(Floors::NONE).with_token()),
+        ("share", "") => go(machine, processes, local(Rule::Share)),
+        ("ws", theta) => go(machine, processes, local(Rule::WorkingSet(number(theta)?))),
+        ("pff", p) => go(machine, processes, local(Rule::FaultFrequency(number(p)?))),
+        (pressed, "") => {
+            let Some(pressure) = pressure(pressed) else { bail!("no manager '{name}': see warmset together --help") };
+            go(machine, processes, whole(Clock::new(pages), pages).pressed(pressure))
+        }
+        _ => bail!("no manager '{name}': see warmset together --help"),
+    }
+}
+
+/// `up-largest`.
+fn pressure(name: &str) -> Option<Pressure> {
+    let (way, on) = name.split_once('-')?;
+    let on: fn(Target) -> usize = match on {
+        "largest" => |who| who.largest,
+        "leftmost" => |who| who.leftmost,
+        "rightmost" => |who| who.rightmost,
+        _ => return None,
+    };
+    match way {
+        "up" => Some(Pressure { on, up: true }),
+        "down" => Some(Pressure { on, up: false }),
+        _ => None,
+    }
+}
+
+fn table(out: &mut impl Write, rows: &[Row], footprint: usize) -> Result<()> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    writeln!(out, "{} programs, {footprint} pages in all", first.outcome.processes.len())?;
+    writeln!(
+        out,
+        "{:<14} {:>8} {:>9} {:>7} {:>7} {:>10} {:>10} {:>10} {:>5}  ended at, s (refaults)",
+        "manager", "memory", "time, s", "some", "full", "refaults", "reads", "writes", "kills"
+    )?;
+    for Row { policy, memory, outcome } in rows {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let share = |ns: u64| 100.0 * ns as f64 / outcome.makespan_ns.max(1) as f64;
+        let refaults = |at: usize| outcome.processes[at].refaults_file + outcome.processes[at].refaults_anon;
+        let ends = outcome.processes.iter().enumerate().map(|(at, process)| {
+            let end = if process.killed { "killed".to_owned() } else { format!("{:.2}", seconds(process.ended_ns)) };
+            format!("{end} ({})", refaults(at))
+        });
+        writeln!(
+            out,
+            "{policy:<14} {memory:>8} {:>9.3} {:>6.1}% {:>6.1}% {:>10} {:>10} {:>10} {:>5}  {}",
+            seconds(outcome.makespan_ns),
+            share(outcome.some_ns),
+            share(outcome.full_ns),
+            (0..outcome.processes.len()).map(refaults).sum::<u64>(),
+            outcome.reads,
+            outcome.writes,
+            outcome.oom_kills,
+            ends.collect::<Vec<_>>().join(", ")
+        )?;
+    }
+    Ok(())
+}
