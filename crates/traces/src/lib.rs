@@ -14,6 +14,7 @@ mod format;
 mod input;
 mod numbers;
 mod oracle;
+mod parquet;
 mod rows;
 mod stream;
 mod text;

@@ -188,7 +188,7 @@ const TASK: &[&str] = &["task", "pid", "tid", "process"];
 /// Whether a line names a page or an address.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let names = names(line.split(|byte| *byte == b','));
-    line.contains(&b',') && names.iter().any(|name| PAGE.contains(&name.as_str()) || ADDRESS.contains(&name.as_str()))
+    names.iter().any(|name| PAGE.contains(&name.as_str()) || ADDRESS.contains(&name.as_str()))
 }
 
 fn names<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Vec<String> {

@@ -4,10 +4,15 @@
 //! plain, without dictionaries and without missing values: what `warmset` and `pyarrow` write of such a table.
 
 use crate::Error;
-use crate::columns::{KEY, Table};
+use crate::columns::{KEY, Rows, Table};
 use crate::input::Input;
+use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
+use arrow_ipc::writer::StreamWriter;
 use arrow_ipc::{Message, MessageHeader, Type, root_as_message};
-use std::io::Read;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::sync::Arc;
 
 /// Before every message, since Arrow 0.15.
 const CONTINUES: [u8; 4] = [0xff; 4];
@@ -144,4 +149,52 @@ fn number(bytes: &[u8], field: &Field) -> Result<u64, Error> {
         return Err(Error::Columns(format!("a negative value in the column {}", field.name)));
     }
     Ok(value)
+}
+
+/// A stream that is written, by the Arrow library.
+pub(crate) struct Writer<W: Write> {
+    stream: StreamWriter<W>,
+    schema: SchemaRef,
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        Self::Columns(error.to_string())
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// For rows with the columns that these have.
+    pub(crate) fn new(out: W, like: &Rows, about: String) -> Result<Self, Error> {
+        let all = [
+            ("time", DataType::UInt64),
+            ("page", DataType::UInt64),
+            ("run", DataType::UInt32),
+            ("op", DataType::UInt8),
+            ("task", DataType::UInt16),
+        ];
+        let fields = all.into_iter().filter(|(name, _)| like.has(name));
+        let fields: Vec<_> = fields.map(|(name, kind)| arrow_schema::Field::new(name, kind, false)).collect();
+        let metadata = HashMap::from([(KEY.to_owned(), about)]);
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        Ok(Self { stream: StreamWriter::try_new(out, &schema)?, schema })
+    }
+
+    pub(crate) fn push(&mut self, rows: &Rows) -> Result<(), Error> {
+        let column = |name: &str| -> ArrayRef {
+            match name {
+                "time" => Arc::new(UInt64Array::from_iter_values(rows.time.iter().copied())),
+                "page" => Arc::new(UInt64Array::from_iter_values(rows.page.iter().copied())),
+                "run" => Arc::new(UInt32Array::from_iter_values(rows.run.iter().copied())),
+                "op" => Arc::new(UInt8Array::from_iter_values(rows.op.iter().map(|op| op.0))),
+                _ => Arc::new(UInt16Array::from_iter_values(rows.task.iter().copied())),
+            }
+        };
+        let columns = self.schema.fields().iter().map(|field| column(field.name())).collect();
+        Ok(self.stream.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)?)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        Ok(self.stream.finish()?)
+    }
 }

@@ -74,10 +74,28 @@ fn committed_traces_give_what_they_gave() {
         let (references, pages) = (trace.len(), trace.pages());
         // The program is long: its first million is enough here.
         let trace = trace.part(|at| at < 1_000_000).expect("a part");
-        for policy in ["fifo", "lru", "clock", "sieve", "2q", "s3fifo", "s3fifo(thr1)", "arc", "arc-int-p", "lirs", "opt", "linux", "mglru", "clockpro"] {
+        for policy in [
+            "fifo",
+            "lru",
+            "clock",
+            "sieve",
+            "2q",
+            "s3fifo",
+            "s3fifo(thr1)",
+            "arc",
+            "arc-int-p",
+            "lirs",
+            "opt",
+            "linux",
+            "mglru",
+            "clockpro",
+        ] {
             for percent in [5, 25] {
                 let capacity = (trace.pages() * percent / 100).max(1);
-                lines.push(format!("{name}\t{references}\t{pages}\t{policy}\t{capacity}\t{}", misses(&trace, policy, capacity)));
+                lines.push(format!(
+                    "{name}\t{references}\t{pages}\t{policy}\t{capacity}\t{}",
+                    misses(&trace, policy, capacity)
+                ));
             }
         }
     }

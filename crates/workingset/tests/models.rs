@@ -156,7 +156,11 @@ fn two_q(capacity: usize) -> impl FnMut(Page) -> bool {
                 am.pop_back();
             }
         }
-        if remembered { am.push_front(page) } else { a1in.push_front(page) }
+        if remembered {
+            am.push_front(page)
+        } else {
+            a1in.push_front(page)
+        }
         false
     }
 }
@@ -184,7 +188,11 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
         }
         let (in_b1, in_b2) = (b1.contains(&page), b2.contains(&page));
         if in_b1 || in_b2 {
-            p = if in_b1 { (p + ratio(b2.len(), b1.len()).max(1.0)).min(c as f64) } else { (p - ratio(b1.len(), b2.len()).max(1.0)).max(0.0) };
+            p = if in_b1 {
+                (p + ratio(b2.len(), b1.len()).max(1.0)).min(c as f64)
+            } else {
+                (p - ratio(b1.len(), b2.len()).max(1.0)).max(0.0)
+            };
             replace(&mut t1, &mut t2, &mut b1, &mut b2, p, in_b2);
             take(if in_b1 { &mut b1 } else { &mut b2 }, page);
             t2.push_front(page);
@@ -238,7 +246,11 @@ fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
                 }
             }
         }
-        if remembered { main.push_front((page, 0)) } else { small.push_front((page, 0)) }
+        if remembered {
+            main.push_front((page, 0))
+        } else {
+            small.push_front((page, 0))
+        }
         false
     }
 }
@@ -247,7 +259,8 @@ fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
 fn lirs(capacity: usize) -> impl FnMut(Page) -> bool {
     let limit = capacity.saturating_sub((capacity / 100).max(2));
     // The stack, newest first: page, whether LIR. The queue of resident HIR pages, newest first.
-    let (mut stack, mut queue, mut last): (VecDeque<(Page, bool)>, List, Option<Page>) = (VecDeque::new(), List::new(), None);
+    let (mut stack, mut queue, mut last): (VecDeque<(Page, bool)>, List, Option<Page>) =
+        (VecDeque::new(), List::new(), None);
     move |page| {
         if last.replace(page) == Some(page) {
             return true;

@@ -1,0 +1,198 @@
+//! `synth`, `simulate`, `curve`, `convert`, `together` and `policies`, as a user runs them.
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn warmset(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warmset")).args(arguments).output().expect("warmset runs")
+}
+
+/// What was printed, if all went well.
+fn said(arguments: &[&str]) -> String {
+    let output = warmset(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+/// What was complained of.
+fn complaint(arguments: &[&str]) -> String {
+    let output = warmset(arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+fn made(folder: &Path, name: &str, kind: &str) -> String {
+    let path = folder.join(name).display().to_string();
+    said(&["synth", kind, "-n", "20000", "-o", &path]);
+    path
+}
+
+#[test]
+fn a_pipe_from_synth_to_every_policy() {
+    let mut synth = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .args(["synth", "zipf:pages=500", "-n", "20000"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("synth runs");
+    let simulate = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .args(["simulate", "-", "--policy", "all", "--capacity", "1%,10%,50%", "--json"])
+        .stdin(synth.stdout.take().expect("a pipe"))
+        .output()
+        .expect("simulate runs");
+    assert!(synth.wait().expect("synth ends").success() && simulate.status.success());
+    let rows = lines(&String::from_utf8(simulate.stdout).expect("text"));
+    let policies: Value = serde_json::from_str(&said(&["policies", "--json"])).expect("JSON");
+    assert_eq!(rows.len(), policies.as_array().expect("a list").len() * 3);
+    for row in &rows {
+        assert_eq!(row["references"], 20_000);
+        assert_eq!(row["distinct"], 500);
+        let ratio = row["misses"].as_f64().expect("misses") / 20_000.0;
+        assert!((row["miss_ratio"].as_f64().expect("a ratio") - ratio).abs() < 1e-12);
+        assert!(row["writebacks"].is_null(), "writes are not told, so they are unknown");
+        assert!(row["references_per_second"].as_f64().expect("a speed") > 0.0);
+    }
+}
+
+#[test]
+fn a_trace_is_the_same_in_every_format() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = made(folder.path(), "a.parquet", "indexed-db:index=20,records=300");
+    let misses = |path: &str| {
+        lines(&said(&["simulate", path, "-p", "lru,2q", "-c", "50", "--json"]))
+            .iter()
+            .map(|row| row["misses"].clone())
+            .collect::<Vec<_>>()
+    };
+    let expected = misses(&trace);
+    for name in ["a.arrow", "a.oracleGeneral.zst", "a.txt.gz", "a.csv", "a.u32", "a.u64.zst"] {
+        let path = folder.path().join(name).display().to_string();
+        said(&["convert", &trace, &path]);
+        assert_eq!(misses(&path), expected, "{name}");
+    }
+    let made_of: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(made_of.len(), 7, "nothing else is left: {made_of:?}");
+}
+
+#[test]
+fn curves_agree_with_runs_and_are_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = made(folder.path(), "a.parquet", "phases:pages=50,length=2000");
+    let plot = folder.path().join("curve.html").display().to_string();
+    let curves = lines(&said(&["curve", &trace, "--of", "lru,ws,opt,fifo", "--plot", &plot, "--json"]));
+    let names: Vec<_> = curves.iter().map(|curve| curve["policy"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["lru", "ws", "opt", "fifo"]);
+    let run = &lines(&said(&["simulate", &trace, "-p", "lru", "-c", "40", "--json"]))[0];
+    let points = curves[0]["points"].as_array().expect("points");
+    let same = points.iter().find(|point| point["parameter"] == 40).expect("a point");
+    assert_eq!(same["misses"].as_f64(), run["misses"].as_f64());
+    let html = fs::read_to_string(&plot).expect("a page");
+    assert!(html.contains("<svg") && html.matches("<polyline").count() == 4);
+    let svg = folder.path().join("misses.svg").display().to_string();
+    said(&["simulate", &trace, "-p", "lru,opt", "--plot", &svg]);
+    assert!(fs::read_to_string(&svg).expect("a picture").starts_with("<svg"));
+    let sampled = said(&["curve", &trace, "--of", "lru", "--sample", "0.5"]);
+    assert!(sampled.contains("within about"), "{sampled}");
+}
+
+#[test]
+fn windows_and_tasks_cut_a_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("two.parquet").display().to_string();
+    said(&["synth", "scan:pages=10", "zipf:pages=30", "-n", "4000", "--quantum", "100", "-o", &path]);
+    let references = |cut: &[&str]| {
+        let arguments = [&["simulate", &path, "-p", "lru", "-c", "5", "--json"], cut].concat();
+        let row = &lines(&said(&arguments))[0];
+        (row["references"].as_u64().expect("references"), row["distinct"].as_u64().expect("pages"))
+    };
+    assert_eq!(references(&["--task", "0"]), (2000, 10));
+    assert_eq!(references(&["--window", "50..150"]).0, 100);
+    assert_eq!(references(&["--window", "3900.."]).0, 100);
+}
+
+#[test]
+fn programs_share_a_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (a, b) =
+        (made(folder.path(), "a.parquet", "scan:pages=400"), made(folder.path(), "b.parquet", "zipf:pages=200"));
+    let rows = lines(&said(&[
+        "together",
+        &a,
+        "--with",
+        &b,
+        "-m",
+        "50%",
+        "-p",
+        "lru,linux,mglru,le9,share,ws:500,token,up-largest",
+        "--json",
+    ]));
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        assert_eq!(row["processes"][0]["references"], 20_000);
+        assert!(row["full_ns"].as_u64() <= row["some_ns"].as_u64());
+    }
+    assert!(complaint(&["together", &a, "-p", "magic"]).contains("no manager 'magic'"));
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = made(folder.path(), "a.txt", "scan:pages=10");
+    let bad = folder.path().join("bad.txt").display().to_string();
+    fs::write(&bad, "1\n2\n-3\n").expect("a file");
+    let empty = folder.path().join("empty.txt").display().to_string();
+    fs::write(&empty, "").expect("a file");
+    for (arguments, says) in [
+        (vec!["simulate", "/nowhere", "-c", "1"], "/nowhere: cannot read"),
+        (vec!["simulate", &bad, "-c", "1"], "line 3: \"-3\" is negative"),
+        (vec!["simulate", &empty, "-c", "1"], "no references"),
+        (vec!["simulate", &trace, "-c", "0"], "a policy needs a page of memory"),
+        (vec!["simulate", &trace, "-c", "11"], "above the footprint: the trace has 10 different pages"),
+        (vec!["simulate", &trace, "-c", "1000%"], "at most 100 %"),
+        (vec!["simulate", &trace, "-c", "many"], "pages, bytes or per cent"),
+        (vec!["simulate", &trace, "-p", "mru"], "no policy 'mru'"),
+        (vec!["simulate", &trace, "-p", "2q:x=1"], "it has kin, kout"),
+        (vec!["simulate", &trace, "--page-size", "1000"], "power of two"),
+        (vec!["simulate", &trace, "--format", "foo"], "no format 'foo'"),
+        (vec!["simulate", &trace, "--task", "1"], "tells no tasks"),
+        (vec!["simulate", &trace, "--clock", "trace"], "has no times"),
+        (vec!["simulate", &trace, "--window", "5..5"], "nothing is between"),
+        (vec!["simulate", &trace, "--plot", "x.gif"], "ends in .svg or .html"),
+        (vec!["convert", &trace, "/dev/full/x.csv"], "cannot write"),
+        (vec!["convert", &trace, "out.what"], "no format is called so"),
+        (vec!["synth", "loop"], "there are zipf"),
+    ] {
+        let said = complaint(&arguments);
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+}
+
+/// A file that cannot be written to its end does not appear, and nothing is left of it.
+#[test]
+fn no_half_of_a_file_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bad = folder.path().join("bad.txt").display().to_string();
+    fs::write(&bad, format!("{}x\n", "7\n".repeat(50_000))).expect("a file");
+    let out = folder.path().join("out.parquet").display().to_string();
+    let said = complaint(&["convert", &bad, &out]);
+    assert!(said.contains("line 50001") && said.contains("out.parquet"), "{said}");
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["bad.txt"]);
+    let full = warmset(&["synth", "scan", "-n", "100000", "-o", "-", "--to", "csv"]);
+    assert!(full.status.success());
+    let to_full = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .args(["synth", "scan", "-n", "100000", "--to", "csv"])
+        .stdout(fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full"))
+        .output()
+        .expect("synth runs");
+    let said = String::from_utf8_lossy(&to_full.stderr).into_owned();
+    assert!(!to_full.status.success() && said.contains("No space left"), "{said}");
+}
