@@ -32,7 +32,7 @@ table storm-1g storm --arms none,static:1000,classic,warmset --reps 5
 table storm-2g storm --arms none,static:1000,classic,warmset --reps 5 --memory 2G
 table idle idle --arms none,classic,warmset --reps 3
 # The founding table on the kernels before and after.
-table founding storm --arms none,static:1000,classic,warmset --reps 3 --kernel 6.1,7
+table founding storm --arms none,static:1000,classic,warmset --no-equal-mean --reps 3 --kernel 6.1,7
 # The other storms, once.
 for storm in steady ramp periodic forks huge cgroup; do
     table "storm-$storm" "storm:$storm" --arms none,static:1000,classic,warmset --reps 1

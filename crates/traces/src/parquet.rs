@@ -123,6 +123,15 @@ fn values<T: DataType>(mut reader: ColumnReaderImpl<T>, name: &str, rows: usize)
     Ok(values)
 }
 
+/// The columns in their order, as Parquet's schema language has them; `#` is the name.
+const COLUMNS: &[(&str, &str)] = &[
+    ("time", "REQUIRED INT64 # (INTEGER(64,false)); "),
+    ("page", "REQUIRED INT64 # (INTEGER(64,false)); "),
+    ("run", "REQUIRED INT32 # (INTEGER(32,false)); "),
+    ("op", "REQUIRED INT32 # (INTEGER(8,false)); "),
+    ("task", "REQUIRED INT32 # (INTEGER(16,false)); "),
+];
+
 /// Rows in a group: what is held in memory while writing.
 const GROUP: usize = 1 << 20;
 
@@ -135,19 +144,9 @@ pub(crate) struct Writer<W: Write + Send> {
 impl<W: Write + Send> Writer<W> {
     /// For rows with the columns that these have.
     pub(crate) fn new(out: W, like: &Rows) -> Result<Self, Error> {
-        let mut message = String::from("message trace {");
-        for (name, kind) in [
-            ("time", "INT64 time (INTEGER(64,false))"),
-            ("page", "INT64 page (INTEGER(64,false))"),
-            ("run", "INT32 run (INTEGER(32,false))"),
-            ("op", "INT32 op (INTEGER(8,false))"),
-            ("task", "INT32 task (INTEGER(16,false))"),
-        ] {
-            if like.has(name) {
-                message += &format!(" REQUIRED {kind};");
-            }
-        }
-        message += " }";
+        let columns = COLUMNS.iter().filter(|(name, _)| like.has(name));
+        let columns: Vec<String> = columns.map(|(name, kind)| kind.replace('#', name)).collect();
+        let message = format!("message trace {{ {} }}", columns.concat());
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_column_encoding(ColumnPath::from("time"), Encoding::DELTA_BINARY_PACKED)

@@ -1,5 +1,7 @@
 //! Several programs under one memory.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 use proptest::prelude::*;
 use workingset::dice::Dice;
 use workingset::engine::{Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, run};
@@ -24,7 +26,10 @@ fn machine(frames: usize) -> Machine {
     Machine { min: 0, low: 0, high: 0, ..Machine::of(frames) }
 }
 
-fn policies(pages: usize) -> Vec<(&'static str, Box<dyn FnMut(&Machine, &[Process<'_>]) -> Outcome>)> {
+/// A manager of memory, and how to run under it.
+type Manager = (&'static str, Box<dyn FnMut(&Machine, &[Process<'_>]) -> Outcome>);
+
+fn policies(pages: usize) -> Vec<Manager> {
     fn go<M: Memory>(mut memory: M) -> impl FnMut(&Machine, &[Process<'_>]) -> Outcome {
         move |machine, processes| run(machine, processes, &mut memory).unwrap()
     }

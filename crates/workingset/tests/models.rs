@@ -1,5 +1,7 @@
 //! Each policy beside a model that is plainly right: lists in vectors, searched from end to end.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use workingset::policy::{Choice, Options};
@@ -7,6 +9,9 @@ use workingset::{Access, Page, Trace};
 
 /// A list of pages, the newest in front.
 type List = VecDeque<Page>;
+
+/// The same, with the uses of each.
+type Counted = VecDeque<(Page, u32)>;
 
 /// Takes a page out of a list, if it is there.
 fn take(list: &mut List, page: Page) -> bool {
@@ -157,9 +162,9 @@ fn two_q(capacity: usize) -> impl FnMut(Page) -> bool {
             }
         }
         if remembered {
-            am.push_front(page)
+            am.push_front(page);
         } else {
-            a1in.push_front(page)
+            a1in.push_front(page);
         }
         false
     }
@@ -219,8 +224,7 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
 
 fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
     let (small_share, ghosts) = (capacity / 10, (capacity as f64 * 0.9) as usize);
-    let (mut small, mut main): (VecDeque<(Page, u32)>, VecDeque<(Page, u32)>) = Default::default();
-    let mut ghost = List::new();
+    let (mut small, mut main, mut ghost) = (Counted::new(), Counted::new(), List::new());
     move |page| {
         if let Some(entry) = small.iter_mut().chain(&mut main).find(|entry| entry.0 == page) {
             entry.1 = (entry.1 + 1).min(3);
@@ -247,9 +251,9 @@ fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
             }
         }
         if remembered {
-            main.push_front((page, 0))
+            main.push_front((page, 0));
         } else {
-            small.push_front((page, 0))
+            small.push_front((page, 0));
         }
         false
     }

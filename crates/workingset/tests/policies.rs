@@ -1,5 +1,7 @@
 //! What is true of every policy, also of those not yet written.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use workingset::policy::{Choice, Options, Step};
