@@ -88,6 +88,7 @@ deb-test: deb
 bench: build
 	packaging/bench/cost.sh $(TARGET)/release/warmsetd
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
+	packaging/bench/simulator.sh $(TARGET)/release
 
 clean:
 	$(CARGO) clean

@@ -7,11 +7,12 @@ use report::{Axis, Chart, Mark, Part, Scale, Series};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use workingset::Trace;
 use workingset::measure::lifetime::sizes;
 use workingset::measure::sample::{Sampling, sampled};
+use workingset::measure::stream::Stream;
 use workingset::measure::{Intervals, Lifetime, MissCurve, Point};
 use workingset::policy::Choice;
+use workingset::{Batch, Trace};
 
 /// Draw how long a program runs between faults against the memory it has
 ///
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// LRU from a sample of the pages: a share such as 0.01, or a number of pages
     #[arg(long, value_name = "RATE|PAGES")]
     sample: Option<f64>,
+    /// LRU alone, of a trace of any length in constant memory: follow at most so many pages
+    #[arg(long, value_name = "PAGES", conflicts_with_all = ["sample", "of", "plot", "csv"])]
+    stream: Option<usize>,
     /// What is drawn and tabled
     #[arg(long, value_enum, default_value_t = Show::Lifetime)]
     show: Show,
@@ -56,6 +60,9 @@ enum Show {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    if let Some(pages) = args.stream {
+        return stream(args, pages, context.form, out);
+    }
     let choices = args.of.iter().map(|name| Choice::parse(name)).collect::<Result<Vec<_>, _>>()?;
     let trace = args.input.load()?;
     let bar = reference::steps("curves", choices.len());
@@ -80,6 +87,43 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             (_, true) => csv(out, curve)?,
             _ => table(args, out, curve, trace.len())?,
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The trace is not held: each reference is seen once.
+fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result<ExitCode> {
+    let mut source = args.input.open()?;
+    let (mut stream, mut batch) = (Stream::new(pages), Batch::default());
+    let bar = reference::spinner("reading");
+    while source.fill(&mut batch)? {
+        batch.page.iter().for_each(|page| stream.push(*page));
+        bar.set_position(stream.references());
+    }
+    bar.finish_and_clear();
+    let (curve, references) = (stream.curve(), stream.references());
+    if references == 0 {
+        bail!("the trace has no references");
+    }
+    if form == Form::Json {
+        let points: Vec<_> =
+            curve.iter().map(|(size, misses)| serde_json::json!({ "size": size, "misses": misses })).collect();
+        let line = serde_json::json!({ "policy": "lru", "references": references, "distinct": stream.pages(),
+            "rate": stream.rate(), "points": points });
+        serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(
+        out,
+        "lru from a rate of {:.5}: {references} references to about {:.0} pages",
+        stream.rate(),
+        stream.pages()
+    )?;
+    writeln!(out, "{:>14} {:>14} {:>9}", "pages", "misses", "ratio")?;
+    let step = curve.len().div_ceil(args.points.max(1)).max(1);
+    for (size, misses) in curve.iter().step_by(step).chain(curve.last()) {
+        writeln!(out, "{size:>14.0} {misses:>14.0} {:>9.5}", misses / references as f64)?;
     }
     Ok(ExitCode::SUCCESS)
 }

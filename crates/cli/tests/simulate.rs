@@ -98,6 +98,8 @@ fn curves_agree_with_runs_and_are_drawn() {
     let svg = folder.path().join("misses.svg").display().to_string();
     said(&["simulate", &trace, "-p", "lru,opt", "--plot", &svg]);
     assert!(fs::read_to_string(&svg).expect("a picture").starts_with("<svg"));
+    let streamed = &lines(&said(&["curve", &trace, "--stream", "1000", "--json"]))[0];
+    assert_eq!((streamed["references"].as_u64(), streamed["rate"].as_f64()), (Some(20_000), Some(1.0)));
     let sampled = said(&["curve", &trace, "--of", "lru", "--sample", "0.5"]);
     assert!(sampled.contains("within about"), "{sampled}");
 }

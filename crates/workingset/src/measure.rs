@@ -2,10 +2,13 @@
 
 pub mod interval;
 pub mod lifetime;
+pub mod map;
+pub mod phases;
 pub mod residence;
 pub mod sample;
 pub mod series;
 pub mod stack;
+pub mod stream;
 
 pub use interval::Intervals;
 pub use lifetime::{Knees, Lifetime, Point};

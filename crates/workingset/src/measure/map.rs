@@ -1,0 +1,69 @@
+//! The memory reference map: which page was used when, as a grid.
+//!
+//! Rows are ranks of pages by number, not addresses: an address space of 47 bits would leave the picture empty. Each cell counts references and keeps what they did.
+//!
+//! - Cost: O(n + w·h), 4 B for each page.
+//! - Source: the founding report's memory reference maps, one circle for each cell of 800 by 600.
+
+use crate::{Op, Trace};
+use serde::Serialize;
+
+/// A grid of time by memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Map {
+    /// Columns: time.
+    pub width: usize,
+    /// Rows: pages by rank, the lowest first.
+    pub height: usize,
+    /// References in each cell, row by row.
+    pub count: Vec<u32>,
+    /// What they did, as bits of [`Op`]; 0 where it is not known.
+    pub did: Vec<u8>,
+    /// The page number that each row begins with.
+    pub rows: Vec<u64>,
+}
+
+impl Map {
+    /// Of a trace in references, at most as wide and high as there is something to show.
+    pub fn of(trace: &Trace, width: usize, height: usize) -> Self {
+        let (width, height) = (width.clamp(1, trace.len()), height.clamp(1, trace.pages()));
+        let mut order: Vec<u32> = (0..trace.pages() as u32).collect();
+        order.sort_unstable_by_key(|page| trace.names()[*page as usize]);
+        let mut row = vec![0_u32; trace.pages()];
+        let mut rows = vec![u64::MAX; height];
+        for (rank, page) in order.iter().enumerate() {
+            let place = rank * height / trace.pages();
+            row[*page as usize] = place as u32;
+            rows[place] = rows[place].min(trace.names()[*page as usize]);
+        }
+        let (mut count, mut did) = (vec![0_u32; width * height], vec![0_u8; width * height]);
+        for (at, page) in trace.refs().iter().enumerate() {
+            let column = (at as u128 * width as u128 / trace.len() as u128) as usize;
+            let cell = row[*page as usize] as usize * width + column;
+            count[cell] = count[cell].saturating_add(1);
+            did[cell] |= trace.op().map_or(0, |op| op[at].0);
+        }
+        Self { width, height, count, did, rows }
+    }
+
+    /// What was done in a cell.
+    pub fn op(&self, column: usize, row: usize) -> Op {
+        Op(self.did[row * self.width + column])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_is_in_one_cell() {
+        let trace = Trace::of(&[500, 7, 7, 500, 9, 9, 9, 9]).unwrap();
+        let map = Map::of(&trace, 4, 3);
+        assert_eq!(map.rows, [7, 9, 500]);
+        assert_eq!(map.count, [1, 1, 0, 0, 0, 0, 2, 2, 1, 1, 0, 0]);
+        assert_eq!(map.op(0, 0), Op(0));
+        let small = Map::of(&trace, 1000, 1000);
+        assert_eq!((small.width, small.height), (8, 3));
+    }
+}

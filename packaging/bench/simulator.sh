@@ -1,0 +1,81 @@
+#!/bin/sh
+# How fast the simulator is: simulator.sh PROGRAMS [RUNS]
+#
+# References of each policy in a second, alone on one processor; the median of RUNS (5) and its extremes. The traces: Zipf's law with
+# 20 million references to a million pages and room for 100,000, and the recorded program of fixtures/traces with room for a tenth.
+# Where Python has libcachesim, it runs on the same file in between.
+set -eu
+cd "$(dirname "$0")/../.."
+warmset=$PWD/$1/warmset
+runs=${2:-5}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+zipf=$scratch/zipf.oracleGeneral program=fixtures/traces/ls-lackey-pages.u32.zst
+"$warmset" synth zipf:pages=1000000,alpha=1 -n 20000000 -o "$zipf" >/dev/null
+
+# median: of the numbers on its lines, with the least and the most.
+median() { sort -n | awk '{ v[NR] = $1 } END { printf "%.1f [%.1f, %.1f]", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
+
+# speed TRACE CAPACITY POLICY: millions of references a second.
+speed() {
+    for _ in $(seq "$runs"); do
+        "$warmset" simulate "$1" --jobs 1 --policy "$3" --capacity "$2" --json |
+            sed 's/.*"references_per_second":\([0-9.e+]*\).*/\1/' | awk '{ print $1 / 1e6 }'
+    done | median
+}
+
+# peer POLICY: the same by libcachesim.
+peer() {
+    python3 - "$zipf" "$1" 100000 "$runs" <<'PYTHON' 2>/dev/null | median || echo '–'
+import sys, time
+import libcachesim as lcs
+path, policy, size, runs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+for _ in range(runs):
+    reader = lcs.TraceReader(path, lcs.TraceType.ORACLE_GENERAL_TRACE, lcs.ReaderInitParam(ignore_obj_size=True))
+    cache = getattr(lcs, policy)(size)
+    start = time.perf_counter()
+    cache.process_trace(reader)
+    print(20 / (time.perf_counter() - start))
+PYTHON
+}
+
+has_peer=false
+python3 -c 'import libcachesim' 2>/dev/null && has_peer=true
+
+echo '| policy | Zipf, M refs/s | program, M refs/s | libcachesim, Zipf |'
+echo '|---|---:|---:|---:|'
+while read -r policy other; do
+    theirs='–'
+    "$has_peer" && theirs=$(peer "$other")
+    echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $theirs |"
+done <<'POLICIES'
+fifo FIFO
+clock Clock
+sieve Sieve
+lru LRU
+s3fifo S3FIFO
+2q TwoQ
+arc ARC
+lirs LIRS
+opt Belady
+POLICIES
+
+# wall COMMAND...: seconds of the whole process.
+wall() {
+    for _ in $(seq "$runs"); do
+        begin=$(date +%s%N)
+        "$@" >/dev/null
+        echo "$(date +%s%N) $begin" | awk '{ print ($1 - $2) / 1e9 }'
+    done | median
+}
+
+echo
+echo '| whole process, from the file in the page cache to the result | seconds |'
+echo '|---|---:|'
+echo "| LRU at one size, Zipf | $(wall "$warmset" simulate "$zipf" -p lru -c 100000) |"
+echo "| LRU at sixteen sizes, Zipf | $(wall "$warmset" simulate "$zipf" -p lru -c 30000,60000,90000,120000,150000,180000,210000,240000,270000,300000,330000,360000,390000,420000,450000,480000) |"
+echo "| LRU exactly at every size, Zipf | $(wall "$warmset" curve "$zipf" --of lru --json) |"
+echo "| LRU from 1 % of the pages, Zipf | $(wall "$warmset" curve "$zipf" --of lru --sample 0.01 --json) |"
+echo "| working set and VMIN at every window, Zipf | $(wall "$warmset" curve "$zipf" --of ws,vmin --json) |"
+echo "| LRU exactly at every size, program | $(wall "$warmset" curve "$program" --of lru --json) |"
