@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Draw the curves, to a file that ends in .svg or .html
+    /// Draw the curves, to a file that ends in .svg, .png or .html
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Draw the miss ratios, to a file that ends in .svg or .html
+    /// Draw the miss ratios, to a file that ends in .svg, .png or .html
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Run so many at once [default: as there are processors]
@@ -227,12 +227,30 @@ fn plot(path: &Path, rows: &[Row]) -> Result<()> {
 
 /// A chart as a picture, or with its numbers as a page.
 pub(crate) fn draw(path: &Path, chart: Chart, table: Part) -> Result<()> {
-    let text = match path.extension().and_then(|end| end.to_str()) {
-        Some("svg") => chart.svg(),
-        Some("html") => report::page(&chart.title.clone(), &[Part::Chart(chart), table]),
-        _ => anyhow::bail!("--plot {}: a name that ends in .svg or .html is meant", path.display()),
+    let bytes = match path.extension().and_then(|end| end.to_str()) {
+        Some("svg") => chart.svg().into_bytes(),
+        Some("png") => png(&chart.svg()).with_context(|| format!("--plot {}", path.display()))?,
+        Some("html") => report::page(&chart.title.clone(), &[Part::Chart(chart), table]).into_bytes(),
+        _ => anyhow::bail!("--plot {}: a name that ends in .svg, .png or .html is meant", path.display()),
     };
-    reference::whole(path, |out| Ok(out.write_all(text.as_bytes())?))
+    reference::whole(path, |out| Ok(out.write_all(&bytes)?))
+}
+
+/// A picture of twice the size, in the light colours, with this machine's fonts.
+fn png(svg: &str) -> Result<Vec<u8>> {
+    use resvg::{tiny_skia, usvg};
+    let mut options = usvg::Options::default();
+    options.fontdb_mut().load_system_fonts();
+    let face = options.fontdb.faces().find(|face| face.families.iter().any(|family| family.0.contains("Sans")));
+    let face = face.or_else(|| options.fontdb.faces().next());
+    let family = face.and_then(|face| face.families.first()).map(|family| family.0.clone());
+    let family = family.context("no font is installed to write with: install fonts-dejavu-core, or name an .svg")?;
+    options.fontdb_mut().set_sans_serif_family(family);
+    let tree = usvg::Tree::from_str(svg, &options)?;
+    let size = tree.size().to_int_size().scale_by(2.0).context("a picture without a size")?;
+    let mut pixels = tiny_skia::Pixmap::new(size.width(), size.height()).context("a picture without a size")?;
+    resvg::render(&tree, tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
+    Ok(pixels.encode_png()?)
 }
 
 #[cfg(test)]

@@ -98,6 +98,14 @@ fn curves_agree_with_runs_and_are_drawn() {
     let svg = folder.path().join("misses.svg").display().to_string();
     said(&["simulate", &trace, "-p", "lru,opt", "--plot", &svg]);
     assert!(fs::read_to_string(&svg).expect("a picture").starts_with("<svg"));
+    // Letters need a font, which a bare machine may not have.
+    let png = folder.path().join("misses.png").display().to_string();
+    let drawn = warmset(&["simulate", &trace, "-p", "lru", "--plot", &png]);
+    if drawn.status.success() {
+        assert!(fs::read(&png).expect("a picture").starts_with(b"\x89PNG"));
+    } else {
+        assert!(String::from_utf8_lossy(&drawn.stderr).contains("no font is installed"));
+    }
     let streamed = &lines(&said(&["curve", &trace, "--stream", "1000", "--json"]))[0];
     assert_eq!((streamed["references"].as_u64(), streamed["rate"].as_f64()), (Some(20_000), Some(1.0)));
     let sampled = said(&["curve", &trace, "--of", "lru", "--sample", "0.5"]);
@@ -166,7 +174,7 @@ fn what_cannot_be_is_said() {
         (vec!["simulate", &trace, "--task", "1"], "tells no tasks"),
         (vec!["simulate", &trace, "--clock", "trace"], "has no times"),
         (vec!["simulate", &trace, "--window", "5..5"], "nothing is between"),
-        (vec!["simulate", &trace, "--plot", "x.gif"], "ends in .svg or .html"),
+        (vec!["simulate", &trace, "--plot", "x.gif"], "ends in .svg, .png or .html"),
         (vec!["convert", &trace, "/dev/full/x.csv"], "cannot write"),
         (vec!["convert", &trace, "out.what"], "no format is called so"),
         (vec!["synth", "loop"], "there are zipf"),

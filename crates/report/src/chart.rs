@@ -53,7 +53,7 @@ const RIGHT: f64 = 170.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 56.0;
 
-/// Told apart by eyes of all kinds (Okabe, Ito), and by dashes where colour fails.
+/// Told apart by eyes of all kinds (Okabe, Ito), and by dashes where colour fails or curves lie on one another.
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f"];
 const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
@@ -122,7 +122,7 @@ impl Chart {
 
     fn curves(&self, svg: &mut String, x: &Range, y: &Range) {
         for (at, series) in self.series.iter().enumerate() {
-            let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at / COLOURS.len() % DASHES.len()]);
+            let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
             let placed =
                 series.points.iter().filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
             let placed: Vec<_> = placed.collect();

@@ -7,7 +7,6 @@
 //! - Cost: O(1) for a reference that is not followed, O(log pages) for one that is; memory by the number of pages followed, not by the trace.
 //! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015, 3.2; Olken, LBL-12370, 1981.
 
-use super::MissCurve;
 use crate::dice::mix;
 use std::collections::{BTreeSet, HashMap};
 
@@ -177,6 +176,7 @@ impl Fenwick {
 mod tests {
     use super::*;
     use crate::Trace;
+    use crate::measure::MissCurve;
 
     fn pages() -> Vec<u64> {
         let mut dice = crate::dice::Dice::new(8);
