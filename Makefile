@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: lab smoke vm results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench clean
+.PHONY: lab smoke vm results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
@@ -89,6 +89,10 @@ bench: build
 	packaging/bench/cost.sh $(TARGET)/release/warmsetd
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
 	packaging/bench/simulator.sh $(TARGET)/release
+
+# The parsers beside a fuzzer, ten minutes: needs a nightly compiler and cargo-fuzz. What it keeps, `make test` reads again.
+fuzz:
+	cd fuzz && $(CARGO) +nightly fuzz run traces -- -max_total_time=$(or $(SECONDS),600) -max_len=4096 -timeout=10
 
 clean:
 	$(CARGO) clean

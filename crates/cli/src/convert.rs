@@ -12,8 +12,9 @@ use workingset::{About, Batch};
 
 /// Convert a reference trace to another format
 ///
-/// Reads every format that `simulate` does. Writes parquet (the page trace), arrow (the same, for pipes), oracleGeneral, plain, csv,
-/// u32 and u64; a name that ends in .gz or .zst is compressed. The file appears when it is whole.
+/// Reads every format that `simulate` does. Writes parquet (the page trace), arrow (the same, for pipes),
+/// oracleGeneral, plain, csv, u32 and u64; a name that ends in .gz or .zst is compressed. The file appears when it is
+/// whole.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -16,8 +16,8 @@ use workingset::{Batch, Trace};
 
 /// Draw how long a program runs between faults against the memory it has
 ///
-/// lru is exact at every size from one pass, ws and vmin at every window from another; any other policy of `warmset policies` is
-/// run at --points sizes. All stand on one scale: the mean size in memory, not its limit.
+/// lru is exact at every size from one pass, ws and vmin at every window from another; any other policy of
+/// `warmset policies` is run at --points sizes. All stand on one scale: the mean size in memory, not its limit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

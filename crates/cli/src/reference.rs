@@ -1,4 +1,5 @@
-//! A reference trace named on the command line: opened, read with its progress shown, and written without leaving a half.
+//! A reference trace named on the command line: opened, read with its progress shown, and written without leaving a
+//! half.
 
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};

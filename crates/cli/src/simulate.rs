@@ -15,9 +15,9 @@ use workingset::{POLICIES, Trace};
 
 /// Simulate replacement policies on a reference trace
 ///
-/// Runs every policy at every capacity, in parallel, and prints how often the page was not there. A policy is a
-/// name of `warmset policies`, with options as in 2q:kin=0.25 or s3fifo(thr1); `all` is every one. The policies of
-/// variable memory (ws, pff, vmin, half-life) are given the parameter whose mean size is the capacity, unless it is told.
+/// Runs every policy at every capacity, in parallel, and prints how often the page was not there. A policy is a name of
+/// `warmset policies`, with options as in 2q:kin=0.25 or s3fifo(thr1); `all` is every one. The policies of variable
+/// memory (ws, pff, vmin, half-life) are given the parameter whose mean size is the capacity, unless it is told.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

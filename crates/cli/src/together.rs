@@ -26,8 +26,9 @@ Managers of memory:
 
 /// Run several traces under one memory, and see who waits for whom
 ///
-/// One processor, one device. Each trace is a program; the one of least processor time runs next, until it faults, or its slice
-/// ends. What instructions are fetched from counts as a file and the rest as anonymous memory, unless the trace tells.
+/// One processor, one device. Each trace is a program; the one of least processor time runs next, until it faults, or
+/// its slice ends. What instructions are fetched from counts as a file and the rest as anonymous memory, unless the
+/// trace tells.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = WHO)]
 pub(crate) struct Args {

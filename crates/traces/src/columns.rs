@@ -1,7 +1,7 @@
 //! The page trace: columns time, page, run, op and task in Parquet, and on pipes in an Arrow stream of the same schema.
 //!
-//! What is known of the trace as a whole stands as JSON under [`KEY`] in the file's key-value metadata. Other people's Parquet is read
-//! where a column is called `page`, or another of the names that a CSV may have.
+//! What is known of the trace as a whole stands as JSON under [`KEY`] in the file's key-value metadata. Other people's
+//! Parquet is read where a column is called `page`, or another of the names that a CSV may have.
 
 use crate::input::Input;
 use crate::parquet::{Groups, Writer};

@@ -1,7 +1,8 @@
-//! DAMON's records: which regions were used between two looks, as `damo` keeps them (JSON, or the same in zlib) or `perf script` prints them.
+//! DAMON's records: which regions were used between two looks, as `damo` keeps them (JSON, or the same in zlib) or
+//! `perf script` prints them.
 //!
-//! A region that was used becomes one reference to each of its pages at the snapshot's end. That is no reference string: DAMON cannot see
-//! order or number of uses within an interval, and the trace says so ([`Visibility::Scans`]).
+//! A region that was used becomes one reference to each of its pages at the snapshot's end. That is no reference
+//! string: DAMON cannot see order or number of uses within an interval, and the trace says so ([`Visibility::Scans`]).
 
 use crate::input::Input;
 use crate::numbers::{decimal, quoted, words};

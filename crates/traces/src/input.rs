@@ -57,7 +57,8 @@ impl<'a> Input<'a> {
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// As many whole records of so many bytes as there are, up to `most`; none at the end. Bytes that are left over are an error.
+    /// As many whole records of so many bytes as there are, up to `most`; none at the end. Bytes that are left over are
+    /// an error.
     pub(crate) fn records(&mut self, size: usize, most: usize) -> Result<&[u8], Error> {
         self.more((size * most).min(BLOCK))?;
         let whole = ((self.to - self.from) / size).min(most);

@@ -56,7 +56,8 @@ fn array<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
     array
 }
 
-/// Whether the first records can be oracleGeneral's: times do not go back, sizes are not absurd, the next access is later or none.
+/// Whether the first records can be oracleGeneral's: times do not go back, sizes are not absurd, the next access is
+/// later or none.
 pub(crate) fn looks_like(head: &[u8]) -> bool {
     let records = head.chunks_exact(RECORD).take(200);
     let mut last = 0;

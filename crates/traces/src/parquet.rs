@@ -22,8 +22,8 @@ impl From<ParquetError> for Error {
     }
 }
 
-/// The library panics on some damaged files: that is an error like any other, and what it would print is not for users. Panics of other
-/// threads in that moment are silent too.
+/// The library panics on some damaged files: that is an error like any other, and what it would print is not for users.
+/// Panics of other threads in that moment are silent too.
 fn contained<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let before = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));

@@ -1,7 +1,8 @@
 //! An Arrow IPC stream of integer columns, as far as a page trace needs it.
 //!
-//! The frames and their metadata are read here, every offset checked, because the Arrow library trusts them and panics on those of a damaged stream. Flat,
-//! plain, without dictionaries and without missing values: what `warmset` and `pyarrow` write of such a table.
+//! The frames and their metadata are read here, every offset checked, because the Arrow library trusts them and panics
+//! on those of a damaged stream. Flat, plain, without dictionaries and without missing values: what `warmset` and
+//! `pyarrow` write of such a table.
 
 use crate::Error;
 use crate::columns::{KEY, Rows, Table};

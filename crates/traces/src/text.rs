@@ -123,8 +123,8 @@ pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> 
     Ok(())
 }
 
-/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time is instructions. Lines of other output
-/// are passed over.
+/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time is instructions.
+/// Lines of other output are passed over.
 pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let op = match line {
         [b'I', b' ', b' ', ..] => Op::FETCH,

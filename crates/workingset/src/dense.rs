@@ -1,11 +1,11 @@
 //! Page numbers of any size into dense ones, in the order of first use.
 //!
-//! Open addressing over 8-byte slots: the upper half of a slot is a tag of the page's hash, the lower its dense number. A tag
-//! that fits is checked against the page's number. References are looked up sixteen at a time, in two steps that do not
-//! wait for each other, so that memory's latency is paid once for many.
+//! Open addressing over 8-byte slots: the upper half of a slot is a tag of the page's hash, the lower its dense number.
+//! A tag that fits is checked against the page's number. References are looked up sixteen at a time, in two steps that
+//! do not wait for each other, so that memory's latency is paid once for many.
 //!
-//! Cost: 8 B for each page, and 9 to 18 B in the table while loading. When the table grows, it is made anew from the pages:
-//! there are never two.
+//! Cost: 8 B for each page, and 9 to 18 B in the table while loading. When the table grows, it is made anew from the
+//! pages: there are never two.
 
 use crate::dice::mix;
 use crate::{Error, Page};

@@ -6,13 +6,15 @@
 //!                                        └── back when the page is there
 //! ```
 //!
-//! One processor, one device. A reference costs `reference_ns`. A fault takes a free frame; below `min` free frames the process reclaims itself, below
-//! `low` the kernel does on the side until `high` are free. A changed page that leaves is written, and the device reads nothing meanwhile; its frame is free
-//! at once. The first use of anonymous memory costs no read.
+//! One processor, one device. A reference costs `reference_ns`. A fault takes a free frame; below `min` free frames the
+//! process reclaims itself, below `low` the kernel does on the side until `high` are free. A changed page that leaves
+//! is written, and the device reads nothing meanwhile; its frame is free at once. The first use of anonymous memory
+//! costs no read.
 //!
 //! - Cost: O(1) for a hit, O(log n) for a fault, beside the policy's own; 16 B for each page of all processes.
-//! - Source: kswapd and watermarks as in mm/vmscan.c; least virtual time first as in CFS; pressure stalls as Documentation/accounting/psi.rst; the
-//!   founding report's clock pressure; the swap token as in mm/thrash.c of Linux 2.6.20.
+//! - Source: kswapd and watermarks as in mm/vmscan.c; least virtual time first as in CFS; pressure stalls as
+//!   Documentation/accounting/psi.rst; the founding report's clock pressure; the swap token as in mm/thrash.c of Linux
+//!   2.6.20.
 //! - Limits: no readahead, no shared pages, one outstanding request for each process.
 
 mod local;
@@ -103,8 +105,8 @@ pub struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
-    /// What is behind each page is told by the trace's mappings; else what instructions are fetched from is a file and the rest anonymous; where operations are
-    /// not known either, all is of files.
+    /// What is behind each page is told by the trace's mappings; else what instructions are fetched from is a file and
+    /// the rest anonymous; where operations are not known either, all is of files.
     pub fn new(name: &str, trace: &'a Trace) -> Self {
         let kind = |file: bool| if file { Kind::File } else { Kind::Anon };
         let kinds = match (trace.files(), trace.op()) {

@@ -1,4 +1,5 @@
-//! What an operating system's reclaim keeps about the pages in memory: not each use, only a bit that a use sets, looked at when a page must go.
+//! What an operating system's reclaim keeps about the pages in memory: not each use, only a bit that a use sets, looked
+//! at when a page must go.
 //!
 //! The single-trace policies `linux`, `mglru`, `le9` and the multi-process engine run the same code.
 
@@ -57,7 +58,8 @@ pub trait Frames {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Pages that are to count as used, and as not used: the founding report's clock pressure, down and up, on one owner.
+    /// Pages that are to count as used, and as not used: the founding report's clock pressure, down and up, on one
+    /// owner.
     fn press(&mut self, page: Page, used: bool);
 }
 

@@ -7,7 +7,8 @@
 //!                                └──► engine    several traces under one memory
 //! ```
 //!
-//! Pure: no file, no clock. Pages are dense numbers in the order of their first use, so that every structure is an array.
+//! Pure: no file, no clock. Pages are dense numbers in the order of their first use, so that every structure is an
+//! array.
 
 pub mod dense;
 pub mod dice;

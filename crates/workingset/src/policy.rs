@@ -79,8 +79,8 @@ impl Room<'_> {
 
 /// A replacement policy.
 pub trait Policy: Sized {
-    /// Whether its memory grows and shrinks with what is in use, instead of being full once it has been filled. The capacity is then
-    /// the mean that its parameter is chosen for.
+    /// Whether its memory grows and shrinks with what is in use, instead of being full once it has been filled. The
+    /// capacity is then the mean that its parameter is chosen for.
     const VARIABLE: bool = false;
 
     /// With no page in memory.
@@ -133,8 +133,8 @@ impl Spec {
         Self { fitted: Some(option), ..self }
     }
 
-    /// The whole trace at this many pages of memory; a variable policy whose fitted option was not told gets the largest value at
-    /// which its mean size is no more.
+    /// The whole trace at this many pages of memory; a variable policy whose fitted option was not told gets the
+    /// largest value at which its mean size is no more.
     ///
     /// Errors: a capacity of zero or above the footprint's, an option out of range.
     pub fn run(&self, trace: &Trace, capacity: usize, options: &Options) -> Result<Score, Error> {

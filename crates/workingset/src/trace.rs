@@ -232,7 +232,8 @@ impl Trace {
         self.time.as_deref().map(Vec::as_slice)
     }
 
-    /// The reference at which each one's page is used next, [`NEVER`](crate::policy::NEVER) if it is not. Computed once, 4 B each.
+    /// The reference at which each one's page is used next, [`NEVER`](crate::policy::NEVER) if it is not. Computed
+    /// once, 4 B each.
     pub fn next_uses(&self) -> Arc<Vec<u32>> {
         Arc::clone(self.next.get_or_init(|| Arc::new(crate::policy::next_uses(&self.refs, self.pages()))))
     }

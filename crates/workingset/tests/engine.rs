@@ -53,7 +53,8 @@ fn policies(pages: usize) -> Vec<Manager> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Every process ends, every reference is made, and what was read is what was missed, under every policy and machine.
+    /// Every process ends, every reference is made, and what was read is what was missed, under every policy and
+    /// machine.
     #[test]
     fn nothing_is_lost(frames in 4..60_usize, sizes in prop::collection::vec(1..40_u64, 3), marks in any::<bool>(), writes in any::<bool>()) {
         let traces: Vec<Trace> = sizes.iter().enumerate().map(|(at, pages)| {

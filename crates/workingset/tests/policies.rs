@@ -23,8 +23,8 @@ fn references() -> impl Strategy<Value = Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// A page is there from its miss until the policy says it has gone; memory is never overfilled; the optimum is not beaten; the
-    /// driver counts what the steps show.
+    /// A page is there from its miss until the policy says it has gone; memory is never overfilled; the optimum is not
+    /// beaten; the driver counts what the steps show.
     #[test]
     fn every_policy_keeps_the_rules(pages in references(), room in 1..16_usize) {
         let trace = Trace::of(&pages).unwrap();

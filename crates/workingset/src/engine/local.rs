@@ -1,7 +1,8 @@
 //! Memory that each process has for itself: a fixed share, its working set, or what its fault frequency earns.
 //!
-//! - Law: share: the asking process gives its own least recently used page once it has c/n; working set: a page not used for θ of its process's time is given up;
-//!   page-fault frequency: at a fault after p or more without one, pages not used since are given up. If no frame is free, the process with most pages gives.
+//! - Law: share: the asking process gives its own least recently used page once it has c/n; working set: a page not
+//!   used for θ of its process's time is given up; page-fault frequency: at a fault after p or more without one, pages
+//!   not used since are given up. If no frame is free, the process with most pages gives.
 //! - Source: Denning, IEEE TSE SE-6(1), 1980; Chu, Opderbeck, AFIPS FJCC 1972.
 
 use super::Memory;

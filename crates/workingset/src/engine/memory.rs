@@ -42,7 +42,8 @@ pub struct Target {
     pub largest: usize,
 }
 
-/// The founding report's clock pressure: when memory falls short, the pages of one process count as used, or as not used.
+/// The founding report's clock pressure: when memory falls short, the pages of one process count as used, or as not
+/// used.
 #[derive(Debug, Clone, Copy)]
 pub struct Pressure {
     /// On whom.

@@ -1,14 +1,16 @@
 //! Linux's active and inactive lists, for anonymous and file pages, with refault distance.
 //!
-//! A page enters the inactive list. At that list's end, a page used once since is kept and marked, one used again becomes active; one not used
-//! leaves, and its eviction is numbered. A page that returns within fewer evictions than the other pages that stand in its way becomes active at once.
-//! The active list gives pages back while it is too large for the inactive one.
+//! A page enters the inactive list. At that list's end, a page used once since is kept and marked, one used again
+//! becomes active; one not used leaves, and its eviction is numbered. A page that returns within fewer evictions than
+//! the other pages that stand in its way becomes active at once. The active list gives pages back while it is too large
+//! for the inactive one.
 //!
 //! - Law: active on return iff R ≤ pages that compete with it, R = evictions and activations since it left.
 //! - Cost: O(1) amortised, 13 B for each page.
-//! - Source: mm/vmscan.c and mm/workingset.c of Linux 6.12: `folio_check_references`, `inactive_is_low`, `workingset_test_recent`,
-//!   `get_scan_count` (the balance of anon and file by what their refaults cost).
-//! - Limits: one page at a time instead of batches of 32; every page counts as mapped; executable pages are not told apart.
+//! - Source: mm/vmscan.c and mm/workingset.c of Linux 6.12: `folio_check_references`, `inactive_is_low`,
+//!   `workingset_test_recent`, `get_scan_count` (the balance of anon and file by what their refaults cost).
+//! - Limits: one page at a time instead of batches of 32; every page counts as mapped; executable pages are not told
+//!   apart.
 
 use super::floors::Learnt;
 use super::{Floors, Frames, Kind, Moment};

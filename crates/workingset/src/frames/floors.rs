@@ -1,9 +1,9 @@
 //! le9's floors: memory of a kind that reclaim leaves alone.
 //!
-//! - Law: anonymous pages are spared at or below `anon_min`; clean file pages at or below `clean_min`, and at or below `clean_low` while there is
-//!   anything else. If all is spared, memory is out.
-//! - Adaptive: a clean file page that comes back within a memory's worth of evictions raises the floor by one page, up to `most`; an eighth of a
-//!   memory of evictions without one lowers it by an eighth.
+//! - Law: anonymous pages are spared at or below `anon_min`; clean file pages at or below `clean_min`, and at or below
+//!   `clean_low` while there is anything else. If all is spared, memory is out.
+//! - Adaptive: a clean file page that comes back within a memory's worth of evictions raises the floor by one page, up
+//!   to `most`; an eighth of a memory of evictions without one lowers it by an eighth.
 //! - Source: le9uo's sysctls, `vm.anon_min_ratio`, `vm.clean_low_ratio`, `vm.clean_min_ratio`, defaults 15, 0, 15.
 
 /// Shares of memory.

@@ -1,14 +1,16 @@
-//! Linux's Multi-Gen LRU: pages in up to four generations by when they were last seen used, found by walking, not by a list's end.
+//! Linux's Multi-Gen LRU: pages in up to four generations by when they were last seen used, found by walking, not by a
+//! list's end.
 //!
-//! A page enters the youngest generation. When few generations are left, a walk moves every page used since the last one to the youngest, and opens a
-//! new one. The oldest gives: a page used since the walk is moved to the youngest; with `fd` uses, a page of a tier whose refaults are more frequent
-//! than those of tier 0 is moved one generation up.
+//! A page enters the youngest generation. When few generations are left, a walk moves every page used since the last
+//! one to the youngest, and opens a new one. The oldest gives: a page used since the walk is moved to the youngest;
+//! with `fd` uses, a page of a tier whose refaults are more frequent than those of tier 0 is moved one generation up.
 //!
-//! - Law: tier = log2(uses + 1); tier t is protected iff refaulted_t·(evicted_0 + 64)·2 > (refaulted_0 + 1)·evicted_t·3, the kernel's controller without its
-//!   integral part; the kind that gives is chosen by the same comparison, weighted by swappiness.
+//! - Law: tier = log2(uses + 1); tier t is protected iff refaulted_t·(evicted_0 + 64)·2 > (refaulted_0 +
+//!   1)·evicted_t·3, the kernel's controller without its integral part; the kind that gives is chosen by the same
+//!   comparison, weighted by swappiness.
 //! - Cost: O(1) amortised and O(memory) for each walk; 11 B for each page.
-//! - Source: mm/vmscan.c of Linux 6.12: `inc_max_seq`, `try_to_inc_min_seq`, `sort_folio`, `get_type_to_scan`, `get_tier_idx`, `positive_ctrl_err`;
-//!   `lru_gen_age_node` for `min_ttl`.
+//! - Source: mm/vmscan.c of Linux 6.12: `inc_max_seq`, `try_to_inc_min_seq`, `sort_folio`, `get_type_to_scan`,
+//!   `get_tier_idx`, `positive_ctrl_err`; `lru_gen_age_node` for `min_ttl`.
 //! - Limits: no Bloom filters and no look-around: a walk sees every page.
 
 use super::{Floors, Frames, Kind, Moment};

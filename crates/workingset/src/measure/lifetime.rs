@@ -1,10 +1,13 @@
-//! Lifetime curves: mean time between faults against mean size of memory, for every policy on one scale; knees, and the space-time product.
+//! Lifetime curves: mean time between faults against mean size of memory, for every policy on one scale; knees, and the
+//! space-time product.
 //!
-//! - Law: g = K / misses, in the trace's time; the x axis is the mean size in memory, cold start included, never the limit: only so can a policy
-//!   of variable size be compared with one of fixed size.
-//! - Space-time: ST = K·s without, and with a fault's service time D: ST = K·s + D·Σ s(t at a fault). The second sum is exact for LRU once memory is
-//!   full (c each); for the working set it is `misses · s`, Denning's approximation, or exact by [`space_at_faults`].
-//! - Knees: where g/s is greatest (the ray from the origin touches the curve; the limit of ST's minimum as D grows), and where ST is least.
+//! - Law: g = K / misses, in the trace's time; the x axis is the mean size in memory, cold start included, never the
+//!   limit: only so can a policy of variable size be compared with one of fixed size.
+//! - Space-time: ST = K·s without, and with a fault's service time D: ST = K·s + D·Σ s(t at a fault). The second sum is
+//!   exact for LRU once memory is full (c each); for the working set it is `misses · s`, Denning's approximation, or
+//!   exact by [`space_at_faults`].
+//! - Knees: where g/s is greatest (the ray from the origin touches the curve; the limit of ST's minimum as D grows),
+//!   and where ST is least.
 //! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding report.
 
 use super::{Intervals, MissCurve};

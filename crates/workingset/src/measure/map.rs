@@ -1,6 +1,7 @@
 //! The memory reference map: which page was used when, as a grid.
 //!
-//! Rows are ranks of pages by number, not addresses: an address space of 47 bits would leave the picture empty. Each cell counts references and keeps what they did.
+//! Rows are ranks of pages by number, not addresses: an address space of 47 bits would leave the picture empty. Each
+//! cell counts references and keeps what they did.
 //!
 //! - Cost: O(n + w·h), 4 B for each page.
 //! - Source: the founding report's memory reference maps, one circle for each cell of 800 by 600.

@@ -1,10 +1,13 @@
-//! How long pages stay in the working set, and whether that is chance: exponential (a half-life), lognormal, or neither.
+//! How long pages stay in the working set, and whether that is chance: exponential (a half-life), lognormal, or
+//! neither.
 //!
-//! A stay begins with a miss and ends θ after the last use before the next miss. If pages left at random, as nuclei decay, stays would be
-//! exponential: median/mean = ln 2, coefficient of variation 1, and a timer would do as well as the working set (`half-life`).
+//! A stay begins with a miss and ends θ after the last use before the next miss. If pages left at random, as nuclei
+//! decay, stays would be exponential: median/mean = ln 2, coefficient of variation 1, and a timer would do as well as
+//! the working set (`half-life`).
 //!
 //! - Law: stay = last use + θ − miss; stays cut by the trace's end count as at least so long (Kaplan, Meier).
-//! - Fits by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays / all time), lognormal (ended stays).
+//! - Fits by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays / all time), lognormal
+//!   (ended stays).
 //! - Cost: O(n), 16 B for each page.
 //! - Source: the founding report's "half life"; Kaplan, Meier, JASA 53, 1958; Akaike, 1974.
 

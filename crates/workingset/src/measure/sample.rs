@@ -1,12 +1,14 @@
 //! LRU's miss curve from a part of the pages: SHARDS.
 //!
-//! A page is in the sample iff the hash of its number is below a threshold, so all or none of its references are. Distances in the sample are scaled
-//! by 1/R; the references that were expected and are missing, or too many, are put right at the smallest distance (SHARDS-adj).
+//! A page is in the sample iff the hash of its number is below a threshold, so all or none of its references are.
+//! Distances in the sample are scaled by 1/R; the references that were expected and are missing, or too many, are put
+//! right at the smallest distance (SHARDS-adj).
 //!
-//! - Error: mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few 1/R. [`MissCurve::of`] is exact.
+//! - Error: mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few 1/R. [`MissCurve::of`] is
+//!   exact.
 //! - Cost: a look at one byte for each reference, then the exact cost of what is sampled.
-//! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015; fixed size there means that the threshold falls while the trace is read: here all
-//!   pages are known, and the threshold is the one that it would end with.
+//! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015; fixed size there means that the threshold falls while the
+//!   trace is read: here all pages are known, and the threshold is the one that it would end with.
 
 use super::MissCurve;
 use super::stack::distances;

@@ -1,7 +1,8 @@
 //! The size of the working set over time, w(t,θ), and how it is distributed.
 //!
 //! - Law: w(t,θ) = number of pages whose last use is in (t−θ, t], after each reference.
-//! - Cost: O(n), 4 B for each page. A pixel keeps the least, the mean and the most of all its moments, not only its last.
+//! - Cost: O(n), 4 B for each page. A pixel keeps the least, the mean and the most of all its moments, not only its
+//!   last.
 //! - Source: Denning, CACM 11(5), 1968; the founding report draws the last value of each pixel.
 
 use crate::{NONE, Trace};

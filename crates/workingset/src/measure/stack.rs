@@ -1,16 +1,19 @@
 //! LRU's misses at every size of memory, from one pass: exact stack distances by divide and conquer over time.
 //!
-//! A reference at t whose page was last used at p hits in c pages iff fewer than c different pages were used between. Of the t − p − 1 references
-//! between, those whose own last use is after p are repetitions; the rest are different pages:
+//! A reference at t whose page was last used at p hits in c pages iff fewer than c different pages were used between.
+//! Of the t − p − 1 references between, those whose own last use is after p are repetitions; the rest are different
+//! pages:
 //!
 //! - d(t) = (t − p − 1) − #{j : p < j < t, prev(j) > p}.
 //!
-//! A block of time knows its references whose last use is before it (with their count so far), and its positions that are not yet used again. Two
-//! neighbours are merged by walking both in order; only what crosses a border goes on to the next level.
+//! A block of time knows its references whose last use is before it (with their count so far), and its positions that
+//! are not yet used again. Two neighbours are merged by walking both in order; only what crosses a border goes on to
+//! the next level.
 //!
-//! - Cost: O(n · Σ m(2^k)), m the miss rate of the working set: near linear on programs. 4 B for each reference, and 12 B for each open one.
-//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances); the merge is of the family of Increment-and-Freeze
-//!   (SPAA 2023) and PARDA (IPDPS 2012).
+//! - Cost: O(n · Σ m(2^k)), m the miss rate of the working set: near linear on programs. 4 B for each reference, and 12
+//!   B for each open one.
+//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances); the merge is of the
+//!   family of Increment-and-Freeze (SPAA 2023) and PARDA (IPDPS 2012).
 
 use crate::{NONE, Page, Trace};
 use rayon::prelude::*;

@@ -1,10 +1,12 @@
 //! LRU's miss curve of a trace that does not fit in memory: SHARDS of fixed size, reference by reference.
 //!
-//! The pages of the lowest hashes are followed, at most so many. When one more comes, the page of the highest hash is dropped, and the rate falls to it;
-//! what was counted before is scaled down. Distances come from a Fenwick tree over the times of the last uses, renumbered when it is full.
+//! The pages of the lowest hashes are followed, at most so many. When one more comes, the page of the highest hash is
+//! dropped, and the rate falls to it; what was counted before is scaled down. Distances come from a Fenwick tree over
+//! the times of the last uses, renumbered when it is full.
 //!
 //! - Error: as [`super::sample`]: about 0.6/√pages in the mean.
-//! - Cost: O(1) for a reference that is not followed, O(log pages) for one that is; memory by the number of pages followed, not by the trace.
+//! - Cost: O(1) for a reference that is not followed, O(log pages) for one that is; memory by the number of pages
+//!   followed, not by the trace.
 //! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015, 3.2; Olken, LBL-12370, 1981.
 
 use crate::dice::mix;

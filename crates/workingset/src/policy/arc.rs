@@ -1,11 +1,13 @@
 //! ARC: two LRU lists, used once and used again, and a share between them that learns from what was evicted too soon.
 //!
-//! T1, T2 are in memory, B1, B2 remember as many evicted pages. A page found in B1 says that T1 should have been larger, one in B2 that T2.
+//! T1, T2 are in memory, B1, B2 remember as many evicted pages. A page found in B1 says that T1 should have been
+//! larger, one in B2 that T2.
 //!
-//! - Law: on a page of B1 `p ← min(p + max(|B2|/|B1|, 1), c)`, of B2 `p ← max(p − max(|B1|/|B2|, 1), 0)`; T1 gives while |T1| > p, or |T1| = p
-//!   and the page comes from B2; else T2 does.
+//! - Law: on a page of B1 `p ← min(p + max(|B2|/|B1|, 1), c)`, of B2 `p ← max(p − max(|B1|/|B2|, 1), 0)`; T1 gives
+//!   while |T1| > p, or |T1| = p and the page comes from B2; else T2 does.
 //! - Cost: O(1), 9 B for each page.
-//! - Source: Megiddo, Modha, FAST 2003, figure 4. `arc` divides in real numbers, as the paper's own figures do; `arc-int-p` in whole ones.
+//! - Source: Megiddo, Modha, FAST 2003, figure 4. `arc` divides in real numbers, as the paper's own figures do;
+//!   `arc-int-p` in whole ones.
 //! - Limits: a loop of more than 2c pages finds nothing in B1.
 
 use super::{Access, Gone, Policy, Room, Spec};

@@ -1,11 +1,12 @@
 //! CLOCK-Pro: LIRS on one clock, with three hands, for virtual memory: a hit sets a bit.
 //!
-//! Pages are hot, or cold and in memory, or cold and remembered (in their test period). The cold hand evicts; the hot hand cools; the test hand
-//! forgets. A page that is asked for in its test period becomes hot, and cold pages get more room; a test that ends in vain takes some away.
+//! Pages are hot, or cold and in memory, or cold and remembered (in their test period). The cold hand evicts; the hot
+//! hand cools; the test hand forgets. A page that is asked for in its test period becomes hot, and cold pages get more
+//! room; a test that ends in vain takes some away.
 //!
 //! - Cost: O(1) amortised, 9 B for each page.
-//! - Source: Jiang, Chen, Zhang, USENIX ATC 2005. As its simple form: a new page enters before the hot hand, as many are remembered as
-//!   fit in memory. Published programs differ from one another by some per cent of misses.
+//! - Source: Jiang, Chen, Zhang, USENIX ATC 2005. As its simple form: a new page enters before the hot hand, as many
+//!   are remembered as fit in memory. Published programs differ from one another by some per cent of misses.
 
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;

@@ -142,8 +142,8 @@ pub(super) fn steps<P: Policy>(room: &Room<'_>) -> Result<Vec<Step>, Error> {
     Ok(room.trace.refs().iter().enumerate().map(step).collect())
 }
 
-/// The largest value of an option, in steps of 1 %, at which the mean size is no more than the capacity: the mean rises with it.
-/// Where the smallest is too much already, the smallest.
+/// The largest value of an option, in steps of 1 %, at which the mean size is no more than the capacity: the mean rises
+/// with it. Where the smallest is too much already, the smallest.
 pub(super) fn fit(
     spec: &Spec,
     name: &'static str,

@@ -3,8 +3,8 @@
 //! - Law: evict argmin over resident p of load(p).
 //! - Cost: O(1) for each reference, 1 B for each page and 4 B for each page of memory.
 //! - Source: Belady, IBM Systems Journal 5(2), 1966.
-//! - Limits: more memory may mean more misses (Belady, Nelson, Shedler, CACM 12(6), 1969): `1,2,3,4,1,2,5,1,2,3,4,5` misses 9 times with
-//!   3 pages and 10 times with 4.
+//! - Limits: more memory may mean more misses (Belady, Nelson, Shedler, CACM 12(6), 1969): `1,2,3,4,1,2,5,1,2,3,4,5`
+//!   misses 9 times with 3 pages and 10 times with 4.
 
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};

@@ -1,7 +1,7 @@
 //! Half-life FIFO: a page leaves a fixed time after it was loaded, used or not.
 //!
-//! If residence in the working set decayed like a nucleus, a timer would do as well as the working set. Its author asked; it does not
-//! ([`crate::measure::residence`]).
+//! If residence in the working set decayed like a nucleus, a timer would do as well as the working set. Its author
+//! asked; it does not ([`crate::measure::residence`]).
 //!
 //! - Law: miss iff never loaded or now − load ≥ h; then load ← now.
 //! - Cost: O(1), 8 B for each page and 12 B for each page of memory.

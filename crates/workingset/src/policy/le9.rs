@@ -1,7 +1,8 @@
 //! le9's floors over the active and inactive lists, fixed and adaptive: see [`crate::frames::Floors`].
 //!
-//! They act where the trace tells files from anonymous memory; elsewhere all pages are of files, there is nothing else to give, and `linux`
-//! is what remains. What floors do to several programs under one memory, with swap and write-back, is the engine's ([`crate::engine`]).
+//! They act where the trace tells files from anonymous memory; elsewhere all pages are of files, there is nothing else
+//! to give, and `linux` is what remains. What floors do to several programs under one memory, with swap and write-back,
+//! is the engine's ([`crate::engine`]).
 
 use super::{Access, Gone, Policy, Room, Spec, linux};
 use crate::frames::{ActiveInactive, Floors, Framed, share};

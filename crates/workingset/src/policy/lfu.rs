@@ -1,7 +1,8 @@
 //! LFU: the page used least often since it came goes, the oldest among equals.
 //!
 //! - Law: evict argmin over resident p of (uses since load, time of the last change of that count).
-//! - Cost: O(1): one list in the order of counts, and the last page of each count. 13 B for each page, 4 B for the largest count.
+//! - Cost: O(1): one list in the order of counts, and the last page of each count. 13 B for each page, 4 B for the
+//!   largest count.
 //! - Source: Coffman, Denning, Operating Systems Theory, 1973, 6.6.
 //! - Limits: what was hot once stays.
 

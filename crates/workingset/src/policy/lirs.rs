@@ -1,13 +1,14 @@
 //! LIRS: what matters is not when a page was last used, but how many others were between its last two uses.
 //!
-//! Pages with a small such distance are LIR and stay; the rest, HIR, pass through a small queue Q. The stack S orders pages by last use, down to
-//! the oldest LIR page, and remembers HIR pages that have left: one that is used again while still in S has a smaller distance than that LIR page,
-//! and takes its place.
+//! Pages with a small such distance are LIR and stay; the rest, HIR, pass through a small queue Q. The stack S orders
+//! pages by last use, down to the oldest LIR page, and remembers HIR pages that have left: one that is used again while
+//! still in S has a smaller distance than that LIR page, and takes its place.
 //!
-//! - Law: |LIR| ≤ c − h, h = max(2, `hir`·c); a miss evicts Q's oldest; a HIR page used while in S becomes LIR, the LIR page at S's end becomes HIR,
-//!   and S is pruned to end in a LIR page.
+//! - Law: |LIR| ≤ c − h, h = max(2, `hir`·c); a miss evicts Q's oldest; a HIR page used while in S becomes LIR, the LIR
+//!   page at S's end becomes HIR, and S is pruned to end in a LIR page.
 //! - Cost: O(1) amortised, 17 B for each page. S is not bounded: the dense pages bound it.
-//! - Source: Jiang, Zhang, SIGMETRICS 2002, and as its authors' program does: a use right after one of the same page is no use.
+//! - Source: Jiang, Zhang, SIGMETRICS 2002, and as its authors' program does: a use right after one of the same page is
+//!   no use.
 //! - Limits: in memory of two pages and less it is a queue.
 
 use super::{Access, Gone, Policy, Room, Spec};

@@ -1,7 +1,9 @@
 //! LRU-K: the page whose K-th last use is longest ago goes.
 //!
-//! - Law: evict argmax over resident p of now − (K-th last use of p), infinite for a page used less often; among equals the least recently used.
-//! - Cost: O(log c), 8·K B for each page, and 40 B for each page of memory. The uses of evicted pages are remembered for good.
+//! - Law: evict argmax over resident p of now − (K-th last use of p), infinite for a page used less often; among equals
+//!   the least recently used.
+//! - Cost: O(log c), 8·K B for each page, and 40 B for each page of memory. The uses of evicted pages are remembered
+//!   for good.
 //! - Source: O'Neil, O'Neil, Weikum, SIGMOD 1993. No correlated-reference period.
 
 use super::{Access, Gone, Policy, Room, Spec};

@@ -1,7 +1,7 @@
 //! MQ: several LRU queues by the logarithm of how often a page was used, and time moves a page down that was not.
 //!
-//! - Law: queue = log2(uses), at most `queues` − 1; a page not used for `life` references goes down one; the lowest queue's LRU page leaves, and its
-//!   count is remembered for `out`·c pages.
+//! - Law: queue = log2(uses), at most `queues` − 1; a page not used for `life` references goes down one; the lowest
+//!   queue's LRU page leaves, and its count is remembered for `out`·c pages.
 //! - Cost: O(queues), 17 B for each page.
 //! - Source: Zhou, Philbin, Li, USENIX ATC 2001, figure 5; the life there is measured, here it is a share of memory.
 

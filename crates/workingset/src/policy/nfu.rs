@@ -1,6 +1,7 @@
 //! NFU with aging: eight bits of history for each page, shifted at every tick.
 //!
-//! - Law: at a tick `age ← age >> 1 | used << 7`; evict argmin of (used since the tick, age), the first that the hand meets.
+//! - Law: at a tick `age ← age >> 1 | used << 7`; evict argmin of (used since the tick, age), the first that the hand
+//!   meets.
 //! - Cost: O(c) at a tick, and up to O(c) at a miss; 2 B for each page and 4 B for each page of memory.
 //! - Source: Tanenbaum, Modern Operating Systems, 3.4.7; the hardware's bit is read at the tick, not at the use.
 //! - Limits: no order within a tick, none beyond eight.

@@ -1,6 +1,8 @@
-//! OPT: the page that will not be used for longest goes. No policy of fixed memory that brings pages on demand misses less often.
+//! OPT: the page that will not be used for longest goes. No policy of fixed memory that brings pages on demand misses
+//! less often.
 //!
-//! A page in memory is a bit at the time of its next use: whether a reference hits is a look at its own bit, and the victim is the last bit.
+//! A page in memory is a bit at the time of its next use: whether a reference hits is a look at its own bit, and the
+//! victim is the last bit.
 //!
 //! - Law: evict argmax over resident p of next use(p).
 //! - Cost: O(log64 n), n/8 B beside 4 B for each reference, which all runs on a trace share.

@@ -1,4 +1,5 @@
-//! PFF: page-fault frequency. Memory grows while faults are frequent; a fault after a long time without one drops what was not used since.
+//! PFF: page-fault frequency. Memory grows while faults are frequent; a fault after a long time without one drops what
+//! was not used since.
 //!
 //! - Law: at a miss at `now`, if now − (last miss) ≥ p, every page not used since the last miss leaves.
 //! - Cost: O(1) amortised, 8 B for each page and 4 B for each page of memory.

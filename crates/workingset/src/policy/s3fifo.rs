@@ -1,11 +1,11 @@
 //! S3-FIFO: a small FIFO to weed out what is used once, a main one for the rest, and a memory of what was weeded out.
 //!
-//! - Law: a page enters S (`small`·c), or M if G remembers it. S's oldest goes to M if it was used `threshold` times since, else leaves and is
-//!   remembered in G (as many as M holds). M's oldest goes round again with one use less while it has any. S gives unless it is empty or M is
-//!   above its share.
+//! - Law: a page enters S (`small`·c), or M if G remembers it. S's oldest goes to M if it was used `threshold` times
+//!   since, else leaves and is remembered in G (as many as M holds). M's oldest goes round again with one use less
+//!   while it has any. S gives unless it is empty or M is above its share.
 //! - Cost: O(1) amortised, 9 B for each page.
-//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023. The paper's text moves at more than one use, which is a `threshold` of 2; 1 is
-//!   another variant in use.
+//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023. The paper's text moves at more than one use, which is a
+//!   `threshold` of 2; 1 is another variant in use.
 
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;

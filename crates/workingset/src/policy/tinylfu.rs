@@ -1,10 +1,12 @@
-//! W-TinyLFU: a small LRU window, a large segmented LRU, and a page crosses from one to the other only if it is used more often than the page it
-//! would push out.
+//! W-TinyLFU: a small LRU window, a large segmented LRU, and a page crosses from one to the other only if it is used
+//! more often than the page it would push out.
 //!
-//! - Law: a page that leaves the window is admitted if its count is above that of the main area's next victim, else it leaves. Counts
-//!   go to 15, and are halved after every `sample`·c references.
-//! - Cost: O(1), and O(pages) at each halving; 10 B for each page. Counts are exact, not a sketch's: the pages are dense.
-//! - Source: Einziger, Friedman, Manes, ACM TOS 13(4), 2017. Without its random admission of the moderately warm and its adaptive window.
+//! - Law: a page that leaves the window is admitted if its count is above that of the main area's next victim, else it
+//!   leaves. Counts go to 15, and are halved after every `sample`·c references.
+//! - Cost: O(1), and O(pages) at each halving; 10 B for each page. Counts are exact, not a sketch's: the pages are
+//!   dense.
+//! - Source: Einziger, Friedman, Manes, ACM TOS 13(4), 2017. Without its random admission of the moderately warm and
+//!   its adaptive window.
 
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;

@@ -1,7 +1,8 @@
 //! 2Q, the full version: a page must be asked for again after it has left a short FIFO to enter the LRU that matters.
 //!
-//! - Law: new pages enter A1in (FIFO). While |A1in| > kin·c its oldest leaves, and is remembered in A1out (kout·c pages); else the LRU of
-//!   Am leaves, and is forgotten. A page remembered in A1out enters Am. A use in A1in changes nothing.
+//! - Law: new pages enter A1in (FIFO). While |A1in| > kin·c its oldest leaves, and is remembered in A1out (kout·c
+//!   pages); else the LRU of Am leaves, and is forgotten. A page remembered in A1out enters Am. A use in A1in changes
+//!   nothing.
 //! - Cost: O(1), 9 B for each page.
 //! - Source: Johnson, Shasha, VLDB 1994, figure 2; kin 25 %, kout 50 % as there.
 

@@ -1,8 +1,9 @@
 //! WSClock: a clock whose hand takes a page that was not used within τ of its process's time.
 //!
-//! - Law: the hand clears a used page's bit and stamps it now; it evicts the first page with now − stamp > τ; after a whole turn, the page with
-//!   the oldest stamp.
-//! - Cost: O(1) amortised while there are old pages, O(c) where there are none; 9 B for each page, 4 B for each page of memory.
+//! - Law: the hand clears a used page's bit and stamps it now; it evicts the first page with now − stamp > τ; after a
+//!   whole turn, the page with the oldest stamp.
+//! - Cost: O(1) amortised while there are old pages, O(c) where there are none; 9 B for each page, 4 B for each page of
+//!   memory.
 //! - Source: Carr, Hennessy, SOSP 1981. Its queue of dirty pages to clean is the engine's ([`crate::engine`]).
 
 use super::{Access, Gone, Policy, Room, Spec};
