@@ -4,6 +4,7 @@ use crate::input::Input;
 use crate::numbers::{decimal, either, quoted};
 use crate::{BATCH, Error, Reading, Source};
 use csv::{ByteRecord, Reader, ReaderBuilder};
+use std::ops::RangeInclusive;
 use workingset::{About, Batch, Clock, Op};
 
 /// Where a header says that the columns are.
@@ -25,6 +26,14 @@ enum Layout {
     Spc,
     /// Ticks of 100 ns, host, disk, type, bytes, bytes, response.
     Msr,
+}
+
+/// One row: the pages it used, and what else it tells.
+struct Use {
+    pages: RangeInclusive<u64>,
+    op: Option<Op>,
+    time: Option<u64>,
+    task: Option<u16>,
 }
 
 /// A comma-separated trace.
@@ -60,83 +69,70 @@ impl<'a> Rows<'a> {
         Self { reader: rows, row: ByteRecord::new(), layout, reading, last: 0, first: None }
     }
 
-    fn row(&mut self, batch: &mut Batch) -> Result<(), String> {
-        let field = |at: usize| self.row.get(at).map(<[u8]>::trim_ascii).unwrap_or_default();
-        let shift = self.reading.shift();
-        let (space, start, size, op, time) = match &self.layout {
-            Layout::Named(header) => {
-                let header = header.clone();
-                let at = either(field(header.page))?;
-                let size = header.size.filter(|_| header.bytes).map_or(Ok(1), |at| decimal(field(at)))?;
-                let last = at.checked_add(size.max(1) - 1).ok_or("an address above 2^64")?;
-                let pages = if header.bytes { at >> shift..=last >> shift } else { at..=at };
-                return self.by_header(batch, &header, pages);
+    fn field(&self, at: usize) -> &[u8] {
+        self.row.get(at).map(<[u8]>::trim_ascii).unwrap_or_default()
+    }
+
+    /// What the row says.
+    fn told(&self) -> Result<Use, String> {
+        match &self.layout {
+            Layout::Named(header) => self.by_header(header),
+            Layout::Spc => {
+                let start = decimal(self.field(1))?.checked_mul(512).ok_or("an address above 2^64")?;
+                let time = nanoseconds(self.field(4))?;
+                self.on_a_disk(decimal(self.field(0))?, (start, decimal(self.field(2))?), time)
             }
-            Layout::Spc => (
-                decimal(field(0))?,
-                decimal(field(1))?.checked_mul(512).ok_or("an address above 2^64")?,
-                decimal(field(2))?,
-                opcode(field(3))?,
-                Some(nanoseconds(field(4))?),
-            ),
-            Layout::Msr => (
-                decimal(field(2))?,
-                decimal(field(4))?,
-                decimal(field(5))?,
-                opcode(field(3))?,
-                Some(decimal(field(0))?.checked_mul(100).ok_or("a time above 2^64 ns")?),
-            ),
-        };
-        if space > 0xffff {
-            return Err(format!("unit {space} is above 65535"));
+            Layout::Msr => {
+                let time = decimal(self.field(0))?.checked_mul(100).ok_or("a time above 2^64 ns")?;
+                self.on_a_disk(decimal(self.field(2))?, (decimal(self.field(4))?, decimal(self.field(5))?), time)
+            }
         }
-        let last =
-            start.checked_add(size.max(1) - 1).filter(|last| last >> shift < 1 << 48).ok_or("an address above 2^64")?;
-        let pages = (space << 48 | start >> shift)..=(space << 48 | last >> shift);
-        self.push(batch, pages, Some(op), time, Some(space as u16))
     }
 
-    fn by_header(
-        &mut self,
-        batch: &mut Batch,
-        header: &Header,
-        pages: std::ops::RangeInclusive<u64>,
-    ) -> Result<(), String> {
-        let field = |at: usize| self.row.get(at).map(<[u8]>::trim_ascii).unwrap_or_default();
-        let op = header.op.map(|at| opcode(field(at))).transpose()?;
-        let time = header.time.map(|at| decimal(field(at))).transpose()?;
-        let task = header.task.map(|at| decimal(field(at))).transpose()?;
-        let task = task.map(u16::try_from).transpose().map_err(|_| "a task above 65535".to_owned())?;
-        self.push(batch, pages, op, time, task)
+    fn by_header(&self, header: &Header) -> Result<Use, String> {
+        let of = |column: Option<usize>| column.map(|at| decimal(self.field(at))).transpose();
+        let at = either(self.field(header.page))?;
+        let pages = if header.bytes {
+            let size = of(header.size)?.unwrap_or(1).max(1);
+            let last = at.checked_add(size - 1).ok_or("an address above 2^64")?;
+            at >> self.reading.shift()..=last >> self.reading.shift()
+        } else {
+            at..=at
+        };
+        let task = of(header.task)?.map(u16::try_from).transpose().map_err(|_| "a task above 65535".to_owned())?;
+        let op = header.op.map(|at| opcode(self.field(at))).transpose()?;
+        Ok(Use { pages, op, time: of(header.time)?, task })
     }
 
-    fn push(
-        &mut self,
-        batch: &mut Batch,
-        pages: std::ops::RangeInclusive<u64>,
-        op: Option<Op>,
-        time: Option<u64>,
-        task: Option<u16>,
-    ) -> Result<(), String> {
-        let count = (pages.end() - pages.start()).saturating_add(1);
+    /// Bytes of a disk: its number is above the page's, and is the task. The fourth column says what was done.
+    fn on_a_disk(&self, disk: u64, (start, size): (u64, u64), time: u64) -> Result<Use, String> {
+        let shift = self.reading.shift();
+        let task = u16::try_from(disk).map_err(|_| format!("unit {disk} is above 65535"))?;
+        let last = start.checked_add(size.max(1) - 1).filter(|last| last >> shift < 1 << 48);
+        let last = last.ok_or("an address above 2^64")?;
+        let pages = (disk << 48 | start >> shift)..=(disk << 48 | last >> shift);
+        Ok(Use { pages, op: Some(opcode(self.field(3))?), time: Some(time), task: Some(task) })
+    }
+
+    fn push(&mut self, batch: &mut Batch, told: Use) -> Result<(), String> {
+        let count = (told.pages.end() - told.pages.start()).saturating_add(1);
         if count > LONGEST {
             return Err(format!("a reference of {count} pages is above 2^20"));
         }
         let count = count as usize;
-        if let Some(time) = time {
+        if let Some(time) = told.time {
             // Disk traces start anywhere, are told at completion, and so a little out of order.
             let disk = !matches!(self.layout, Layout::Named(_));
-            let first = *self.first.get_or_insert(if disk { time } else { 0 });
-            let time = time.saturating_sub(first);
+            let time = time.saturating_sub(*self.first.get_or_insert(if disk { time } else { 0 }));
             if time < self.last && !disk {
                 return Err(format!("time goes back from {} to {time}", self.last));
             }
             self.last = self.last.max(time);
             batch.time.extend(std::iter::repeat_n(self.last, count));
         }
-        batch.page.extend(pages);
-        batch.op.extend(op.into_iter().flat_map(|op| std::iter::repeat_n(op, count)));
-        batch.task.extend(task.into_iter().flat_map(|task| std::iter::repeat_n(task, count)));
+        batch.page.extend(told.pages);
+        batch.op.extend(told.op.into_iter().flat_map(|op| std::iter::repeat_n(op, count)));
+        batch.task.extend(told.task.into_iter().flat_map(|task| std::iter::repeat_n(task, count)));
         Ok(())
     }
 }
@@ -152,7 +148,8 @@ impl Source for Rows<'_> {
                 break;
             }
             let line = self.row.position().map_or(0, csv::Position::line);
-            self.row(batch).map_err(|what| Error::Malformed { place: format!("line {line}"), what })?;
+            let done = self.told().and_then(|told| self.push(batch, told));
+            done.map_err(|what| Error::Malformed { place: format!("line {line}"), what })?;
         }
         Ok(!batch.is_empty())
     }
