@@ -49,4 +49,4 @@ table indexed-db-scan indexed-db --arms scan,scan+lock-index --reps 1 --memory 1
 for scan in file-cyclic file-once anon-cyclic anon-once; do
     table "scan-$scan" "scan:$scan" --arms none,warmset --reps 1 --lru classic,mglru --swap disk
 done
-table build build --arms none --reps 1 --swap disk --memory 1G,384M,256M,224M,192M,160M,144M,128M,112M,96M
+table build build --arms none --reps 1 --swap disk --memory 1G,384M,256M,224M,192M,160M,144M,128M,112M,104M,100M,96M
