@@ -16,6 +16,7 @@ use workingset::{About, Batch};
 /// oracleGeneral, plain, csv, u32 and u64; a name that ends in .gz or .zst is compressed. The file appears when it is
 /// whole.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = formats())]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
@@ -47,6 +48,12 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         (_, Form::Text) => writeln!(out, "{} references in {name}", source.references)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What can be read, for the help.
+fn formats() -> String {
+    let lines = traces::FORMATS.iter().map(|(_, name, about)| format!("  {name:<14} {about}"));
+    format!("Formats that are read, by name or content or --format:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// A source that shows how far it is.
