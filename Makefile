@@ -88,6 +88,7 @@ deb-test: deb
 bench: build
 	packaging/bench/cost.sh $(TARGET)/release/warmsetd
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
+	packaging/bench/instructions.sh $(TARGET)/release
 	packaging/bench/simulator.sh $(TARGET)/release
 
 # The parsers beside a fuzzer, ten minutes: needs a nightly compiler and cargo-fuzz. What it keeps, `make test` reads again.

@@ -11,25 +11,70 @@ out=docs/results/lab
 jobs=${JOBS:-2}
 mkdir -p "$out"
 
-# table NAME SCENARIO ARGUMENT...: one or more runs into one file.
-table() {
-    name=$1
+# wants NAME: whether this table is asked for; if so, what it has is unpacked, to go on from.
+wants() {
+    [ -z "$wanted" ] || case " $wanted " in *" $1 "*) ;; *) return 1 ;; esac
+    [ ! -f "$out/$1.jsonl.gz" ] || gunzip "$out/$1.jsonl.gz"
+}
+
+# more NAME SCENARIO ARGUMENT...: runs, added to the lines.
+more() {
+    lines=$out/$1.jsonl
     shift
-    [ -z "$wanted" ] || case " $wanted " in *" $name "*) ;; *) return 0 ;; esac
-    [ ! -f "$out/$name.jsonl.gz" ] || gunzip "$out/$name.jsonl.gz"
     echo "results: warmset-lab run $*" >&2
-    "$lab" run "$@" --jobs "$jobs" --out "$out/$name.jsonl" >/dev/null
+    "$lab" run "$@" --jobs "$jobs" --out "$lines" >/dev/null
+}
+
+# page NAME COMMANDS: what the lines say, under the commands that made them, one a line.
+page() {
+    name=$1
     {
-        printf '# %s\n\n    warmset-lab run %s --jobs %s\n\n' "$name" "$*" "$jobs"
+        printf '# %s\n\n' "$name"
+        echo "$2" | sed "s/.*/    warmset-lab run & --jobs $jobs/"
+        echo
         "$lab" compare "$out/$name.jsonl"
     } >"$out/$name.md"
     gzip -9n "$out/$name.jsonl"
+}
+
+# table NAME SCENARIO ARGUMENT...: one or more runs into one file.
+table() {
+    wants "$1" || return 0
+    more "$@"
+    name=$1
+    shift
+    page "$name" "$*"
+}
+
+# covering NAME SCENARIO ARGUMENT...: machines in which each pair of kernel, LRU, swap and memory occurs, in nine runs.
+covering() {
+    wants "$1" || return 0
+    table=$1 commands=''
+    shift
+    while read -r kernel lru swap memory; do
+        more "$table" "$@" --kernel "$kernel" --lru "$lru" --swap "$swap" --memory "$memory" </dev/null
+        commands="$commands
+$* --kernel $kernel --lru $lru --swap $swap --memory $memory"
+    done <<'MACHINES'
+6.1 classic none 1G
+6.1 mglru disk 2G
+6.1 classic zram 2G
+6.12 mglru none 2G
+6.12 classic disk 1G
+6.12 mglru zram 1G
+7 classic none 2G
+7 mglru disk 1G
+7 classic zram 1G
+MACHINES
+    page "$table" "${commands#?}"
 }
 
 wanted="$*"
 # The headline: five repetitions on stock 6.12.
 table storm-1g storm --arms none,static:1000,classic,warmset --reps 5
 table storm-2g storm --arms none,static:1000,classic,warmset --reps 5 --memory 2G
+# The same storm once on machines of every kind.
+covering storm-covering storm --arms none,warmset --no-equal-mean --reps 1
 table idle idle --arms none,classic,warmset --reps 3
 # The founding table on the kernels before and after.
 table founding storm --arms none,static:1000,classic,warmset --no-equal-mean --reps 3 --kernel 6.1,7

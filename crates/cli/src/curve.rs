@@ -1,5 +1,7 @@
 //! `warmset curve`: faults and lifetimes against memory, for every size at once.
 
+mod size;
+
 use crate::reference::{self, Counted, Input};
 use crate::{Context, Form, simulate};
 use anyhow::{Result, bail};
@@ -18,7 +20,7 @@ use workingset::{Batch, Trace};
 ///
 /// lru is exact at every size from one pass, ws and vmin at every window from another; any other policy of
 /// `warmset policies` is run at --points sizes. All stand on one scale: the mean size in memory, not its limit.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
@@ -40,6 +42,13 @@ pub(crate) struct Args {
     /// What is drawn and tabled
     #[arg(long, value_enum, default_value_t = Show::Lifetime)]
     show: Show,
+    /// Windows of the working set, with --show size, in the trace's time
+    #[arg(long, value_name = "TIME", value_delimiter = ',', default_value = "100000")]
+    theta: Vec<u64>,
+    /// Beside each curve the one that the founding report's own arithmetic gives, of a lackey trace: time in bytes of
+    /// instructions, and data pages that leave the working set early
+    #[arg(long, conflicts_with_all = ["sample", "stream"])]
+    as_published: bool,
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -57,11 +66,16 @@ enum Show {
     Misses,
     /// Space-time product
     SpaceTime,
+    /// The size of the working set over time
+    Size,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     if let Some(pages) = args.stream {
         return stream(args, pages, context.form, out);
+    }
+    if args.show == Show::Size {
+        return size::run(args, context, out);
     }
     let choices = args.of.iter().map(|name| Choice::parse(name)).collect::<Result<Vec<_>, _>>()?;
     let trace = args.input.load()?;
@@ -72,6 +86,15 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         bar.inc(1);
     }
     bar.finish_and_clear();
+    if args.as_published {
+        let bytes = Args { input: published(args)?, ..args.clone() };
+        let trace = bytes.input.load()?;
+        for choice in &choices {
+            let mut curve = curve(&bytes, &trace, choice, out, context.form)?;
+            curve.policy.push_str(" as published");
+            curves.push(curve);
+        }
+    }
     if let Some(path) = &args.plot {
         plot(args, path, &curves, trace.len())?;
     }
@@ -89,6 +112,14 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The input in the report's time, to be read once more.
+fn published(args: &Args) -> Result<Input> {
+    if args.input.is_pipe() {
+        bail!("--as-published reads the trace twice: name a file instead of '-'");
+    }
+    Ok(args.input.clocked(Counted::Bytes))
 }
 
 /// The trace is not held: each reference is seen once.
@@ -129,7 +160,7 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
 }
 
 fn curve(args: &Args, trace: &Trace, choice: &Choice, out: &mut impl Write, form: Form) -> Result<Lifetime> {
-    let timed = args.input.counted() == Counted::Trace;
+    let timed = args.input.counted() != Counted::References;
     let told = !choice.options.told().is_empty();
     let intervals = || Intervals::of(trace, timed);
     let time = match trace.time().filter(|_| timed) {
@@ -218,12 +249,12 @@ fn plot(args: &Args, path: &Path, curves: &[Lifetime], references: usize) -> Res
     let (title, label) = match args.show {
         Show::Lifetime => ("Lifetime by memory", "mean time between faults"),
         Show::Misses => ("Misses by memory", "misses for each reference"),
-        Show::SpaceTime => ("Space-time by memory", "pages × time"),
+        _ => ("Space-time by memory", "pages × time"),
     };
     let value = |curve: &Lifetime, point: &Point| match args.show {
         Show::Lifetime => point.lifetime,
         Show::Misses => point.misses / references as f64,
-        Show::SpaceTime => curve.space_time(point, args.service),
+        _ => curve.space_time(point, args.service),
     };
     let series = curves.iter().map(|curve| Series {
         name: curve.policy.clone(),

@@ -25,9 +25,9 @@ pub(crate) struct Input {
     /// Count a lackey reference over a page's end as two, instead of one at its first byte
     #[arg(long)]
     split: bool,
-    /// What time is counted in: its own, or references
-    #[arg(long, value_enum, default_value_t = Counted::References)]
-    clock: Counted,
+    /// What time is counted in: references, unless told; `convert` keeps the trace's own
+    #[arg(long, value_enum)]
+    clock: Option<Counted>,
     /// Only references FROM to TO of the trace, counted from 0, TO not included
     #[arg(long, value_name = "FROM..TO")]
     window: Option<String>,
@@ -43,6 +43,8 @@ pub(crate) enum Counted {
     References,
     /// The trace's own time: instructions, nanoseconds
     Trace,
+    /// Bytes of instructions, of a lackey trace, as the founding report counted
+    Bytes,
 }
 
 impl Input {
@@ -54,7 +56,7 @@ impl Input {
         let told = |references: usize| bar.set_position(references as u64);
         let trace = traces::read(&mut *source, &told).with_context(|| name.clone())?;
         bar.finish_and_clear();
-        if self.counted() == Counted::Trace && trace.time().is_none() {
+        if self.counted() != Counted::References && trace.time().is_none() {
             bail!("{name}: the trace has no times: leave out --clock trace");
         }
         Ok(trace)
@@ -73,7 +75,22 @@ impl Input {
 
     /// What time is counted in.
     pub(crate) fn counted(&self) -> Counted {
-        self.clock
+        self.clock.unwrap_or(Counted::References)
+    }
+
+    /// The same trace, its time counted otherwise.
+    pub(crate) fn clocked(&self, clock: Counted) -> Self {
+        Self { clock: Some(clock), ..self.clone() }
+    }
+
+    /// The same trace with its own time, unless another was asked for.
+    pub(crate) fn timed(&self) -> Self {
+        self.clocked(self.clock.unwrap_or(Counted::Trace))
+    }
+
+    /// Whether it can be read but once.
+    pub(crate) fn is_pipe(&self) -> bool {
+        self.trace == Path::new("-")
     }
 
     /// The trace as it comes, cut as asked.
@@ -84,15 +101,20 @@ impl Input {
             Ok(bytes) => bytes,
             Err(_) => self.page_size.parse::<Bytes>().with_context(|| format!("--page-size {}", self.page_size))?.get(),
         };
-        let reading = Reading { time: self.clock == Counted::Trace, split: self.split, ..Reading::of_pages(size)? };
-        let bytes: Box<dyn Read + Send> = if self.trace == Path::new("-") {
+        let reading = Reading {
+            time: self.counted() != Counted::References,
+            split: self.split,
+            bytes: self.counted() == Counted::Bytes,
+            ..Reading::of_pages(size)?
+        };
+        let bytes: Box<dyn Read + Send> = if self.is_pipe() {
             Box::new(io::stdin())
         } else {
             Box::new(File::open(&self.trace).with_context(|| format!("{name}: cannot read"))?)
         };
         let source = traces::open(bytes, &name, format, reading).with_context(|| name.clone())?;
         let window = self.window.as_deref().map(window).transpose()?;
-        let timeless = self.clock == Counted::References;
+        let timeless = self.counted() == Counted::References;
         if window.is_none() && self.task.is_none() && !timeless {
             return Ok(source);
         }

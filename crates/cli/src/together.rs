@@ -16,7 +16,9 @@ const WHO: &str = "\
 Managers of memory:
   lru, clock                   one list over all programs: every use seen, or one bit
   linux, mglru                 Linux's two, with anonymous and file pages balanced by refaults
+  mglru:MS                     nothing used within so many milliseconds is evicted: memory is out instead (min_ttl_ms)
   le9, mglru-le9               the same with floors of 15 % of anonymous and 15 % of clean file pages
+  le9:ANON/LOW/MIN             with other floors, in per cent; LOW gives way when all else is gone; mglru-le9 likewise
   le9-adaptive                 a floor of clean file pages that refaults raise, to half of memory
   share, ws:THETA, pff:P       each program its own: an equal share, its working set, by its fault frequency;
                                THETA and P in references of its own
@@ -115,35 +117,49 @@ fn manage(name: &str, machine: &Machine, processes: &[Process<'_>], pages: usize
     fn whole(frames: impl Frames, pages: usize) -> Global<impl Frames> {
         Global::new(frames, pages)
     }
-    let le9 = Floors { anon_min: 0.15, clean_low: 0.0, clean_min: 0.15, most: None };
     let linux = |floors| whole(ActiveInactive::new(pages, 60.0, 0, floors), pages);
-    let mglru = |floors| {
-        let tuning = Tuning { swappiness: 60.0, by_descriptor: false, min_ttl: 0, floors };
+    let mglru = |min_ttl, floors| {
+        let tuning = Tuning { swappiness: 60.0, by_descriptor: false, min_ttl, floors };
         whole(Generations::new(pages, tuning), pages)
     };
     let local = |rule| Local::new(pages, processes.len(), rule);
-    let number = |text: &str| -> Result<u64> {
-        let number: u64 = text.parse().with_context(|| format!("{name}: '{text}' is no number of references"))?;
-        Ok(number * machine.reference_ns)
+    let number = |text: &str, unit: &str| -> Result<u64> {
+        text.parse().with_context(|| format!("{name}: '{text}' is no number of {unit}"))
     };
+    let references = |text| Ok::<u64, anyhow::Error>(number(text, "references")? * machine.reference_ns);
     match name.split_once(':').unwrap_or((name, "")) {
         ("lru", "") => go(machine, processes, whole(Lru::new(pages), pages)),
         ("clock", "") => go(machine, processes, whole(Clock::new(pages), pages)),
         ("linux", "") => go(machine, processes, linux(Floors::NONE)),
-        ("mglru", "") => go(machine, processes, mglru(Floors::NONE)),
-        ("le9", "") => go(machine, processes, linux(le9)),
-        ("mglru-le9", "") => go(machine, processes, mglru(le9)),
+        ("mglru", "") => go(machine, processes, mglru(0, Floors::NONE)),
+        ("mglru", ttl) => {
+            let min_ttl = number(ttl, "milliseconds")?.saturating_mul(1_000_000);
+            go(machine, processes, mglru(min_ttl, Floors::NONE))
+        }
+        ("le9", shares) => go(machine, processes, linux(floors(shares)?)),
+        ("mglru-le9", shares) => go(machine, processes, mglru(0, floors(shares)?)),
         ("le9-adaptive", "") => go(machine, processes, linux(Floors { most: Some(0.5), ..Floors::NONE })),
         ("token", "") => go(machine, processes, linux(Floors::NONE).with_token()),
         ("share", "") => go(machine, processes, local(Rule::Share)),
-        ("ws", theta) => go(machine, processes, local(Rule::WorkingSet(number(theta)?))),
-        ("pff", p) => go(machine, processes, local(Rule::FaultFrequency(number(p)?))),
+        ("ws", theta) => go(machine, processes, local(Rule::WorkingSet(references(theta)?))),
+        ("pff", p) => go(machine, processes, local(Rule::FaultFrequency(references(p)?))),
         (pressed, "") => {
             let Some(pressure) = pressure(pressed) else { bail!("no manager '{name}': see warmset together --help") };
             go(machine, processes, whole(Clock::new(pages), pages).pressed(pressure))
         }
         _ => bail!("no manager '{name}': see warmset together --help"),
     }
+}
+
+/// `15/0/15`: anonymous, clean low, clean minimum, in per cent; le9's own where nothing is told.
+fn floors(text: &str) -> Result<Floors> {
+    let meant = || format!("floors '{text}': three percentages are meant, such as 15/0/15, that leave some memory");
+    let text = if text.is_empty() { "15/0/15" } else { text };
+    let shares = text.split('/').map(str::parse::<f64>).collect::<Result<Vec<_>, _>>().with_context(meant)?;
+    let &[anon_min, clean_low, clean_min] = shares.as_slice() else { bail!(meant()) };
+    let fits = shares.iter().all(|share| (0.0..=100.0).contains(share)) && anon_min + clean_low.max(clean_min) < 100.0;
+    anyhow::ensure!(fits, meant());
+    Ok(Floors { anon_min: anon_min / 100.0, clean_low: clean_low / 100.0, clean_min: clean_min / 100.0, most: None })
 }
 
 /// `up-largest`.

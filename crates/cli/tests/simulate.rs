@@ -113,6 +113,29 @@ fn curves_agree_with_runs_and_are_drawn() {
 }
 
 #[test]
+fn what_the_report_drew_stands_beside_what_is_right() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.lackey").display().to_string();
+    let line = |at: u64| match at % 4 {
+        3 => format!(" L {:x},8\n", (at / 100 % 30) << 12),
+        _ => format!("I  {:x},4\n", (1000 << 12) + at % 64 * 4),
+    };
+    fs::write(&path, (0..20_000).map(line).collect::<String>()).expect("a trace");
+    let curves = lines(&said(&["curve", &path, "--clock", "trace", "--of", "lru", "--as-published", "--json"]));
+    let lifetime = |curve: &Value| curve["points"][0]["lifetime"].as_f64().expect("a lifetime");
+    assert_eq!(curves[1]["policy"], "lru as published");
+    let bytes = lifetime(&curves[1]) / lifetime(&curves[0]);
+    assert!((bytes - 4.0).abs() < 0.01, "instructions of four bytes: {bytes}");
+    let sizes = &["curve", &path, "--clock", "trace", "--show", "size", "--theta", "2000", "--as-published", "--json"];
+    let sizes = lines(&said(sizes));
+    let most = |line: &Value| line["pixels"].as_array().expect("pixels").iter().map(|p| p["most"].as_u64()).max();
+    assert!(most(&sizes[1]) < most(&sizes[0]), "data pages leave early: {sizes:?}");
+    assert!(complaint(&["curve", &path, "--format", "plain", "--as-published"]).contains("line 1"));
+    let other = made(folder.path(), "b.parquet", "scan:pages=10");
+    assert!(complaint(&["curve", &other, "--as-published"]).contains("lackey trace alone"));
+}
+
+#[test]
 fn windows_and_tasks_cut_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("two.parquet").display().to_string();
@@ -140,15 +163,16 @@ fn programs_share_a_memory() {
         "-m",
         "50%",
         "-p",
-        "lru,linux,mglru,le9,share,ws:500,token,up-largest",
+        "lru,linux,mglru,mglru:1,le9,le9:20/10/20,share,ws:500,token,up-largest",
         "--json",
     ]));
-    assert_eq!(rows.len(), 8);
+    assert_eq!(rows.len(), 10);
     for row in rows {
         assert_eq!(row["processes"][0]["references"], 20_000);
         assert!(row["full_ns"].as_u64() <= row["some_ns"].as_u64());
     }
     assert!(complaint(&["together", &a, "-p", "magic"]).contains("no manager 'magic'"));
+    assert!(complaint(&["together", &a, "-p", "le9:60/0/60"]).contains("that leave some memory"));
 }
 
 #[test]

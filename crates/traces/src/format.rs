@@ -76,6 +76,11 @@ impl Format {
             .ok_or_else(|| Error::Format(format!("no format '{name}': there are {}", known())))
     }
 
+    /// Its name.
+    fn name(self) -> &'static str {
+        FORMATS.iter().find(|format| format.0 == self).map_or("", |format| format.1)
+    }
+
     /// What a file's name says, without what compresses it.
     fn by_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
@@ -160,6 +165,10 @@ pub fn open<'a>(
         Some(format) => format,
         None => recognise(&mut input)?,
     };
+    if reading.bytes && format != Format::Lackey {
+        let what = "the bytes of instructions are known of a lackey trace alone";
+        return Err(Error::Format(format!("{what}, and this one is {}", format.name())));
+    }
     let lines = |input, format, parse| -> Box<dyn Source + 'a> { Box::new(Lines::new(input, format, parse, reading)) };
     Ok(match format {
         Format::Parquet => Box::new(Columns::parquet(input)?),

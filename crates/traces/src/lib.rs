@@ -72,11 +72,13 @@ pub struct Reading {
     pub time: bool,
     /// Whether a lackey reference over a page's end is two, instead of one at its first byte.
     pub split: bool,
+    /// Whether a lackey trace's time counts the bytes of instructions, instead of the instructions.
+    pub bytes: bool,
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { page_size: 4096, time: true, split: false }
+        Self { page_size: 4096, time: true, split: false, bytes: false }
     }
 }
 

@@ -26,7 +26,11 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(input: Input<'a>, format: &'static str, parse: Parse, reading: Reading) -> Self {
-        let clock = if ["lackey", "address"].contains(&format) { Clock::Instructions } else { Clock::References };
+        let clock = match format {
+            "lackey" if reading.bytes => Clock::InstructionBytes,
+            "lackey" | "address" => Clock::Instructions,
+            _ => Clock::References,
+        };
         Self {
             input,
             parse,
@@ -142,7 +146,9 @@ pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> R
     if size == 0 || size > 1 << 16 {
         return Err(format!("a reference of {size} bytes"));
     }
-    lines.now += u64::from(op == Op::FETCH);
+    if op == Op::FETCH {
+        lines.now += if lines.clock == Clock::InstructionBytes { size } else { 1 };
+    }
     let last = address.checked_add(size - 1).ok_or_else(|| format!("{} ends above 2^64", quoted(text)))?;
     let last = if lines.split { last } else { address };
     for page in address >> lines.shift..=last >> lines.shift {

@@ -4,6 +4,7 @@ pub mod interval;
 pub mod lifetime;
 pub mod map;
 pub mod phases;
+pub mod published;
 pub mod residence;
 pub mod sample;
 pub mod series;
@@ -12,4 +13,6 @@ pub mod stream;
 
 pub use interval::Intervals;
 pub use lifetime::{Knees, Lifetime, Point};
+pub use published::published;
+pub use series::Series;
 pub use stack::MissCurve;

@@ -35,6 +35,8 @@ pub enum Clock {
     References,
     /// Instructions executed.
     Instructions,
+    /// Bytes of the instructions executed, as the founding report counted.
+    InstructionBytes,
     /// Nanoseconds.
     Nanoseconds,
     /// Seconds.

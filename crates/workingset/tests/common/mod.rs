@@ -1,6 +1,6 @@
 //! What the plain models share.
 
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, dead_code, reason = "a test may; each file of tests takes what it needs")]
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -21,11 +21,20 @@ pub(crate) fn same(
     name: &str,
     pages: &[u64],
     capacity: usize,
+    model: impl FnMut(Page) -> bool,
+) -> Result<(), TestCaseError> {
+    same_on(&Trace::of(pages).unwrap(), name, capacity, model)
+}
+
+/// The same on a trace that tells more than pages.
+pub(crate) fn same_on(
+    trace: &Trace,
+    name: &str,
+    capacity: usize,
     mut model: impl FnMut(Page) -> bool,
 ) -> Result<(), TestCaseError> {
-    let trace = Trace::of(pages).unwrap();
     let choice = Choice::parse(name).unwrap();
-    let steps = choice.spec.steps(&trace, capacity, &choice.options).unwrap();
+    let steps = choice.spec.steps(trace, capacity, &choice.options).unwrap();
     for (at, (step, page)) in steps.iter().zip(trace.refs()).enumerate() {
         prop_assert_eq!(step.access == Access::Hit, model(*page), "{} of {} pages at reference {}", name, capacity, at);
     }
