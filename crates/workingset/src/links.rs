@@ -20,7 +20,9 @@ const BACK: usize = 1;
 impl<const LISTS: usize> Links<LISTS> {
     /// Empty lists over pages `0..pages`.
     pub fn new(pages: usize) -> Self {
-        let mut link = vec![[NONE; 2]; pages];
+        // One piece of exactly this size: growing by the sentinels would double it.
+        let mut link = Vec::with_capacity(pages + LISTS);
+        link.resize(pages, [NONE; 2]);
         link.extend((0..LISTS).map(|list| [(pages + list) as Page; 2]));
         Self { link, pages: pages as u32, len: [0; LISTS] }
     }

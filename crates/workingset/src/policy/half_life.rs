@@ -4,7 +4,7 @@
 //! asked; it does not ([`crate::measure::residence`]).
 //!
 //! - Law: miss iff never loaded or now − load ≥ h; then load ← now.
-//! - Cost: O(1), 8 B for each page and 12 B for each page of memory.
+//! - Cost: O(1), 8 B for each page and 4 B for each page of memory.
 //! - Source: the founding report on working sets (MSc, Birkbeck, 2011), "half life" of residence.
 
 use super::{Access, Gone, Policy, Room, Spec};
@@ -19,9 +19,13 @@ pub(super) const SPEC: Spec = Spec::of::<HalfLife>(
 .with(&[("h", 0.0, "time in memory, in the trace's time")])
 .fitted("h");
 
+const OUT: u64 = u64::MAX;
+
 struct HalfLife {
-    loaded: VecDeque<(u64, Page)>,
-    resident: Vec<bool>,
+    /// Resident pages, the oldest in front.
+    order: VecDeque<Page>,
+    /// When each was loaded; `OUT` if it is not resident.
+    loaded: Vec<u64>,
     h: u64,
 }
 
@@ -33,28 +37,28 @@ impl Policy for HalfLife {
         if h < 1.0 {
             return Err(Error::Unfit(format!("half-life: h is 1 or more, not {h}")));
         }
-        Ok(Self { loaded: VecDeque::new(), resident: vec![false; room.pages()], h: h as u64 })
+        Ok(Self { order: VecDeque::new(), loaded: vec![OUT; room.pages()], h: h as u64 })
     }
 
     #[inline]
     fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
-        while let Some(&(loaded, old)) = self.loaded.front() {
-            if now - loaded < self.h {
+        while let Some(&old) = self.order.front() {
+            if now - self.loaded[old as usize] < self.h {
                 break;
             }
-            self.loaded.pop_front();
-            self.resident[old as usize] = false;
+            self.order.pop_front();
+            self.loaded[old as usize] = OUT;
             gone.gone(old);
         }
-        if self.resident[page as usize] {
+        if self.loaded[page as usize] != OUT {
             return Access::Hit;
         }
-        self.resident[page as usize] = true;
-        self.loaded.push_back((now, page));
+        self.loaded[page as usize] = now;
+        self.order.push_back(page);
         Access::Miss
     }
 
     fn resident(&self) -> usize {
-        self.loaded.len()
+        self.order.len()
     }
 }

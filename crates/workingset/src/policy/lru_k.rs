@@ -2,7 +2,7 @@
 //!
 //! - Law: evict argmax over resident p of now − (K-th last use of p), infinite for a page used less often; among equals
 //!   the least recently used.
-//! - Cost: O(log c), 8·K B for each page, and 40 B for each page of memory. The uses of evicted pages are remembered
+//! - Cost: O(log c), 4·K B for each page, and about 20 B for each page of memory. The uses of evicted pages are remembered
 //!   for good.
 //! - Source: O'Neil, O'Neil, Weikum, SIGMOD 1993. No correlated-reference period.
 
@@ -16,11 +16,11 @@ pub(super) const SPEC: Spec = Spec::of::<LruK>("lru-k", "by the K-th last use", 
 struct LruK {
     k: usize,
     /// Each page's last uses, newest first; 0 is none.
-    uses: Vec<u64>,
+    uses: Vec<u32>,
     /// Resident pages: (K-th last use, last use, page).
-    order: BTreeSet<(u64, u64, Page)>,
+    order: BTreeSet<(u32, u32, Page)>,
     capacity: usize,
-    clock: u64,
+    clock: u32,
 }
 
 impl Policy for LruK {
@@ -53,7 +53,7 @@ impl Policy for LruK {
 }
 
 impl LruK {
-    fn key(&self, page: Page) -> (u64, u64, Page) {
+    fn key(&self, page: Page) -> (u32, u32, Page) {
         let uses = &self.uses[page as usize * self.k..][..self.k];
         (uses[self.k - 1], uses[0], page)
     }

@@ -1,0 +1,66 @@
+//! What each policy keeps beside the trace: at most 32 bytes for each different page, at any size of memory.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use workingset::measure::Intervals;
+use workingset::policy::Options;
+use workingset::{POLICIES, Trace};
+
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of it.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes in use at once while `run` does, above those before.
+fn peak(run: impl FnOnce()) -> usize {
+    let before = NOW.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    run();
+    MOST.load(Ordering::Relaxed) - before
+}
+
+/// One test, because the count is of the whole process.
+#[test]
+fn a_page_costs_no_policy_more_than_32_bytes() {
+    let pages = 3000;
+    let refs: Vec<u64> = (0..3 * pages).map(|at| workingset::dice::mix(at) % pages).chain(0..pages).collect();
+    let trace = Trace::of(&refs).unwrap();
+    assert_eq!(trace.pages() as u64, pages);
+    // OPT and VMIN look at the next use of each reference: 4 bytes each, kept once, with the trace.
+    trace.next_uses();
+    let mut above = Vec::new();
+    for spec in POLICIES {
+        for capacity in [pages as usize / 50, pages as usize] {
+            let bytes = peak(|| drop(spec.run(&trace, capacity, &Options::of(spec)).unwrap()));
+            let each = bytes as f64 / pages as f64;
+            if each > 32.5 {
+                above.push(format!("{} with room for {capacity}: {each:.1} B for each page", spec.name));
+            }
+        }
+    }
+    assert!(above.is_empty(), "{above:#?}");
+    let bins = 400 << 10;
+    let intervals = peak(|| drop(Intervals::of(&trace, false))).saturating_sub(bins) as f64 / pages as f64;
+    assert!(intervals <= 32.5, "intervals: {intervals:.1} B for each page");
+}
