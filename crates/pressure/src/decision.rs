@@ -491,6 +491,14 @@ pub enum Notice {
 }
 
 impl Action {
+    /// What it is done to, without the numbers, which change from tick to tick.
+    pub fn target(&self) -> (Option<Knob>, Option<Identity>) {
+        match self {
+            Self::End { who, .. } => (None, Some(*who)),
+            other => (other.knob(), None),
+        }
+    }
+
     /// The knob it writes, if it writes one.
     pub fn knob(&self) -> Option<Knob> {
         match self {

@@ -127,6 +127,8 @@ impl Draft<'_> {
         };
         let signal = match rung {
             Rung::Kill => Signal::Kill,
+            // A unit is ended whole by the kernel, which knows no gentle way.
+            _ if pick.extent == Extent::Unit => return,
             Rung::Term => Signal::Term,
             _ if freezes(outlook, &pick) => Signal::Term,
             _ => return,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate};
 
 /// Processes named in one account, at most.
-pub const MAX_CONSIDERED: usize = 4;
+pub(super) const MAX_CONSIDERED: usize = 4;
 /// Who makes less than this share of the growth is not what makes it.
 const CULPRIT: Percent = Percent::new(25);
 /// A unit is ended whole unless one process holds this share of it.

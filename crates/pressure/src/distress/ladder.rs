@@ -25,7 +25,7 @@ const FREEZE_AHEAD: Span = Span::secs(15);
 /// How far things have come.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rung {
+pub(crate) enum Rung {
     /// Room enough.
     #[default]
     Calm,
