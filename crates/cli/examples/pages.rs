@@ -59,7 +59,7 @@ fn daemon_option(opt: &'static Opt) -> Arg {
         None => arg,
     };
     match (opt.long, opt.value) {
-        ("mode", Some(name)) => arg.value_name(name).value_parser(["observe", "tune", "protect"]),
+        ("mode", Some(name)) => arg.value_name(name).value_parser(["observe", "tune", "guard", "protect"]),
         ("config", Some(name)) => arg.value_name(name).value_hint(clap::ValueHint::FilePath),
         (_, Some("DIR")) => arg.value_name("DIR").value_hint(clap::ValueHint::DirPath),
         (_, Some(name)) => arg.value_name(name),

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use pressure::config::{Mode, Predictor};
-use pressure::decision::{Action, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step};
+use pressure::decision::{Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step};
 use pressure::knob::Knob;
 use pressure::sample::{Cgroups, Facts, Sample, Swap, SwapAmounts, SwapKind, Wall, Zone, ZoneAmounts, ZoneKind};
 use pressure::status::{Past, Status, Tally};
@@ -16,6 +16,7 @@ pub(crate) fn decision() -> Decision {
         steps: ArrayVec::new(),
         notices: ArrayVec::new(),
         patience: Span::secs(5),
+        attention: Attention::Rest,
     }
 }
 
@@ -90,6 +91,7 @@ fn forecast() -> Forecast {
         }),
         until_min: Some(Span::secs(14)),
         blocks: Some(BlockForecast { order: 9, free: 40, needed: 12, fragmentation: Some(Percent::new(35)) }),
+        outlook: None,
     }
 }
 

@@ -3,8 +3,7 @@
 use anyhow::Result;
 use host::recordings::{ReadError, Reader};
 use pressure::config::Mode;
-use pressure::decision::{Action, Decision, Step};
-use pressure::knob::KnobStates;
+use pressure::decision::{Action, Decision, Notice, Step};
 use pressure::recording::Entry;
 use pressure::sample::Sample;
 use pressure::status::Past;
@@ -66,7 +65,7 @@ impl Memory {
         match entry {
             Entry::Header(header) => self.mode = header.config.map_or(Mode::Observe, |config| config.mode),
             Entry::Sample(sample) => {
-                self.settle(Some(&sample.knobs));
+                self.settle(Some(&sample));
                 self.sample = *sample;
             }
             Entry::Decision(decision) => self.pending = Some(*decision),
@@ -79,16 +78,17 @@ impl Memory {
         self.past.into()
     }
 
-    /// Remembers the pending decision; `next` are the knobs after it.
+    /// Remembers the pending decision; `next` is the sample after it.
     ///
     /// While only observing, the same proposal comes at every tick; it is remembered once.
-    fn settle(&mut self, next: Option<&KnobStates>) {
+    fn settle(&mut self, next: Option<&Sample>) {
         let Some(decision) = self.pending.take() else { return };
         let acts = self.mode != Mode::Observe && self.sample.circumstances.read_only != Some(1);
         let done = acts && next.is_none_or(|next| decision.steps.iter().any(|step| is_done(step, next)));
         let proposes: Vec<Action> = decision.steps.iter().map(|step| step.action).collect();
         let repeated = !done && targets(&proposes) == targets(&self.proposed);
-        let news = !decision.notices.is_empty() || (!decision.steps.is_empty() && !repeated);
+        let counted = |notice: &Notice| !matches!(notice, Notice::Considered(_));
+        let news = decision.notices.iter().any(counted) || (!decision.steps.is_empty() && !repeated);
         self.proposed = proposes;
         if !news || self.number == 0 {
             return;
@@ -101,18 +101,21 @@ impl Memory {
     }
 }
 
-/// Whether the knobs after a step show that it was carried out; what leaves no trace is taken as done.
-fn is_done(step: &Step, next: &KnobStates) -> bool {
+/// Whether the sample after a step shows that it was carried out; what leaves no trace is taken as done.
+fn is_done(step: &Step, next: &Sample) -> bool {
     match step.action {
-        Action::Set { knob, to, .. } => next.ours.of(knob) == Some(to),
-        Action::PutBack { knob, .. } => next.ours.of(knob).is_none(),
+        Action::Set { knob, to, .. } => next.knobs.ours.of(knob) == Some(to),
+        Action::PutBack { knob, .. } => next.knobs.ours.of(knob).is_none(),
+        Action::End { who, signal, .. } => {
+            next.census.victims.iter().any(|victim| victim.who == who && victim.signal == signal)
+        }
         Action::Compact { .. } | Action::Reclaim { .. } => true,
     }
 }
 
-/// The knobs that are written, without the numbers, which change from tick to tick.
-fn targets(actions: &[Action]) -> Vec<Option<pressure::knob::Knob>> {
-    actions.iter().map(Action::knob).collect()
+/// What is changed, without the numbers, which change from tick to tick.
+fn targets(actions: &[Action]) -> Vec<impl PartialEq + use<>> {
+    actions.iter().map(Action::target).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::notify::Notify;
 use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
 use host::{Machine, OwnCost, Permission, Restored, Woken};
-use pressure::decision::Notice;
+use pressure::decision::{Action, Notice};
 use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
 use pressure::{Config, Decision, History, Sample, decide, rates};
@@ -152,6 +152,9 @@ impl Guard {
         self.tally.refused += outcome.refused;
         self.tally.compactions += outcome.compactions;
         self.tally.reclaims += outcome.reclaims;
+        self.tally.asked += outcome.asked;
+        self.tally.killed += outcome.killed;
+        self.tally.missed += outcome.missed;
         self.count(&decision);
         self.tell(&decision);
         self.board.publish(&self.sample, &decision, self.tally);
@@ -195,12 +198,13 @@ impl Guard {
     fn tell(&mut self, decision: &Decision) {
         let done = *self.machine.permission() == Permission::Act;
         let old = self.proposed.as_ref();
-        let actions = |decision: &Decision| decision.steps.iter().map(|step| step.action.knob()).collect::<Vec<_>>();
+        let actions = |decision: &Decision| decision.steps.iter().map(|step| step.action.target()).collect::<Vec<_>>();
         let repeated = !done && old.is_some_and(|old| actions(old) == actions(decision));
         // A storm of stalls is one event: it is told when it begins.
         let stalls = |decision: &Decision| decision.notices.iter().any(|it| matches!(it, Notice::Stalled { .. }));
         let stormy = old.is_some_and(stalls) || self.last_storm.is_some_and(|last| last.elapsed() < STORM);
-        let other = decision.notices.iter().any(|it| !matches!(it, Notice::Stalled { .. }));
+        let counted = |notice: &Notice| !matches!(notice, Notice::Stalled { .. } | Notice::Considered(_));
+        let other = decision.notices.iter().any(counted);
         let news = other || (stalls(decision) && !stormy) || (!decision.steps.is_empty() && !repeated);
         if stalls(decision) {
             self.last_storm = Some(Instant::now());
@@ -224,8 +228,12 @@ impl Guard {
     }
 
     fn say(&self, decision: &Decision, done: bool) {
-        let would = if done { "" } else { "would set " };
         for step in &decision.steps {
+            let would = match step.action {
+                _ if done => "",
+                Action::End { .. } => "would send ",
+                _ => "would set ",
+            };
             if self.voice.says(Topic::Reason) {
                 self.voice.say(Topic::Action, format_args!("{would}{step}"));
             } else {
@@ -239,7 +247,7 @@ impl Guard {
 
     /// Now and then: what is wrong, and who else is there, each said once.
     fn keep_house(&mut self) {
-        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING) && self.tally.refused == 0 {
+        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING) && self.tally.refused + self.tally.missed == 0 {
             return;
         }
         self.kept_house = Some(Instant::now());

@@ -77,7 +77,7 @@ fn guard(options: &Options) -> Result<String> {
     let voice = Voice::open(config.log, config.verbosity)?;
     notes.iter().for_each(|note| voice.say(daemon::voice::Topic::Action, note));
     let board = Arc::new(Board::new(first_status(&machine, &config)));
-    let acts = *machine.permission() == Permission::Act;
+    let (acts, mode) = (*machine.permission() == Permission::Act, config.mode);
     greet(&machine, &voice);
     // Who only observes leaves no file, unless someone asked for metrics.
     let asked = config.metrics.listen.is_some() || config.metrics.textfile.is_some();
@@ -88,6 +88,9 @@ fn guard(options: &Options) -> Result<String> {
     let mut guard = Guard::new(Parts { machine, config, board, scribe, voice, notify });
     if acts {
         stay(&guard.voice);
+        if mode.guards() {
+            hurry(&guard.voice);
+        }
     }
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
@@ -140,6 +143,13 @@ fn stay(voice: &Voice) {
     }
     if let Err(error) = host::spare_from_oom(Path::new("/")) {
         voice.say(daemon::voice::Topic::Error, error);
+    }
+}
+
+/// Who ends a runaway must not wait behind it.
+fn hurry(voice: &Voice) {
+    if let Err(error) = host::be_first() {
+        voice.say(daemon::voice::Topic::Error, format_args!("runs no sooner than others: {error}"));
     }
 }
 

@@ -54,7 +54,7 @@ const FAMILIES: &[Family] = &[
     (info("build", "The running daemon."), |s, p| p.put_at(&[("version", &s.version)], Number::Whole(1))),
     (info("machine", "What it runs on."), |s, p| p.put_at(&[("kernel", &s.facts.kernel)], Number::Whole(1))),
     (gauge("start_time", "seconds", "When the daemon started, since 1970."), |s, p| p.put(Number::Fraction(s.started.0 as f64 / 1000.0))),
-    (states("mode", "What the daemon may do."), |s, p| p.states(&["observe", "tune", "protect"], mode(s.mode))),
+    (states("mode", "What the daemon may do."), |s, p| p.states(&["observe", "tune", "guard", "protect"], mode(s.mode))),
     (states("predictor", "How the gap is found."), |s, p| p.states(&["base-stock", "classic"], predictor(s.predictor))),
     (gauge("only_observes", "", "1 if something forbids the writes the mode allows."), |s, p| p.put(Number::from(s.only_observes.is_some()))),
     (states("phase", "What the guard is doing."), |s, p| p.states(&Phase::ALL.map(Phase::name), s.decision.phase.name())),
@@ -72,6 +72,9 @@ const FAMILIES: &[Family] = &[
     (counter("writes_refused", "", "Writes that failed."), |s, p| p.put(Number::from(s.tally.refused))),
     (counter("compactions", "", "Nodes compacted."), |s, p| p.put(Number::from(s.tally.compactions))),
     (counter("reclaims", "", "Proactive reclaims started."), |s, p| p.put(Number::from(s.tally.reclaims))),
+    (counter("asked_to_end", "", "Processes that the guard asked to end (SIGTERM)."), |s, p| p.put(Number::from(s.tally.asked))),
+    (counter("kills", "", "Processes that the guard killed (SIGKILL)."), |s, p| p.put(Number::from(s.tally.killed))),
+    (counter("signals_missed", "", "Signals that could not be sent."), |s, p| p.put(Number::from(s.tally.missed))),
     (gauge("recent_steps", "", "Steps in the decisions that the daemon remembers, by reason."), recent_steps),
     (gauge("knob", "", "A knob as the kernel says it is (now), as it was found, and as the guard last set it (ours)."), knobs),
     // What it sees.
@@ -103,6 +106,9 @@ const FAMILIES: &[Family] = &[
     (gauge("withheld", "bytes", "By how much MemAvailable is lower because of the guard."), |s, p| p.put(known(s.decision.forecast.withheld))),
     (counter("withheld", "byte_seconds", "Withheld memory, summed over time."), |s, p| p.put(Number::from(s.tally.gap_seconds))),
     (gauge("until_min", "seconds", "When free memory reaches the min watermark, if it falls."), |s, p| p.put(known(s.decision.forecast.until_min))),
+    (gauge("room", "bytes", "Room for memory that cannot be given back: free, cache above what is in use, swap."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.room)))),
+    (gauge("growth", "bytes_per_second", "How fast memory that cannot be given back grows."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.growth)))),
+    (gauge("room_left", "seconds", "When room is used up, if it goes on so."), |s, p| p.put(known(s.decision.forecast.outlook.and_then(|outlook| outlook.left)))),
     (gauge("exhaustion", "seconds", "When memory that reclaim cannot free runs out, if it grows."), exhaustion),
     (gauge("blocks_free", "", "Requests of a huge page's order that the free lists could serve."), |s, p| p.put(known(s.decision.forecast.blocks.map(|blocks| blocks.free)))),
     (gauge("blocks_needed", "", "Requests of a huge page's order expected within the horizon."), |s, p| p.put(known(s.decision.forecast.blocks.map(|blocks| blocks.needed)))),
@@ -113,6 +119,7 @@ fn mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Observe => "observe",
         Mode::Tune => "tune",
+        Mode::Guard => "guard",
         Mode::Protect => "protect",
     }
 }
@@ -207,6 +214,9 @@ kinds! {
     ClassicReclaim "classic-reclaim";
     ClassicCompaction "classic-compaction";
     ClassicRising "classic-rising";
+    Runaway "runaway";
+    Deaf "deaf";
+    Hopeless "hopeless";
     Stop "stop";
 }
 

@@ -28,7 +28,7 @@ const fn opt(long: &'static str, short: Option<char>, value: Option<&'static str
 /// Every option, in the order of `--help`.
 pub const OPTIONS: &[Opt] = &[
     opt("config", Some('c'), Some("FILE"), "Read this file instead of /etc/warmset/warmset.toml and its conf.d"),
-    opt("mode", None, Some("MODE"), "What it may do: observe, tune or protect; overrides the configuration"),
+    opt("mode", None, Some("MODE"), "What it may do: observe, tune, guard or protect; overrides the configuration"),
     opt("observe", None, None, "Write nothing; the same as --mode observe"),
     opt("for", None, Some("SPAN"), "End after this time, such as 30s, with a summary"),
     opt("live", None, None, "Keep a status line on the terminal; elsewhere, print a line every 5 s"),
@@ -142,8 +142,9 @@ fn mode(word: &str) -> Result<Mode, String> {
     match word {
         "observe" => Ok(Mode::Observe),
         "tune" => Ok(Mode::Tune),
+        "guard" => Ok(Mode::Guard),
         "protect" => Ok(Mode::Protect),
-        _ => Err(format!("--mode: {word:?} is not observe, tune or protect")),
+        _ => Err(format!("--mode: {word:?} is not observe, tune, guard or protect")),
     }
 }
 
@@ -250,7 +251,7 @@ mod tests {
 
             Options:
               -c, --config FILE    Read this file instead of /etc/warmset/warmset.toml and its conf.d
-                  --mode MODE      What it may do: observe, tune or protect; overrides the configuration
+                  --mode MODE      What it may do: observe, tune, guard or protect; overrides the configuration
                   --observe        Write nothing; the same as --mode observe
                   --for SPAN       End after this time, such as 30s, with a summary
                   --live           Keep a status line on the terminal; elsewhere, print a line every 5 s

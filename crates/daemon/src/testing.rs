@@ -45,5 +45,6 @@ pub(crate) fn decision() -> Decision {
         steps: ArrayVec::new(),
         notices: ArrayVec::new(),
         patience: Span::secs(5),
+        attention: pressure::decision::Attention::Rest,
     }
 }

@@ -38,16 +38,16 @@ fn keys(config: &Config) -> Vec<String> {
 }
 
 #[test]
-fn as_packaged_it_protects_and_changes_nothing_else() {
+fn as_packaged_it_tunes_and_ends_nobody() {
     let config = Config::parse("warmset.toml", PACKAGED).unwrap();
-    assert_eq!(config, Config { mode: Mode::Protect, ..Config::default() });
+    assert_eq!(config, Config { mode: Mode::Tune, ..Config::default() });
 }
 
 #[test]
 fn with_its_marks_removed_it_is_the_defaults() {
     let (defaults, _) = PACKAGED.split_once(EXAMPLE).unwrap();
     let config = Config::parse("warmset.toml", &unmarked(defaults)).unwrap();
-    assert_eq!(config, Config { mode: Mode::Protect, ..Config::default() });
+    assert_eq!(config, Config { mode: Mode::Tune, ..Config::default() });
 }
 
 #[test]

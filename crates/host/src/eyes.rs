@@ -282,6 +282,16 @@ impl Scan {
     }
 }
 
+/// The monotonic clock, as samples have it.
+pub(crate) fn monotonic() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
+}
+
+/// Time since boot with the time asleep, by which the kernel says when a process started.
+pub(crate) fn boot_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
+}
+
 /// The nodes of `zones`, which are sorted by node.
 fn nodes_of(zones: &[Zone]) -> impl Iterator<Item = u32> {
     zones.chunk_by(|left, right| left.node == right.node).map(|zones| zones[0].node)

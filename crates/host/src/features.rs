@@ -75,7 +75,7 @@ const TABLE: &[Row] = &[
     Row("proactive reclaim of a group", Look::File(&["sys/fs/cgroup/init.scope/memory.reclaim", "sys/fs/cgroup/system.slice/memory.reclaim"]), "5.19", "mm/memcontrol.c",
         "sizing of a group's working set", "no probing of groups"),
     Row("kill of a group", Look::File(&["sys/fs/cgroup/init.scope/cgroup.kill", "sys/fs/cgroup/system.slice/cgroup.kill"]), "5.14", "kernel/cgroup/cgroup.c",
-        "one kill for a whole group", "kills one process at a time"),
+        "one kill for a whole unit", "kills one process at a time"),
     Row("transparent huge pages", Look::File(&["sys/kernel/mm/transparent_hugepage/enabled"]), "2.6.38", "mm/huge_memory.c",
         "demand for huge pages is seen", "no demand for huge pages"),
     Row("pools of huge pages", Look::File(&["sys/kernel/mm/hugepages"]), "2.6.27", "mm/hugetlb.c",
@@ -101,7 +101,9 @@ const TABLE: &[Row] = &[
     Row("BTF", Look::File(&["sys/kernel/btf/vmlinux"]), "5.4", "kernel/bpf/btf.c", "tracing without headers", "nothing yet"),
     Row("idle page tracking", Look::File(&["sys/kernel/mm/page_idle/bitmap"]), "4.3", "mm/page_idle.c", "exact ages of pages", "nothing yet"),
     Row("cachestat", Look::CallOnly, "6.5", "mm/filemap.c", "evictions of one file", "nothing yet"),
-    Row("process_mrelease", Look::CallOnly, "5.15", "mm/oom_kill.c", "memory of a killed process back at once", "nothing yet"),
+    Row("pidfd", Look::CallOnly, "5.3", "kernel/pid.c", "a signal reaches the process that was meant, and no other", "nobody is ended"),
+    Row("process_mrelease", Look::CallOnly, "5.15", "mm/oom_kill.c",
+        "memory of a killed process back although it is stuck or frozen", "it frees its memory itself"),
 ];
 
 /// What the kernel at `root` offers, in the order of use.

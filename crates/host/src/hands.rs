@@ -32,6 +32,12 @@ pub struct Outcome {
     pub compactions: u64,
     /// Reclaims handed to the worker.
     pub reclaims: u64,
+    /// Processes asked to end.
+    pub asked: u64,
+    /// Processes killed.
+    pub killed: u64,
+    /// Signals that could not be sent.
+    pub missed: u64,
 }
 
 /// The hands of a guard that may act.
@@ -94,6 +100,8 @@ impl Hands {
                     outcome.reclaims += u64::from(worker.ask(Job::Reclaim(node, amount)));
                     Ok(())
                 }
+                // Not a file's affair: the machine has seen to it.
+                Action::End { .. } => Ok(()),
             };
             if let Err((knob, trouble)) = done.map_err(|trouble| (step.action.knob(), trouble)) {
                 outcome.refused += 1;

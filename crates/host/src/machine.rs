@@ -4,15 +4,22 @@ use crate::alarm::{Alarm, Woken};
 use crate::eyes::Eyes;
 use crate::hands::{Hands, Outcome, Permission};
 use crate::lock::OnlyOne;
+use crate::procs::{Order, Processes};
 use crate::rivals::{self, RivalKind};
 use crate::trouble::Trouble;
 use crate::undo::{Places, Restored, restore};
 use crate::worker::Worker;
+use pressure::census::Signal;
 use pressure::config::Wake;
 use pressure::knob::KNOBS;
+use pressure::decision::{Action, Attention};
 use pressure::{Decision, Facts, Sample};
 use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
+use units::Span;
+
+/// Signals that could not be sent, told at a time.
+const MOST_MISSED: usize = 16;
 
 /// A live or recorded machine.
 ///
@@ -23,6 +30,12 @@ pub struct Machine {
     /// Before `only_one`, so that everything is back before another guard may start.
     hands: Option<Hands>,
     worker: Worker,
+    processes: Processes,
+    /// What the last decision wants to see.
+    attention: Attention,
+    /// Signals that were not sent, and why.
+    missed: Vec<String>,
+    at: Span,
     alarm: Alarm,
     switch: PathBuf,
     woken: Woken,
@@ -53,12 +66,18 @@ impl Machine {
             hands = Some(opened);
         }
         let worker = Worker::start(&places.root).map_err(|error| Trouble::unreadable(&places.root, error))?;
+        let processes = Processes::open(&places.root, eyes.facts().page_size)
+            .map_err(|error| Trouble::unreadable(&places.root.join("proc"), error))?;
         let alarm = Alarm::new(&places.root, wake).map_err(|error| Trouble::unreadable(&places.root, error))?;
         let switch = places.run.join("disable");
         Ok(Self {
             eyes,
             hands,
             worker,
+            processes,
+            attention: Attention::Rest,
+            missed: Vec::new(),
+            at: Span::default(),
             alarm,
             switch,
             woken: Woken::Timer,
@@ -87,6 +106,12 @@ impl Machine {
     /// Reads the machine. Never fails: what cannot be read is `None`, and [`Machine::troubles`] has the reason.
     pub fn sample(&mut self, sample: &mut Sample) {
         self.eyes.read(sample);
+        self.at = sample.at;
+        match self.attention {
+            Attention::Suspects => self.processes.look(sample.at, &mut sample.census),
+            Attention::Rest => self.processes.rest(&mut sample.census),
+        }
+        self.processes.watch(sample.at, &mut sample.census);
         match &mut self.hands {
             Some(hands) => hands.note(&mut sample.knobs),
             None => {
@@ -104,19 +129,45 @@ impl Machine {
         let memory = sample.memory.total.unwrap_or_default();
         let seen = self.worker.peek(|findings| {
             let tuner = findings.rivals.iter().any(|rival| rival.kind == RivalKind::Tuner);
-            (u64::from(tuner), rivals::floor(&findings.rivals, memory))
+            let guard = findings.rivals.iter().any(|rival| rival.kind == RivalKind::Guard);
+            (u64::from(tuner), u64::from(guard), rivals::floor(&findings.rivals, memory))
         });
-        if let Some((tuner, floor)) = seen {
+        if let Some((tuner, guard, floor)) = seen {
             circumstances.rival_tuner = Some(tuner);
+            circumstances.rival_guard = Some(guard);
             circumstances.rival_floor = floor;
         }
     }
 
     /// Carries out a decision, if we may.
     pub fn act(&mut self, decision: &Decision) -> Outcome {
+        self.attention = decision.attention;
         match &mut self.hands {
-            Some(hands) if !decision.steps.is_empty() => hands.act(decision, &self.worker),
-            _ => Outcome::default(),
+            Some(_) if !decision.steps.is_empty() => {}
+            _ => return Outcome::default(),
+        }
+        // Whoever has to end comes before any write.
+        let mut outcome = Outcome::default();
+        for step in &decision.steps {
+            if let Action::End { who, name, signal, extent, size, .. } = step.action {
+                self.end(&Order { who, name, signal, extent, size }, &mut outcome);
+            }
+        }
+        let written = self.hands.as_mut().map(|hands| hands.act(decision, &self.worker)).unwrap_or_default();
+        Outcome { asked: outcome.asked, killed: outcome.killed, missed: outcome.missed, ..written }
+    }
+
+    /// Signals a process. Takes no memory unless that fails.
+    fn end(&mut self, order: &Order, outcome: &mut Outcome) {
+        match (self.processes.strike(self.at, order), order.signal) {
+            (Ok(()), Signal::Term) => outcome.asked += 1,
+            (Ok(()), Signal::Kill) => outcome.killed += 1,
+            (Err(why), _) => {
+                outcome.missed += 1;
+                if self.missed.len() < MOST_MISSED {
+                    self.missed.push(format!("{} ({}) was not signalled: {why}", order.name, order.who.pid));
+                }
+            }
         }
     }
 
@@ -134,6 +185,7 @@ impl Machine {
     /// What went wrong, in one line each; the same line may come again while it lasts.
     pub fn troubles(&mut self) -> Vec<String> {
         let mut troubles: Vec<String> = self.eyes.troubles().map(Trouble::to_string).collect();
+        troubles.append(&mut self.missed);
         troubles.extend(self.alarm.without.take());
         troubles.extend(self.hands.iter_mut().flat_map(Hands::take_troubles));
         troubles.extend(self.worker.peek(|findings| findings.troubles.clone()).unwrap_or_default());

@@ -37,6 +37,7 @@ fn decision(actions: &[Action]) -> Decision {
         steps,
         notices: [].into_iter().collect(),
         patience: Span::secs(1),
+        attention: pressure::decision::Attention::Rest,
     }
 }
 

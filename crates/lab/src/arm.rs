@@ -25,9 +25,11 @@ enum Kind {
     Damon,
     Earlyoom,
     Nohang,
-    Warmset { predictor: Option<&'static str> },
+    Warmset { mode: &'static str, predictor: Option<&'static str> },
     Variant,
 }
+
+const TUNES: Kind = Kind::Warmset { mode: "tune", predictor: None };
 
 /// The arms that there are, for people.
 pub const ARMS: &[(&str, &str)] = &[
@@ -39,6 +41,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
+    ("guard", "warmsetd that also ends a runaway"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -53,8 +56,9 @@ impl Arm {
             "damon-reclaim" => Kind::Damon,
             "earlyoom" => Kind::Earlyoom,
             "nohang" => Kind::Nohang,
-            "classic" => Kind::Warmset { predictor: Some("classic") },
-            "warmset" => Kind::Warmset { predictor: None },
+            "classic" => Kind::Warmset { mode: "tune", predictor: Some("classic") },
+            "warmset" => TUNES,
+            "guard" => Kind::Warmset { mode: "guard", predictor: None },
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => Kind::Static(factor(name)?),
         };
@@ -68,7 +72,7 @@ impl Arm {
 
     /// Whether it holds a gap that an equal mean is computed from.
     pub fn gives_a_gap(&self) -> bool {
-        self.kind == (Kind::Warmset { predictor: None })
+        self.kind == TUNES
     }
 
     /// Whether our daemon runs in it.
@@ -106,14 +110,14 @@ impl Arm {
                 let program = words("/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor");
                 Beside { program: Some(program), ..empty }
             }
-            Kind::Warmset { predictor } => warmset(empty, predictor),
+            Kind::Warmset { mode, predictor } => warmset(empty, mode, predictor),
         })
     }
 }
 
-fn warmset(empty: Beside, predictor: Option<&str>) -> Beside {
+fn warmset(empty: Beside, mode: &str, predictor: Option<&str>) -> Beside {
     let config = format!("{HOME}/warmset.toml");
-    let mut text = "mode = \"tune\"\nverbosity = 2\n".to_owned();
+    let mut text = format!("mode = \"{mode}\"\nverbosity = 2\n");
     text.extend(predictor.map(|name| format!("predictor = \"{name}\"\n")));
     let program = format!("/lab/warmsetd --config {config} --state {HOME}/state --run {HOME}/run");
     Beside { files: vec![(config, text)], program: Some(words(&program)), keep: vec![format!("{HOME}/state")], ..empty }
@@ -167,5 +171,7 @@ mod tests {
         let beside = Arm::parse("classic").unwrap().beside(None).unwrap();
         assert!(beside.files[0].1.contains("predictor = \"classic\""));
         assert!(beside.program.unwrap().join(" ").contains("--state /run/arm/state"));
+        assert!(beside.files[0].1.contains("mode = \"tune\""));
+        assert!(Arm::parse("guard").unwrap().beside(None).unwrap().files[0].1.contains("mode = \"guard\""));
     }
 }

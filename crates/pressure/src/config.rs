@@ -4,9 +4,11 @@
 //! range is an error with its line and column. Drop-ins are laid over the main file key by key
 //! before that ([`Layers`]), so that what is checked is what runs.
 
+mod guard;
 mod layers;
 mod text;
 
+pub use guard::Guard;
 pub use layers::{ConfigError, Layers};
 
 use crate::decision::Event;
@@ -37,6 +39,8 @@ pub struct Config {
     pub caches: Caches,
     /// Memory that nothing accounts for.
     pub leak: Leak,
+    /// Who ends when memory runs out, and when.
+    pub guard: Guard,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -60,6 +64,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             caches: Caches::default(),
             leak: Leak::default(),
+            guard: Guard::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),
@@ -76,8 +81,17 @@ pub enum Mode {
     Observe,
     /// Also drive watermarks, compaction and per-node reclaim.
     Tune,
-    /// Also lock, contain and kill. Until those parts are built this does what `tune` does.
+    /// Also end a runaway before memory runs out.
+    Guard,
+    /// Also hold what is warm in memory. Until that part is built this does what `guard` does.
     Protect,
+}
+
+impl Mode {
+    /// Whether a runaway may be ended; who only looks says whom it would have been.
+    pub const fn guards(self) -> bool {
+        !matches!(self, Self::Tune)
+    }
 }
 
 /// How the gap is found.

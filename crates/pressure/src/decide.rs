@@ -14,12 +14,13 @@ mod blocks;
 mod caches;
 mod gap;
 mod rules;
+mod runaway;
 mod setup;
 
 pub(crate) use gap::{RESPONSE, critical_share};
 
 use crate::config::{Config, Predictor};
-use crate::decision::{Action, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step};
+use crate::decision::{Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step};
 use crate::history::{History, unreclaimable};
 use crate::knob::{KNOBS, Knob};
 use crate::sample::Sample;
@@ -40,6 +41,8 @@ struct Draft<'h> {
     forecast: Forecast,
     steps: ArrayVec<Step, MAX_STEPS>,
     notices: ArrayVec<Notice, MAX_NOTICES>,
+    /// Memory runs out within seconds.
+    distressed: bool,
 }
 
 /// What to do now. Pure: the same history and configuration give the same decision everywhere.
@@ -50,6 +53,7 @@ pub fn decide(config: &Config, history: &History) -> Decision {
     let mut draft = Draft::new(config, history, sample);
     draft.forecast();
     draft.tell();
+    let attention = draft.runaway();
     let phase = if let Some(notice) = draft.outranked() {
         draft.say(notice);
         draft.put_all_back();
@@ -66,8 +70,10 @@ pub fn decide(config: &Config, history: &History) -> Decision {
             Predictor::Classic => draft.classic(),
         }
     };
+    let phase = if draft.distressed && phase != Phase::Yielding { Phase::Distress } else { phase };
     let patience = Span::new(draft.patience(phase));
-    Decision { phase, forecast: draft.forecast, steps: draft.steps, notices: draft.notices, patience }
+    let Draft { forecast, steps, notices, .. } = draft;
+    Decision { phase, forecast, steps, notices, patience, attention }
 }
 
 fn nothing_known() -> Decision {
@@ -77,13 +83,14 @@ fn nothing_known() -> Decision {
         steps: ArrayVec::new(),
         notices: ArrayVec::new(),
         patience: Span::secs(1),
+        attention: Attention::Rest,
     }
 }
 
 impl<'h> Draft<'h> {
     fn new(config: &'h Config, history: &'h History, sample: &'h Sample) -> Self {
         let (forecast, steps, notices) = (Forecast::default(), ArrayVec::new(), ArrayVec::new());
-        Self { config, history, sample, forecast, steps, notices }
+        Self { config, history, sample, forecast, steps, notices, distressed: false }
     }
 
     /// Adds a step; one too many waits for the next tick.
@@ -236,6 +243,7 @@ impl<'h> Draft<'h> {
             Phase::Learning | Phase::Guarding | Phase::Easing => Duration::from_secs(1),
             Phase::Watching => Duration::from_secs(2),
             Phase::Calm | Phase::Yielding | Phase::Backed => calmest,
+            Phase::Distress => fastest,
         };
         by_demand.clamp(fastest, most.clamp(fastest, calmest))
     }

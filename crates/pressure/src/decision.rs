@@ -1,5 +1,7 @@
 //! What to do now, and why: data that the log, `why`, the metrics and the replay all read.
 
+use crate::census::{Identity, Name, Signal, UnitName};
+use crate::distress::{Considered, Extent, Outlook};
 use crate::knob::Knob;
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,20 @@ pub struct Decision {
     pub notices: ArrayVec<Notice, MAX_NOTICES>,
     /// Look again after this long, unless pressure wakes us first.
     pub patience: Span,
+    /// What else to look at next time.
+    #[serde(default)]
+    pub attention: Attention,
+}
+
+/// What the next sample has to hold beyond what every sample holds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attention {
+    /// Nothing.
+    #[default]
+    Rest,
+    /// Who holds memory.
+    Suspects,
 }
 
 impl Decision {
@@ -52,6 +68,8 @@ pub enum Phase {
     Yielding,
     /// A change made things worse and was undone; waiting before the next.
     Backed,
+    /// Memory is about to run out for good.
+    Distress,
 }
 
 impl Phase {
@@ -65,12 +83,21 @@ impl Phase {
             Self::Easing => "easing",
             Self::Yielding => "yielding",
             Self::Backed => "backed-off",
+            Self::Distress => "distress",
         }
     }
 
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Learning, Self::Calm, Self::Watching, Self::Guarding, Self::Easing, Self::Yielding, Self::Backed];
+    pub const ALL: [Self; 8] = [
+        Self::Learning,
+        Self::Calm,
+        Self::Watching,
+        Self::Guarding,
+        Self::Easing,
+        Self::Yielding,
+        Self::Backed,
+        Self::Distress,
+    ];
 }
 
 /// What is expected; every part may be unknown.
@@ -96,6 +123,9 @@ pub struct Forecast {
     pub until_min: Option<Span>,
     /// Free blocks for huge pages against the need for them.
     pub blocks: Option<BlockForecast>,
+    /// Room for memory that cannot be given back, and for how long it lasts.
+    #[serde(default)]
+    pub outlook: Option<Outlook>,
 }
 
 /// When memory runs out, if the slow part keeps growing as it does.
@@ -166,6 +196,21 @@ pub enum Action {
         node: u32,
         /// How much to ask for.
         amount: Bytes,
+    },
+    /// End a process, or every process of its unit.
+    End {
+        /// Which.
+        who: Identity,
+        /// What it calls itself.
+        name: Name,
+        /// The unit it lives in.
+        unit: UnitName,
+        /// How.
+        signal: Signal,
+        /// How much of its unit.
+        extent: Extent,
+        /// What that gives back.
+        size: Bytes,
     },
 }
 
@@ -296,6 +341,33 @@ pub enum Reason {
         /// Pages per second gained, by least squares.
         rising: u64,
     },
+    /// It makes memory run out.
+    Runaway {
+        /// How fast it grows.
+        growth: Rate,
+        /// How fast all memory that cannot be given back grows.
+        of: Rate,
+        /// Room that is left for it.
+        room: Bytes,
+        /// When that is used up.
+        left: Option<Span>,
+        /// Share of the last seconds in which all tasks stalled.
+        stalled: Option<Percent>,
+    },
+    /// It was asked to end, did not, and there is no more time.
+    Deaf {
+        /// How long ago it was asked.
+        asked: Span,
+        /// Room that is left.
+        room: Bytes,
+    },
+    /// There is no room at all, all tasks stall, nobody grows: the largest has to go.
+    Hopeless {
+        /// For how long.
+        since: Span,
+        /// Share of the last seconds in which all tasks stalled.
+        stalled: Percent,
+    },
     /// Someone said stop: the kill switch, a rival, or the end of the run.
     Stop,
 }
@@ -374,6 +446,37 @@ pub enum Notice {
         /// Expected time.
         expected: Span,
     },
+    /// Memory runs out within seconds.
+    Distress {
+        /// Room for what cannot be given back.
+        room: Bytes,
+        /// How fast that grows.
+        growth: Rate,
+        /// When it is used up.
+        left: Span,
+    },
+    /// Someone was looked at when someone had to go.
+    Considered(Considered),
+    /// Who was signalled is gone.
+    Gone {
+        /// What it called itself.
+        name: Name,
+        /// Which.
+        who: Identity,
+        /// What it held.
+        size: Bytes,
+        /// How long that took.
+        after: Span,
+    },
+    /// Memory runs out, and nobody who may be ended makes it.
+    NoCulprit {
+        /// How fast memory that cannot be given back grows.
+        growth: Rate,
+        /// Room that is left for it.
+        room: Bytes,
+    },
+    /// Memory runs out, and ending someone is left to another guard.
+    LeftToRival,
     /// Nothing is driven: the kill switch is on.
     Disabled,
     /// Nothing is driven: another program drives the same knobs.
@@ -388,11 +491,19 @@ pub enum Notice {
 }
 
 impl Action {
+    /// What it is done to, without the numbers, which change from tick to tick.
+    pub fn target(&self) -> (Option<Knob>, Option<Identity>) {
+        match self {
+            Self::End { who, .. } => (None, Some(*who)),
+            other => (other.knob(), None),
+        }
+    }
+
     /// The knob it writes, if it writes one.
     pub fn knob(&self) -> Option<Knob> {
         match self {
             Self::Set { knob, .. } | Self::PutBack { knob, .. } => Some(*knob),
-            Self::Compact { .. } | Self::Reclaim { .. } => None,
+            Self::Compact { .. } | Self::Reclaim { .. } | Self::End { .. } => None,
         }
     }
 }

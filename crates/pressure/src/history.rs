@@ -8,6 +8,7 @@ use crate::classic::Classic;
 use crate::config::{Config, Predictor};
 use crate::decision::Event;
 use crate::demand::Demand;
+use crate::distress::Distress;
 use crate::knob::Knob;
 use crate::rates::Rates;
 use crate::sample::{Facts, Sample};
@@ -71,6 +72,8 @@ pub struct History {
     /// Events that have happened since start, by their order in [`Event::ALL`].
     pub(crate) seen: [bool; Event::ALL.len()],
     pub(crate) classic: Option<Classic>,
+    #[serde(default)]
+    pub(crate) distress: Distress,
 }
 
 /// What the last pair of samples said.
@@ -138,12 +141,19 @@ impl History {
             trial: Trial::default(),
             seen,
             classic: (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness)),
+            distress: Distress::new(&config.guard),
         }
     }
 
     /// The last sample taken in.
     pub fn last(&self) -> Option<&Sample> {
         self.last.as_ref()
+    }
+
+    /// When the sample before the last was taken.
+    pub(crate) fn before(&self) -> Span {
+        let at = self.last.as_ref().map_or(Duration::ZERO, |last| last.at.get());
+        Span::new(at.saturating_sub(self.latest.elapsed.get()))
     }
 
     /// Takes a sample in. Allocates nothing once it has seen a sample of the same shape.
@@ -163,6 +173,7 @@ impl History {
             }
         }
         self.trends(sample);
+        self.distress.push(sample, self.page_size);
         if let Some(classic) = &mut self.classic {
             classic.push(sample);
         }

@@ -8,11 +8,13 @@
 //! and no arithmetic that differs between machines, so a recording of samples can be decided again,
 //! with this configuration or another, on any machine and build, with the same result.
 
+pub mod census;
 pub mod classic;
 pub mod config;
 mod decide;
 pub mod decision;
 pub mod demand;
+pub mod distress;
 pub mod history;
 pub mod import;
 pub mod knob;

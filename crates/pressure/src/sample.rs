@@ -4,6 +4,7 @@
 //! [`crate::decide`] sees; so a decision can always be made again from the recording. Unknown is
 //! `None` everywhere. Nothing in here is derived: rates, gaps and forecasts are recomputed.
 
+use crate::census::Census;
 use crate::knob::KnobStates;
 use crate::section::{Field, Section, section};
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,9 @@ pub struct Sample {
     pub pools: Vec<Pool>,
     /// Swap areas, in the kernel's order.
     pub swaps: Vec<Swap>,
+    /// Who holds memory; empty unless memory is short.
+    #[serde(default)]
+    pub census: Census,
 }
 
 /// Copies reuse the lists of the target.
@@ -100,7 +104,9 @@ impl Clone for Sample {
         lists.1.clone_from(&source.nodes);
         lists.2.clone_from(&source.pools);
         lists.3.clone_from(&source.swaps);
-        *self = Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, ..*source };
+        let mut census = std::mem::take(&mut self.census);
+        census.clone_from(&source.census);
+        *self = Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, ..*source };
     }
 }
 
@@ -122,6 +128,8 @@ section! {
         rival_floor: Bytes = "rival_floor",
         /// 1 when no knob can be written, as in a container.
         read_only: u64 = "read_only",
+        /// 1 while another program that kills when memory is short runs.
+        rival_guard: u64 = "rival_guard",
     }
 }
 
@@ -231,6 +239,7 @@ section! {
         workingset_activate_file: u64 = "workingset_activate_file",
         workingset_restore_anon: u64 = "workingset_restore_anon",
         workingset_restore_file: u64 = "workingset_restore_file",
+        nr_zspages: Pages = "nr_zspages",
         pgpgin: u64 = "pgpgin",
         pgpgout: u64 = "pgpgout",
         pswpin: u64 = "pswpin",

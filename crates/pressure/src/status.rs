@@ -68,6 +68,15 @@ pub struct Tally {
     pub refaults: u64,
     /// Processes killed by the kernel.
     pub oom_kills: u64,
+    /// Processes that the guard asked to end.
+    #[serde(default)]
+    pub asked: u64,
+    /// Processes that the guard killed.
+    #[serde(default)]
+    pub killed: u64,
+    /// Signals that could not be sent.
+    #[serde(default)]
+    pub missed: u64,
     /// Highest gross demand seen, per second.
     pub peak_demand: Bytes,
     /// Σ withheld memory × time, in byte-seconds.

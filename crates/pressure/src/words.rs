@@ -1,7 +1,10 @@
 //! Decisions in plain words: what the log and `why` print.
 
+use crate::census::Signal;
 use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
+use crate::distress::{Considered, Extent, Verdict};
+use units::{Rate, Span};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Phase {
@@ -26,6 +29,7 @@ impl Display for Mode {
         f.pad(match self {
             Self::Observe => "observe",
             Self::Tune => "tune",
+            Self::Guard => "guard",
             Self::Protect => "protect",
         })
     }
@@ -53,6 +57,18 @@ impl Display for Action {
             Self::PutBack { knob, from, to } => write!(f, "{} {from} → {to} (put back)", knob.spec().name),
             Self::Compact { node } => write!(f, "compact node {node}"),
             Self::Reclaim { node, amount } => write!(f, "reclaim {amount} from node {node}"),
+            Self::End { who, name, unit, signal, extent, size } => {
+                let signal = match signal {
+                    Signal::Term => "SIGTERM",
+                    Signal::Kill => "SIGKILL",
+                };
+                match extent {
+                    Extent::Process if unit.is_empty() => write!(f, "{signal} to {name} ({})", who.pid)?,
+                    Extent::Process => write!(f, "{signal} to {name} ({}) of {unit}", who.pid)?,
+                    Extent::Unit => write!(f, "{signal} to all of {unit}, with {name} ({})", who.pid)?,
+                }
+                write!(f, ", which holds {size}")
+            }
         }
     }
 }
@@ -102,6 +118,18 @@ impl Display for Reason {
                 write!(f, "blocks of order {order} run out in {exhausted_in}")
             }
             Self::ClassicRising { rising } => write!(f, "free pages rise by {rising}/s"),
+            Self::Runaway { growth, of, room, left, stalled } => {
+                write!(f, "it grows by {growth}, of {of} in all; room for {room} more")?;
+                left.map_or(Ok(()), |left: Span| write!(f, ", used up in {left}"))?;
+                match stalled.filter(|stalled| stalled.get() >= 100) {
+                    Some(stalled) => write!(f, "; all tasks stalled {stalled} of the last seconds"),
+                    None => Ok(()),
+                }
+            }
+            Self::Deaf { asked, room } => write!(f, "asked to end {asked} ago, it did not; room for {room} more"),
+            Self::Hopeless { since, stalled } => {
+                write!(f, "no room at all for {since}, all tasks stalled {stalled} of the time, and it holds the most")
+            }
             Self::Stop => f.write_str("nothing is to be held now"),
         }
     }
@@ -131,11 +159,36 @@ impl Display for Notice {
                 write!(f, "demand changed from {from} to {to}: its history counts less now")
             }
             Self::Exhaustion { expected } => write!(f, "memory that cannot be reclaimed runs out in {expected}"),
+            Self::Distress { room, growth, left } => write!(
+                f,
+                "room for {room} that cannot be given back, and it grows by {growth}: memory runs out in {left}"
+            ),
+            Self::Considered(considered) => considered.fmt(f),
+            Self::Gone { name, who, size, after } => {
+                write!(f, "{name} ({}) is gone after {after}, and {size} with it", who.pid)
+            }
+            Self::NoCulprit { growth, room } => write!(
+                f,
+                "room for {room} more, growing by {growth}, and nobody who may be ended makes it: nothing is ended"
+            ),
+            Self::LeftToRival => f.write_str("memory runs out; another guard runs, and whom to end is left to it"),
             Self::Disabled => f.write_str("the kill switch is on: nothing is held, nothing is set"),
             Self::Rival => f.write_str("another program drives the same knobs: nothing is held, nothing is set"),
             Self::ShortOfBudget { wanted, allowed } => {
                 write!(f, "demand calls for a gap of {wanted}; the budget allows {allowed}")
             }
+        }
+    }
+}
+
+impl Display for Considered {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{} ({}): {}", self.name, self.who.pid, self.size)?;
+        self.growth.map_or(Ok(()), |growth: Rate| write!(f, ", grows by {growth}"))?;
+        match self.verdict {
+            Verdict::Chosen => f.write_str(": chosen"),
+            Verdict::Behind => f.write_str(": behind"),
+            Verdict::Spared(shield) => write!(f, ": spared, {}", shield.why()),
         }
     }
 }

@@ -70,6 +70,7 @@ pub const MEASURES: &[Measure] = &[
         per(work(line, "hot_pages_refaulted"), work(line, "hot_pages_read"))
     }),
     less("read_p50", "ms", "the median read of the hot file", |line| latency(line, "read", |l| l.p50)),
+    less("read_p90", "ms", "the ninth decile of the hot file's reads", |line| latency(line, "read", |l| l.p90)),
     less("read_p99", "ms", "the last percentile of the hot file's reads", |line| latency(line, "read", |l| l.p99)),
     less("exec_p50", "ms", "the median start of a command", |line| latency(line, "exec", |l| l.p50)),
     less("exec_p99", "ms", "the last percentile of a command's starts", |line| latency(line, "exec", |l| l.p99)),
@@ -79,6 +80,16 @@ pub const MEASURES: &[Measure] = &[
     }),
     less("touch_p99", "ms", "the last percentile of the warm set's batches of 64 pages", |line| {
         latency(line, "touch", |l| l.p99)
+    }),
+    less("wrong_kills", "", "processes killed that were no hog", |line| {
+        Some(line.report.kills.iter().filter(|kill| kill.victim != "hog").count() as f64)
+    }),
+    less("second_kills", "", "processes killed within 3 s of another", |line| {
+        let times: Vec<f64> = line.report.kills.iter().map(|kill| kill.at_s).collect();
+        Some(times.windows(2).filter(|pair| pair[1] - pair[0] < 3.0).count() as f64)
+    }),
+    less("hog_over_ms", "ms", "how long a hog lived after it could not fit any more; 0 if it never came so far", |line| {
+        Some(latency(line, "hog_over", |l| l.max).unwrap_or(0.0))
     }),
     less("kill_after_s", "s", "from a hog's start to the kill, the median", |line| {
         median_of(line, |kill| kill.since_hog_s)

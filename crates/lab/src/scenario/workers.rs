@@ -10,6 +10,7 @@ use units::Bytes;
 const MEASURES: &[&str] = &[
     "hot_refault_share",
     "read_p50",
+    "read_p90",
     "read_p99",
     "exec_p50",
     "exec_p99",
@@ -17,6 +18,9 @@ const MEASURES: &[&str] = &[
     "beat_late_max",
     "touch_p99",
     "oom_kills",
+    "wrong_kills",
+    "second_kills",
+    "hog_over_ms",
     "kill_after_s",
     "read_after_kill",
     "exec_after_kill",

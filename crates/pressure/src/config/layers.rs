@@ -98,7 +98,21 @@ impl Config {
         within("compaction.horizon", self.compaction.horizon, Span::millis(500), Span::secs(600))?;
         within("compaction.node-interval", self.compaction.node_interval, Span::secs(60), Span::secs(86_400))?;
         within("leak.every", self.leak.every, Span::secs(10), Span::secs(86_400))?;
+        within("guard.warn-ahead", self.guard.warn_ahead, Span::secs(1), Span::secs(600))?;
+        within("guard.kill-ahead", self.guard.kill_ahead, Span::millis(200), Span::secs(10))?;
+        within("guard.term-ahead", self.guard.term_ahead, Span::default(), Span::secs(60))?;
+        within("guard.term-grace", self.guard.term_grace, Span::millis(100), Span::secs(60))?;
+        within("guard.hopeless-after", self.guard.hopeless_after, Span::secs(2), Span::secs(3600))?;
+        if self.guard.cache_most < self.guard.cache_least {
+            return Err(format!(
+                "guard.cache-most = \"{}\" is less than guard.cache-least = \"{}\"",
+                self.guard.cache_most, self.guard.cache_least
+            ));
+        }
         for (name, share) in [
+            ("guard.term-room", self.guard.term_room),
+            ("guard.kill-room", self.guard.kill_room),
+            ("guard.cache-most", self.guard.cache_most),
             ("gap.available-floor", self.gap.available_floor),
             ("gap.dead-band", self.gap.dead_band),
             ("caches.negative-cap", self.caches.negative_cap),

@@ -1,6 +1,7 @@
 //! Lines to samples and decisions.
 
 use super::{Entry, Header, Shape, VERSION, columns};
+use crate::census::Census;
 use crate::sample::{Facts, Sample, Wall};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -32,6 +33,8 @@ pub struct Malformed {
 pub struct Decoder {
     line: u64,
     base: Base,
+    /// Who holds memory, for the sample that follows.
+    census: Census,
 }
 
 /// What the next sample builds on.
@@ -94,6 +97,10 @@ impl Decoder {
         match tag {
             "" if rest.is_empty() => Ok(None),
             "s" => self.sample(rest),
+            "p" => from_json(rest).map(|census| {
+                self.census = census;
+                None
+            }),
             "d" => match self.base {
                 Base::Broken => Ok(None),
                 _ => from_json(rest).map(|decision| Some(Entry::Decision(Box::new(decision)))),
@@ -128,7 +135,10 @@ impl Decoder {
             Base::None => Err("a sample before any header".to_owned()),
             Base::Broken => Ok(None),
             Base::Last { sample, columns } => match fill(sample, columns, cells) {
-                Ok(()) => Ok(Some(Entry::Sample(sample.clone()))),
+                Ok(()) => {
+                    sample.census = std::mem::take(&mut self.census);
+                    Ok(Some(Entry::Sample(sample.clone())))
+                }
                 Err(what) => {
                     self.base = Base::Broken;
                     Err(what)

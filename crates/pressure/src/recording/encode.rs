@@ -71,6 +71,10 @@ impl Encoder {
     /// Writes a sample: what changed since the one before.
     pub fn sample(&mut self, out: &mut Vec<u8>, sample: &Sample) -> Result<(), Misfit> {
         let last = self.last.as_mut().filter(|last| last.same_shape(sample)).ok_or(Misfit)?;
+        if !sample.census.is_empty() {
+            // A census is plain numbers and names: there is nothing in it that JSON cannot say.
+            let _ = json_line(out, "p\t", &sample.census);
+        }
         let nanos = u64::try_from(sample.at.get().as_nanos()).unwrap_or(u64::MAX);
         put(out, format_args!("s\t{nanos}\t{}", sample.wall.0));
         // Tabs are owed, not written, so that empty cells at the end cost nothing.

@@ -1,9 +1,11 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use super::*;
+use crate::census::{Identity, Name, UnitName};
+use crate::distress::Shield;
 use crate::knob::Knob;
 use expect_test::expect;
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Percent, Rate, Span};
 
 /// Every reason once. The match has no catch-all, so that a new reason does not compile without a line here.
 fn reasons() -> Vec<Reason> {
@@ -30,6 +32,15 @@ fn reasons() -> Vec<Reason> {
         Reason::ClassicReclaim { falling: 900, reclaimed: 100, exhausted_in: Span::secs(40) },
         Reason::ClassicCompaction { order: 3, exhausted_in: Span::secs(90) },
         Reason::ClassicRising { rising: 12 },
+        Reason::Runaway {
+            growth: Rate::new(200 << 20),
+            of: Rate::new(210 << 20),
+            room: Bytes::mib(90),
+            left: Some(Span::millis(430)),
+            stalled: Some(Percent::new(12)),
+        },
+        Reason::Deaf { asked: Span::millis(1500), room: Bytes::mib(20) },
+        Reason::Hopeless { since: Span::secs(10), stalled: Percent::new(85) },
         Reason::Stop,
     ];
     let number = |reason: &Reason| match reason {
@@ -50,9 +61,12 @@ fn reasons() -> Vec<Reason> {
         Reason::ClassicReclaim { .. } => 14,
         Reason::ClassicCompaction { .. } => 15,
         Reason::ClassicRising { .. } => 16,
-        Reason::Stop => 17,
+        Reason::Runaway { .. } => 17,
+        Reason::Deaf { .. } => 18,
+        Reason::Hopeless { .. } => 19,
+        Reason::Stop => 20,
     };
-    assert!(all.iter().map(number).eq(0..18), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..21), "one reason is missing or stands twice");
     all
 }
 
@@ -70,6 +84,17 @@ fn notices() -> Vec<Notice> {
             Notice::Leak { growth: Rate::new(1 << 20), grown: Bytes::mib(600), over: Span::secs(600) },
             Notice::RegimeChange { from: Rate::new(1 << 20), to: Rate::new(80 << 20) },
             Notice::Exhaustion { expected: Span::secs(300) },
+            Notice::Distress { room: Bytes::mib(200), growth: Rate::new(50 << 20), left: Span::secs(4) },
+            Notice::Considered(Considered {
+                who: HOG,
+                name: name("hog"),
+                size: Bytes::mib(700),
+                growth: Some(Rate::new(50 << 20)),
+                verdict: Verdict::Spared(Shield::Rule),
+            }),
+            Notice::Gone { name: name("hog"), who: HOG, size: Bytes::mib(700), after: Span::millis(420) },
+            Notice::NoCulprit { growth: Rate::new(50 << 20), room: Bytes::mib(20) },
+            Notice::LeftToRival,
             Notice::Disabled,
             Notice::Rival,
             Notice::ShortOfBudget { wanted: Bytes::mib(900), allowed: Bytes::mib(256) },
@@ -83,12 +108,28 @@ fn notices() -> Vec<Notice> {
         Notice::Leak { .. } => 4,
         Notice::RegimeChange { .. } => 5,
         Notice::Exhaustion { .. } => 6,
-        Notice::Disabled => 7,
-        Notice::Rival => 8,
-        Notice::ShortOfBudget { .. } => 9,
+        Notice::Distress { .. } => 7,
+        Notice::Considered(_) => 8,
+        Notice::Gone { .. } => 9,
+        Notice::NoCulprit { .. } => 10,
+        Notice::LeftToRival => 11,
+        Notice::Disabled => 12,
+        Notice::Rival => 13,
+        Notice::ShortOfBudget { .. } => 14,
     };
-    assert!(all.iter().skip(3).map(number).eq(0..10), "one notice is missing or stands twice");
+    assert!(all.iter().skip(3).map(number).eq(0..15), "one notice is missing or stands twice");
     all
+}
+
+const HOG: Identity = Identity { pid: 4711, start: 90 };
+
+fn name(text: &str) -> Name {
+    Name::from(text).unwrap()
+}
+
+fn end(signal: Signal, extent: Extent, unit: &str) -> Action {
+    let unit = UnitName::from(unit).unwrap();
+    Action::End { who: HOG, name: name("hog"), unit, signal, extent, size: Bytes::mib(700) }
 }
 
 fn lines<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
@@ -115,6 +156,9 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         free pages fall by 900/s while 100/s are reclaimed: at the high watermark in 40 s
         blocks of order 3 run out in 1.5 min
         free pages rise by 12/s
+        it grows by 200 MiB/s, of 210 MiB/s in all; room for 90 MiB more, used up in 430 ms; all tasks stalled 12 % of the last seconds
+        asked to end 1.5 s ago, it did not; room for 20 MiB more
+        no room at all for 10 s, all tasks stalled 85 % of the time, and it holds the most
         nothing is to be held now
     "#]]
     .assert_eq(&lines(reasons()));
@@ -133,6 +177,11 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         memory that nothing accounts for grows by 1 MiB/s: 600 MiB in 10 min; possibly a leak in the kernel or a driver
         demand changed from 1 MiB/s to 80 MiB/s: its history counts less now
         memory that cannot be reclaimed runs out in 5 min
+        room for 200 MiB that cannot be given back, and it grows by 50 MiB/s: memory runs out in 4 s
+        hog (4711): 700 MiB, grows by 50 MiB/s: spared, the configuration spares it
+        hog (4711) is gone after 420 ms, and 700 MiB with it
+        room for 20 MiB more, growing by 50 MiB/s, and nobody who may be ended makes it: nothing is ended
+        memory runs out; another guard runs, and whom to end is left to it
         the kill switch is on: nothing is held, nothing is set
         another program drives the same knobs: nothing is held, nothing is set
         demand calls for a gap of 900 MiB; the budget allows 256 MiB
@@ -148,12 +197,18 @@ fn an_action_names_what_it_writes() {
         Action::PutBack { knob, from: 143, to: 10 },
         Action::Compact { node: 0 },
         Action::Reclaim { node: 1, amount: Bytes::mib(32) },
+        end(Signal::Term, Extent::Process, ""),
+        end(Signal::Kill, Extent::Process, "session-2.scope"),
+        end(Signal::Kill, Extent::Unit, "app-hog.scope"),
     ];
     expect![[r#"
         vm.watermark_scale_factor 10 → 143
         vm.watermark_scale_factor 143 → 10 (put back)
         compact node 0
         reclaim 32 MiB from node 1
+        SIGTERM to hog (4711), which holds 700 MiB
+        SIGKILL to hog (4711) of session-2.scope, which holds 700 MiB
+        SIGKILL to all of app-hog.scope, with hog (4711), which holds 700 MiB
     "#]]
     .assert_eq(&lines(actions));
 }
@@ -174,7 +229,7 @@ fn words_are_those_of_the_configuration() {
     let words = [
         lines(Phase::ALL),
         lines(Event::ALL),
-        lines([Mode::Observe, Mode::Tune, Mode::Protect]),
+        lines([Mode::Observe, Mode::Tune, Mode::Guard, Mode::Protect]),
         lines([Predictor::BaseStock, Predictor::Classic]),
     ];
     expect![[r#"
@@ -185,6 +240,7 @@ fn words_are_those_of_the_configuration() {
         easing
         yielding
         backed-off
+        distress
         --
         start
         hugepages
@@ -193,13 +249,14 @@ fn words_are_those_of_the_configuration() {
         --
         observe
         tune
+        guard
         protect
         --
         base-stock
         classic
     "#]]
     .assert_eq(&words.join("--\n"));
-    for mode in [Mode::Observe, Mode::Tune, Mode::Protect] {
+    for mode in [Mode::Observe, Mode::Tune, Mode::Guard, Mode::Protect] {
         let text = format!("mode = \"{mode}\"");
         assert_eq!(crate::Config::parse("x", &text).unwrap().mode, mode);
     }

@@ -1,0 +1,141 @@
+//! Processes: who holds memory, and the means to end one.
+//!
+//! Nothing here runs while memory is plenty. When a decision asks for suspects, all of `/proc` is gone through:
+//!
+//! ```text
+//! stat of every process ─► the largest by resident memory ─► status: anonymous memory and swap ─► the suspects
+//!                                                             a dossier of each, made once: unit, program, owner,
+//!                                                             pidfd, the unit's files, all held open
+//! ```
+//!
+//! So when one has to end, everything is open already: its `stat` is read again through the folder that the pidfd was
+//! opened beside, and the signal goes through the pidfd. No file is opened, no memory is taken, and none of the
+//! victim's locks (`cmdline`, `environ`, `maps`, `smaps` take them) is waited for.
+//!
+//! Cost: `benches/procs.rs`; bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
+//! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
+
+mod dossier;
+mod place;
+mod program;
+mod reaper;
+mod roll;
+mod strike;
+mod text;
+
+pub use strike::{Missed, Order};
+
+use crate::eyes::monotonic;
+use dossier::Dossier;
+use pressure::census::{Census, MAX_SUSPECTS, MAX_VICTIMS};
+use reaper::Reaper;
+use roll::{Entry, Roll};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use strike::Struck;
+use units::{Bytes, Span};
+
+/// Processes looked at, at most.
+pub const MOST: usize = 10_000;
+/// Of the largest by resident memory, so many have their anonymous memory and swap read.
+const LOOKED_INTO: usize = 2 * MAX_SUSPECTS;
+/// Between two scans, at least.
+const PACE: Duration = Duration::from_millis(180);
+/// And at least so many times as long as a scan took.
+const REST: u32 = 4;
+
+/// All processes of a machine, looked at when asked.
+#[derive(Debug)]
+pub struct Processes {
+    root: PathBuf,
+    proc: OwnedFd,
+    roll: Roll,
+    dossiers: Vec<Dossier>,
+    struck: Vec<Struck>,
+    reaper: Reaper,
+    page_size: Bytes,
+    next: Duration,
+}
+
+impl Processes {
+    /// The processes of the machine at `root`. Reads nothing yet.
+    pub fn open(root: &Path, page_size: Bytes) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self {
+            root: root.to_owned(),
+            proc: rustix::fs::open(root.join("proc"), flags, Mode::empty())?,
+            roll: Roll::default(),
+            dossiers: Vec::with_capacity(2 * LOOKED_INTO),
+            struck: Vec::with_capacity(MAX_VICTIMS),
+            reaper: Reaper::start()?,
+            page_size,
+            next: Duration::ZERO,
+        })
+    }
+
+    /// Reads who holds most memory into `census`, unless that was done a moment ago: then it stays as it is.
+    ///
+    /// A process that vanishes while it is read is left out.
+    pub fn look(&mut self, at: Span, census: &mut Census) {
+        if at.get() < self.next {
+            return;
+        }
+        let begun = monotonic();
+        self.roll.read(&self.proc);
+        let mut largest = self.roll.largest::<LOOKED_INTO>(self.page_size);
+        largest.iter_mut().for_each(|entry| self.look_into(entry));
+        largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
+        census.at = at;
+        census.suspects.clear();
+        self.dossiers.iter_mut().for_each(|dossier| dossier.wanted = false);
+        for entry in &largest {
+            if census.suspects.is_full() {
+                break;
+            }
+            if let Some(dossier) = self.dossier(entry) {
+                census.suspects.push(dossier.suspect(entry));
+            }
+        }
+        self.dossiers.retain(|dossier| dossier.wanted);
+        let took = monotonic().saturating_sub(begun);
+        self.next = at.get() + PACE.max(took * REST);
+    }
+
+    /// Forgets who was looked at; those who were signalled are still watched.
+    pub fn rest(&mut self, census: &mut Census) {
+        census.clear();
+        self.dossiers.clear();
+        self.next = Duration::ZERO;
+    }
+
+    /// Anonymous memory and swap of one of the largest.
+    fn look_into(&mut self, entry: &mut Entry) {
+        if let Some(status) = roll::status(&self.proc, entry.pid) {
+            entry.anon = status.anon.unwrap_or(entry.resident.to_bytes(self.page_size));
+            entry.swapped = status.swapped.unwrap_or_default();
+            entry.user = status.user;
+            self.roll.remember(entry);
+        }
+    }
+
+    /// The dossier of a process, made if there is none; `None` if it is gone.
+    fn dossier(&mut self, entry: &Entry) -> Option<&mut Dossier> {
+        let index = match self.dossiers.iter().position(|dossier| dossier.who == entry.identity()) {
+            Some(index) => index,
+            None => {
+                let dossier = Dossier::open(&self.root, &self.proc, entry)?;
+                self.dossiers.push(dossier);
+                self.dossiers.len() - 1
+            }
+        };
+        let dossier = &mut self.dossiers[index];
+        dossier.wanted = true;
+        Some(dossier)
+    }
+}
+
+#[cfg(test)]
+mod tests;

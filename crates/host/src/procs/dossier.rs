@@ -1,0 +1,183 @@
+//! What is known of one suspect, and what is held open to end it.
+
+use super::place::place;
+use super::program::program;
+use super::roll::{Entry, read};
+use super::text::{self, number, printable};
+use crate::eyes::boot_time;
+use pressure::census::{Group, Identity, Mark, Name, Place, Suspect, UnitName};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+use units::{Bytes, Span};
+
+/// Clock ticks in a second, as the kernel counts them for programs on every architecture.
+const TICKS: u64 = 100;
+
+/// A process's folder and everything that its end may need, open.
+#[derive(Debug)]
+pub(super) struct Dossier {
+    pub(super) who: Identity,
+    /// Was it among the largest at the last look?
+    pub(super) wanted: bool,
+    pub(super) hold: Hold,
+    adjustment: Option<OwnedFd>,
+    program: Option<Name>,
+    unit: UnitName,
+    place: Place,
+    mark: Mark,
+    group: Option<GroupFiles>,
+}
+
+/// What is needed to end a process, and to see that it has ended.
+#[derive(Debug)]
+pub(super) struct Hold {
+    /// `None` on a recorded machine, or a kernel without pidfd (before 5.3).
+    pub(super) pidfd: Option<OwnedFd>,
+    pub(super) stat: OwnedFd,
+    /// The unit's `cgroup.kill`, since 5.14.
+    pub(super) unit: Option<OwnedFd>,
+}
+
+/// Files of a unit of its own.
+#[derive(Debug)]
+struct GroupFiles {
+    id: u64,
+    stat: Option<OwnedFd>,
+    swap: Option<OwnedFd>,
+    processes: Option<OwnedFd>,
+    high: Option<OwnedFd>,
+}
+
+impl Dossier {
+    /// Opens everything; `None` if the process is gone, or its number has passed to another.
+    pub(super) fn open(root: &Path, proc: &OwnedFd, entry: &Entry) -> Option<Self> {
+        let mut name = arrayvec::ArrayString::<16>::new();
+        std::fmt::Write::write_fmt(&mut name, format_args!("{}", entry.pid)).ok()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let folder = rustix::fs::openat(proc, name.as_str(), flags, Mode::empty()).ok()?;
+        let stat = file(&folder, "stat")?;
+        let live = root == Path::new("/");
+        let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw)?;
+        let pidfd = live.then(|| pidfd_open(pid, PidfdFlags::empty()).ok()).flatten();
+        // The folder is of one process for ever. If it still is of the one that was seen, after the pidfd was had by
+        // the number, the pidfd is of that one too.
+        let mut buffer = [0; 1024];
+        if text::stat(read(&stat, &mut buffer)?)?.start != entry.start {
+            return None;
+        }
+        let mut buffer = [0; 4096];
+        let path = file(&folder, "cgroup").and_then(|file| text::cgroup(read(&file, &mut buffer)?));
+        let found = place(path.unwrap_or(b"/"));
+        let own = found.place.is_of_its_own().then(|| group_folder(root, found.folder)).flatten();
+        let unit = own.as_ref().filter(|_| live).and_then(|folder| written(folder, "cgroup.kill"));
+        Some(Self {
+            who: entry.identity(),
+            wanted: true,
+            hold: Hold { pidfd, stat, unit },
+            adjustment: file(&folder, "oom_score_adj"),
+            program: program(root, folder.as_fd()),
+            unit: printable(found.unit),
+            place: found.place,
+            mark: own.as_ref().map_or(Mark::None, mark),
+            group: own.as_ref().and_then(GroupFiles::open),
+        })
+    }
+
+    /// The suspect as it is now.
+    pub(super) fn suspect(&self, entry: &Entry) -> Suspect {
+        let started = Duration::from_millis(entry.start.saturating_mul(1000 / TICKS));
+        let mut buffer = [0; 32];
+        let adjusted = self.adjustment.as_ref().and_then(|file| text::adjustment(read(file, &mut buffer)?));
+        Suspect {
+            who: self.who,
+            age: Span::new(boot_time().saturating_sub(started)),
+            name: entry.name,
+            program: self.program,
+            unit: self.unit,
+            place: self.place,
+            user: entry.user,
+            resident: entry.anon,
+            swapped: entry.swapped,
+            // What cannot be read protects: the kernel itself would not kill at −1000.
+            oom_score_adj: adjusted.unwrap_or(-1000),
+            mark: self.mark,
+            group: self.group.as_ref().map(GroupFiles::read),
+            life: entry.life,
+        }
+    }
+}
+
+impl GroupFiles {
+    fn open(folder: &OwnedFd) -> Option<Self> {
+        let id = rustix::fs::fstat(folder).ok()?.st_ino;
+        let [stat, swap, processes, high] =
+            ["memory.stat", "memory.swap.current", "pids.current", "memory.high"].map(|name| file(folder, name));
+        stat.is_some().then_some(Self { id, stat, swap, processes, high })
+    }
+
+    fn read(&self) -> Group {
+        let one = |file: &Option<OwnedFd>| {
+            let mut buffer = [0; 64];
+            file.as_ref().and_then(|file| number(read(file, &mut buffer)?.trim_ascii()))
+        };
+        // The first line of `memory.stat` is anonymous memory.
+        let mut buffer = [0; 64];
+        let anon = self.stat.as_ref().and_then(|file| {
+            let line = read(file, &mut buffer)?.strip_prefix(b"anon ")?;
+            number(line.split(|byte| *byte == b'\n').next()?)
+        });
+        Group {
+            id: self.id,
+            anon: Bytes::new(anon.unwrap_or(0)),
+            swapped: Bytes::new(one(&self.swap).unwrap_or(0)),
+            processes: one(&self.processes).and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+            high: one(&self.high).map(Bytes::new),
+        }
+    }
+}
+
+/// A file below an open folder; never through a link.
+fn file(folder: impl AsFd, name: &str) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(folder, name, flags, Mode::empty()).ok()
+}
+
+fn written(folder: impl AsFd, name: &str) -> Option<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(folder, name, flags, Mode::empty()).ok()
+}
+
+/// The unit's folder, wherever version 2 is mounted.
+fn group_folder(root: &Path, path: &[u8]) -> Option<OwnedFd> {
+    let relative = Path::new(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)));
+    // A path that climbs is no group's.
+    let is_plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = |mount: &str| rustix::fs::open(root.join(mount).join(relative), flags, Mode::empty()).ok();
+    is_plain.then(|| open("sys/fs/cgroup").or_else(|| open("sys/fs/cgroup/unified"))).flatten()
+}
+
+/// What the unit's attributes ask for, and whether root says so. Who may set one: root, and the folder's owner.
+fn mark(folder: &OwnedFd) -> Mark {
+    let mut buffer = [0; 8];
+    let mut has = |names: [&str; 2]| {
+        names.iter().any(|name| {
+            let length = rustix::fs::fgetxattr(folder, *name, &mut buffer).unwrap_or(0);
+            buffer.get(..length) == Some(b"1")
+        })
+    };
+    let omit = has(["user.oomd_omit", "trusted.oomd_omit"]);
+    let avoid = has(["user.oomd_avoid", "trusted.oomd_avoid"]);
+    let is_roots = rustix::fs::fstat(folder).is_ok_and(|meta| meta.st_uid == 0);
+    match (omit, avoid) {
+        (false, false) => Mark::None,
+        _ if !is_roots => Mark::Own,
+        (true, _) => Mark::Omit,
+        (false, true) => Mark::Avoid,
+    }
+}

@@ -1,0 +1,172 @@
+//! What kind of place a control group is, by its path.
+//!
+//! The path below `/system.slice` is named by root; what is below a user's manager is named by that user.
+
+use pressure::census::Place;
+
+/// A place, and where in the path its unit ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found<'p> {
+    pub(super) place: Place,
+    /// The unit's own name; empty in the root group.
+    pub(super) unit: &'p [u8],
+    /// The path from the root group down to the unit.
+    pub(super) folder: &'p [u8],
+}
+
+/// How container runtimes name the group of a container.
+const CONTAINERS: &[&[u8]] =
+    &[b"docker-", b"libpod-", b"crio-", b"cri-containerd-", b"machine-", b"lxc.payload.", b"nspawn-", b"buildkit-"];
+
+/// The place that a group's path names.
+pub(super) fn place(path: &[u8]) -> Found<'_> {
+    let mut parts = Parts::of(path);
+    let Some(first) = parts.next() else { return Found { place: Place::Unknown, unit: b"", folder: b"/" } };
+    if let Some(found) = Parts::of(path).find_map(|part| container(path, part)) {
+        return found;
+    }
+    let found = |part: Part<'_>, place| {
+        let (start, end) = (part.end - part.name.len(), part.end);
+        Found { place, unit: &path[start..end], folder: &path[..end] }
+    };
+    match first.name {
+        b"init.scope" => found(first, Place::Service),
+        b"system.slice" => match parts.find(|part| is_unit(part.name)) {
+            Some(unit) => found(unit, Place::Service),
+            None => found(first, Place::Unknown),
+        },
+        b"user.slice" => users(path, parts).unwrap_or_else(|| found(first, Place::Session)),
+        _ => found(Parts::of(path).last().unwrap_or(first), Place::Unknown),
+    }
+}
+
+fn users<'p>(path: &'p [u8], mut parts: Parts<'p>) -> Option<Found<'p>> {
+    let found = |part: Part<'p>, place| Found { place, unit: part.name, folder: &path[..part.end] };
+    let _slice = parts.next()?;
+    let top = parts.next()?;
+    if !(top.name.starts_with(b"user@") && top.name.ends_with(b".service")) {
+        return Some(found(top, Place::Session));
+    }
+    let mut desktop = false;
+    let mut unit = None;
+    for part in parts {
+        desktop |= matches!(part.name, b"session.slice" | b"init.scope");
+        if is_unit(part.name) && unit.is_none() {
+            unit = Some(part);
+        }
+    }
+    match unit {
+        Some(unit) if desktop => Some(found(unit, Place::Desktop)),
+        Some(unit) => Some(found(unit, Place::App)),
+        None => Some(found(top, Place::Session)),
+    }
+}
+
+fn container<'p>(path: &'p [u8], part: Part<'p>) -> Option<Found<'p>> {
+    let by_name = CONTAINERS.iter().any(|beginning| part.name.starts_with(beginning));
+    // `/docker/<64 hexadecimal digits>`, `/kubepods/…/<id>`.
+    let by_id = part.name.len() == 64 && part.name.iter().all(u8::is_ascii_hexdigit);
+    let found = Found { place: Place::Container, unit: part.name, folder: &path[..part.end] };
+    (by_name || by_id).then_some(found)
+}
+
+fn is_unit(name: &[u8]) -> bool {
+    name.ends_with(b".service") || name.ends_with(b".scope")
+}
+
+/// One part of a path, and where it ends.
+#[derive(Debug, Clone, Copy)]
+struct Part<'p> {
+    name: &'p [u8],
+    end: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Parts<'p> {
+    path: &'p [u8],
+    from: usize,
+}
+
+impl<'p> Parts<'p> {
+    const fn of(path: &'p [u8]) -> Self {
+        Self { path, from: 0 }
+    }
+}
+
+impl<'p> Iterator for Parts<'p> {
+    type Item = Part<'p>;
+
+    fn next(&mut self) -> Option<Part<'p>> {
+        while self.path.get(self.from) == Some(&b'/') {
+            self.from += 1;
+        }
+        let rest = self.path.get(self.from..).filter(|rest| !rest.is_empty())?;
+        let length = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+        self.from += length;
+        Some(Part { name: &rest[..length], end: self.from })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_by_who_names_them() {
+        for (path, place_, unit, folder) in [
+            ("/", Place::Unknown, "", "/"),
+            ("/init.scope", Place::Service, "init.scope", "/init.scope"),
+            ("/system.slice/sshd.service", Place::Service, "sshd.service", "/system.slice/sshd.service"),
+            (
+                "/system.slice/system-getty.slice/getty@tty1.service",
+                Place::Service,
+                "getty@tty1.service",
+                "/system.slice/system-getty.slice/getty@tty1.service",
+            ),
+            ("/system.slice/a.service/sub/deep", Place::Service, "a.service", "/system.slice/a.service"),
+            (
+                "/user.slice/user-1000.slice/session-2.scope",
+                Place::Session,
+                "session-2.scope",
+                "/user.slice/user-1000.slice/session-2.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/session.slice/org.gnome.Shell@wayland.service",
+                Place::Desktop,
+                "org.gnome.Shell@wayland.service",
+                "/user.slice/user-1000.slice/user@1000.service/session.slice/org.gnome.Shell@wayland.service",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/sshd.service",
+                Place::App,
+                "sshd.service",
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/sshd.service",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service",
+                Place::Session,
+                "user@1000.service",
+                "/user.slice/user-1000.slice/user@1000.service",
+            ),
+            (
+                "/system.slice/docker-0123.scope",
+                Place::Container,
+                "docker-0123.scope",
+                "/system.slice/docker-0123.scope",
+            ),
+            ("/hog", Place::Unknown, "hog", "/hog"),
+        ] {
+            let found = place(path.as_bytes());
+            let shown = (found.place, String::from_utf8_lossy(found.unit), String::from_utf8_lossy(found.folder));
+            assert_eq!(shown, (place_, unit.into(), folder.into()), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_made_of_slashes_and_nothing_is_read_without_a_panic() {
+        for path in ["", "//", "/system.slice", "/user.slice", "/user.slice/x", "user.slice//", "/user.slice/u/user@.service/"] {
+            let found = place(path.as_bytes());
+            assert!(!found.place.is_of_its_own(), "{path}");
+        }
+    }
+}

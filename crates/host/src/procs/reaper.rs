@@ -1,0 +1,44 @@
+//! Frees a killed process's memory where it cannot do so itself: stuck, frozen, throttled, or of low priority.
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::io;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+const STACK: usize = 64 * 1024;
+/// Killed processes waiting for it, at most; one more is left to free its memory itself.
+const QUEUE: usize = 4;
+
+/// A thread that walks through a dead process's memory, since that takes as long as freeing it.
+#[derive(Debug)]
+pub(super) struct Reaper {
+    queue: SyncSender<OwnedFd>,
+}
+
+impl Reaper {
+    pub(super) fn start() -> io::Result<Self> {
+        let (queue, dead) = sync_channel::<OwnedFd>(QUEUE);
+        // It ends with the process, or with the queue.
+        std::thread::Builder::new().name("warmset-reaper".to_owned()).stack_size(STACK).spawn(move || {
+            for process in dead {
+                release(&process);
+            }
+        })?;
+        Ok(Self { queue })
+    }
+
+    /// Hands over a process that SIGKILL was sent to. Never waits.
+    pub(super) fn take(&self, process: OwnedFd) {
+        let _ = self.queue.try_send(process);
+    }
+}
+
+/// `process_mrelease(2)`, since 5.15; only for who was killed, else it refuses. That it refuses, or is not there, or
+/// that the process was faster, changes nothing: the memory comes back either way.
+#[allow(unsafe_code, reason = "a system call that rustix does not have")]
+fn release(process: &OwnedFd) {
+    // SAFETY: the call takes a descriptor, which is open for its time, and flags that must be 0; it touches no memory
+    // of this process.
+    unsafe {
+        libc::syscall(libc::SYS_process_mrelease, process.as_raw_fd(), 0);
+    }
+}

@@ -1,0 +1,136 @@
+//! Ending a process: the identity is checked, the signal sent, and its end watched.
+
+use super::Processes;
+use super::dossier::Hold;
+use super::roll::read;
+use super::text;
+use pressure::census::{Census, Identity, Life, MAX_VICTIMS, Name, Signal, Victim};
+use pressure::distress::Extent;
+use rustix::io::Errno;
+use rustix::process::pidfd_send_signal;
+use std::fmt;
+use std::time::Duration;
+use units::{Bytes, Span};
+
+/// Who is gone is remembered for so long, and who does not go for so long.
+const REMEMBERED: Duration = Duration::from_secs(10);
+const WATCHED: Duration = Duration::from_secs(60);
+
+/// What a decision asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    /// Which process.
+    pub who: Identity,
+    /// What it called itself.
+    pub name: Name,
+    /// How.
+    pub signal: Signal,
+    /// Alone, or with its unit.
+    pub extent: Extent,
+    /// What that is to give back.
+    pub size: Bytes,
+}
+
+/// Why a process was not signalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// It was not looked at, or is not any more.
+    Unknown,
+    /// It ended by itself, or its number has passed to another.
+    Gone,
+    /// The kernel has no pidfd (before 5.3), or this is a recorded machine.
+    NoMeans,
+    /// The kernel refused.
+    Refused(Errno),
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("it was not looked at"),
+            Self::Gone => f.write_str("it has ended by itself"),
+            Self::NoMeans => f.write_str("there is no pidfd: the kernel is older than 5.3"),
+            Self::Refused(errno) => write!(f, "the kernel refuses: {errno}"),
+        }
+    }
+}
+
+/// A process that was signalled, held until it is seen to be gone.
+#[derive(Debug)]
+pub(super) struct Struck {
+    victim: Victim,
+    hold: Hold,
+}
+
+impl Processes {
+    /// Ends a process that the last look has found. Takes no memory, opens nothing, waits for nobody.
+    pub fn strike(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
+        let mut hold = match self.struck.iter().position(|struck| struck.victim.who == order.who) {
+            Some(index) => self.struck.swap_remove(index).hold,
+            None => {
+                let index = self.dossiers.iter().position(|dossier| dossier.who == order.who);
+                let index = index.ok_or(Missed::Unknown)?;
+                self.dossiers.swap_remove(index).hold
+            }
+        };
+        let sent = send(&mut hold, order);
+        if sent == Ok(()) && order.signal == Signal::Kill {
+            // SIGKILL only: of a process that may live on the kernel frees nothing.
+            if let Some(pidfd) = hold.pidfd.take() {
+                self.reaper.take(pidfd);
+            }
+        }
+        let Order { who, name, signal, size, .. } = *order;
+        if sent.is_ok() {
+            if self.struck.len() == MAX_VICTIMS {
+                self.struck.remove(0);
+            }
+            self.struck.push(Struck { victim: Victim { who, name, size, signal, at, gone: None }, hold });
+        }
+        sent
+    }
+
+    /// Tells what became of those who were signalled.
+    pub fn watch(&mut self, at: Span, census: &mut Census) {
+        census.victims.clear();
+        let since = |then: Span| at.get().saturating_sub(then.get());
+        self.struck.retain(|struck| match struck.victim.gone {
+            Some(gone) => since(gone) < REMEMBERED,
+            None => since(struck.victim.at) < WATCHED,
+        });
+        for Struck { victim, hold } in &mut self.struck {
+            if victim.gone.is_none() && is_gone(hold, victim.who) {
+                victim.gone = Some(at);
+            }
+            let _ = census.victims.try_push(*victim);
+        }
+    }
+}
+
+fn send(hold: &mut Hold, order: &Order) -> Result<(), Missed> {
+    if is_gone(hold, order.who) {
+        return Err(Missed::Gone);
+    }
+    let pidfd = hold.pidfd.as_ref().ok_or(Missed::NoMeans)?;
+    let signal = match order.signal {
+        Signal::Term => rustix::process::Signal::TERM,
+        Signal::Kill => rustix::process::Signal::KILL,
+    };
+    if let (Extent::Unit, Signal::Kill, Some(unit)) = (order.extent, order.signal, &hold.unit) {
+        // Its own process first, then the rest: should the unit refuse, the largest has gone all the same.
+        pidfd_send_signal(pidfd, signal).map_err(Missed::Refused)?;
+        let _ = rustix::io::write(unit, b"1");
+        return Ok(());
+    }
+    match pidfd_send_signal(pidfd, signal) {
+        Err(Errno::SRCH) => Err(Missed::Gone),
+        sent => sent.map_err(Missed::Refused),
+    }
+}
+
+/// Whether the process is dead, or another now. Its folder stays of the one it was opened for.
+fn is_gone(hold: &Hold, who: Identity) -> bool {
+    let mut buffer = [0; 1024];
+    let stat = read(&hold.stat, &mut buffer).and_then(text::stat);
+    stat.is_none_or(|stat| stat.start != who.start || stat.life == Life::Dying)
+}

@@ -1,0 +1,208 @@
+//! A machine in a folder: processes with hostile names, groups, programs that can be trusted and such that cannot.
+
+use super::*;
+use pressure::census::{Life, Mark, Place, Suspect};
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+struct Machine {
+    folder: tempfile::TempDir,
+}
+
+/// A process as a test wants it.
+struct Told<'a> {
+    pid: u32,
+    name: &'a str,
+    state: char,
+    flags: u32,
+    anon_kib: u64,
+    swap_kib: u64,
+    group: &'a str,
+}
+
+const PLAIN: Told<'static> =
+    Told { pid: 100, name: "plain", state: 'S', flags: 0, anon_kib: 1000, swap_kib: 0, group: "/" };
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("proc")).unwrap();
+        Self { folder }
+    }
+
+    fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn add(&self, told: &Told<'_>) {
+        let Told { pid, name, state, flags, anon_kib, swap_kib, group } = told;
+        let mut stat = format!("{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
+        let _ = write!(stat, "{} 99 {} 1 2 3\n", pid * 10, anon_kib / 4);
+        self.write(&format!("proc/{pid}/stat"), stat);
+        let status =
+            format!("Name:\t{}\nUid:\t1000\t1000\nRssAnon:\t{anon_kib} kB\nVmSwap:\t{swap_kib} kB\n", name.escape_debug());
+        self.write(&format!("proc/{pid}/status"), status);
+        self.write(&format!("proc/{pid}/cgroup"), format!("0::{group}\n"));
+        self.write(&format!("proc/{pid}/oom_score_adj"), "0\n");
+    }
+
+    fn census(&self) -> Census {
+        let mut census = Census::default();
+        let mut processes = Processes::open(self.folder.path(), Bytes::kib(4)).unwrap();
+        processes.look(Span::secs(9), &mut census);
+        census
+    }
+}
+
+#[test]
+fn the_largest_come_first_and_the_kernels_threads_not_at_all() {
+    let machine = Machine::new();
+    machine.add(&Told { pid: 2, name: "kthreadd", flags: 0x0020_0000, anon_kib: 9_999_999, ..PLAIN });
+    for pid in 100..140 {
+        machine.add(&Told { pid, anon_kib: u64::from(pid) * 100, ..PLAIN });
+    }
+    machine.add(&Told { pid: 150, name: "hog", anon_kib: 900_000, ..PLAIN });
+    machine.add(&Told { pid: 151, name: "on swap", anon_kib: 13_000, swap_kib: 800_000, ..PLAIN });
+    let census = machine.census();
+    let pids: Vec<u32> = census.suspects.iter().map(|suspect| suspect.who.pid).collect();
+    assert_eq!(pids[..4], [150, 151, 139, 138]);
+    assert_eq!(pids.len(), MAX_SUSPECTS);
+    assert_eq!((census.at, census.suspects[0].who.start), (Span::secs(9), 1500));
+    assert_eq!(census.suspects[1].size(), Bytes::kib(813_000));
+    assert_eq!(census.suspects[0].user, 1000);
+}
+
+#[test]
+fn hostile_names_of_processes_and_groups_stay_names() {
+    let machine = Machine::new();
+    let long = format!("/user.slice/user-1000.slice/session-{}.scope", "9".repeat(200));
+    for (pid, name, group) in [
+        (200, "a) R 1 2 3 4 5", "/"),
+        (201, "\u{1b}[2J", "/system.slice/\u{1b}[31m.service"),
+        (202, "", "/../../../etc"),
+        (203, ") (", "//////"),
+        (204, "sshd", &long),
+        (205, "new\\nline", "/a\u{202e}b"),
+    ] {
+        machine.add(&Told { pid, name, group, ..PLAIN });
+    }
+    let census = machine.census();
+    assert_eq!(census.suspects.len(), 6);
+    for suspect in &census.suspects {
+        assert_eq!(suspect.who.start, u64::from(suspect.who.pid) * 10);
+        assert!(suspect.group.is_none(), "nothing outside of the groups' mount is opened");
+        let text = format!("{}{}", suspect.name, suspect.unit);
+        assert!(!text.chars().any(|letter| letter.is_control() || letter == '\u{202e}'), "{text:?}");
+    }
+}
+
+#[test]
+fn what_is_cut_short_or_gone_is_left_out() {
+    let machine = Machine::new();
+    machine.add(&PLAIN);
+    machine.write("proc/300/stat", "300 (cut) S 1 1");
+    machine.write("proc/301/stat", "");
+    machine.write("proc/302/stat", [0xff; 3000]);
+    fs::create_dir(machine.folder.path().join("proc/303")).unwrap();
+    machine.write("proc/self", "no folder");
+    machine.write("proc/99999999999999999999/stat", "99999999999999999999 (x) S");
+    let census = machine.census();
+    assert_eq!(census.suspects.len(), 1);
+}
+
+#[test]
+fn a_dead_process_is_seen_as_dead_and_what_cannot_be_read_protects() {
+    let machine = Machine::new();
+    machine.add(&Told { pid: 400, state: 'Z', ..PLAIN });
+    machine.add(&Told { pid: 401, state: 'D', ..PLAIN });
+    machine.write("proc/401/oom_score_adj", "many");
+    let census = machine.census();
+    let find = |pid| census.suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap();
+    assert_eq!(find(400).life, Life::Dying);
+    assert_eq!((find(401).life, find(401).oom_score_adj), (Life::Stuck, -1000));
+}
+
+#[test]
+fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
+    let machine = Machine::new();
+    let root = machine.folder.path();
+    machine.write("usr/sbin/sshd", "the real one");
+    machine.write("home/me/sshd", "another");
+    machine.write("usr/bin/open", "anyone may write to it");
+    fs::set_permissions(root.join("usr/bin/open"), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = |pid: u32, link: &str| {
+        machine.add(&Told { pid, ..PLAIN });
+        let exe = root.join(format!("proc/{pid}/exe"));
+        let _ = fs::remove_file(&exe);
+        symlink(link, exe).unwrap();
+        let found = machine.census().suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap().program;
+        found.map(|name| name.to_string())
+    };
+    // Links are followed from the folder, so that the machine's own path is named and the file is found.
+    let target = root.join("usr/sbin/sshd");
+    assert_eq!(program(500, target.to_str().unwrap()), None, "at its path below this machine there is no such file");
+    symlink("/", root.join("loop")).unwrap();
+    assert_eq!(program(501, root.join("usr/bin/open").to_str().unwrap()), None);
+    assert_eq!(program(502, "/nowhere/sshd"), None);
+}
+
+#[test]
+fn a_unit_of_its_own_is_read_with_its_marks_by_its_owner() {
+    let machine = Machine::new();
+    let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope";
+    let folder = format!("sys/fs/cgroup{group}");
+    machine.write(&format!("{folder}/memory.stat"), "anon 4096000\nfile 1\n");
+    machine.write(&format!("{folder}/memory.swap.current"), "8192\n");
+    machine.write(&format!("{folder}/pids.current"), "7\n");
+    machine.write(&format!("{folder}/memory.high"), "max\n");
+    machine.add(&Told { pid: 600, group, ..PLAIN });
+    machine.add(&Told { pid: 601, group: "/user.slice/user-1000.slice/session-3.scope", ..PLAIN });
+    let census = machine.census();
+    let find = |pid| census.suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap();
+    let of = find(600).group.unwrap();
+    assert_eq!((of.anon, of.swapped, of.processes, of.high), (Bytes::new(4_096_000), Bytes::new(8192), 7, None));
+    assert_eq!((find(600).place, find(600).unit.as_str(), find(600).mark), (Place::App, "app-x.scope", Mark::None));
+    assert_eq!((find(601).place, find(601).group), (Place::Session, None));
+}
+
+#[test]
+fn ten_thousand_processes_are_the_most() {
+    let machine = Machine::new();
+    for pid in 1000..1040 {
+        machine.add(&Told { pid, ..PLAIN });
+    }
+    let mut processes = Processes::open(machine.folder.path(), Bytes::kib(4)).unwrap();
+    let mut census = Census::default();
+    processes.look(Span::secs(1), &mut census);
+    let first = census.clone();
+    // A moment later nothing is read again; when it is, who is gone is gone.
+    fs::remove_dir_all(machine.folder.path().join("proc/1000")).unwrap();
+    processes.look(Span::millis(1050), &mut census);
+    assert_eq!(census, first);
+    processes.look(Span::secs(60), &mut census);
+    assert!(!census.suspects.iter().any(|suspect| suspect.who.pid == 1000));
+    processes.rest(&mut census);
+    assert!(census.is_empty());
+}
+
+#[test]
+fn a_recorded_machine_has_nobody_to_end() {
+    let machine = Machine::new();
+    machine.add(&PLAIN);
+    let mut processes = Processes::open(machine.folder.path(), Bytes::kib(4)).unwrap();
+    let mut census = Census::default();
+    processes.look(Span::secs(1), &mut census);
+    let Suspect { who, name, .. } = census.suspects[0];
+    let order = Order {
+        who,
+        name,
+        signal: pressure::census::Signal::Kill,
+        extent: pressure::distress::Extent::Process,
+        size: Bytes::ZERO,
+    };
+    assert_eq!(processes.strike(Span::secs(1), &order), Err(Missed::NoMeans));
+    assert_eq!(processes.strike(Span::secs(1), &order), Err(Missed::Unknown));
+}

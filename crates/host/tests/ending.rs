@@ -1,0 +1,164 @@
+//! Real processes, found and ended: the right one, at once, without taking memory or opening anything.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(unsafe_code, reason = "a counting allocator")]
+
+use host::procs::{Missed, Order, Processes};
+use pressure::census::{Census, Identity, Signal, Suspect};
+use pressure::distress::Extent;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use units::{Bytes, Span};
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call is handed to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A shell that holds so much memory in a variable, and then waits; with a trap it ignores SIGTERM.
+struct Holder(Child);
+
+impl Holder {
+    fn new(mib: u32, trap: &str) -> Self {
+        let script = format!("{trap} held=$(head -c {} /dev/zero | tr '\\0' x); echo ready; read end", mib << 20);
+        let mut shell = Command::new("bash");
+        let mut child = shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = [0; 6];
+        child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+        Self(child)
+    }
+
+    fn is_alive(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.stdin.as_mut().map(|stdin| stdin.write_all(b"\n"));
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn now() -> Span {
+    Span::new(Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic)).unwrap())
+}
+
+fn order(suspect: &Suspect, signal: Signal) -> Order {
+    Order { who: suspect.who, name: suspect.name, signal, extent: Extent::Process, size: suspect.size() }
+}
+
+fn found(processes: &mut Processes, holder: &Holder) -> Suspect {
+    let mut census = Census::default();
+    processes.look(now(), &mut census);
+    let mine = |suspect: &&Suspect| suspect.who.pid == holder.0.id();
+    *census.suspects.iter().find(mine).expect("the largest are looked at")
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// The victim is seen to be gone within two seconds.
+fn goes(processes: &mut Processes, who: Identity) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    let mut census = Census::default();
+    while Instant::now() < deadline {
+        processes.watch(now(), &mut census);
+        if census.victims.iter().any(|victim| victim.who == who && victim.gone.is_some()) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+fn processes() -> Processes {
+    Processes::open(Path::new("/"), Bytes::new(rustix::param::page_size() as u64)).unwrap()
+}
+
+#[test]
+fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
+    let (mut victim, mut other) = (Holder::new(400, ""), Holder::new(300, ""));
+    let mut processes = processes();
+    let suspect = found(&mut processes, &victim);
+    assert!(suspect.size() >= Bytes::mib(400) && suspect.size() < Bytes::mib(500), "{}", suspect.size());
+    assert_eq!(suspect.name.as_str(), "bash");
+    let (order, at, open) = (order(&suspect, Signal::Kill), now(), descriptors());
+    COUNT.set(0);
+    let struck = processes.strike(at, &order);
+    let taken = COUNT.get();
+    assert_eq!((struck, taken), (Ok(()), 0), "allocations on the way to the kill");
+    assert!(descriptors() <= open, "nothing was opened");
+    assert!(goes(&mut processes, suspect.who));
+    assert!(!victim.is_alive() && other.is_alive());
+}
+
+#[test]
+fn who_ignores_sigterm_is_still_held_and_falls_to_sigkill() {
+    let mut deaf = Holder::new(350, "trap '' TERM;");
+    let mut processes = processes();
+    let suspect = found(&mut processes, &deaf);
+    assert_eq!(processes.strike(now(), &order(&suspect, Signal::Term)), Ok(()));
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(deaf.is_alive());
+    // It may have left the largest: it is held all the same.
+    let mut census = Census::default();
+    processes.watch(now(), &mut census);
+    assert_eq!((census.victims[0].signal, census.victims[0].gone), (Signal::Term, None));
+    processes.rest(&mut census);
+    assert_eq!(processes.strike(now(), &order(&suspect, Signal::Kill)), Ok(()));
+    assert!(goes(&mut processes, suspect.who));
+    assert!(!deaf.is_alive());
+}
+
+#[test]
+fn who_has_ended_by_itself_is_not_signalled_nor_is_who_has_its_number_now() {
+    let mut gone = Holder::new(250, "");
+    let mut machine = processes();
+    let suspect = found(&mut machine, &gone);
+    gone.0.kill().unwrap();
+    gone.0.wait().unwrap();
+    assert_eq!(machine.strike(now(), &order(&suspect, Signal::Kill)), Err(Missed::Gone));
+    // Another process with that number would have another start.
+    let mut alive = Holder::new(250, "");
+    let mut machine = processes();
+    let mut wrong = order(&found(&mut machine, &alive), Signal::Kill);
+    wrong.who.start -= 1;
+    assert_eq!(machine.strike(now(), &wrong), Err(Missed::Unknown));
+    assert!(alive.is_alive());
+}
+
+#[test]
+fn a_stopped_process_is_killed_too() {
+    let mut stopped = Holder::new(220, "");
+    let pid = rustix::process::Pid::from_raw(stopped.0.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let mut processes = processes();
+    let suspect = found(&mut processes, &stopped);
+    assert_eq!(processes.strike(now(), &order(&suspect, Signal::Kill)), Ok(()));
+    assert!(goes(&mut processes, suspect.who));
+    assert!(!stopped.is_alive());
+}

@@ -1,0 +1,174 @@
+//! Who has to end: memory runs out within seconds, and someone makes it.
+//!
+//! ```text
+//! Outlook ─► Rung ─► who was asked already? ─► wait, or SIGKILL
+//!                 └► who makes it? ─► SIGTERM, or SIGKILL
+//! ```
+//!
+//! One at a time: while the memory of one who was signalled is on its way back, it counts as room ([`Outlook`]), so
+//! nobody else ends for it. Who does not end within [`STUCK`] after SIGKILL is given up, and the next is looked for.
+
+use super::Draft;
+use crate::census::{Signal, Victim};
+use crate::decision::{Action, Attention, Notice, Reason};
+use crate::distress::{STUCK, Bench, Choice, Extent, Outlook, Pick, Rung, choose, freezes, largest, rung};
+use std::time::Duration;
+use units::{Percent, Span};
+
+/// No signal comes sooner after another, whatever is seen.
+const APART: Duration = Duration::from_secs(1);
+/// A process that heeds SIGTERM needs a moment for it.
+const GRACE_AT_LEAST: Duration = Duration::from_millis(200);
+/// Who was asked so long ago and lets memory run out still is killed, however much time is left.
+const LONG_ASKED: Duration = Duration::from_secs(8);
+/// Between two warnings.
+const WARN_EVERY: Duration = Duration::from_secs(10);
+/// Time lost that makes a full machine a hopeless one.
+const HOPELESS: Percent = Percent::new(70);
+
+impl Draft<'_> {
+    /// Ends who makes memory run out, if it does; says what to look at next.
+    pub(super) fn runaway(&mut self) -> Attention {
+        self.forecast.outlook = self.history.distress.outlook;
+        self.tell_who_is_gone();
+        let Some(outlook) = self.forecast.outlook.filter(|_| self.config.mode.guards()) else { return Attention::Rest };
+        if self.sample.circumstances.disabled == Some(1) {
+            return Attention::Rest;
+        }
+        let rung = rung(&outlook, &self.config.guard);
+        let awaited = self.sample.census.victims.iter().any(|victim| victim.gone.is_none());
+        let hopeless = self.hopeless(&outlook);
+        if rung == Rung::Calm && !awaited && hopeless.is_none() {
+            return Attention::Rest;
+        }
+        self.distressed = rung >= Rung::Warn;
+        self.warn(&outlook);
+        if self.sample.circumstances.rival_guard == Some(1) {
+            if rung >= Rung::Term && self.history.enters_slot(WARN_EVERY) {
+                self.say(Notice::LeftToRival);
+            }
+        } else if !self.awaits(&outlook) {
+            match hopeless {
+                Some(reason) if rung < Rung::Term => self.end_largest(&outlook, reason),
+                _ => self.end_runaway(&outlook, rung),
+            }
+        }
+        Attention::Suspects
+    }
+
+    fn warn(&mut self, outlook: &Outlook) {
+        let Some(left) = outlook.left.filter(|_| self.distressed) else { return };
+        let before = self.history.distress.before.is_some_and(|before| rung(&before, &self.config.guard) >= Rung::Warn);
+        if !before || self.history.enters_slot(WARN_EVERY) {
+            self.say(Notice::Distress { room: outlook.room, growth: outlook.growth, left });
+        }
+    }
+
+    fn tell_who_is_gone(&mut self) {
+        let before = self.history.before();
+        for victim in &self.sample.census.victims {
+            if let Some(gone) = victim.gone.filter(|gone| *gone > before) {
+                let after = Span::new(gone.get().saturating_sub(victim.at.get()));
+                self.say(Notice::Gone { name: victim.name, who: victim.who, size: victim.size, after });
+            }
+        }
+    }
+
+    /// Whether someone was signalled who may still give back enough; kills who was asked and has no more time.
+    fn awaits(&mut self, outlook: &Outlook) -> bool {
+        let since = |then: Span| self.sample.at.get().saturating_sub(then.get());
+        let victims = &self.sample.census.victims;
+        let last = victims.iter().map(|victim| victim.gone.unwrap_or(victim.at)).max();
+        let just_now = last.is_some_and(|last| since(last) < APART);
+        let waits =
+            |victim: &&Victim| victim.gone.is_none() && (victim.signal == Signal::Term || since(victim.at) < STUCK);
+        let Some(victim) = victims.iter().find(waits).copied() else { return just_now };
+        if victim.signal == Signal::Term && self.has_no_more_time(&victim, outlook) {
+            let unit = self.sample.census.find(victim.who).map(|suspect| suspect.unit).unwrap_or_default();
+            let Victim { who, name, size, at, .. } = victim;
+            let (signal, extent) = (Signal::Kill, Extent::Process);
+            let asked = Span::new(since(at));
+            self.step(Action::End { who, name, unit, signal, extent, size }, Reason::Deaf { asked, room: outlook.room });
+        }
+        true
+    }
+
+    /// Whether things go on as if it had not been asked to end: its own memory does not count as on its way.
+    fn has_no_more_time(&self, victim: &Victim, outlook: &Outlook) -> bool {
+        let guard = &self.config.guard;
+        let asked = self.sample.at.get().saturating_sub(victim.at.get());
+        let alone = Outlook { in_flight: outlook.in_flight.less(victim.size), ..*outlook };
+        let alone = Outlook { left: alone.left_now(), ..alone };
+        let patience = match rung(&alone, guard) {
+            Rung::Kill => GRACE_AT_LEAST,
+            Rung::Term => guard.term_grace.get(),
+            Rung::Warn => LONG_ASKED,
+            Rung::Alert | Rung::Calm => return false,
+        };
+        asked >= patience
+    }
+
+    fn bench<'a>(&'a self, outlook: &'a Outlook) -> Bench<'a> {
+        let distress = &self.history.distress;
+        Bench { census: &self.sample.census, growths: &distress.growths, config: &self.config.guard, outlook }
+    }
+
+    fn end_runaway(&mut self, outlook: &Outlook, rung: Rung) {
+        if rung < Rung::Warn || self.sample.census.suspects.is_empty() {
+            return;
+        }
+        let choice = choose(self.bench(outlook));
+        let Some(pick) = choice.pick else {
+            if rung >= Rung::Term && self.history.enters_slot(Duration::from_secs(1)) {
+                self.account(&choice);
+                self.say(Notice::NoCulprit { growth: outlook.growth, room: outlook.room });
+            }
+            return;
+        };
+        let signal = match rung {
+            Rung::Kill => Signal::Kill,
+            // A unit is ended whole by the kernel, which knows no gentle way.
+            _ if pick.extent == Extent::Unit => return,
+            Rung::Term => Signal::Term,
+            _ if freezes(outlook, &pick) => Signal::Term,
+            _ => return,
+        };
+        let why = Reason::Runaway {
+            growth: pick.growth.rate,
+            of: outlook.growth,
+            room: outlook.room,
+            left: outlook.left,
+            stalled: outlook.stalled,
+        };
+        self.account(&choice);
+        self.end(&pick, signal, why);
+    }
+
+    fn end_largest(&mut self, outlook: &Outlook, why: Reason) {
+        let choice = largest(self.bench(outlook));
+        let Some(pick) = choice.pick else { return };
+        self.account(&choice);
+        self.end(&pick, Signal::Kill, why);
+    }
+
+    fn end(&mut self, pick: &Pick, signal: Signal, why: Reason) {
+        let suspect = &pick.suspect;
+        let (who, name, unit) = (suspect.who, suspect.name, suspect.unit);
+        self.step(Action::End { who, name, unit, signal, extent: pick.extent, size: pick.size() }, why);
+    }
+
+    fn account(&mut self, choice: &Choice) {
+        choice.considered.iter().for_each(|considered| self.say(Notice::Considered(*considered)));
+    }
+
+    /// No room, nearly all time lost, and that for long.
+    fn hopeless(&self, outlook: &Outlook) -> Option<Reason> {
+        let since = self.history.distress.full_since?;
+        let since = Span::new(self.sample.at.get().saturating_sub(since.get()));
+        let stalled = outlook.stalled.filter(|stalled| *stalled >= HOPELESS)?;
+        (since >= self.config.guard.hopeless_after).then_some(Reason::Hopeless { since, stalled })
+    }
+}
+
+#[cfg(test)]
+mod tests;

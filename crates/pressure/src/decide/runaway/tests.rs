@@ -1,0 +1,538 @@
+use crate::census::{Group, Identity, Life, Mark, Name, Place, Signal, Suspect, UnitName, Victim};
+use crate::config::{Config, Mode};
+use crate::decision::{Action, Attention, Decision, Notice, Phase, Reason};
+use crate::distress::{Extent, Shield, Verdict};
+use crate::history::History;
+use crate::recording::tests::facts;
+use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
+use crate::decide;
+use proptest::prelude::*;
+use std::time::Duration;
+use units::{Bytes, Micros, Pages, Span};
+
+const PAGE: Bytes = Bytes::kib(4);
+const TICK: Duration = Duration::from_millis(100);
+
+/// A process of the model.
+#[derive(Debug, Clone)]
+struct Process {
+    suspect: Suspect,
+    /// MiB a second; memory is only taken while there is some.
+    speed: u64,
+    /// Ignores SIGTERM.
+    deaf: bool,
+    /// Ticks from SIGKILL to the end; `u32::MAX` never ends.
+    dying: u32,
+    signalled: Option<(Signal, u32)>,
+}
+
+fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {
+    let suspect = Suspect {
+        who: Identity { pid, start: u64::from(pid) * 10 },
+        age: Span::secs(100),
+        name: Name::from(name).unwrap(),
+        program: None,
+        unit: UnitName::from("session-2.scope").unwrap(),
+        place: Place::Session,
+        user: 1000,
+        resident: Bytes::mib(mib),
+        swapped: Bytes::ZERO,
+        oom_score_adj: 0,
+        mark: Mark::None,
+        group: None,
+        life: Life::Alive,
+    };
+    Process { suspect, speed, deaf: false, dying: 4, signalled: None }
+}
+
+/// A machine of 1 GiB: what is not anonymous is file cache, which gives way; then swap; then the kernel would kill.
+struct Machine {
+    config: Config,
+    history: History,
+    sample: Sample,
+    decision: Decision,
+    processes: Vec<Process>,
+    swap: Bytes,
+    /// Everything that was signalled, in order.
+    signals: Vec<(u32, Signal, Extent)>,
+    said: Vec<Notice>,
+    /// Who went, and the least room there ever was.
+    ended: Vec<u32>,
+    out_of_memory: bool,
+}
+
+const TOTAL: u64 = 1024;
+const KERNEL: u64 = 60;
+
+impl Machine {
+    fn new(processes: Vec<Process>) -> Self {
+        Self::with(Config { mode: Mode::Guard, ..Config::default() }, processes)
+    }
+
+    fn with(config: Config, processes: Vec<Process>) -> Self {
+        let history = History::new(&facts(), &config);
+        let decision = decide(&config, &history);
+        let mut sample = Sample { at: Span::secs(1000), ..Sample::default() };
+        let pages = |mib: u64| Some(Bytes::mib(mib).to_pages(PAGE));
+        let amounts =
+            ZoneAmounts { min: pages(4), low: pages(8), high: pages(12), managed: pages(TOTAL), ..ZoneAmounts::default() };
+        sample.zones = vec![Zone { amounts, ..Zone::default() }];
+        sample.memory_pressure.full_total = Some(Micros::new(0));
+        let (signals, said, ended) = (Vec::new(), Vec::new(), Vec::new());
+        Self {
+            config, history, sample, decision, processes, swap: Bytes::ZERO, signals, said, ended, out_of_memory: false,
+        }
+    }
+
+    fn anon(&self) -> Bytes {
+        self.processes.iter().map(|process| process.suspect.size()).sum()
+    }
+
+    /// What is left for anonymous memory before the kernel gives up: all file cache, and swap.
+    fn left(&self) -> Bytes {
+        (Bytes::mib(TOTAL - KERNEL - 4) + self.swap).less(self.anon())
+    }
+
+    fn tick(&mut self) {
+        self.sample.at = Span::new(self.sample.at.get() + TICK);
+        self.grow();
+        self.die();
+        self.read();
+        self.history.push(&self.sample);
+        self.decision = decide(&self.config, &self.history);
+        self.said.extend(self.decision.notices.iter().copied());
+        self.obey();
+    }
+
+    fn grow(&mut self) {
+        for index in 0..self.processes.len() {
+            let step = Bytes::mib(self.processes[index].speed).scaled(1, 10);
+            let is_ending = self.processes[index].signalled.is_some_and(|(signal, _)| signal == Signal::Kill);
+            if is_ending || self.processes[index].suspect.life == Life::Stopped {
+                continue;
+            }
+            self.out_of_memory |= step > self.left();
+            let step = step.min(self.left());
+            let suspect = &mut self.processes[index].suspect;
+            suspect.resident += step;
+            suspect.age = Span::new(suspect.age.get() + TICK);
+        }
+    }
+
+    fn die(&mut self) {
+        let now = self.sample.at;
+        let mut gone = Vec::new();
+        for process in &mut self.processes {
+            if let Some((_, left)) = process.signalled.as_mut().filter(|(_, left)| *left != u32::MAX) {
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    gone.push(process.suspect.who);
+                }
+            }
+        }
+        self.processes.retain(|process| !gone.contains(&process.suspect.who));
+        for victim in self.sample.census.victims.iter_mut().filter(|victim| gone.contains(&victim.who)) {
+            victim.gone = Some(now);
+        }
+        self.ended.extend(gone.iter().map(|who| who.pid));
+    }
+
+    fn read(&mut self) {
+        let anon = self.anon();
+        let most = Bytes::mib(TOTAL - KERNEL - 30);
+        let swapped = anon.less(most);
+        let (anon, free) = (anon.less(swapped), Bytes::mib(10));
+        let file = Bytes::mib(TOTAL - KERNEL).less(anon).less(free);
+        let sample = &mut self.sample;
+        sample.memory.anon = Some(anon);
+        sample.memory.shmem = Some(Bytes::ZERO);
+        sample.memory.slab_unreclaimable = Some(Bytes::mib(KERNEL));
+        sample.memory.active_file = Some(Bytes::ZERO);
+        sample.memory.inactive_file = Some(file);
+        sample.memory.swap_total = Some(self.swap);
+        sample.memory.swap_free = Some(self.swap.less(swapped));
+        sample.counters.nr_free_pages = Some(free.to_pages(PAGE));
+        sample.swaps.clear();
+        if self.swap > Bytes::ZERO {
+            let amounts = SwapAmounts { size: Some(self.swap), used: Some(swapped) };
+            sample.swaps.push(Swap { kind: SwapKind::Partition, amounts });
+        }
+        sample.census.suspects.clear();
+        if self.decision.attention == Attention::Suspects {
+            sample.census.at = sample.at;
+            self.processes.sort_by_key(|process| std::cmp::Reverse(process.suspect.size()));
+            sample.census.suspects.extend(self.processes.iter().take(12).map(|process| process.suspect));
+            for suspect in &mut sample.census.suspects {
+                if let Some(group) = &mut suspect.group {
+                    let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
+                    group.anon = self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum();
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self) {
+        let at = self.sample.at;
+        for step in &self.decision.steps {
+            let Action::End { who, name, signal, extent, size, .. } = step.action else { continue };
+            self.signals.push((who.pid, signal, extent));
+            let folder = |process: &Process| process.suspect.group.map(|group| group.id);
+            let Some(unit) = self.processes.iter().find(|process| process.suspect.who == who).map(folder) else { continue };
+            let hit = |process: &Process| {
+                process.suspect.who == who || (extent == Extent::Unit && unit.is_some() && folder(process) == unit)
+            };
+            for process in self.processes.iter_mut().filter(|process| hit(process)) {
+                let after = if signal == Signal::Term && process.deaf { u32::MAX } else { process.dying };
+                process.signalled = Some((signal, after));
+            }
+            let victims = &mut self.sample.census.victims;
+            victims.retain(|victim| victim.who != who);
+            if victims.is_full() {
+                victims.remove(0);
+            }
+            victims.push(Victim { who, name, size, signal, at, gone: None });
+        }
+    }
+
+    fn run(&mut self, seconds: f64) {
+        (0..(seconds * 10.0) as u32).for_each(|_| self.tick());
+    }
+
+    fn signalled(&self) -> Vec<(u32, Signal)> {
+        self.signals.iter().map(|(pid, signal, _)| (*pid, *signal)).collect()
+    }
+}
+
+#[test]
+fn a_runaway_is_asked_to_end_before_memory_is_full_and_nobody_else_is() {
+    let mut machine = Machine::new(vec![process(10, "editor", 200, 0), process(20, "hog", 10, 80)]);
+    machine.run(20.0);
+    assert_eq!(machine.signalled(), [(20, Signal::Term)]);
+    assert_eq!(machine.ended, [20]);
+    assert!(!machine.out_of_memory, "the kernel would have been first");
+    assert!(machine.said.iter().any(|notice| matches!(notice, Notice::Distress { .. })), "warned before");
+    assert!(machine.said.iter().any(|notice| matches!(notice, Notice::Gone { .. })), "told after");
+    assert_eq!(machine.decision.attention, Attention::Rest, "and then nobody is looked at");
+}
+
+#[test]
+fn who_ignores_sigterm_is_killed_in_time() {
+    let mut hog = process(20, "hog", 10, 100);
+    hog.deaf = true;
+    let mut machine = Machine::new(vec![process(10, "editor", 200, 0), hog]);
+    machine.run(20.0);
+    assert_eq!(machine.signalled(), [(20, Signal::Term), (20, Signal::Kill)]);
+    assert!(machine.ended == [20] && !machine.out_of_memory);
+}
+
+#[test]
+fn where_there_is_no_time_it_is_killed_at_once() {
+    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 450)]);
+    machine.run(10.0);
+    assert_eq!(machine.ended, [20]);
+    assert!(!machine.out_of_memory, "{:?}", machine.signalled());
+}
+
+#[test]
+fn the_fastest_grower_goes_not_the_largest_and_not_a_browsers_tab() {
+    let mut tab = process(30, "Isolated Web Co", 150, 0);
+    tab.suspect.oom_score_adj = 300;
+    let mut machine = Machine::new(vec![process(10, "database", 300, 0), tab, process(20, "hog", 10, 80)]);
+    machine.run(20.0);
+    assert_eq!(machine.ended, [20]);
+}
+
+#[test]
+fn no_second_kill_while_the_first_ones_memory_is_on_its_way() {
+    let mut hog = process(20, "hog", 10, 200);
+    (hog.deaf, hog.dying) = (true, 40);
+    // The other grows too, but not so that it needs to go.
+    let mut machine = Machine::new(vec![process(10, "build", 200, 10), hog]);
+    machine.run(15.0);
+    assert_eq!(machine.ended, [20], "{:?}", machine.signalled());
+    assert!(machine.signals.iter().all(|(pid, ..)| *pid == 20));
+}
+
+#[test]
+fn who_does_not_die_is_given_up_and_the_next_is_found() {
+    let mut stuck = process(20, "stuck", 10, 120);
+    (stuck.deaf, stuck.dying) = (true, u32::MAX);
+    let mut machine = Machine::new(vec![stuck, process(21, "other", 10, 0)]);
+    machine.run(9.0);
+    assert!(machine.signals.iter().all(|(pid, ..)| *pid == 20));
+    machine.processes.iter_mut().for_each(|process| process.speed = if process.suspect.who.pid == 21 { 10 } else { 0 });
+    machine.run(20.0);
+    assert!(machine.ended.contains(&21), "{:?}", machine.signals);
+}
+
+#[test]
+fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
+    let rule = |spare: &str| {
+        let mut config = Config { mode: Mode::Guard, ..Config::default() };
+        config.guard.spare = vec![spare.to_owned()];
+        config
+    };
+    let unit = |name: &str, place: Place| {
+        let mut hog = process(20, "hog", 10, 80);
+        (hog.suspect.unit, hog.suspect.place) = (UnitName::from(name).unwrap(), place);
+        hog
+    };
+    let program = |name: &str| {
+        let mut hog = process(20, "hog", 10, 80);
+        hog.suspect.program = Some(Name::from(name).unwrap());
+        hog
+    };
+    let change = |change: fn(&mut Suspect)| {
+        let mut hog = process(20, "hog", 10, 80);
+        change(&mut hog.suspect);
+        hog
+    };
+    let guard = || Config { mode: Mode::Guard, ..Config::default() };
+    let spared = [
+        (guard(), unit("sshd.service", Place::Service)),
+        (guard(), unit("systemd-logind.service", Place::Service)),
+        (guard(), unit("dbus-broker.service", Place::Service)),
+        (guard(), program("gnome-shell")),
+        (guard(), program("apt-get")),
+        (guard(), program("pipewire")),
+        (guard(), change(|suspect| suspect.oom_score_adj = -1000)),
+        (guard(), change(|suspect| suspect.mark = Mark::Omit)),
+        (rule("session-2.scope"), process(20, "hog", 10, 80)),
+        (rule("session-*"), process(20, "hog", 10, 80)),
+        (rule("pid:20@200"), process(20, "hog", 10, 80)),
+        (rule("program:postgres"), program("postgres")),
+    ];
+    for (config, hog) in spared {
+        let what = format!("{hog:?}");
+        let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
+        machine.run(20.0);
+        assert_eq!(machine.signals, [], "{what}");
+        assert!(machine.said.iter().any(|notice| matches!(notice, Notice::NoCulprit { .. })), "{what}");
+    }
+    let killed = [
+        (guard(), process(20, "sshd", 10, 80)),
+        (guard(), unit("sshd.service", Place::App)),
+        (guard(), unit("org.gnome.Shell.service", Place::Desktop)),
+        (guard(), change(|suspect| suspect.mark = Mark::Own)),
+        (rule("pid:20@199"), process(20, "hog", 10, 80)),
+        (rule("program:hog"), process(20, "hog", 10, 80)),
+    ];
+    for (config, hog) in killed {
+        let what = format!("{hog:?}");
+        let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
+        machine.run(20.0);
+        assert_eq!(machine.ended, [20], "{what}");
+    }
+}
+
+#[test]
+fn a_users_mark_counts_among_that_users_units_only() {
+    let marked = || {
+        let mut hog = process(20, "hog", 10, 80);
+        hog.suspect.mark = Mark::Own;
+        hog
+    };
+    let mut machine = Machine::new(vec![marked(), process(21, "batch", 10, 40)]);
+    machine.run(20.0);
+    assert_eq!(machine.ended.first(), Some(&21), "the same user's other grower goes first");
+    let mut other = process(21, "batch", 10, 40);
+    other.suspect.user = 1001;
+    let mut machine = Machine::new(vec![marked(), other]);
+    machine.run(20.0);
+    assert_eq!(machine.ended.first(), Some(&20), "nobody pays for another user's mark");
+}
+
+#[test]
+fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
+    let member = |pid, place| {
+        let mut one = process(pid, "worker", 10, 20);
+        let group = Group { id: 77, processes: 4, ..Group::default() };
+        (one.suspect.place, one.suspect.group) = (place, Some(group));
+        one
+    };
+    let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::App)).collect());
+    machine.run(15.0);
+    assert!(machine.signals.iter().all(|(.., extent)| *extent == Extent::Unit), "{:?}", machine.signals);
+    assert_eq!((machine.signals.len(), machine.ended.len()), (1, 4));
+    let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::Session)).collect());
+    machine.run(15.0);
+    assert!(machine.signals.iter().all(|(.., extent)| *extent == Extent::Process), "never a whole session");
+}
+
+#[test]
+fn a_control_group_at_its_own_limit_is_not_the_machines_distress() {
+    let mut machine = Machine::new(vec![process(10, "limited", 300, 0), process(11, "editor", 100, 0)]);
+    for _ in 0..200 {
+        let stalled = machine.sample.memory_pressure.full_total.unwrap().get() + 95_000;
+        machine.sample.memory_pressure.full_total = Some(Micros::new(stalled));
+        let refaults = machine.sample.counters.workingset_refault_file.unwrap_or(0) + 5000;
+        machine.sample.counters.workingset_refault_file = Some(refaults);
+        machine.tick();
+    }
+    assert_eq!((machine.signals.len(), machine.decision.phase == Phase::Distress), (0, false));
+    assert!(machine.decision.forecast.outlook.unwrap().stalled.unwrap().get() > 9000, "pressure is seen");
+}
+
+#[test]
+fn a_load_that_fills_memory_and_stays_there_is_left_alone() {
+    for mib in [600, 800, 900] {
+        let mut machine = Machine::new(vec![process(10, "database", mib, 0), process(11, "editor", 30, 0)]);
+        machine.run(30.0);
+        assert_eq!(machine.signals, [], "{mib}");
+    }
+    // One that comes and goes between half and three quarters of memory.
+    let mut machine = Machine::new(vec![process(10, "burst", 500, 0)]);
+    for round in 0..10 {
+        machine.processes[0].speed = 100;
+        machine.run(2.5);
+        machine.processes[0].suspect.resident = Bytes::mib(500);
+        machine.processes[0].speed = 0;
+        machine.run(1.0);
+        assert_eq!(machine.signals, [], "round {round}");
+    }
+}
+
+#[test]
+fn swap_is_room_and_swap_that_comes_later_is_room_then() {
+    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 40)]);
+    machine.swap = Bytes::mib(4096);
+    machine.run(25.0);
+    assert_eq!(machine.signals, [], "there is swap for minutes");
+    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 40)]);
+    machine.run(14.0);
+    machine.swap = Bytes::mib(4096);
+    machine.run(10.0);
+    assert_eq!(machine.signals, [], "swap came in time");
+    machine.swap = machine.anon().less(Bytes::mib(800));
+    machine.run(10.0);
+    assert_eq!(machine.ended, [20], "and when most of it went, there was no room");
+}
+
+#[test]
+fn with_swap_left_a_machine_that_stands_still_is_not_waited_for() {
+    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 80)]);
+    machine.swap = Bytes::mib(1024);
+    while machine.ended.is_empty() && !machine.out_of_memory {
+        let stalled = if machine.anon() > Bytes::mib(900) { 60_000 } else { 0 };
+        let total = machine.sample.memory_pressure.full_total.unwrap().get() + stalled;
+        machine.sample.memory_pressure.full_total = Some(Micros::new(total));
+        machine.tick();
+    }
+    assert_eq!(machine.signalled(), [(20, Signal::Term)]);
+    assert!(machine.sample.memory.swap_free.unwrap() > Bytes::mib(300), "{:?}", machine.sample.memory.swap_free);
+}
+
+#[test]
+fn compressed_swap_is_room_only_by_what_it_saves() {
+    let room = |used: Option<u64>, pool: Option<u64>| {
+        let mut sample = Sample::default();
+        let amounts = SwapAmounts { size: Some(Bytes::mib(512)), used: used.map(Bytes::mib) };
+        sample.swaps = vec![Swap { kind: SwapKind::Zram, amounts }];
+        sample.zones = vec![Zone {
+            amounts: ZoneAmounts { min: Some(Pages::new(0)), ..ZoneAmounts::default() },
+            ..Zone::default()
+        }];
+        sample.counters.nr_free_pages = Some(Pages::new(0));
+        sample.counters.nr_zspages = pool.map(|mib| Bytes::mib(mib).to_pages(PAGE));
+        (sample.memory.active_file, sample.memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
+        crate::distress::room_of(&sample, Bytes::ZERO, PAGE).unwrap()
+    };
+    assert_eq!(room(Some(0), None), Bytes::mib(256), "half, as long as nothing is known");
+    assert_eq!(room(Some(112), Some(28)), Bytes::mib(300), "a quarter is what this load costs");
+    assert_eq!(room(Some(112), Some(130)), Bytes::ZERO, "what does not compress saves nothing");
+}
+
+#[test]
+fn beside_another_guard_nobody_is_ended_and_it_is_said() {
+    let mut machine = Machine::new(vec![process(20, "hog", 10, 80)]);
+    machine.sample.circumstances.rival_guard = Some(1);
+    machine.run(20.0);
+    assert_eq!(machine.signals, []);
+    assert!(machine.said.contains(&Notice::LeftToRival));
+}
+
+#[test]
+fn only_guard_and_protect_end_and_observe_says_whom() {
+    for (mode, ends) in [(Mode::Tune, false), (Mode::Guard, true), (Mode::Protect, true), (Mode::Observe, true)] {
+        let mut machine =
+            Machine::with(Config { mode, ..Config::default() }, vec![process(20, "hog", 10, 80)]);
+        machine.run(20.0);
+        assert_eq!(!machine.signals.is_empty(), ends, "{mode}");
+    }
+}
+
+#[test]
+fn the_kill_switch_stops_kills_too() {
+    let mut machine = Machine::new(vec![process(20, "hog", 10, 80)]);
+    machine.sample.circumstances.disabled = Some(1);
+    machine.run(20.0);
+    assert_eq!(machine.signals, []);
+}
+
+#[test]
+fn the_account_names_who_was_spared_and_who_was_chosen() {
+    let mut shielded = process(10, "Xorg", 100, 60);
+    shielded.suspect.program = Some(Name::from("Xorg").unwrap());
+    let mut machine = Machine::new(vec![shielded, process(20, "hog", 10, 60)]);
+    machine.run(15.0);
+    let verdict = |notice: &Notice| match notice {
+        Notice::Considered(considered) => Some((considered.who.pid, considered.verdict)),
+        _ => None,
+    };
+    let verdicts: Vec<_> = machine.said.iter().filter_map(verdict).collect();
+    assert!(verdicts.contains(&(10, Verdict::Spared(Shield::Program))), "{verdicts:?}");
+    assert!(verdicts.contains(&(20, Verdict::Chosen)), "{verdicts:?}");
+}
+
+#[test]
+fn full_and_stalled_for_long_the_largest_goes_although_nobody_grows() {
+    let mut machine = Machine::new(vec![process(10, "small", 100, 0), process(20, "large", 830, 0)]);
+    for _ in 0..300 {
+        let total = machine.sample.memory_pressure.full_total.unwrap().get() + 90_000;
+        machine.sample.memory_pressure.full_total = Some(Micros::new(total));
+        machine.sample.counters.workingset_refault_file =
+            Some(machine.sample.counters.workingset_refault_file.unwrap_or(0) + 5000);
+        machine.tick();
+    }
+    assert_eq!(machine.signalled(), [(20, Signal::Kill)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whoever is there, however they grow: none is signalled who is spared, and none twice for one end; a runaway
+    /// that is no faster than half of memory a second never reaches the end of memory.
+    #[test]
+    fn whatever_comes_the_rules_hold(
+        speeds in prop::collection::vec((0..300u64, 1..200u64, any::<bool>(), any::<bool>()), 1..6),
+        swap in 0..512u64,
+    ) {
+        let processes: Vec<Process> = speeds.iter().enumerate().map(|(index, (speed, size, deaf, spared))| {
+            let mut one = process(100 + index as u32, "any", *size / 2, *speed);
+            one.deaf = *deaf;
+            one.suspect.oom_score_adj = if *spared { -1000 } else { 0 };
+            one
+        }).collect();
+        let spared: Vec<u32> =
+            processes.iter().filter(|one| one.suspect.oom_score_adj == -1000).map(|one| one.suspect.who.pid).collect();
+        let speed: u64 = speeds.iter().map(|(speed, ..)| speed).sum();
+        let mut machine = Machine::new(processes);
+        machine.swap = Bytes::mib(swap);
+        for _ in 0..400 {
+            machine.tick();
+            if machine.decision.steps.iter().any(|step| matches!(step.why, Reason::Runaway { .. })) {
+                prop_assert!(machine.decision.phase == Phase::Distress || machine.decision.phase == Phase::Yielding);
+            }
+        }
+        for (pid, ..) in &machine.signals {
+            prop_assert!(!spared.contains(pid), "{pid} was spared");
+        }
+        for pid in &machine.ended {
+            let kills = machine.signals.iter().filter(|(who, signal, _)| who == pid && *signal == Signal::Kill).count();
+            prop_assert!(kills <= 1, "{pid} was killed {kills} times");
+        }
+        if spared.is_empty() && speed <= 500 {
+            prop_assert!(!machine.out_of_memory, "{:?}", machine.signals);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Whether memory is about to run out for good, and who makes it.
+//!
+//! One number decides: the room that is left for memory which cannot be given back, against the speed at which such
+//! memory grows. Pressure, refaults and watermarks each move that number; none of them alone ends a process.
+//!
+//! ```text
+//! room    = (free − min)⁺ + (file cache − floor)⁺ + reclaimable slab / 2 + swap            [bytes]
+//! floor   = least + (most − least) · min(1, refaults / (4 % of memory a second))           [bytes]
+//! growth  = min over 0.4 s and 2 s of Δ(anon + shmem + unreclaimable + swap used)/Δt       [bytes/s]
+//! left    = (room + in flight) / growth                                                     [s]
+//! ```
+//!
+//! A control group that meets its own limit raises pressure and leaves room and growth as they are: it is not
+//! distress of the machine. Free swap of compressed memory counts by what it will cost in memory. *In flight* is the
+//! memory of those who were signalled and have not yet given it back.
+//!
+//! Cost: a few µs a sample; no allocation. Source: the base stock of `demand`, turned around. Known limits: growth in
+//! tmpfs has no owner; two windows of growth need 0.4 s of samples, so an answer comes no sooner.
+
+mod choice;
+mod growth;
+mod ladder;
+mod roles;
+mod room;
+
+pub use choice::{Considered, Extent, Verdict};
+pub use growth::Growth;
+pub use roles::Shield;
+pub use room::Outlook;
+
+pub(crate) use choice::{Bench, Choice, Pick, choose, largest};
+use growth::Growths;
+pub(crate) use ladder::{Rung, freezes, rung};
+
+use crate::config::Guard;
+use crate::sample::Sample;
+use arrayvec::ArrayVec;
+use crate::census::{Signal, Victim};
+use room::Point;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use units::{Bytes, Percent, Rate, Span};
+
+/// Points kept: four seconds at the fastest pace.
+const POINTS: usize = 48;
+/// No point is nearer to the one before.
+const SPACING: Duration = Duration::from_millis(80);
+/// Points older than this say nothing about now.
+const MEMORY: Duration = Duration::from_secs(8);
+/// The windows over which growth must hold.
+const SHORT: Duration = Duration::from_millis(400);
+const LONG: Duration = Duration::from_secs(2);
+/// Memory comes back within this time after a process is gone.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// Who is not gone so long after SIGKILL sits in a sleep that no signal ends.
+pub(crate) const STUCK: Duration = Duration::from_secs(5);
+/// Who was asked to end so long ago does not count as leaving.
+const LONG_ASKED: Duration = Duration::from_secs(10);
+/// With less than this share of memory above the low watermark a machine is full.
+const FULL: Percent = Percent::new(1);
+
+/// What is remembered of the last seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distress {
+    /// Least and most of memory that file cache in use is taken to be.
+    cache: (Percent, Percent),
+    points: ArrayVec<Point, POINTS>,
+    pub(crate) growths: Growths,
+    /// What the last sample leaves.
+    pub(crate) outlook: Option<Outlook>,
+    /// What the one before left.
+    pub(crate) before: Option<Outlook>,
+    /// Since when there has been no room at all.
+    pub(crate) full_since: Option<Span>,
+}
+
+impl Distress {
+    /// Nothing seen yet.
+    pub(crate) fn new(config: &Guard) -> Self {
+        Self { cache: (config.cache_least, config.cache_most), ..Self::default() }
+    }
+
+    /// Takes a sample in. Allocates nothing.
+    pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes) {
+        self.growths.push(&sample.census);
+        let settled = sample.census.victims.iter().filter_map(|victim| victim.gone).max();
+        // What fell when a process ended says nothing about how the others grow.
+        let begin = settled.map_or(Duration::ZERO, Span::get);
+        let now = sample.at.get();
+        self.points.retain(|point| {
+            let at = point.at.get();
+            at >= begin && at <= now && now - at <= MEMORY
+        });
+        let due = self.points.last().is_none_or(|last| now - last.at.get() >= SPACING);
+        if let Some(point) = Point::of(sample).filter(|_| due) {
+            if self.points.is_full() {
+                self.points.remove(0);
+            }
+            self.points.push(point);
+        }
+        self.before = self.outlook;
+        self.outlook = self.look(sample, page_size);
+        let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
+        let full = self.outlook.is_some_and(|it| it.expected_room() <= gap + FULL.of(it.managed));
+        self.full_since = if full { self.full_since.or(Some(sample.at)) } else { None };
+    }
+
+    /// The newest point, and the last that is at least `age` older; the oldest if none is.
+    fn back(&self, age: Duration) -> Option<(&Point, &Point)> {
+        let newest = self.points.last()?;
+        let old_enough = |point: &&Point| newest.at.get() - point.at.get() >= age;
+        let older = self.points.iter().rev().find(old_enough).or(self.points.first())?;
+        (older.at < newest.at).then_some((older, newest))
+    }
+
+    /// Growth of what cannot be given back: the less of both windows, nothing if it fell in one.
+    fn growth(&self) -> Option<Rate> {
+        let slope = |age| self.back(age).and_then(|(older, newest)| newest.grown_since(older));
+        let (older, newest) = self.back(SHORT)?;
+        let known = newest.at.get() - older.at.get() >= SHORT;
+        known.then(|| Some(slope(SHORT)?.min(slope(LONG)?))).flatten()
+    }
+
+    /// Share of the last seconds in which all tasks stalled for memory.
+    fn stalled(&self) -> Option<Percent> {
+        let (older, newest) = self.back(2 * LONG)?;
+        let stalled = newest.full?.get().checked_sub(older.full?.get())?;
+        Percent::ratio(stalled, (newest.at.get() - older.at.get()).as_micros() as u64)
+    }
+
+    /// File pages read again after eviction, per second.
+    fn refaults(&self) -> Option<u64> {
+        let (older, newest) = self.back(LONG)?;
+        let count = newest.refaults?.checked_sub(older.refaults?)?;
+        Some((count as f64 / (newest.at.get() - older.at.get()).as_secs_f64()) as u64)
+    }
+
+    /// What is left, by the last sample; `None` if it does not say.
+    fn look(&self, sample: &Sample, page_size: Bytes) -> Option<Outlook> {
+        let managed = sample.managed()?.to_bytes(page_size);
+        let refaulted = self.refaults().unwrap_or(0).saturating_mul(page_size.get());
+        let floor = room::floor(self.cache, managed, refaulted);
+        let room = room::room(sample, floor, page_size)?;
+        let in_flight = in_flight(sample);
+        let growth = self.growth().unwrap_or_default();
+        let outlook = Outlook { room, managed, floor, in_flight, growth, left: None, stalled: self.stalled() };
+        Some(Outlook { left: outlook.left_now(), ..outlook })
+    }
+}
+
+/// Memory of those who were signalled and have not given it back.
+fn in_flight(sample: &Sample) -> Bytes {
+    let since = |then: Span| sample.at.get().saturating_sub(then.get());
+    let owes = |victim: &&Victim| match victim.gone {
+        Some(gone) => since(gone) < SETTLE,
+        None => since(victim.at) < if victim.signal == Signal::Kill { STUCK } else { LONG_ASKED },
+    };
+    sample.census.victims.iter().filter(owes).map(|victim| victim.size).sum()
+}
+
+#[cfg(test)]
+pub(crate) use room::room as room_of;

@@ -1,0 +1,65 @@
+//! How far things have come: warn, then SIGTERM while there is time, then SIGKILL.
+
+use super::choice::Pick;
+use super::room::Outlook;
+use crate::config::Guard;
+use serde::{Deserialize, Serialize};
+use units::{Percent, Span};
+
+/// Nearer than this the processes are looked at.
+const ALERT_AHEAD: Span = Span::secs(60);
+/// Or with less room than this.
+const ALERT_ROOM: Percent = Percent::new(12);
+/// A forecast of seconds means nothing while half of memory is left.
+const WARN_ROOM: Percent = Percent::new(50);
+/// No more than this is kept free by a kill, however fast something grows.
+const MOST_KILL_ROOM: Percent = Percent::new(15);
+const MOST_TERM_ROOM: Percent = Percent::new(25);
+/// With swap the machine stands still long before swap is full. One process that holds so much of memory, has grown
+/// so long, while so much time is lost, is asked to end so far ahead.
+const FREEZE_SHARE: Percent = Percent::new(40);
+const FREEZE_RISING: Span = Span::secs(4);
+const FREEZE_STALLED: Percent = Percent::new(25);
+const FREEZE_AHEAD: Span = Span::secs(15);
+
+/// How far things have come.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Rung {
+    /// Room enough.
+    #[default]
+    Calm,
+    /// Worth a look at who holds memory.
+    Alert,
+    /// Worth a word to people.
+    Warn,
+    /// Time for SIGTERM.
+    Term,
+    /// Time for SIGKILL.
+    Kill,
+}
+
+/// How far things have come, whoever makes it.
+pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
+    let left = |ahead: Span| outlook.left.is_some_and(|left| left <= ahead);
+    let room = outlook.expected_room();
+    if outlook.ends_within(config.kill_ahead, config.kill_room, MOST_KILL_ROOM) {
+        Rung::Kill
+    } else if outlook.ends_within(config.term_ahead, config.term_room, MOST_TERM_ROOM) {
+        Rung::Term
+    } else if left(config.warn_ahead) && room <= WARN_ROOM.of(outlook.managed) {
+        Rung::Warn
+    } else if left(ALERT_AHEAD) || room <= ALERT_ROOM.of(outlook.managed) {
+        Rung::Alert
+    } else {
+        Rung::Calm
+    }
+}
+
+/// Whether the one that grows has the machine standing still already, with swap left to fill.
+pub(crate) fn freezes(outlook: &Outlook, pick: &Pick) -> bool {
+    outlook.stalled.is_some_and(|stalled| stalled >= FREEZE_STALLED)
+        && outlook.left.is_some_and(|left| left <= FREEZE_AHEAD)
+        && pick.growth.rising >= FREEZE_RISING
+        && pick.size() >= FREEZE_SHARE.of(outlook.managed)
+}

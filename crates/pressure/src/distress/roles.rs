@@ -1,0 +1,245 @@
+//! Who is never ended, and how that is known.
+//!
+//! A name that a process gives itself protects nothing: a hog called `sshd` is a hog. A unit of the system is named by
+//! root; in a user's own units and sessions only the file that runs counts, if it is root's.
+
+use crate::census::{Life, Mark, Place, Suspect};
+use crate::config::Guard;
+use serde::{Deserialize, Serialize};
+
+/// Why a process is not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shield {
+    /// The first process.
+    Init,
+    /// `oom_score_adj` is −1000.
+    Adjusted,
+    /// Its unit keeps the system up.
+    Unit,
+    /// The program it runs keeps the system or a session up.
+    Program,
+    /// The configuration spares it.
+    Rule,
+    /// Root asked for it by an attribute of its unit.
+    Mark,
+    /// It is on its way out already.
+    Dying,
+}
+
+impl Shield {
+    /// In words that follow "spared:".
+    pub const fn why(self) -> &'static str {
+        match self {
+            Self::Init => "it is the first process",
+            Self::Adjusted => "oom_score_adj is -1000",
+            Self::Unit => "its unit keeps the system up",
+            Self::Program => "it runs a program of the system or the session",
+            Self::Rule => "the configuration spares it",
+            Self::Mark => "its unit is marked ManagedOOMPreference=omit",
+            Self::Dying => "it is on its way out",
+        }
+    }
+}
+
+/// Services of the system without which there is no way in, no log, no bus, no screen, or a half-installed package.
+/// A star at the end stands for anything.
+const UNITS: &[&str] = &[
+    "accounts-daemon.service",
+    "apt-daily*",
+    "auditd.service",
+    "colord.service",
+    "dbus*",
+    "display-manager.service",
+    "dnf*",
+    "emergency.service",
+    "gdm*",
+    "getty@*",
+    "greetd*",
+    "init.scope",
+    "lightdm*",
+    "ly.service",
+    "ly@*",
+    "lxdm*",
+    "NetworkManager*",
+    "packagekit.service",
+    "polkit*",
+    "rescue.service",
+    "rpm-ostree*",
+    "rtkit-daemon.service",
+    "sddm*",
+    "serial-getty@*",
+    "ssh.service",
+    "ssh@*",
+    "sshd*",
+    "system-getty*",
+    "systemd-*",
+    "udisks2.service",
+    "unattended-upgrades.service",
+    "upower.service",
+    "warmset*",
+    "wpa_supplicant*",
+    "xdm.service",
+    "zypper*",
+];
+
+/// Programs that hold a session or the system together: compositors, session managers, shells of a desktop, ways in,
+/// buses, sound, package managers, other guards.
+const PROGRAMS: &[&str] = &[
+    "agetty",
+    "apt",
+    "apt-get",
+    "aptitude",
+    "at-spi-bus-launcher",
+    "awesome",
+    "bspwm",
+    "budgie-wm",
+    "cage",
+    "cinnamon",
+    "cinnamon-session-binary",
+    "cosmic-comp",
+    "cosmic-session",
+    "dbus-broker",
+    "dbus-broker-launch",
+    "dbus-daemon",
+    "dnf",
+    "dnf5",
+    "dpkg",
+    "dpkg-deb",
+    "dropbear",
+    "dwm",
+    "earlyoom",
+    "enlightenment",
+    "gamescope",
+    "gdm",
+    "gdm-session-worker",
+    "gdm-wayland-session",
+    "gdm-x-session",
+    "gdm3",
+    "gnome-keyring-daemon",
+    "gnome-session-binary",
+    "gnome-session-service",
+    "gnome-shell",
+    "greetd",
+    "herbstluftwm",
+    "hyprland",
+    "Hyprland",
+    "i3",
+    "kscreenlocker_greet",
+    "ksmserver",
+    "kwin_wayland",
+    "kwin_x11",
+    "labwc",
+    "lightdm",
+    "login",
+    "lxqt-session",
+    "marco",
+    "mate-session",
+    "muffin",
+    "mutter",
+    "nix-daemon",
+    "niri",
+    "openbox",
+    "pacman",
+    "phoc",
+    "pipewire",
+    "pipewire-pulse",
+    "plasmashell",
+    "polkitd",
+    "pulseaudio",
+    "qtile",
+    "river",
+    "rpm",
+    "screen",
+    "sddm",
+    "sddm-helper",
+    "sshd",
+    "sshd-session",
+    "startplasma-wayland",
+    "startplasma-x11",
+    "su",
+    "sudo",
+    "sway",
+    "swaylock",
+    "systemd",
+    "systemd-executor",
+    "systemd-journald",
+    "systemd-logind",
+    "systemd-oomd",
+    "systemd-udevd",
+    "tmux",
+    "wayfire",
+    "weston",
+    "wireplumber",
+    "xfce4-session",
+    "xfdesktop",
+    "xfwm4",
+    "Xorg",
+    "Xvnc",
+    "Xwayland",
+    "zypper",
+];
+
+/// What protects this process, if anything does.
+pub(crate) fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
+    let program = suspect.program.as_ref().map(|program| program.as_str());
+    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, suspect));
+    if suspect.who.pid <= 1 {
+        Some(Shield::Init)
+    } else if suspect.life == Life::Dying {
+        Some(Shield::Dying)
+    } else if suspect.oom_score_adj <= -1000 {
+        Some(Shield::Adjusted)
+    } else if suspect.mark == Mark::Omit {
+        Some(Shield::Mark)
+    } else if listed(&config.spare) {
+        Some(Shield::Rule)
+    } else if suspect.place == Place::Service && UNITS.iter().any(|pattern| matches(pattern, &suspect.unit)) {
+        Some(Shield::Unit)
+    } else if suspect.place == Place::Desktop && program.is_some() {
+        // Anyone may start a unit in their session slice; only root decides what a root-owned program does there.
+        Some(Shield::Unit)
+    } else if program.is_some_and(|program| PROGRAMS.contains(&program)) {
+        Some(Shield::Program)
+    } else {
+        None
+    }
+}
+
+/// How much a process weighs among those that may be ended: 1 is as any other.
+///
+/// A positive `oom_score_adj` counts little, so that a browser's tabs with +300 do not outrank what really grows;
+/// a negative one counts in full.
+pub(crate) fn weight(suspect: &Suspect, config: &Guard) -> f64 {
+    let adjusted = f64::from(suspect.oom_score_adj);
+    let by_score = if adjusted < 0.0 { (1000.0 + adjusted) / 1000.0 } else { 1.0 + adjusted / 2000.0 };
+    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, suspect));
+    let by_rule = match (listed(&config.prefer), listed(&config.avoid) || suspect.mark == Mark::Avoid) {
+        (true, false) => 4.0,
+        (false, true) => 0.25,
+        _ => 1.0,
+    };
+    by_score * by_rule
+}
+
+/// Whether a rule names this process: its unit, or `program:` and a program of root's, or `pid:` and a number.
+fn applies(rule: &str, suspect: &Suspect) -> bool {
+    if let Some(pattern) = rule.strip_prefix("program:") {
+        return suspect.program.is_some_and(|program| matches(pattern, &program));
+    }
+    if let Some(number) = rule.strip_prefix("pid:") {
+        // `pid:123@4567` names the process that started then, and none that comes after it.
+        let (pid, start) = number.split_once('@').unwrap_or((number, ""));
+        let started = start.is_empty() || start.parse() == Ok(suspect.who.start);
+        return pid.parse() == Ok(suspect.who.pid) && started;
+    }
+    matches(rule.strip_prefix("unit:").unwrap_or(rule), &suspect.unit)
+}
+
+/// A name, or its beginning before a star.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => pattern == name,
+    }
+}
