@@ -106,7 +106,7 @@ fn is_done(step: &Step, next: &KnobStates) -> bool {
     match step.action {
         Action::Set { knob, to, .. } => next.ours.of(knob) == Some(to),
         Action::PutBack { knob, .. } => next.ours.of(knob).is_none(),
-        Action::Compact { .. } | Action::Reclaim { .. } => true,
+        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) => true,
     }
 }
 

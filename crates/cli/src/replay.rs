@@ -205,6 +205,7 @@ fn summary(decision: &Decision) -> String {
         Action::PutBack { knob, from, to } => format!("{} {from} → {to} (back)", knob.spec().name),
         Action::Compact { node } => format!("compact node {node}"),
         Action::Reclaim { node, amount } => format!("reclaim {amount} from node {node}"),
+        Action::Protect(act) => act.to_string(),
     };
     let words: Vec<String> =
         std::iter::once(decision.phase.name().to_owned()).chain(decision.steps.iter().map(step)).collect();

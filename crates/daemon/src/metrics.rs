@@ -207,6 +207,7 @@ kinds! {
     ClassicReclaim "classic-reclaim";
     ClassicCompaction "classic-compaction";
     ClassicRising "classic-rising";
+    Protect "protect";
     Stop "stop";
 }
 

@@ -5,9 +5,11 @@
 //! before that ([`Layers`]), so that what is checked is what runs.
 
 mod layers;
+mod protect;
 mod text;
 
 pub use layers::{ConfigError, Layers};
+pub use protect::Protect;
 
 use crate::decision::Event;
 use crate::knob::Knob;
@@ -37,6 +39,8 @@ pub struct Config {
     pub caches: Caches,
     /// Memory that nothing accounts for.
     pub leak: Leak,
+    /// What is held in memory.
+    pub protect: Protect,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -60,6 +64,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             caches: Caches::default(),
             leak: Leak::default(),
+            protect: Protect::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),

@@ -4,6 +4,7 @@
 //!            ┌─ gap ──── how much to hold free, within budget ──► vm.watermark_scale_factor, boost, reclaim
 //! History ─► ├─ blocks ─ free blocks against requests ──────────► proactive compaction, then one node
 //!            ├─ caches ─ names, inodes, on request ─────────────► vfs_cache_pressure, negative dentries
+//!            ├─ protect ─ files that thrash ────────────────────► the process that locks
 //!            └─ setup ── tunables at start and after events ────► what the configuration names
 //! ```
 //!
@@ -13,6 +14,7 @@
 mod blocks;
 mod caches;
 mod gap;
+mod protect;
 mod rules;
 mod setup;
 
@@ -53,6 +55,7 @@ pub fn decide(config: &Config, history: &History) -> Decision {
     let phase = if let Some(notice) = draft.outranked() {
         draft.say(notice);
         draft.put_all_back();
+        draft.let_all_go(crate::protect::Why::Off);
         Phase::Yielding
     } else if history.samples < LEAST_SAMPLES {
         draft.setup();
@@ -61,6 +64,7 @@ pub fn decide(config: &Config, history: &History) -> Decision {
         draft.setup();
         draft.blocks();
         draft.caches();
+        draft.protect();
         match config.predictor {
             Predictor::BaseStock => draft.base_stock(),
             Predictor::Classic => draft.classic(),

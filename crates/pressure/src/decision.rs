@@ -1,6 +1,7 @@
 //! What to do now, and why: data that the log, `why`, the metrics and the replay all read.
 
 use crate::knob::Knob;
+use crate::protect::{Act, Why};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -167,6 +168,8 @@ pub enum Action {
         /// How much to ask for.
         amount: Bytes,
     },
+    /// Have something held in memory, or let go.
+    Protect(Act),
 }
 
 /// Why a step is taken: the numbers that decided.
@@ -296,6 +299,8 @@ pub enum Reason {
         /// Pages per second gained, by least squares.
         rising: u64,
     },
+    /// Why something is held, or let go.
+    Protect(Why),
     /// Someone said stop: the kill switch, a rival, or the end of the run.
     Stop,
 }
@@ -392,7 +397,7 @@ impl Action {
     pub fn knob(&self) -> Option<Knob> {
         match self {
             Self::Set { knob, .. } | Self::PutBack { knob, .. } => Some(*knob),
-            Self::Compact { .. } | Self::Reclaim { .. } => None,
+            Self::Compact { .. } | Self::Reclaim { .. } | Self::Protect(_) => None,
         }
     }
 }

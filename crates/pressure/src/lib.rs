@@ -16,6 +16,7 @@ pub mod demand;
 pub mod history;
 pub mod import;
 pub mod knob;
+pub mod protect;
 pub mod rates;
 pub mod recording;
 pub mod replay;

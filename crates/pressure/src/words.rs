@@ -53,6 +53,7 @@ impl Display for Action {
             Self::PutBack { knob, from, to } => write!(f, "{} {from} → {to} (put back)", knob.spec().name),
             Self::Compact { node } => write!(f, "compact node {node}"),
             Self::Reclaim { node, amount } => write!(f, "reclaim {amount} from node {node}"),
+            Self::Protect(act) => act.fmt(f),
         }
     }
 }
@@ -102,6 +103,7 @@ impl Display for Reason {
                 write!(f, "blocks of order {order} run out in {exhausted_in}")
             }
             Self::ClassicRising { rising } => write!(f, "free pages rise by {rising}/s"),
+            Self::Protect(why) => why.fmt(f),
             Self::Stop => f.write_str("nothing is to be held now"),
         }
     }

@@ -98,6 +98,11 @@ impl Config {
         within("compaction.horizon", self.compaction.horizon, Span::millis(500), Span::secs(600))?;
         within("compaction.node-interval", self.compaction.node_interval, Span::secs(60), Span::secs(86_400))?;
         within("leak.every", self.leak.every, Span::secs(10), Span::secs(86_400))?;
+        within("protect.reuse", self.protect.reuse, Span::secs(1), Span::secs(600))?;
+        within("protect.release-after", self.protect.release_after, Span::secs(5), Span::secs(86_400))?;
+        if self.protect.budget > Percent::new(25) {
+            return Err(format!("protect.budget = \"{}\" is more than a quarter of memory", self.protect.budget));
+        }
         for (name, share) in [
             ("gap.available-floor", self.gap.available_floor),
             ("gap.dead-band", self.gap.dead_band),

@@ -31,6 +31,7 @@ fn reasons() -> Vec<Reason> {
         Reason::ClassicCompaction { order: 3, exhausted_in: Span::secs(90) },
         Reason::ClassicRising { rising: 12 },
         Reason::Stop,
+        Reason::Protect(crate::protect::Why::Off),
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -51,8 +52,9 @@ fn reasons() -> Vec<Reason> {
         Reason::ClassicCompaction { .. } => 15,
         Reason::ClassicRising { .. } => 16,
         Reason::Stop => 17,
+        Reason::Protect(_) => 18,
     };
-    assert!(all.iter().map(number).eq(0..18), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..19), "one reason is missing or stands twice");
     all
 }
 
@@ -116,6 +118,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         blocks of order 3 run out in 1.5 min
         free pages rise by 12/s
         nothing is to be held now
+        protection is off
     "#]]
     .assert_eq(&lines(reasons()));
 }
