@@ -32,6 +32,8 @@ pub struct Outcome {
     pub compactions: u64,
     /// Reclaims handed to the worker.
     pub reclaims: u64,
+    /// Acts of protection handed to the process that locks.
+    pub protected: u64,
 }
 
 /// The hands of a guard that may act.
@@ -94,6 +96,8 @@ impl Hands {
                     outcome.reclaims += u64::from(worker.ask(Job::Reclaim(node, amount)));
                     Ok(())
                 }
+                // For the process that locks.
+                Action::Protect(_) => Ok(()),
             };
             if let Err((knob, trouble)) = done.map_err(|trouble| (step.action.knob(), trouble)) {
                 outcome.refused += 1;

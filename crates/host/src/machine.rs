@@ -3,6 +3,7 @@
 use crate::alarm::{Alarm, Woken};
 use crate::eyes::Eyes;
 use crate::hands::{Hands, Outcome, Permission};
+use crate::holder::{self, Holder};
 use crate::lock::OnlyOne;
 use crate::rivals::{self, RivalKind};
 use crate::trouble::Trouble;
@@ -10,6 +11,8 @@ use crate::undo::{Places, Restored, restore};
 use crate::worker::Worker;
 use pressure::config::Wake;
 use pressure::knob::KNOBS;
+use pressure::decision::Action;
+use pressure::protect::FileId;
 use pressure::{Decision, Facts, Sample};
 use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
@@ -23,6 +26,7 @@ pub struct Machine {
     /// Before `only_one`, so that everything is back before another guard may start.
     hands: Option<Hands>,
     worker: Worker,
+    holder: Option<Holder>,
     alarm: Alarm,
     switch: PathBuf,
     woken: Woken,
@@ -59,6 +63,7 @@ impl Machine {
             eyes,
             hands,
             worker,
+            holder: None,
             alarm,
             switch,
             woken: Woken::Timer,
@@ -67,6 +72,22 @@ impl Machine {
             leftover,
             _only_one: only_one,
         })
+    }
+
+    /// Starts the process that locks, if this run may act and there is none. Call it from the thread that lives as
+    /// long as the machine: the kernel ends that process with it.
+    pub fn hold(&mut self) -> Result<(), Trouble> {
+        if self.holder.is_none() && self.permission == Permission::Act {
+            let program = holder::program();
+            let started = Holder::start(&program).map_err(|error| Trouble::unreadable(&program, error))?;
+            self.holder = Some(started);
+        }
+        Ok(())
+    }
+
+    /// Files that are hot or held, by name, as far as names are known.
+    pub fn files(&self) -> &[(FileId, String)] {
+        self.holder.as_ref().map_or(&[], Holder::names)
     }
 
     /// What does not change while it runs.
@@ -95,6 +116,7 @@ impl Machine {
                 sample.knobs.ours = pressure::knob::KnobValues::default();
             }
         }
+        sample.warm = self.holder.as_mut().map(|holder| *holder.hear()).unwrap_or_default();
         let circumstances = &mut sample.circumstances;
         circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
         circumstances.disabled = Some(u64::from(
@@ -114,10 +136,16 @@ impl Machine {
 
     /// Carries out a decision, if we may.
     pub fn act(&mut self, decision: &Decision) -> Outcome {
-        match &mut self.hands {
+        let mut outcome = match &mut self.hands {
             Some(hands) if !decision.steps.is_empty() => hands.act(decision, &self.worker),
-            _ => Outcome::default(),
+            _ => return Outcome::default(),
+        };
+        for step in &decision.steps {
+            if let (Action::Protect(act), Some(holder)) = (step.action, &mut self.holder) {
+                outcome.protected += u64::from(holder.act(&act));
+            }
         }
+        outcome
     }
 
     /// Waits until it is time to look again, or something happens.
@@ -128,6 +156,8 @@ impl Machine {
 
     /// Puts back everything that is still ours, and tells.
     pub fn put_everything_back(&mut self) -> Restored {
+        // What is locked is let go with the process that locks it.
+        self.holder = None;
         self.hands.as_mut().map(Hands::put_everything_back).unwrap_or_default()
     }
 
@@ -136,6 +166,7 @@ impl Machine {
         let mut troubles: Vec<String> = self.eyes.troubles().map(Trouble::to_string).collect();
         troubles.extend(self.alarm.without.take());
         troubles.extend(self.hands.iter_mut().flat_map(Hands::take_troubles));
+        troubles.extend(self.holder.iter_mut().flat_map(Holder::take_troubles));
         troubles.extend(self.worker.peek(|findings| findings.troubles.clone()).unwrap_or_default());
         troubles
     }
