@@ -11,6 +11,7 @@ use crate::notify::Notify;
 use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
 use host::{Machine, OwnCost, Permission, Restored, Woken};
+use pressure::config::Mode;
 use pressure::decision::Notice;
 use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
@@ -130,6 +131,15 @@ impl Guard {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 self.tick();
                 return Ended::Time;
+            }
+        }
+    }
+
+    /// Starts the process that locks, if the configuration asks for protection. Without it the rest goes on.
+    pub fn hold_if_asked(&mut self) {
+        if self.config.mode == Mode::Protect && self.config.protect.enabled {
+            if let Err(error) = self.machine.hold() {
+                self.voice.say(Topic::Error, format_args!("nothing can be held in memory: {error}"));
             }
         }
     }
@@ -272,6 +282,7 @@ impl Guard {
                     scribe.reconfigure(&config);
                 }
                 self.config = config;
+                self.hold_if_asked();
                 self.voice.say(Topic::Action, "configuration read again");
             }
             Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),

@@ -112,7 +112,6 @@ impl Holder {
 
     fn take(&mut self, message: &[u8]) {
         match wire::tale(message, &mut self.warm) {
-            Some(Tale::Report) => {}
             Some(Tale::Name(file, name)) => {
                 self.names.retain(|(known, _)| *known != file);
                 if self.names.len() == MOST_NAMES {
@@ -121,7 +120,7 @@ impl Holder {
                 self.names.push((file, name.to_owned()));
             }
             Some(Tale::Trouble(text)) if self.troubles.len() < 32 => self.troubles.push(text.to_owned()),
-            Some(Tale::Trouble(_)) => {}
+            Some(Tale::Report | Tale::Trouble(_)) => {}
             None => self.troubles.push("warmset-hold: a message that makes no sense".to_owned()),
         }
     }
@@ -152,8 +151,7 @@ impl Running {
     /// The child's end of the socket is its standard input. Called by the thread that lives as long as the guard:
     /// the kernel ends the child with the thread that started it.
     fn start(program: &Path) -> io::Result<Self> {
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let child = Command::new(program).stdin(Stdio::from(theirs)).stdout(Stdio::null()).env_clear().spawn()?;
         Ok(Self { child, socket: ours })
     }

@@ -26,6 +26,7 @@ enum Kind {
     Earlyoom,
     Nohang,
     Warmset { predictor: Option<&'static str> },
+    Protect,
     Variant,
 }
 
@@ -39,6 +40,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
+    ("protect", "warmsetd --protect: files that thrash are held in memory"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -55,6 +57,7 @@ impl Arm {
             "nohang" => Kind::Nohang,
             "classic" => Kind::Warmset { predictor: Some("classic") },
             "warmset" => Kind::Warmset { predictor: None },
+            "protect" => Kind::Protect,
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => Kind::Static(factor(name)?),
         };
@@ -73,7 +76,7 @@ impl Arm {
 
     /// Whether our daemon runs in it.
     pub fn has_the_daemon(&self) -> bool {
-        matches!(self.kind, Kind::Warmset { .. })
+        matches!(self.kind, Kind::Warmset { .. } | Kind::Protect)
     }
 
     /// What it needs on the root disk.
@@ -106,17 +109,25 @@ impl Arm {
                 let program = words("/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor");
                 Beside { program: Some(program), ..empty }
             }
-            Kind::Warmset { predictor } => warmset(empty, predictor),
+            Kind::Warmset { predictor } => {
+                let predictor = predictor.map(|name| format!("predictor = \"{name}\"\n")).unwrap_or_default();
+                warmset(empty, "tune", &predictor)
+            }
+            Kind::Protect => warmset(empty, "protect", "[protect]\nenabled = true\n"),
         })
     }
 }
 
-fn warmset(empty: Beside, predictor: Option<&str>) -> Beside {
+fn warmset(empty: Beside, mode: &str, rest: &str) -> Beside {
     let config = format!("{HOME}/warmset.toml");
-    let mut text = "mode = \"tune\"\nverbosity = 2\n".to_owned();
-    text.extend(predictor.map(|name| format!("predictor = \"{name}\"\n")));
+    let text = format!("mode = \"{mode}\"\nverbosity = 2\n{rest}");
     let program = format!("/lab/warmsetd --config {config} --state {HOME}/state --run {HOME}/run");
-    Beside { files: vec![(config, text)], program: Some(words(&program)), keep: vec![format!("{HOME}/state")], ..empty }
+    Beside {
+        files: vec![(config, text)],
+        program: Some(words(&program)),
+        keep: vec![format!("{HOME}/state"), format!("{HOME}/program.log")],
+        ..empty
+    }
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -167,5 +178,7 @@ mod tests {
         let beside = Arm::parse("classic").unwrap().beside(None).unwrap();
         assert!(beside.files[0].1.contains("predictor = \"classic\""));
         assert!(beside.program.unwrap().join(" ").contains("--state /run/arm/state"));
+        let beside = Arm::parse("protect").unwrap().beside(None).unwrap();
+        assert!(beside.files[0].1.contains("mode = \"protect\"") && beside.files[0].1.contains("[protect]"));
     }
 }

@@ -127,9 +127,7 @@ mod tests {
     fn every_act_arrives_as_it_was_sent() {
         let file = FileId { device: 0xfe01, inode: 12 };
         let ranges = Ranges { shift: 9, segments: 0xff0 };
-        for sent in
-            [Act::Watch, Act::Rest, Act::Hold { file, ranges, amount: Bytes::ZERO }, Act::Release { file }]
-        {
+        for sent in [Act::Watch, Act::Rest, Act::Hold { file, ranges, amount: Bytes::ZERO }, Act::Release { file }] {
             assert_eq!(act(&order(&sent)), Some(sent));
         }
         assert_eq!(act(&[0; ORDER]), None);
