@@ -194,6 +194,7 @@ kinds! {
     Stalls "stalls";
     Quiet "quiet";
     Refaults "refaults";
+    Thrash "thrash";
     Worse "worse";
     BoostKept "boost-kept";
     Budget "budget";

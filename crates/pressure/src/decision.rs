@@ -210,6 +210,13 @@ pub enum Reason {
         /// What is accepted.
         target: u64,
     },
+    /// Programs wait for their own pages to be read again: what is held free is a part of what they miss.
+    Thrash {
+        /// Such waits per second, the mean of some seconds.
+        per_second: u64,
+        /// What is accepted.
+        target: u64,
+    },
     /// A change made things worse: undone.
     Worse {
         /// Refaults and stalls per second before, as time lost.

@@ -75,6 +75,11 @@ impl Display for Reason {
             Self::Refaults { per_second, target } => {
                 write!(f, "no stalls, but {per_second} pages/s are read again (accepted: {target})")
             }
+            Self::Thrash { per_second, target } => write!(
+                f,
+                "programs wait {per_second} times/s for their own pages to be read again (accepted: {target}), which the \
+                 gap takes a part of"
+            ),
             Self::Worse { before, after } => {
                 write!(f, "the last raise made it worse: {before} lost per second before, {after} after")
             }

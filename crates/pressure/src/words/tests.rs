@@ -32,6 +32,7 @@ fn reasons() -> Vec<Reason> {
         Reason::ClassicRising { rising: 12 },
         Reason::Stop,
         Reason::Protect(crate::protect::Why::Off),
+        Reason::Thrash { per_second: 450, target: 200 },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -53,8 +54,9 @@ fn reasons() -> Vec<Reason> {
         Reason::ClassicRising { .. } => 16,
         Reason::Stop => 17,
         Reason::Protect(_) => 18,
+        Reason::Thrash { .. } => 19,
     };
-    assert!(all.iter().map(number).eq(0..19), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..20), "one reason is missing or stands twice");
     all
 }
 
@@ -119,6 +121,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         free pages rise by 12/s
         nothing is to be held now
         protection is off
+        programs wait 450 times/s for their own pages to be read again (accepted: 200), which the gap takes a part of
     "#]]
     .assert_eq(&lines(reasons()));
 }
