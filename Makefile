@@ -29,6 +29,7 @@ build: setup
 # Without shared libraries the guard is a third smaller in memory, and needs nothing that could be paged out. A guard that
 # panics ends at once; the command catches what a library does with damaged files.
 	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
+	$(CARGO) rustc --release --locked -p warmset-hold --bin warmset-hold -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
 
 # The lab, and the program that runs inside its machines, which must need nothing that is not on their disk.
 lab: build

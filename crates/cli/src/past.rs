@@ -109,7 +109,7 @@ fn is_done(step: &Step, next: &Sample) -> bool {
         Action::End { who, signal, .. } => {
             next.census.victims.iter().any(|victim| victim.who == who && victim.signal == signal)
         }
-        Action::Compact { .. } | Action::Reclaim { .. } => true,
+        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) => true,
     }
 }
 

@@ -206,6 +206,7 @@ fn summary(decision: &Decision) -> String {
         Action::Compact { node } => format!("compact node {node}"),
         Action::Reclaim { node, amount } => format!("reclaim {amount} from node {node}"),
         end @ Action::End { .. } => end.to_string(),
+        Action::Protect(act) => act.to_string(),
     };
     let words: Vec<String> =
         std::iter::once(decision.phase.name().to_owned()).chain(decision.steps.iter().map(step)).collect();

@@ -11,6 +11,7 @@ use crate::notify::Notify;
 use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
 use host::{Machine, OwnCost, Permission, Restored, Woken};
+use pressure::config::Mode;
 use pressure::decision::{Action, Notice};
 use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
@@ -134,6 +135,15 @@ impl Guard {
         }
     }
 
+    /// Starts the process that locks, if the configuration asks for protection. Without it the rest goes on.
+    pub fn hold_if_asked(&mut self) {
+        if self.config.mode == Mode::Protect && self.config.protect.enabled {
+            if let Err(error) = self.machine.hold() {
+                self.voice.say(Topic::Error, format_args!("nothing can be held in memory: {error}"));
+            }
+        }
+    }
+
     /// One turn of the loop but for the waiting; says how long to wait. A steady turn allocates nothing.
     pub fn tick(&mut self) -> Duration {
         self.machine.sample(&mut self.sample);
@@ -247,7 +257,9 @@ impl Guard {
 
     /// Now and then: what is wrong, and who else is there, each said once.
     fn keep_house(&mut self) {
-        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING) && self.tally.refused + self.tally.missed == 0 {
+        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING)
+            && self.tally.refused + self.tally.missed == 0
+        {
             return;
         }
         self.kept_house = Some(Instant::now());
@@ -280,6 +292,7 @@ impl Guard {
                     scribe.reconfigure(&config);
                 }
                 self.config = config;
+                self.hold_if_asked();
                 self.voice.say(Topic::Action, "configuration read again");
             }
             Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),

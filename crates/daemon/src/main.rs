@@ -52,6 +52,7 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
     };
     let config = &mut settings.config;
     config.mode = options.mode.unwrap_or(config.mode);
+    config.protect.enabled |= options.protect;
     let level = config.verbosity.get().saturating_add(options.verbose).min(5);
     config.verbosity = Verbosity::try_from(level).unwrap_or(config.verbosity);
     Ok(settings)
@@ -92,6 +93,7 @@ fn guard(options: &Options) -> Result<String> {
             hurry(&guard.voice);
         }
     }
+    guard.hold_if_asked();
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
     let mut reload = || configuration(options).map(|settings| settings.config).map_err(|error| error.to_string());

@@ -201,6 +201,7 @@ kinds! {
     Stalls "stalls";
     Quiet "quiet";
     Refaults "refaults";
+    Thrash "thrash";
     Worse "worse";
     BoostKept "boost-kept";
     Budget "budget";
@@ -217,6 +218,7 @@ kinds! {
     Runaway "runaway";
     Deaf "deaf";
     Hopeless "hopeless";
+    Protect "protect";
     Stop "stop";
 }
 

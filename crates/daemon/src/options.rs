@@ -29,6 +29,7 @@ const fn opt(long: &'static str, short: Option<char>, value: Option<&'static str
 pub const OPTIONS: &[Opt] = &[
     opt("config", Some('c'), Some("FILE"), "Read this file instead of /etc/warmset/warmset.toml and its conf.d"),
     opt("mode", None, Some("MODE"), "What it may do: observe, tune, guard or protect; overrides the configuration"),
+    opt("protect", None, None, "Hold files that thrash in memory; mode protect, with [protect] enabled"),
     opt("observe", None, None, "Write nothing; the same as --mode observe"),
     opt("for", None, Some("SPAN"), "End after this time, such as 30s, with a summary"),
     opt("live", None, None, "Keep a status line on the terminal; elsewhere, print a line every 5 s"),
@@ -51,6 +52,8 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// What it may do, whatever the configuration says.
     pub mode: Option<Mode>,
+    /// Hold what thrashes, whatever the configuration says.
+    pub protect: bool,
     /// When to end by itself; `None` for never.
     pub end_after: Option<Span>,
     /// Keep a status line.
@@ -80,6 +83,7 @@ impl Default for Options {
             task: Task::Guard,
             config: None,
             mode: None,
+            protect: false,
             end_after: None,
             live: false,
             state: PathBuf::from("/var/lib/warmset"),
@@ -120,6 +124,7 @@ fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Resul
     match long {
         "config" => options.config = Some(path(parser)?),
         "mode" => options.mode = Some(mode(&word(parser, "--mode")?)?),
+        "protect" => (options.mode, options.protect) = (Some(Mode::Protect), true),
         "observe" => options.mode = Some(Mode::Observe),
         "for" => options.end_after = Some(span(&word(parser, "--for")?)?),
         "live" => options.live = true,
@@ -252,6 +257,7 @@ mod tests {
             Options:
               -c, --config FILE    Read this file instead of /etc/warmset/warmset.toml and its conf.d
                   --mode MODE      What it may do: observe, tune, guard or protect; overrides the configuration
+                  --protect        Hold files that thrash in memory; mode protect, with [protect] enabled
                   --observe        Write nothing; the same as --mode observe
                   --for SPAN       End after this time, such as 30s, with a summary
                   --live           Keep a status line on the terminal; elsewhere, print a line every 5 s

@@ -38,6 +38,8 @@ pub struct Outcome {
     pub killed: u64,
     /// Signals that could not be sent.
     pub missed: u64,
+    /// Acts of protection handed to the process that locks.
+    pub protected: u64,
 }
 
 /// The hands of a guard that may act.
@@ -102,6 +104,8 @@ impl Hands {
                 }
                 // Not a file's affair: the machine has seen to it.
                 Action::End { .. } => Ok(()),
+                // For the process that locks.
+                Action::Protect(_) => Ok(()),
             };
             if let Err((knob, trouble)) = done.map_err(|trouble| (step.action.knob(), trouble)) {
                 outcome.refused += 1;

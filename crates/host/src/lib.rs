@@ -8,6 +8,7 @@ mod eyes;
 mod facts;
 pub mod features;
 mod hands;
+pub mod holder;
 mod lock;
 mod machine;
 mod parse;

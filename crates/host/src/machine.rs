@@ -3,6 +3,7 @@
 use crate::alarm::{Alarm, Woken};
 use crate::eyes::Eyes;
 use crate::hands::{Hands, Outcome, Permission};
+use crate::holder::{self, Holder};
 use crate::lock::OnlyOne;
 use crate::procs::{Order, Processes};
 use crate::rivals::{self, RivalKind};
@@ -11,8 +12,9 @@ use crate::undo::{Places, Restored, restore};
 use crate::worker::Worker;
 use pressure::census::Signal;
 use pressure::config::Wake;
-use pressure::knob::KNOBS;
 use pressure::decision::{Action, Attention};
+use pressure::knob::KNOBS;
+use pressure::protect::FileId;
 use pressure::{Decision, Facts, Sample};
 use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
@@ -36,6 +38,7 @@ pub struct Machine {
     /// Signals that were not sent, and why.
     missed: Vec<String>,
     at: Span,
+    holder: Option<Holder>,
     alarm: Alarm,
     switch: PathBuf,
     woken: Woken,
@@ -78,6 +81,7 @@ impl Machine {
             attention: Attention::Rest,
             missed: Vec::new(),
             at: Span::default(),
+            holder: None,
             alarm,
             switch,
             woken: Woken::Timer,
@@ -86,6 +90,22 @@ impl Machine {
             leftover,
             _only_one: only_one,
         })
+    }
+
+    /// Starts the process that locks, if this run may act and there is none. Call it from the thread that lives as
+    /// long as the machine: the kernel ends that process with it.
+    pub fn hold(&mut self) -> Result<(), Trouble> {
+        if self.holder.is_none() && self.permission == Permission::Act {
+            let program = holder::program();
+            let started = Holder::start(&program).map_err(|error| Trouble::unreadable(&program, error))?;
+            self.holder = Some(started);
+        }
+        Ok(())
+    }
+
+    /// Files that are hot or held, by name, as far as names are known.
+    pub fn files(&self) -> &[(FileId, String)] {
+        self.holder.as_ref().map_or(&[], Holder::names)
     }
 
     /// What does not change while it runs.
@@ -120,6 +140,7 @@ impl Machine {
                 sample.knobs.ours = pressure::knob::KnobValues::default();
             }
         }
+        sample.warm = self.holder.as_mut().map(|holder| *holder.hear()).unwrap_or_default();
         let circumstances = &mut sample.circumstances;
         circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
         circumstances.disabled = Some(u64::from(
@@ -153,8 +174,19 @@ impl Machine {
                 self.end(&Order { who, name, signal, extent, size }, &mut outcome);
             }
         }
+        for step in &decision.steps {
+            if let (Action::Protect(act), Some(holder)) = (step.action, &mut self.holder) {
+                outcome.protected += u64::from(holder.act(&act));
+            }
+        }
         let written = self.hands.as_mut().map(|hands| hands.act(decision, &self.worker)).unwrap_or_default();
-        Outcome { asked: outcome.asked, killed: outcome.killed, missed: outcome.missed, ..written }
+        Outcome {
+            asked: outcome.asked,
+            killed: outcome.killed,
+            missed: outcome.missed,
+            protected: outcome.protected,
+            ..written
+        }
     }
 
     /// Signals a process. Takes no memory unless that fails.
@@ -179,6 +211,8 @@ impl Machine {
 
     /// Puts back everything that is still ours, and tells.
     pub fn put_everything_back(&mut self) -> Restored {
+        // What is locked is let go with the process that locks it.
+        self.holder = None;
         self.hands.as_mut().map(Hands::put_everything_back).unwrap_or_default()
     }
 
@@ -188,6 +222,7 @@ impl Machine {
         troubles.append(&mut self.missed);
         troubles.extend(self.alarm.without.take());
         troubles.extend(self.hands.iter_mut().flat_map(Hands::take_troubles));
+        troubles.extend(self.holder.iter_mut().flat_map(Holder::take_troubles));
         troubles.extend(self.worker.peek(|findings| findings.troubles.clone()).unwrap_or_default());
         troubles
     }

@@ -26,6 +26,7 @@ enum Kind {
     Earlyoom,
     Nohang,
     Warmset { mode: &'static str, predictor: Option<&'static str> },
+    Protect,
     Variant,
 }
 
@@ -42,6 +43,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
     ("guard", "warmsetd that also ends a runaway"),
+    ("protect", "warmsetd --protect: files that thrash are held in memory"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -59,6 +61,7 @@ impl Arm {
             "classic" => Kind::Warmset { mode: "tune", predictor: Some("classic") },
             "warmset" => TUNES,
             "guard" => Kind::Warmset { mode: "guard", predictor: None },
+            "protect" => Kind::Protect,
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => Kind::Static(factor(name)?),
         };
@@ -77,7 +80,7 @@ impl Arm {
 
     /// Whether our daemon runs in it.
     pub fn has_the_daemon(&self) -> bool {
-        matches!(self.kind, Kind::Warmset { .. })
+        matches!(self.kind, Kind::Warmset { .. } | Kind::Protect)
     }
 
     /// What it needs on the root disk.
@@ -110,17 +113,25 @@ impl Arm {
                 let program = words("/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor");
                 Beside { program: Some(program), ..empty }
             }
-            Kind::Warmset { mode, predictor } => warmset(empty, mode, predictor),
+            Kind::Warmset { mode, predictor } => {
+                let predictor = predictor.map(|name| format!("predictor = \"{name}\"\n")).unwrap_or_default();
+                warmset(empty, mode, &predictor)
+            }
+            Kind::Protect => warmset(empty, "protect", "[protect]\nenabled = true\n"),
         })
     }
 }
 
-fn warmset(empty: Beside, mode: &str, predictor: Option<&str>) -> Beside {
+fn warmset(empty: Beside, mode: &str, rest: &str) -> Beside {
     let config = format!("{HOME}/warmset.toml");
-    let mut text = format!("mode = \"{mode}\"\nverbosity = 2\n");
-    text.extend(predictor.map(|name| format!("predictor = \"{name}\"\n")));
+    let text = format!("mode = \"{mode}\"\nverbosity = 2\n{rest}");
     let program = format!("/lab/warmsetd --config {config} --state {HOME}/state --run {HOME}/run");
-    Beside { files: vec![(config, text)], program: Some(words(&program)), keep: vec![format!("{HOME}/state")], ..empty }
+    Beside {
+        files: vec![(config, text)],
+        program: Some(words(&program)),
+        keep: vec![format!("{HOME}/state"), format!("{HOME}/program.log")],
+        ..empty
+    }
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -173,5 +184,7 @@ mod tests {
         assert!(beside.program.unwrap().join(" ").contains("--state /run/arm/state"));
         assert!(beside.files[0].1.contains("mode = \"tune\""));
         assert!(Arm::parse("guard").unwrap().beside(None).unwrap().files[0].1.contains("mode = \"guard\""));
+        let beside = Arm::parse("protect").unwrap().beside(None).unwrap();
+        assert!(beside.files[0].1.contains("mode = \"protect\"") && beside.files[0].1.contains("[protect]"));
     }
 }

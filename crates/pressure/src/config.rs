@@ -6,10 +6,12 @@
 
 mod guard;
 mod layers;
+mod protect;
 mod text;
 
 pub use guard::Guard;
 pub use layers::{ConfigError, Layers};
+pub use protect::Protect;
 
 use crate::decision::Event;
 use crate::knob::Knob;
@@ -41,6 +43,8 @@ pub struct Config {
     pub leak: Leak,
     /// Who ends when memory runs out, and when.
     pub guard: Guard,
+    /// What is held in memory.
+    pub protect: Protect,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -65,6 +69,7 @@ impl Default for Config {
             caches: Caches::default(),
             leak: Leak::default(),
             guard: Guard::default(),
+            protect: Protect::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),
@@ -83,7 +88,7 @@ pub enum Mode {
     Tune,
     /// Also end a runaway before memory runs out.
     Guard,
-    /// Also hold what is warm in memory. Until that part is built this does what `guard` does.
+    /// Also hold what is warm in memory, as far as `[protect]` says.
     Protect,
 }
 

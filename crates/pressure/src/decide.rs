@@ -4,6 +4,7 @@
 //!            ┌─ gap ──── how much to hold free, within budget ──► vm.watermark_scale_factor, boost, reclaim
 //! History ─► ├─ blocks ─ free blocks against requests ──────────► proactive compaction, then one node
 //!            ├─ caches ─ names, inodes, on request ─────────────► vfs_cache_pressure, negative dentries
+//!            ├─ protect ─ files that thrash ────────────────────► the process that locks
 //!            └─ setup ── tunables at start and after events ────► what the configuration names
 //! ```
 //!
@@ -13,6 +14,7 @@
 mod blocks;
 mod caches;
 mod gap;
+mod protect;
 mod rules;
 mod runaway;
 mod setup;
@@ -20,7 +22,9 @@ mod setup;
 pub(crate) use gap::{RESPONSE, critical_share};
 
 use crate::config::{Config, Predictor};
-use crate::decision::{Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step};
+use crate::decision::{
+    Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step,
+};
 use crate::history::{History, unreclaimable};
 use crate::knob::{KNOBS, Knob};
 use crate::sample::Sample;
@@ -57,6 +61,7 @@ pub fn decide(config: &Config, history: &History) -> Decision {
     let phase = if let Some(notice) = draft.outranked() {
         draft.say(notice);
         draft.put_all_back();
+        draft.let_all_go(crate::protect::Why::Off);
         Phase::Yielding
     } else if history.samples < LEAST_SAMPLES {
         draft.setup();
@@ -65,6 +70,7 @@ pub fn decide(config: &Config, history: &History) -> Decision {
         draft.setup();
         draft.blocks();
         draft.caches();
+        draft.protect();
         match config.predictor {
             Predictor::BaseStock => draft.base_stock(),
             Predictor::Classic => draft.classic(),

@@ -3,6 +3,7 @@
 use crate::census::{Identity, Name, Signal, UnitName};
 use crate::distress::{Considered, Extent, Outlook};
 use crate::knob::Knob;
+use crate::protect::{Act, Why};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -212,6 +213,8 @@ pub enum Action {
         /// What that gives back.
         size: Bytes,
     },
+    /// Have something held in memory, or let go.
+    Protect(Act),
 }
 
 /// Why a step is taken: the numbers that decided.
@@ -248,6 +251,13 @@ pub enum Reason {
     /// Quiet, and refaults above target: the price of the gap is too high.
     Refaults {
         /// Pages read again per second.
+        per_second: u64,
+        /// What is accepted.
+        target: u64,
+    },
+    /// Programs wait for their own pages to be read again: what is held free is a part of what they miss.
+    Thrash {
+        /// Such waits per second, the mean of some seconds.
         per_second: u64,
         /// What is accepted.
         target: u64,
@@ -368,6 +378,8 @@ pub enum Reason {
         /// Share of the last seconds in which all tasks stalled.
         stalled: Percent,
     },
+    /// Why something is held, or let go.
+    Protect(Why),
     /// Someone said stop: the kill switch, a rival, or the end of the run.
     Stop,
 }
@@ -503,7 +515,7 @@ impl Action {
     pub fn knob(&self) -> Option<Knob> {
         match self {
             Self::Set { knob, .. } | Self::PutBack { knob, .. } => Some(*knob),
-            Self::Compact { .. } | Self::Reclaim { .. } | Self::End { .. } => None,
+            Self::Compact { .. } | Self::Reclaim { .. } | Self::End { .. } | Self::Protect(_) => None,
         }
     }
 }

@@ -32,10 +32,10 @@ pub(crate) use choice::{Bench, Choice, Pick, choose, largest};
 use growth::Growths;
 pub(crate) use ladder::{Rung, freezes, rung};
 
+use crate::census::{Signal, Victim};
 use crate::config::Guard;
 use crate::sample::Sample;
 use arrayvec::ArrayVec;
-use crate::census::{Signal, Victim};
 use room::Point;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -24,6 +24,8 @@ use units::{Bytes, Micros, Rate, Span};
 const TREND_STEP: Duration = Duration::from_secs(5);
 /// Half-life of the running means of rates.
 const MEAN_HALF_LIFE: Duration = Duration::from_secs(10);
+/// Half-life of the running mean of faults that wait: long enough for one program's start to be none.
+const WAITS_HALF_LIFE: Duration = Duration::from_secs(5);
 /// Demand must differ this much from its mean, for this long, to count as another regime.
 const REGIME_RATIO: u64 = 8;
 const REGIME_TIME: Duration = Duration::from_secs(20);
@@ -59,6 +61,9 @@ pub struct History {
     pub(crate) unaccounted: Trend,
     /// By how much stalls have widened the gap beyond the quantile, or refaults narrowed it.
     pub(crate) widen: f64,
+    /// Faults that waited for an evicted page, per second: running mean.
+    #[serde(default)]
+    pub(crate) waits: f64,
     pub(crate) last_stall: Option<Span>,
     /// When memory was last both short and asked for.
     pub(crate) last_busy: Option<Span>,
@@ -133,6 +138,7 @@ impl History {
             unreclaimable: Trend::default(),
             unaccounted: Trend::default(),
             widen: 1.0,
+            waits: 0.0,
             last_stall: None,
             last_busy: None,
             pause: Span::default(),
@@ -217,6 +223,9 @@ impl History {
             self.regime(new.at, now);
             self.mean_demand = mean(self.mean_demand, now);
         }
+        let waits = rates.waits.unwrap_or(0) as f64 / seconds;
+        let kept = faded(elapsed, WAITS_HALF_LIFE);
+        self.waits = self.waits * kept + waits * (1.0 - kept);
         self.feedback(new);
         self.requests(new, elapsed);
         if old.knobs.ours.of(Knob::WatermarkScaleFactor) != new.knobs.ours.of(Knob::WatermarkScaleFactor) {

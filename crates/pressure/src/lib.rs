@@ -18,6 +18,7 @@ pub mod distress;
 pub mod history;
 pub mod import;
 pub mod knob;
+pub mod protect;
 pub mod rates;
 pub mod recording;
 pub mod replay;

@@ -24,6 +24,9 @@ pub struct Rates {
     pub hit_quickly: Option<u64>,
     /// Pages read again after eviction.
     pub refaults: Option<u64>,
+    /// Page faults that waited for a page that had been evicted: programs' own, anonymous or mapped. An upper
+    /// bound: the kernel counts faults that wait, and pages that come back, each for itself.
+    pub waits: Option<u64>,
     /// Requests for huge pages, served or not.
     pub huge_requests: Option<u64>,
     /// Of these, not served.
@@ -53,6 +56,7 @@ impl Rates {
             compaction_stalls: grown(|c| c.compact_stall),
             hit_quickly: grown(|c| c.kswapd_low_wmark_hit_quickly),
             refaults: grown(refaults),
+            waits: grown(|c| c.pgmajfault).zip(grown(refaults)).map(|(faults, again)| faults.min(again)),
             huge_requests: grown(huge_requests),
             huge_failures: grown(huge_failures),
             stalled: old

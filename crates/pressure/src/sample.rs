@@ -6,6 +6,7 @@
 
 use crate::census::Census;
 use crate::knob::KnobStates;
+use crate::protect::Warm;
 use crate::section::{Field, Section, section};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -76,6 +77,9 @@ pub struct Sample {
     pub cgroup: Cgroup,
     /// The knobs: what they are, were, and what we made them.
     pub knobs: KnobStates,
+    /// Files that are hot or held, as the process that locks them tells.
+    #[serde(default, skip_serializing_if = "Warm::is_empty")]
+    pub warm: Warm,
     /// Populated zones, in the kernel's order.
     pub zones: Vec<Zone>,
     /// NUMA nodes with memory, by number.
@@ -627,7 +631,7 @@ impl Sample {
         let nodes = self.nodes.iter().map(|node| &node.amounts as &dyn Section);
         let pools = self.pools.iter().map(|pool| &pool.amounts as &dyn Section);
         let swaps = self.swaps.iter().map(|swap| &swap.amounts as &dyn Section);
-        fixed.into_iter().chain(zones).chain(nodes).chain(pools).chain(swaps)
+        fixed.into_iter().chain(zones).chain(nodes).chain(pools).chain(swaps).chain(self.warm.sections())
     }
 
     /// The same sections, to be filled.
@@ -649,7 +653,7 @@ impl Sample {
         let nodes = self.nodes.iter_mut().map(|node| &mut node.amounts as &mut dyn Section);
         let pools = self.pools.iter_mut().map(|pool| &mut pool.amounts as &mut dyn Section);
         let swaps = self.swaps.iter_mut().map(|swap| &mut swap.amounts as &mut dyn Section);
-        fixed.into_iter().chain(zones).chain(nodes).chain(pools).chain(swaps)
+        fixed.into_iter().chain(zones).chain(nodes).chain(pools).chain(swaps).chain(self.warm.sections_mut())
     }
 
     /// What each section is called in a recording, such as `meminfo`, `zone.0.Normal`, `hugepages.2097152`.
@@ -682,6 +686,7 @@ impl Sample {
             };
             format!("swap.{index}.{kind}")
         }));
+        labels.extend(Warm::labels());
         labels
     }
 

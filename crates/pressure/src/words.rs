@@ -4,8 +4,8 @@ use crate::census::Signal;
 use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
-use units::{Rate, Span};
 use std::fmt::{Display, Formatter, Result};
+use units::{Rate, Span};
 
 impl Display for Phase {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -69,6 +69,7 @@ impl Display for Action {
                 }
                 write!(f, ", which holds {size}")
             }
+            Self::Protect(act) => act.fmt(f),
         }
     }
 }
@@ -90,6 +91,11 @@ impl Display for Reason {
             Self::Refaults { per_second, target } => {
                 write!(f, "no stalls, but {per_second} pages/s are read again (accepted: {target})")
             }
+            Self::Thrash { per_second, target } => write!(
+                f,
+                "programs wait {per_second} times/s for their own pages to be read again (accepted: {target}), which the \
+                 gap takes a part of"
+            ),
             Self::Worse { before, after } => {
                 write!(f, "the last raise made it worse: {before} lost per second before, {after} after")
             }
@@ -130,6 +136,7 @@ impl Display for Reason {
             Self::Hopeless { since, stalled } => {
                 write!(f, "no room at all for {since}, all tasks stalled {stalled} of the time, and it holds the most")
             }
+            Self::Protect(why) => why.fmt(f),
             Self::Stop => f.write_str("nothing is to be held now"),
         }
     }

@@ -42,8 +42,10 @@ impl Machine {
         let mut stat = format!("{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
         let _ = write!(stat, "{} 99 {} 1 2 3\n", pid * 10, anon_kib / 4);
         self.write(&format!("proc/{pid}/stat"), stat);
-        let status =
-            format!("Name:\t{}\nUid:\t1000\t1000\nRssAnon:\t{anon_kib} kB\nVmSwap:\t{swap_kib} kB\n", name.escape_debug());
+        let status = format!(
+            "Name:\t{}\nUid:\t1000\t1000\nRssAnon:\t{anon_kib} kB\nVmSwap:\t{swap_kib} kB\n",
+            name.escape_debug()
+        );
         self.write(&format!("proc/{pid}/status"), status);
         self.write(&format!("proc/{pid}/cgroup"), format!("0::{group}\n"));
         self.write(&format!("proc/{pid}/oom_score_adj"), "0\n");

@@ -161,7 +161,10 @@ mod tests {
     #[test]
     fn the_group_is_of_version_two_or_systemds() {
         assert_eq!(cgroup(b"0::/user.slice/x.scope\n"), Some(&b"/user.slice/x.scope"[..]));
-        assert_eq!(cgroup(b"4:memory:/m\n1:name=systemd:/system.slice/a.service\n0::/\n"), Some(&b"/system.slice/a.service"[..]));
+        assert_eq!(
+            cgroup(b"4:memory:/m\n1:name=systemd:/system.slice/a.service\n0::/\n"),
+            Some(&b"/system.slice/a.service"[..])
+        );
         assert_eq!(cgroup(b"0::/\n"), Some(&b"/"[..]));
         assert_eq!(cgroup(b"4:memory:/m\n"), None);
     }

@@ -50,6 +50,8 @@ pub(crate) fn line() -> Result<File> {
 
 fn mounts() -> Result<()> {
     at("sysfs", "/sys")?;
+    // A kernel without tracing has none.
+    let _ = at("tracefs", "/sys/kernel/tracing");
     at("tmpfs", "/run")?;
     at("tmpfs", "/tmp")?;
     mount("cgroup2", "/sys/fs/cgroup", "cgroup2", MountFlags::empty(), None).context("no control groups v2")?;

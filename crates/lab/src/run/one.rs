@@ -242,7 +242,8 @@ fn programs(order: &Order) -> Result<Programs> {
             order.daemon.display()
         );
     }
-    Ok(Programs { guest: vm::guest_program()?, daemon: needs_daemon.then(|| order.daemon.clone()) })
+    let holder = Some(order.daemon.with_file_name("warmset-hold")).filter(|path| needs_daemon && path.is_file());
+    Ok(Programs { guest: vm::guest_program()?, daemon: needs_daemon.then(|| order.daemon.clone()), holder })
 }
 
 fn patience(size: Size) -> Duration {

@@ -109,6 +109,11 @@ impl Config {
                 self.guard.cache_most, self.guard.cache_least
             ));
         }
+        within("protect.reuse", self.protect.reuse, Span::secs(1), Span::secs(600))?;
+        within("protect.release-after", self.protect.release_after, Span::secs(5), Span::secs(86_400))?;
+        if self.protect.budget > Percent::new(25) {
+            return Err(format!("protect.budget = \"{}\" is more than a quarter of memory", self.protect.budget));
+        }
         for (name, share) in [
             ("guard.term-room", self.guard.term_room),
             ("guard.kill-room", self.guard.kill_room),

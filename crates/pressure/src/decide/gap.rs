@@ -12,6 +12,7 @@
 //!   within budget; `factor = ⌈10000 · gap / managed⌉`, never below what was found.
 //! - Cost: O(windows × buckets). Source: base-stock rule, Arrow, Harris, Marschak 1951; watermarks as
 //!   in `mm/page_alloc.c`, `__setup_per_zone_wmarks`.
+//! - While programs wait for their own pages to be read again, the gap goes: a base stock is for bursts.
 //! - Limit: a first burst larger than any before it is not foreseen; feedback widens after it.
 
 use super::Draft;
@@ -46,11 +47,37 @@ impl Draft<'_> {
             return Phase::Backed;
         }
         let give_back_after = self.history.patience_with_calm(self.config.gap.give_back_after.get());
+        if let Some(why) = self.thrash() {
+            return self.make_room(why);
+        }
         match self.history.calm(self.sample.at) {
             Some(calm) if calm < give_back_after => self.hold(need, wanted),
             Some(calm) if held => self.ease(calm),
             _ => Phase::Calm,
         }
+    }
+
+    /// Whether programs wait for their own pages more than is accepted. Memory is then short for good, and not for a
+    /// moment: no gap saves kswapd from coming too late, and what it holds free is missing where it is waited for.
+    fn thrash(&self) -> Option<Reason> {
+        let (per_second, target) = (self.history.waits as u64, self.config.gap.refault_target);
+        (per_second > target).then_some(Reason::Thrash { per_second, target })
+    }
+
+    /// Gives back half of what is held at a time, and the rest when it is little.
+    fn make_room(&mut self, why: Reason) -> Phase {
+        let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR)) else {
+            return Phase::Yielding;
+        };
+        if self.sample.knobs.ours.of(FACTOR).is_none() {
+            return Phase::Watching;
+        }
+        if self.settled(Duration::from_secs(1)) {
+            let less = found + now.saturating_sub(found) / 2;
+            let matters = watermark::least_effective(self.sample, self.history.page_size).unwrap_or(found);
+            if less <= matters.max(found + found / 4) { self.release_gap(why) } else { self.set_factor(less, why) }
+        }
+        Phase::Easing
     }
 
     /// What demand calls for, before the budget: never less than what was found.

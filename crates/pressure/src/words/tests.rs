@@ -42,6 +42,8 @@ fn reasons() -> Vec<Reason> {
         Reason::Deaf { asked: Span::millis(1500), room: Bytes::mib(20) },
         Reason::Hopeless { since: Span::secs(10), stalled: Percent::new(85) },
         Reason::Stop,
+        Reason::Protect(crate::protect::Why::Off),
+        Reason::Thrash { per_second: 450, target: 200 },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -65,8 +67,10 @@ fn reasons() -> Vec<Reason> {
         Reason::Deaf { .. } => 18,
         Reason::Hopeless { .. } => 19,
         Reason::Stop => 20,
+        Reason::Protect(_) => 21,
+        Reason::Thrash { .. } => 22,
     };
-    assert!(all.iter().map(number).eq(0..21), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..23), "one reason is missing or stands twice");
     all
 }
 
@@ -160,6 +164,8 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         asked to end 1.5 s ago, it did not; room for 20 MiB more
         no room at all for 10 s, all tasks stalled 85 % of the time, and it holds the most
         nothing is to be held now
+        protection is off
+        programs wait 450 times/s for their own pages to be read again (accepted: 200), which the gap takes a part of
     "#]]
     .assert_eq(&lines(reasons()));
 }

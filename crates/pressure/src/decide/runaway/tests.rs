@@ -1,11 +1,11 @@
 use crate::census::{Group, Identity, Life, Mark, Name, Place, Signal, Suspect, UnitName, Victim};
 use crate::config::{Config, Mode};
+use crate::decide;
 use crate::decision::{Action, Attention, Decision, Notice, Phase, Reason};
 use crate::distress::{Extent, Shield, Verdict};
 use crate::history::History;
 use crate::recording::tests::facts;
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
-use crate::decide;
 use proptest::prelude::*;
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Span};
@@ -74,13 +74,27 @@ impl Machine {
         let decision = decide(&config, &history);
         let mut sample = Sample { at: Span::secs(1000), ..Sample::default() };
         let pages = |mib: u64| Some(Bytes::mib(mib).to_pages(PAGE));
-        let amounts =
-            ZoneAmounts { min: pages(4), low: pages(8), high: pages(12), managed: pages(TOTAL), ..ZoneAmounts::default() };
+        let amounts = ZoneAmounts {
+            min: pages(4),
+            low: pages(8),
+            high: pages(12),
+            managed: pages(TOTAL),
+            ..ZoneAmounts::default()
+        };
         sample.zones = vec![Zone { amounts, ..Zone::default() }];
         sample.memory_pressure.full_total = Some(Micros::new(0));
         let (signals, said, ended) = (Vec::new(), Vec::new(), Vec::new());
         Self {
-            config, history, sample, decision, processes, swap: Bytes::ZERO, signals, said, ended, out_of_memory: false,
+            config,
+            history,
+            sample,
+            decision,
+            processes,
+            swap: Bytes::ZERO,
+            signals,
+            said,
+            ended,
+            out_of_memory: false,
         }
     }
 
@@ -177,7 +191,9 @@ impl Machine {
             let Action::End { who, name, signal, extent, size, .. } = step.action else { continue };
             self.signals.push((who.pid, signal, extent));
             let folder = |process: &Process| process.suspect.group.map(|group| group.id);
-            let Some(unit) = self.processes.iter().find(|process| process.suspect.who == who).map(folder) else { continue };
+            let Some(unit) = self.processes.iter().find(|process| process.suspect.who == who).map(folder) else {
+                continue;
+            };
             let hit = |process: &Process| {
                 process.suspect.who == who || (extent == Extent::Unit && unit.is_some() && folder(process) == unit)
             };
@@ -454,8 +470,7 @@ fn beside_another_guard_nobody_is_ended_and_it_is_said() {
 #[test]
 fn only_guard_and_protect_end_and_observe_says_whom() {
     for (mode, ends) in [(Mode::Tune, false), (Mode::Guard, true), (Mode::Protect, true), (Mode::Observe, true)] {
-        let mut machine =
-            Machine::with(Config { mode, ..Config::default() }, vec![process(20, "hog", 10, 80)]);
+        let mut machine = Machine::with(Config { mode, ..Config::default() }, vec![process(20, "hog", 10, 80)]);
         machine.run(20.0);
         assert_eq!(!machine.signals.is_empty(), ends, "{mode}");
     }

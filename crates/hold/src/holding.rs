@@ -1,0 +1,250 @@
+//! What is held: mappings of files, locked, brought in piece by piece.
+
+use crate::finder::{self, Found};
+use crate::map::Map;
+use crate::usage::Usage;
+use pressure::protect::{FileId, Ranges};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Pages brought in before the guard is heard again: 1 MiB.
+const PIECE: u64 = 256;
+/// Between two counts of what is really there.
+const COUNT: Duration = Duration::from_secs(10);
+
+/// One file that is held.
+#[derive(Debug)]
+pub(crate) struct Holding {
+    pub(crate) id: FileId,
+    /// Its length when it was taken.
+    pub(crate) size: u64,
+    pub(crate) asked: Ranges,
+    /// Pages that are locked.
+    pub(crate) locked: u64,
+    /// When it was last opened or read.
+    pub(crate) used: Instant,
+    file: File,
+    map: Map,
+    pages: u64,
+    /// Runs still to be brought in, the last first.
+    todo: Vec<(u64, u64)>,
+    watch: Option<i32>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Holdings {
+    all: Vec<Holding>,
+    usage: Option<Usage>,
+    /// Pages that may be asked for in all, whatever the guard says.
+    budget: u64,
+    counted: Instant,
+}
+
+impl Holdings {
+    /// Nothing yet, and never more than `budget` pages.
+    pub(crate) fn new(budget: u64) -> Self {
+        Self { all: Vec::new(), usage: Usage::new().ok(), budget, counted: Instant::now() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Holding> {
+        self.all.iter()
+    }
+
+    pub(crate) fn get(&self, id: FileId) -> Option<&Holding> {
+        self.all.iter().find(|holding| holding.id == id)
+    }
+
+    /// Takes a file, or these parts of it too if it is held already.
+    pub(crate) fn hold(&mut self, id: FileId, found: Option<Found>, ranges: Ranges) -> io::Result<()> {
+        let others: u64 =
+            self.all.iter().filter(|held| held.id != id).map(|held| held.asked.size(held.pages).get()).sum();
+        let fits = |size: u64| if others + size <= self.budget { Ok(()) } else { Err(io::Error::other("over budget")) };
+        if let Some(holding) = self.all.iter_mut().find(|holding| holding.id == id) {
+            let asked = holding.asked.with(ranges);
+            fits(asked.size(holding.pages).get())?;
+            return holding.ask(asked);
+        }
+        let Found { file, size, .. } = found.ok_or_else(|| io::Error::other("it was not found"))?;
+        let pages = size.div_ceil(rustix::param::page_size() as u64);
+        fits(ranges.size(pages).get())?;
+        let map = Map::of(&file, pages)?;
+        let watch = self.usage.as_ref().and_then(|usage| usage.watch(&file).ok());
+        let (asked, locked, used, todo) = (Ranges::default(), 0, Instant::now(), Vec::new());
+        let mut holding = Holding { id, size, asked, locked, used, file, map, pages, todo, watch };
+        holding.ask(ranges)?;
+        self.all.push(holding);
+        Ok(())
+    }
+
+    /// Lets a file go.
+    pub(crate) fn release(&mut self, id: FileId) {
+        let gone = self.all.iter().position(|holding| holding.id == id).map(|place| self.all.swap_remove(place));
+        if let (Some(usage), Some(watch)) = (&self.usage, gone.and_then(|holding| holding.watch)) {
+            usage.forget(watch);
+        }
+    }
+
+    /// Brings one piece in; whether there is more to bring in. A file that does not let itself be brought in is let
+    /// go, and told.
+    pub(crate) fn bring_in(&mut self, tell: &mut dyn FnMut(String)) -> bool {
+        let Some(holding) = self.all.iter_mut().find(|holding| !holding.todo.is_empty()) else { return false };
+        let id = holding.id;
+        if let Err(error) = holding.bring_in() {
+            tell(format!("{id}: let go: {error}"));
+            self.release(id);
+        }
+        self.all.iter().any(|holding| !holding.todo.is_empty())
+    }
+
+    /// Notes who was used, lets go of what was replaced or cut short, and now and then counts what is there.
+    pub(crate) fn check(&mut self, now: Instant, tell: &mut dyn FnMut(String)) {
+        for watch in self.usage.as_ref().map(Usage::used).unwrap_or_default() {
+            self.all.iter_mut().filter(|holding| holding.watch == Some(watch)).for_each(|holding| holding.used = now);
+        }
+        let gone = |holding: &&Holding| finder::is_gone(&holding.file, holding.size);
+        for id in self.all.iter().filter(gone).map(|holding| holding.id).collect::<Vec<_>>() {
+            tell(format!("{id}: let go: it was replaced or cut short"));
+            self.release(id);
+        }
+        if now.duration_since(self.counted) >= COUNT {
+            self.counted = now;
+            self.all.iter_mut().for_each(Holding::count);
+        }
+    }
+
+    /// Whether something is to be brought in.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.all.iter().any(|holding| !holding.todo.is_empty())
+    }
+}
+
+impl Holding {
+    fn ask(&mut self, ranges: Ranges) -> io::Result<()> {
+        self.todo = ranges.runs(self.pages).collect();
+        for (first, count) in &self.todo {
+            self.map.keep(*first, *count)?;
+        }
+        (self.asked, self.locked) = (ranges, 0);
+        Ok(())
+    }
+
+    fn bring_in(&mut self) -> io::Result<()> {
+        let Some((first, count)) = self.todo.pop() else { return Ok(()) };
+        let piece = count.min(PIECE);
+        // Asks for all of the piece at once; the mapping alone would ask for a few pages at a time.
+        let page = rustix::param::page_size() as u64;
+        let length = std::num::NonZero::new(piece * page);
+        let _ = rustix::fs::fadvise(&self.file, first * page, length, rustix::fs::Advice::WillNeed);
+        match self.map.bring_in(first, piece) {
+            Ok(()) => {
+                self.locked += piece;
+                self.todo.extend((count > piece).then_some((first + piece, count - piece)));
+                Ok(())
+            }
+            // Later, then.
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::AGAIN)) => {
+                self.todo.push((first, count));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn count(&mut self) {
+        if self.todo.is_empty() {
+            let runs = self.asked.runs(self.pages);
+            self.locked = runs.map(|(first, count)| self.map.resident(first, count).unwrap_or(0)).sum();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::path::Path;
+
+    fn found(path: &Path) -> (FileId, Found) {
+        let file = File::open(path).unwrap();
+        let size = file.metadata().unwrap().len();
+        (finder::id_of(&file).unwrap(), Found { file, size, name: String::new() })
+    }
+
+    fn file(folder: &Path, name: &str, mib: usize) -> (FileId, Found) {
+        let path = folder.join(name);
+        File::create(&path).unwrap().write_all(&vec![1; mib << 20]).unwrap();
+        found(&path)
+    }
+
+    fn settle(holdings: &mut Holdings) -> Vec<String> {
+        let mut told = Vec::new();
+        while holdings.bring_in(&mut |text| told.push(text)) {}
+        holdings.check(Instant::now(), &mut |text| told.push(text));
+        told
+    }
+
+    #[test]
+    fn a_file_is_held_piece_by_piece_widened_and_let_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let (id, found) = file(folder.path(), "a", 3);
+        let mut holdings = Holdings::new(1024);
+        let half = Ranges { segments: u64::MAX >> 32, ..Ranges::whole(768) };
+        holdings.hold(id, Some(found), half).unwrap();
+        assert!(holdings.is_busy());
+        assert!(settle(&mut holdings).is_empty());
+        assert_eq!(holdings.get(id).unwrap().locked, half.size(768).get());
+        holdings.hold(id, None, Ranges::whole(768)).unwrap();
+        assert!(settle(&mut holdings).is_empty());
+        assert_eq!(holdings.get(id).unwrap().locked, 768);
+        holdings.release(id);
+        assert!(holdings.get(id).is_none());
+    }
+
+    #[test]
+    fn nothing_is_held_beyond_the_budget() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut holdings = Holdings::new(600);
+        let (one, first) = file(folder.path(), "a", 2);
+        let (other, second) = file(folder.path(), "b", 1);
+        holdings.hold(one, Some(first), Ranges::whole(512)).unwrap();
+        assert!(holdings.hold(other, Some(second), Ranges::whole(256)).is_err());
+        assert!(holdings.get(other).is_none());
+        assert!(holdings.hold(FileId { device: 1, inode: 1 }, None, Ranges::whole(1)).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_or_replaced_while_it_is_held_is_let_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let (short, first) = file(folder.path(), "short", 2);
+        let (old, second) = file(folder.path(), "old", 1);
+        let mut holdings = Holdings::new(4096);
+        holdings.hold(short, Some(first), Ranges::whole(512)).unwrap();
+        holdings.hold(old, Some(second), Ranges::whole(256)).unwrap();
+        // One while it is brought in, the other after.
+        File::create(folder.path().join("short")).unwrap();
+        let told = settle(&mut holdings);
+        assert!(told.len() == 1 && holdings.get(short).is_none(), "{told:?}");
+        file(folder.path(), "new", 1);
+        std::fs::rename(folder.path().join("new"), folder.path().join("old")).unwrap();
+        assert_eq!(settle(&mut holdings).len(), 1);
+        assert!(holdings.get(old).is_none());
+    }
+
+    #[test]
+    fn a_use_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (id, found) = file(folder.path(), "a", 1);
+        let mut holdings = Holdings::new(4096);
+        holdings.hold(id, Some(found), Ranges::whole(256)).unwrap();
+        settle(&mut holdings);
+        let before = holdings.get(id).unwrap().used;
+        settle(&mut holdings);
+        assert_eq!(holdings.get(id).unwrap().used, before, "bringing it in is no use");
+        std::fs::read(folder.path().join("a")).unwrap();
+        settle(&mut holdings);
+        assert!(holdings.get(id).unwrap().used > before);
+    }
+}

@@ -1,0 +1,21 @@
+//! `warmset-hold`: learns which files thrash, and holds what the guard asks for in memory.
+//!
+//! ```text
+//!   the kernel's events ─► ring ─► learner ─┐
+//!   /proc/PID/fd, handles ─► finder ────────┼─► report ─► the guard ─► orders ─► holdings (mmap, mlock2)
+//!   inotify ─► last use ────────────────────┘
+//! ```
+//!
+//! A process of its own, so that the guard keeps its budget and a fault here cannot stop it. What it does is
+//! mappings of its own, so nothing outlives it. It touches no page of a mapping: a file that is cut
+//! short under it cannot end it.
+
+mod finder;
+mod holding;
+mod map;
+mod ring;
+mod serve;
+mod tracepoint;
+mod usage;
+
+pub use serve::serve;

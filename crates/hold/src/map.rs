@@ -1,0 +1,111 @@
+//! A file mapped to be locked: never read, so a file that is cut short cannot end the process.
+//!
+//! - `mlock2(MLOCK_ONFAULT)` marks a range: what comes in stays. `MADV_POPULATE_READ` (5.14) brings a range in by
+//!   this mapping, and answers with an error where a touch would be a signal. A kernel without it gets `mlock`,
+//!   which brings in too. `mincore` tells what is there.
+
+#![allow(unsafe_code, reason = "mappings; each call says why it is sound")]
+
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock, mlock_with, mmap, munmap};
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::ptr::null_mut;
+
+/// A mapping of a file, whose pages nobody reads or writes.
+#[derive(Debug)]
+pub(crate) struct Map {
+    at: *mut c_void,
+    pages: u64,
+    page: usize,
+}
+
+impl Map {
+    /// Maps the first `pages` pages, of which there is one at least.
+    pub(crate) fn of(file: &File, pages: u64) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let length = usize::try_from(pages).ok().and_then(|pages| pages.checked_mul(page)).ok_or(Errno::OVERFLOW)?;
+        // SAFETY: a new mapping at a place of the kernel's choice; nothing in this process points into it.
+        let at = unsafe { mmap(null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0) }?;
+        Ok(Self { at, pages, page })
+    }
+
+    /// From now on what is in memory of these pages, or comes in by [`Map::bring_in`], stays.
+    pub(crate) fn keep(&self, first: u64, count: u64) -> io::Result<()> {
+        let (at, length) = self.part(first, count)?;
+        // SAFETY: the range is inside the mapping, and locking changes no content.
+        match unsafe { mlock_with(at, length, MlockFlags::ONFAULT) } {
+            // Before 4.4 there is no such call; bring_in locks then.
+            Err(Errno::NOSYS | Errno::INVAL) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
+    /// Brings these pages in, from the disk if need be.
+    pub(crate) fn bring_in(&self, first: u64, count: u64) -> io::Result<()> {
+        let (at, length) = self.part(first, count)?;
+        // SAFETY: the range is inside the mapping; populating reads nothing into this process.
+        match unsafe { madvise(at, length, Advice::LinuxPopulateRead) } {
+            // SAFETY: as above.
+            Err(Errno::INVAL) => Ok(unsafe { mlock(at, length) }?),
+            done => Ok(done?),
+        }
+    }
+
+    /// How many of these pages are in memory.
+    pub(crate) fn resident(&self, first: u64, count: u64) -> io::Result<u64> {
+        let (at, length) = self.part(first, count)?;
+        let mut there = vec![0_u8; length / self.page];
+        // SAFETY: the range is inside the mapping, and `there` has a byte for each of its pages.
+        if unsafe { libc::mincore(at, length, there.as_mut_ptr()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(there.iter().filter(|byte| **byte & 1 == 1).count() as u64)
+    }
+
+    fn part(&self, first: u64, count: u64) -> io::Result<(*mut c_void, usize)> {
+        if count == 0 || first.checked_add(count).is_none_or(|end| end > self.pages) {
+            return Err(Errno::INVAL.into());
+        }
+        // Both fit: the mapping's own length does.
+        let (offset, length) = (first as usize * self.page, count as usize * self.page);
+        Ok((self.at.wrapping_byte_add(offset), length))
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: the whole mapping, which nothing points into; its locks go with it.
+        let _ = unsafe { munmap(self.at, self.pages as usize * self.page) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn locked_kib() -> u64 {
+        let text = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
+        line.trim().trim_end_matches(" kB").trim().parse().unwrap()
+    }
+
+    #[test]
+    fn pages_are_locked_counted_and_let_go_and_a_short_file_ends_nothing() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; 1 << 20]).unwrap();
+        let before = locked_kib();
+        let map = Map::of(&file, 256).unwrap();
+        map.keep(0, 128).unwrap();
+        map.bring_in(0, 128).unwrap();
+        assert_eq!(map.resident(0, 256).unwrap(), 256);
+        assert_eq!(locked_kib() - before, 512);
+        assert!(map.keep(200, 57).is_err() && map.bring_in(0, 0).is_err());
+        file.set_len(100 << 10).unwrap();
+        assert!(map.bring_in(0, 64).is_err(), "an error where a touch would be SIGBUS");
+        drop(map);
+        assert_eq!(locked_kib(), before);
+    }
+}

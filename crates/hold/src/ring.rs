@@ -1,0 +1,307 @@
+//! The kernel's events of the page cache, by `perf_event_open(2)`: one ring for each processor.
+//!
+//! Opened while memory is short and closed after, so a calm machine pays nothing; both vanish with the process.
+//! The kernel's filter passes one page in [`STRIDE`] by its place in the file, so the rings carry an eighth.
+//! Where the filter is refused, all come, and the learner leaves out the rest. What a full ring drops is counted.
+
+#![allow(unsafe_code, reason = "a ring that the kernel writes; each access says why it is sound")]
+
+use crate::tracepoint::Tracepoint;
+use pressure::protect::STRIDE;
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::{CString, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Pages of all rings together, at most 8 MiB, and of one.
+const MOST_PAGES: usize = 2048;
+const RING_PAGES: std::ops::RangeInclusive<usize> = 8..=128;
+/// `PERF_TYPE_TRACEPOINT`, `PERF_SAMPLE_TID | PERF_SAMPLE_RAW`, and the flag `disabled`.
+const TRACEPOINT: u32 = 2;
+const TID_AND_RAW: u64 = 1 << 1 | 1 << 10;
+/// `PERF_FLAG_FD_CLOEXEC`.
+const CLOEXEC: libc::c_ulong = 8;
+/// `PERF_RECORD_LOST`, `PERF_RECORD_SAMPLE`.
+const LOST: u32 = 2;
+const SAMPLE: u32 = 9;
+/// `PERF_EVENT_IOC_SET_OUTPUT`, `PERF_EVENT_IOC_SET_FILTER`; the latter has the size of a pointer in it.
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+const SET_FILTER: libc::c_ulong = 0x4000_2406 | (size_of::<usize>() as libc::c_ulong) << 16;
+/// Of the page that the kernel and we share: how far it has written, and how far we have read.
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+/// No record of ours is longer.
+const MOST_RECORD: usize = 512;
+
+/// The first version of the kernel's `struct perf_event_attr`, which every later one takes.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint: u32,
+    config1: u64,
+}
+
+/// What a ring says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Said<'r> {
+    /// A task, and the record of a tracepoint.
+    Record(u32, &'r [u8]),
+    /// So many were dropped.
+    Lost(u64),
+}
+
+/// The rings of all processors.
+#[derive(Debug)]
+pub(crate) struct Rings {
+    rings: Vec<Ring>,
+    /// What feeds them, closed with them.
+    _sources: Vec<OwnedFd>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    at: *mut c_void,
+    /// Bytes of the ring, a power of two, after the shared page.
+    size: usize,
+    page: usize,
+}
+
+impl Rings {
+    /// Opens a ring for each processor that is on, fed by both tracepoints.
+    pub(crate) fn open(points: &[Tracepoint; 2]) -> io::Result<Self> {
+        let cpus = online(&std::fs::read_to_string("/sys/devices/system/cpu/online")?);
+        let pages = (MOST_PAGES / cpus.len().max(1)).clamp(*RING_PAGES.start(), *RING_PAGES.end());
+        let pages = 1 << pages.ilog2();
+        let (mut rings, mut sources) = (Vec::with_capacity(cpus.len()), Vec::with_capacity(2 * cpus.len()));
+        for cpu in cpus {
+            let first = match source(points[0].id, cpu) {
+                Ok(first) => first,
+                // It was switched off meanwhile.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => continue,
+                Err(error) => return Err(error),
+            };
+            rings.push(Ring::of(&first, pages)?);
+            let second = source(points[1].id, cpu)?;
+            control(&second, SET_OUTPUT, first.as_raw_fd() as usize)?;
+            sources.extend([first, second]);
+        }
+        Ok(Self { rings, _sources: sources })
+    }
+
+    /// Hands over everything that came since the last time.
+    pub(crate) fn drain(&mut self, take: &mut dyn FnMut(Said<'_>)) {
+        self.rings.iter_mut().for_each(|ring| ring.drain(take));
+    }
+}
+
+impl Ring {
+    fn of(source: &OwnedFd, pages: usize) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let (size, length) = (pages * page, (pages + 1) * page);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at a place of the kernel's choice, as long as the ring and its page are.
+        let at = unsafe { mmap(null_mut(), length, protection, MapFlags::SHARED, source, 0) }?;
+        Ok(Self { at, size, page })
+    }
+
+    /// A counter in the shared page.
+    fn counter(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: the shared page is mapped as long as `self` lives; the offset is of an aligned number of 64 bits in
+        // it, which the kernel and we access as a whole only.
+        unsafe { &*self.at.byte_add(offset).cast::<AtomicU64>() }
+    }
+
+    fn drain(&mut self, take: &mut dyn FnMut(Said<'_>)) {
+        let head = self.counter(HEAD).load(Ordering::Acquire);
+        let mut tail = self.counter(TAIL).load(Ordering::Relaxed);
+        let mut record = [0; MOST_RECORD];
+        while tail < head {
+            let mut header = [0; 8];
+            self.copy(tail, &mut header);
+            let (kind, length) = shape(header);
+            if length < header.len() || tail + length as u64 > head {
+                // Never seen; what is left cannot be understood.
+                tail = head;
+                break;
+            }
+            let taken = length.min(MOST_RECORD);
+            self.copy(tail, &mut record[..taken]);
+            if let Some(said) = said(kind, &record[header.len()..taken]) {
+                take(said);
+            }
+            tail += length as u64;
+        }
+        self.counter(TAIL).store(tail, Ordering::Release);
+    }
+
+    /// Copies what is at `from`, around the ring's end.
+    fn copy(&self, from: u64, to: &mut [u8]) {
+        let start = from as usize & (self.size - 1);
+        let before_end = to.len().min(self.size - start);
+        let (one, other) = to.split_at_mut(before_end);
+        // SAFETY: both parts are inside the ring, which is mapped as long as `self` lives; the kernel does not write
+        // between the tail and the head, where `from` is.
+        unsafe {
+            let data = self.at.cast::<u8>().add(self.page);
+            std::ptr::copy_nonoverlapping(data.add(start), one.as_mut_ptr(), one.len());
+            std::ptr::copy_nonoverlapping(data, other.as_mut_ptr(), other.len());
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the whole mapping, into which no reference is left.
+        let _ = unsafe { munmap(self.at, self.size + self.page) };
+    }
+}
+
+/// Kind and length of a record.
+fn shape(header: [u8; 8]) -> (u32, usize) {
+    // Kind, two bytes of flags, length.
+    let whole = u64::from_le_bytes(header);
+    (u32::from_le(whole as u32), u16::from_le((whole >> 48) as u16).into())
+}
+
+/// What a record says after its header; `None` for kinds that do not matter.
+fn said(kind: u32, body: &[u8]) -> Option<Said<'_>> {
+    let word = |at: usize| body.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+    match kind {
+        SAMPLE => {
+            let (task, length) = (word(4)?, word(8)? as usize);
+            Some(Said::Record(task, body.get(12..12 + length)?))
+        }
+        LOST => Some(Said::Lost(u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?))),
+        _ => None,
+    }
+}
+
+/// An event of one tracepoint on one processor, counting from now on.
+fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: TRACEPOINT,
+        size: size_of::<Attributes>() as u32,
+        config: id.into(),
+        sample_period: 1,
+        sample_type: TID_AND_RAW,
+        ..Attributes::default()
+    };
+    // SAFETY: the attributes are as long as they say and live through the call; the descriptor is new and ours.
+    let opened = unsafe {
+        let fd = libc::syscall(libc::SYS_perf_event_open, &raw const attributes, -1, cpu, -1, CLOEXEC);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(fd as i32)
+    };
+    // Refused, all pages come, and the learner takes its share of them.
+    let filter = CString::new(format!("!(index & {})", STRIDE - 1))?;
+    let _ = control(&opened, SET_FILTER, filter.as_ptr() as usize);
+    Ok(opened)
+}
+
+fn control(source: &OwnedFd, request: libc::c_ulong, argument: usize) -> io::Result<()> {
+    // SAFETY: the argument is a descriptor or a text that lives through the call, as the request asks.
+    match unsafe { libc::ioctl(source.as_raw_fd(), request, argument) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// `0-3,8` as numbers; what is malformed is left out.
+fn online(text: &str) -> Vec<u32> {
+    let ranges = text.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok().filter(|last| *last < 65_536)?)
+    });
+    ranges.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring without a kernel: anonymous memory of one shared page and one of records.
+    fn ring() -> Ring {
+        let page = rustix::param::page_size();
+        // SAFETY: new anonymous memory.
+        let at = unsafe {
+            rustix::mm::mmap_anonymous(null_mut(), 2 * page, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        }
+        .unwrap();
+        Ring { at, size: page, page }
+    }
+
+    impl Ring {
+        fn write(&mut self, at: u64, bytes: &[u8]) {
+            for (offset, byte) in bytes.iter().enumerate() {
+                let place = (at as usize + offset) & (self.size - 1);
+                // SAFETY: inside the ring.
+                unsafe { *self.at.cast::<u8>().add(self.page + place) = *byte };
+            }
+            self.counter(HEAD).store(at + bytes.len() as u64, Ordering::Release);
+        }
+    }
+
+    fn sample(task: u32, raw: &[u8]) -> Vec<u8> {
+        let length = 8 + 12 + raw.len();
+        let mut bytes = SAMPLE.to_ne_bytes().to_vec();
+        bytes.extend([0, 0]);
+        bytes.extend((length as u16).to_ne_bytes());
+        bytes.extend(9_u32.to_ne_bytes());
+        bytes.extend(task.to_ne_bytes());
+        bytes.extend((raw.len() as u32).to_ne_bytes());
+        bytes.extend(raw);
+        bytes
+    }
+
+    fn drained(ring: &mut Ring) -> Vec<String> {
+        let mut all = Vec::new();
+        ring.drain(&mut |said| all.push(format!("{said:?}")));
+        all
+    }
+
+    #[test]
+    fn records_are_read_once_and_around_the_end() {
+        let mut ring = ring();
+        let record = sample(7, &[1, 2, 3, 4]);
+        let start = ring.size as u64 - 10;
+        ring.counter(TAIL).store(start, Ordering::Relaxed);
+        ring.write(start, &record);
+        assert_eq!(drained(&mut ring), ["Record(7, [1, 2, 3, 4])"]);
+        assert!(drained(&mut ring).is_empty());
+        let at = start + record.len() as u64;
+        let mut lost = LOST.to_ne_bytes().to_vec();
+        lost.extend([0, 0, 24, 0, 1, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0, 0, 0, 0, 0]);
+        ring.write(at, &lost);
+        assert_eq!(drained(&mut ring), ["Lost(50)"]);
+    }
+
+    #[test]
+    fn a_record_that_makes_no_sense_ends_the_reading_and_not_the_process() {
+        for bytes in [vec![0; 8], vec![255; 40], sample(7, &[0; 4])[..18].to_vec()] {
+            let mut ring = ring();
+            ring.write(0, &bytes);
+            assert!(drained(&mut ring).is_empty(), "{bytes:?}");
+            assert_eq!(ring.counter(TAIL).load(Ordering::Relaxed), bytes.len() as u64);
+        }
+    }
+
+    #[test]
+    fn processors_are_listed_as_the_kernel_does() {
+        assert_eq!(online("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(online("0\n"), [0]);
+        assert!(online("").is_empty() && online("x-4,4294967295-4294967296").is_empty());
+    }
+}

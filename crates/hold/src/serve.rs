@@ -1,0 +1,271 @@
+//! The loop: orders in, events to the learner, files held, a report each second while there is something to tell.
+
+use crate::finder::{self, Found, Unfit};
+use crate::holding::Holdings;
+use crate::ring::{Rings, Said};
+use crate::tracepoint::{Tracepoint, of_the_page_cache};
+use host::holder::wire;
+use pressure::protect::{Act, Event, EventKind, FileId, Hot, Learner, MAX_FILES, Ranges, Warm, WarmFile};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use units::{Bytes, Micros};
+
+/// How often rings are read; a stream fills one in seconds.
+const DRAIN: Duration = Duration::from_millis(200);
+const REPORT: Duration = Duration::from_secs(1);
+/// A file that was not found is looked for again after this.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// One that cannot be held, after this.
+const LOOK_LATER: Duration = Duration::from_secs(60);
+/// Tasks remembered by the file they read last.
+const MOST_TASKS: usize = 4096;
+
+/// Serves the guard at the other end of `socket`, until it goes.
+pub fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let mut server = Server::new(socket);
+    server.report();
+    while server.hear()? {
+        server.turn();
+    }
+    Ok(())
+}
+
+struct Server<'s> {
+    socket: BorrowedFd<'s>,
+    points: Option<[Tracepoint; 2]>,
+    rings: Option<Rings>,
+    learner: Learner,
+    /// Who last brought pages of a file in.
+    tasks: HashMap<FileId, u32>,
+    found: HashMap<FileId, Found>,
+    /// Not to be looked for before.
+    unfit: HashMap<FileId, Instant>,
+    holdings: Holdings,
+    begun: Instant,
+    reported: Option<Instant>,
+    events: u64,
+    lost: u64,
+    message: Vec<u8>,
+}
+
+impl<'s> Server<'s> {
+    fn new(socket: BorrowedFd<'s>) -> Self {
+        let memory = rustix::system::sysinfo();
+        let memory = Bytes::new(memory.totalram as u64 * u64::from(memory.mem_unit));
+        let page = Bytes::new(rustix::param::page_size() as u64);
+        let mut server = Self {
+            socket,
+            points: None,
+            rings: None,
+            learner: Learner::default(),
+            tasks: HashMap::new(),
+            found: HashMap::new(),
+            unfit: HashMap::new(),
+            holdings: Holdings::new(memory.scaled(1, 4).to_pages(page).get()),
+            begun: Instant::now(),
+            reported: None,
+            events: 0,
+            lost: 0,
+            message: Vec::with_capacity(wire::MOST_BYTES),
+        };
+        match of_the_page_cache(Path::new("/")) {
+            Ok(points) => server.points = Some(points),
+            Err(error) => server.trouble(&format!("files that thrash cannot be learned: {error}")),
+        }
+        server
+    }
+
+    /// Waits for orders as long as there is nothing else to do, and carries out what came; `false` when the guard has
+    /// gone.
+    fn hear(&mut self) -> io::Result<bool> {
+        let wait = match (self.holdings.is_busy(), &self.rings, self.holdings.iter().next()) {
+            (true, ..) => Some(Duration::ZERO),
+            (_, Some(_), _) => Some(DRAIN),
+            (_, None, Some(_)) => Some(REPORT),
+            (_, None, None) => None,
+        };
+        let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut buffer = [0; wire::MOST_BYTES];
+        loop {
+            match recv(self.socket, &mut buffer, RecvFlags::DONTWAIT) {
+                Ok((0, _)) | Err(Errno::CONNRESET | Errno::PIPE) => return Ok(false),
+                Ok((length, _)) => {
+                    if let Some(act) = wire::act(&buffer[..length]) {
+                        self.carry_out(&act);
+                        self.reported = None;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(true),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, act: &Act) {
+        match act {
+            Act::Watch => self.watch(),
+            Act::Rest => {
+                self.rings = None;
+                self.learner = Learner::default();
+                self.tasks.clear();
+                self.found.clear();
+            }
+            Act::Hold { file, ranges, .. } => {
+                let task = self.tasks.get(file).copied();
+                let found = self.found.remove(file).or_else(|| finder::find(*file, task).ok());
+                if let Err(error) = self.holdings.hold(*file, found, *ranges) {
+                    self.trouble(&format!("{file}: not held: {error}"));
+                }
+            }
+            Act::Release { file } => self.holdings.release(*file),
+        }
+    }
+
+    fn watch(&mut self) {
+        let Some(points) = &self.points else { return };
+        if self.rings.is_some() {
+            return;
+        }
+        match Rings::open(points) {
+            Ok(rings) => self.rings = Some(rings),
+            Err(error) => {
+                self.points = None;
+                self.trouble(&format!("files that thrash cannot be learned: no events: {error}"));
+            }
+        }
+    }
+
+    /// What is due: the rings, a piece of a file, the report.
+    fn turn(&mut self) {
+        self.drain();
+        let mut told = Vec::new();
+        self.holdings.bring_in(&mut |text| told.push(text));
+        let now = Instant::now();
+        if self.reported.is_none_or(|last| now.duration_since(last) >= REPORT) {
+            self.holdings.check(now, &mut |text| told.push(text));
+            self.report();
+            self.reported = Some(now);
+        }
+        told.iter().for_each(|text| self.trouble(text));
+    }
+
+    fn drain(&mut self) {
+        let (Some(points), Some(rings)) = (&self.points, &mut self.rings) else { return };
+        let (at, own) = (self.begun.elapsed(), std::process::id());
+        let Self { learner, tasks, events, lost, .. } = self;
+        rings.drain(&mut |said| match said {
+            Said::Lost(count) => *lost += count,
+            Said::Record(task, record) => {
+                *events += 1;
+                let event = points.iter().find_map(|point| point.event(record));
+                // What we bring in ourselves is nobody's use.
+                if let Some(event) = event.filter(|event| task != own || event.kind == EventKind::Evicted) {
+                    learner.take(at, &event);
+                    note_task(tasks, &event, task);
+                }
+            }
+        });
+    }
+
+    /// Tells what is held, and the hottest of the rest.
+    fn report(&mut self) {
+        let mut warm = Warm::default();
+        warm.sums.watching = self.points.map(|_| self.rings.is_some().into());
+        (warm.sums.events, warm.sums.lost) = (Some(self.events), Some(self.lost));
+        let page = Bytes::new(rustix::param::page_size() as u64);
+        let bytes = |pages: u64| units::Pages::new(pages).to_bytes(page);
+        warm.sums.held = Some(self.holdings.iter().map(|held| bytes(held.locked)).sum());
+        let hot = self.learner.hottest(self.begun.elapsed(), MAX_FILES);
+        self.find(&hot);
+        let mut places = warm.files.iter_mut();
+        for (held, place) in self.holdings.iter().zip(places.by_ref()) {
+            *place = WarmFile { size: Some(Bytes::new(held.size)), held: Some(bytes(held.locked)), ..file(held.id) };
+            (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));
+            place.idle = Some(Micros::new(held.used.elapsed().as_micros() as u64));
+            if let Some(hot) = hot.iter().find(|hot| hot.file == held.id) {
+                // Both in one measure: the coarser.
+                let asked = held.asked.with(Ranges { segments: 0, ..hot.ranges });
+                (place.asked, place.shift) = (Some(asked.segments), Some(asked.shift.into()));
+                tell(place, &Hot { ranges: hot.ranges.with(Ranges { segments: 0, ..asked }), ..*hot });
+            }
+        }
+        let rest = hot.iter().filter(|hot| self.holdings.get(hot.file).is_none());
+        for (hot, place) in rest.zip(places) {
+            let size = self.found.get(&hot.file).map(|found| Bytes::new(found.size));
+            *place = WarmFile { size, shift: Some(hot.ranges.shift.into()), ..file(hot.file) };
+            tell(place, hot);
+        }
+        wire::report(&warm, &mut self.message);
+        self.send();
+    }
+
+    /// Opens the hottest files that are not open yet, and closes those that are no longer hot.
+    fn find(&mut self, hot: &[Hot]) {
+        self.found.retain(|id, _| hot.iter().any(|hot| hot.file == *id));
+        let now = Instant::now();
+        self.unfit.retain(|_, until| *until > now);
+        for Hot { file, .. } in hot {
+            let known = self.found.contains_key(file) || self.unfit.contains_key(file);
+            if known || self.holdings.get(*file).is_some() {
+                continue;
+            }
+            match finder::find(*file, self.tasks.get(file).copied()) {
+                Ok(found) => {
+                    wire::name(*file, &found.name, &mut self.message);
+                    self.send();
+                    self.found.insert(*file, found);
+                }
+                Err(why) => {
+                    // A young file may have the number of one that is gone: what was learned is not about it.
+                    let again = match why {
+                        Unfit::NotFound => LOOK_AGAIN,
+                        Unfit::Young | Unfit::Kind => LOOK_LATER,
+                    };
+                    if why == Unfit::Young {
+                        self.learner.forget(*file);
+                    }
+                    self.unfit.insert(*file, now + again);
+                }
+            }
+        }
+    }
+
+    fn trouble(&mut self, text: &str) {
+        wire::trouble(text, &mut self.message);
+        self.send();
+    }
+
+    /// What the guard cannot take now it will hear with the next report.
+    fn send(&self) {
+        let _ = send(self.socket, &self.message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    }
+}
+
+fn note_task(tasks: &mut HashMap<FileId, u32>, event: &Event, task: u32) {
+    if event.kind == EventKind::Added {
+        if tasks.len() >= MOST_TASKS && !tasks.contains_key(&event.file) {
+            tasks.clear();
+        }
+        tasks.insert(event.file, task);
+    }
+}
+
+fn file(id: FileId) -> WarmFile {
+    WarmFile { device: Some(id.device), inode: Some(id.inode), ..WarmFile::default() }
+}
+
+fn tell(place: &mut WarmFile, hot: &Hot) {
+    place.hot = Some(hot.ranges.segments);
+    (place.returns, place.away, place.again) = (Some(hot.returns), Some(hot.away), Some(hot.again));
+}

@@ -1,0 +1,168 @@
+//! The kernel's tracepoints of the page cache: where their fields are, and what a record says.
+//!
+//! The layout is read from the kernel (`events/filemap/…/format`), never assumed: `order` came with large pieces
+//! of memory, and 32-bit kernels have shorter words. The kernel's number of a device is not that of `stat`: it has
+//! 12 bits of major and 20 of minor number in one piece.
+
+use pressure::protect::{Event, EventKind, FileId};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where a number is in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Field {
+    offset: usize,
+    size: usize,
+}
+
+/// One of the two tracepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tracepoint {
+    /// The kernel's number for it, in this boot.
+    pub(crate) id: u16,
+    kind: EventKind,
+    inode: Field,
+    index: Field,
+    device: Field,
+    /// The power of two of pages; absent where a record is one page.
+    order: Option<Field>,
+}
+
+/// Both tracepoints of the kernel whose trace files are under one of the usual folders.
+pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<[Tracepoint; 2]> {
+    let folders = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+    let open = |folder: &&str| root.join(folder).join("events/filemap").is_dir();
+    let Some(folder) = folders.iter().find(|folder| open(folder)) else {
+        return Err(io::Error::other("no tracepoints of the page cache: is tracefs mounted?"));
+    };
+    let events = root.join(folder).join("events/filemap");
+    let added = Tracepoint::read(&events.join("mm_filemap_add_to_page_cache/format"), EventKind::Added)?;
+    let evicted = Tracepoint::read(&events.join("mm_filemap_delete_from_page_cache/format"), EventKind::Evicted)?;
+    Ok([added, evicted])
+}
+
+impl Tracepoint {
+    fn read(path: &PathBuf, kind: EventKind) -> io::Result<Self> {
+        let text = std::fs::read_to_string(path)?;
+        let wrong = || io::Error::other(format!("{}: no layout of a page's event", path.display()));
+        Self::parse(&text, kind).ok_or_else(wrong)
+    }
+
+    fn parse(text: &str, kind: EventKind) -> Option<Self> {
+        let id = text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()?;
+        let field = |name: &str| text.lines().find_map(|line| Field::parse(line, name));
+        let (inode, index, device) = (field("i_ino")?, field("index")?, field("s_dev")?);
+        Some(Self { id, kind, inode, index, device, order: field("order") })
+    }
+
+    /// What a record of this tracepoint says; `None` for one of another, or one that is too short.
+    pub(crate) fn event(&self, record: &[u8]) -> Option<Event> {
+        let common = Field { offset: 0, size: 2 };
+        if common.of(record)? != u64::from(self.id) {
+            return None;
+        }
+        let order = self.order.map_or(Some(0), |order| order.of(record))?;
+        let file = FileId { device: as_stat_has_it(self.device.of(record)?), inode: self.inode.of(record)? };
+        let pages = 1_u64.checked_shl(order as u32).filter(|_| order < 32)?;
+        Some(Event { file, index: self.index.of(record)?, pages, kind: self.kind })
+    }
+}
+
+impl Field {
+    /// `field:unsigned long i_ino; offset:16; size:8; signed:0;` for `i_ino`, with tabs.
+    fn parse(line: &str, name: &str) -> Option<Self> {
+        let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
+        let declared = parts.next()?.rsplit(' ').next()?;
+        let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse().ok();
+        let (offset, size) = (number("offset:")?, number("size:")?);
+        let sound = declared == name && matches!(size, 1 | 2 | 4 | 8) && offset < 4096;
+        sound.then_some(Self { offset, size })
+    }
+
+    fn of(self, record: &[u8]) -> Option<u64> {
+        let bytes = record.get(self.offset..self.offset + self.size)?;
+        Some(match self.size {
+            1 => bytes[0].into(),
+            2 => u16::from_ne_bytes(bytes.try_into().ok()?).into(),
+            4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
+            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
+        })
+    }
+}
+
+/// `MKDEV(major, minor)` of the kernel as the C library packs it.
+fn as_stat_has_it(device: u64) -> u64 {
+    rustix::fs::makedev((device >> 20) as u32, (device & 0xf_ffff) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FORMAT: &str = "name: mm_filemap_add_to_page_cache
+ID: 591
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;
+\tfield:unsigned long i_ino;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:unsigned long index;\toffset:24;\tsize:8;\tsigned:0;
+\tfield:dev_t s_dev;\toffset:32;\tsize:4;\tsigned:0;
+\tfield:unsigned char order;\toffset:36;\tsize:1;\tsigned:0;
+
+print fmt: \"dev %d:%d ino %lx\"
+";
+
+    fn record(order: u8) -> Vec<u8> {
+        let mut record = vec![0; 40];
+        record[..2].copy_from_slice(&591_u16.to_ne_bytes());
+        record[16..24].copy_from_slice(&12_u64.to_ne_bytes());
+        record[24..32].copy_from_slice(&4096_u64.to_ne_bytes());
+        record[32..36].copy_from_slice(&(254_u32 << 20 | 16).to_ne_bytes());
+        record[36] = order;
+        record
+    }
+
+    #[test]
+    fn a_record_is_read_by_the_kernels_own_layout() {
+        let point = Tracepoint::parse(FORMAT, EventKind::Added).unwrap();
+        let file = FileId { device: rustix::fs::makedev(254, 16), inode: 12 };
+        assert_eq!(point.event(&record(2)), Some(Event { file, index: 4096, pages: 4, kind: EventKind::Added }));
+        let older = FORMAT.replace("\tfield:unsigned char order;\toffset:36;\tsize:1;\tsigned:0;\n", "");
+        let older = Tracepoint::parse(&older, EventKind::Evicted).unwrap();
+        assert_eq!(older.event(&record(2)).unwrap().pages, 1);
+        assert_eq!(point.event(&[0; 40]), None, "another tracepoint");
+        assert_eq!(point.event(&record(0)[..30]), None, "cut short");
+        assert_eq!(point.event(&record(200)), None, "no such order");
+    }
+
+    #[test]
+    fn a_layout_without_a_needed_field_is_refused() {
+        for field in ["i_ino", "index", "s_dev", "ID: "] {
+            assert_eq!(Tracepoint::parse(&FORMAT.replace(field, "x"), EventKind::Added), None, "{field}");
+        }
+        assert_eq!(Tracepoint::parse(&FORMAT.replace("size:8", "size:3"), EventKind::Added), None);
+    }
+
+    #[test]
+    fn a_machine_without_trace_files_says_so() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(of_the_page_cache(root.path()).unwrap_err().to_string().contains("tracefs"));
+        let events = root.path().join("sys/kernel/tracing/events/filemap");
+        for name in ["mm_filemap_add_to_page_cache", "mm_filemap_delete_from_page_cache"] {
+            std::fs::create_dir_all(events.join(name)).unwrap();
+            std::fs::write(events.join(name).join("format"), FORMAT).unwrap();
+        }
+        assert!(of_the_page_cache(root.path()).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn no_layout_and_no_record_does_harm(text in "\\PC{0,200}", record in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = Tracepoint::parse(&text, EventKind::Added);
+            let _ = Tracepoint::parse(FORMAT, EventKind::Added).unwrap().event(&record);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The process that locks, as the guard sees it: `warmset-hold`, started, told, heard, and ended.
+//!
+//! It is a process of its own, so that the guard keeps its budget and a fault there cannot stop the guard. It
+//! holds nothing but mappings, which the kernel takes back when it ends, and it ends when the guard does, however
+//! the guard ends: so nothing needs to be undone.
+
+pub mod wire;
+
+use pressure::protect::{Act, FileId, MAX_FILES, Warm};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use wire::Tale;
+
+/// A holder that ends is started again after this long, twice as long each time.
+const PAUSE: Duration = Duration::from_secs(10);
+const MOST_PAUSE: Duration = Duration::from_secs(600);
+/// It may unmap for so long at the end.
+const GOODBYE: Duration = Duration::from_millis(500);
+/// Names kept: of all files in a report, and some of the one before.
+const MOST_NAMES: usize = 4 * MAX_FILES;
+
+/// The process that locks.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    program: PathBuf,
+    running: Option<Running>,
+    warm: Warm,
+    names: Vec<(FileId, String)>,
+    troubles: Vec<String>,
+    again: Instant,
+    pause: Duration,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    socket: OwnedFd,
+}
+
+impl Holder {
+    /// Starts `program`.
+    pub(crate) fn start(program: &Path) -> io::Result<Self> {
+        let running = Some(Running::start(program)?);
+        let (names, troubles) = (Vec::with_capacity(MOST_NAMES), Vec::new());
+        let (again, pause) = (Instant::now(), PAUSE);
+        Ok(Self { program: program.to_owned(), running, warm: Warm::default(), names, troubles, again, pause })
+    }
+
+    /// Hears what it has told since the last time, and says what is known. Allocates nothing but for names.
+    pub(crate) fn hear(&mut self) -> &Warm {
+        if self.running.is_none() && Instant::now() >= self.again {
+            self.start_again();
+        }
+        let mut buffer = [0; wire::MOST_BYTES];
+        while let Some(running) = &self.running {
+            match recv(&running.socket, &mut buffer, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => self.ended(),
+                Ok((length, _)) => self.take(&buffer[..length]),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => self.ended(),
+            }
+        }
+        &self.warm
+    }
+
+    /// Has an act done; `false` if nobody is there to do it.
+    pub(crate) fn act(&mut self, act: &Act) -> bool {
+        let Some(running) = &self.running else { return false };
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        if send(&running.socket, &wire::order(act), flags).is_err() {
+            return false;
+        }
+        // Until the next report this is what is asked, so that it is not asked again.
+        let asked = match act {
+            Act::Hold { file, ranges, .. } => Some((*file, Some(*ranges))),
+            Act::Release { file } => Some((*file, None)),
+            Act::Watch => {
+                self.warm.sums.watching = Some(1);
+                None
+            }
+            Act::Rest => {
+                self.warm.sums.watching = Some(0);
+                None
+            }
+        };
+        if let Some((id, ranges)) = asked {
+            if let Some(file) = self.warm.files.iter_mut().find(|file| file.id() == Some(id)) {
+                file.asked = ranges.map(|ranges| ranges.segments);
+                if let Some(ranges) = ranges {
+                    (file.hot, file.shift) = (Some(ranges.segments), Some(ranges.shift.into()));
+                }
+            }
+        }
+        true
+    }
+
+    /// Names of files, as far as they are known.
+    pub(crate) fn names(&self) -> &[(FileId, String)] {
+        &self.names
+    }
+
+    /// What went wrong since the last call.
+    pub(crate) fn take_troubles(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.troubles)
+    }
+
+    fn take(&mut self, message: &[u8]) {
+        match wire::tale(message, &mut self.warm) {
+            Some(Tale::Name(file, name)) => {
+                self.names.retain(|(known, _)| *known != file);
+                if self.names.len() == MOST_NAMES {
+                    self.names.remove(0);
+                }
+                self.names.push((file, name.to_owned()));
+            }
+            Some(Tale::Trouble(text)) if self.troubles.len() < 32 => self.troubles.push(text.to_owned()),
+            Some(Tale::Report | Tale::Trouble(_)) => {}
+            None => self.troubles.push("warmset-hold: a message that makes no sense".to_owned()),
+        }
+    }
+
+    fn ended(&mut self) {
+        let Some(mut running) = self.running.take() else { return };
+        let _ = running.child.kill();
+        let how = running.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        self.warm = Warm::default();
+        self.again = Instant::now() + self.pause;
+        self.troubles.push(format!("warmset-hold ended ({how}): nothing is held; again in {} s", self.pause.as_secs()));
+        self.pause = (self.pause * 2).min(MOST_PAUSE);
+    }
+
+    fn start_again(&mut self) {
+        match Running::start(&self.program) {
+            Ok(running) => self.running = Some(running),
+            Err(error) => {
+                self.again = Instant::now() + self.pause;
+                self.pause = (self.pause * 2).min(MOST_PAUSE);
+                self.troubles.push(format!("{}: does not start: {error}", self.program.display()));
+            }
+        }
+    }
+}
+
+impl Running {
+    /// The child's end of the socket is its standard input. Called by the thread that lives as long as the guard:
+    /// the kernel ends the child with the thread that started it.
+    fn start(program: &Path) -> io::Result<Self> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let child = Command::new(program).stdin(Stdio::from(theirs)).stdout(Stdio::null()).env_clear().spawn()?;
+        Ok(Self { child, socket: ours })
+    }
+}
+
+/// The socket's end is its order to leave.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        let deadline = Instant::now() + GOODBYE;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where the program is: beside this one, or where packages put it.
+pub(crate) fn program() -> PathBuf {
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name("warmset-hold"));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("/usr/libexec/warmset-hold"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn script(folder: &Path, text: &str) -> PathBuf {
+        let path = folder.join("holder");
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_holder_that_ends_is_told_of_once_and_started_again_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut holder = Holder::start(&script(folder.path(), "exit 3")).unwrap();
+        holder.warm.sums.watching = Some(1);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while holder.running.is_some() && Instant::now() < deadline {
+            holder.hear();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(holder.warm.is_empty(), "nothing is held by nobody");
+        let troubles = holder.take_troubles();
+        assert!(troubles.len() == 1 && troubles[0].contains("ended"), "{troubles:?}");
+        assert!(!holder.act(&Act::Watch));
+        holder.again = Instant::now();
+        holder.hear();
+        assert!(holder.running.is_some() || !holder.troubles.is_empty());
+        assert_eq!(holder.pause, PAUSE * 2);
+    }
+
+    #[test]
+    fn what_was_asked_is_shown_until_the_next_report() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut holder = Holder::start(&script(folder.path(), "exec sleep 60")).unwrap();
+        let file = FileId { device: 1, inode: 2 };
+        holder.warm.files[0].device = Some(1);
+        holder.warm.files[0].inode = Some(2);
+        let ranges = pressure::protect::Ranges::whole(10);
+        assert!(holder.act(&Act::Hold { file, ranges, amount: units::Bytes::ZERO }));
+        assert!(holder.hear().files[0].is_held());
+        assert!(holder.act(&Act::Release { file }));
+        assert!(!holder.hear().files[0].is_held());
+    }
+}

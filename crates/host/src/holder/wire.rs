@@ -1,0 +1,169 @@
+//! What the guard and the process that locks say to each other: small messages, each whole, over one socket pair.
+//!
+//! ```text
+//! guard ─► holder   five numbers: an act of protection
+//! guard ◄─ holder   'R' and the numbers of a report · 'N' a file and its name · 'T' a trouble, in words
+//! ```
+//!
+//! Both are of one build and one machine, so numbers are as the processor has them, and an unknown one is all ones.
+
+use pressure::protect::{Act, FileId, Ranges, Warm};
+use units::Bytes;
+
+/// No message is longer.
+pub const MOST_BYTES: usize = 4096;
+const UNKNOWN: u64 = u64::MAX;
+const WORD: usize = size_of::<u64>();
+const ORDER: usize = 5 * WORD;
+
+/// What the holder says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tale<'m> {
+    /// A new report, which was put into the caller's.
+    Report,
+    /// What a file is called.
+    Name(FileId, &'m str),
+    /// What went wrong.
+    Trouble(&'m str),
+}
+
+/// An act as a message.
+pub fn order(act: &Act) -> [u8; ORDER] {
+    let words = match act {
+        Act::Watch => [1, 0, 0, 0, 0],
+        Act::Rest => [2, 0, 0, 0, 0],
+        Act::Hold { file, ranges, .. } => [3, file.device, file.inode, ranges.shift.into(), ranges.segments],
+        Act::Release { file } => [4, file.device, file.inode, 0, 0],
+    };
+    let mut message = [0; ORDER];
+    for (place, word) in message.chunks_exact_mut(WORD).zip(words) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
+    message
+}
+
+/// The act in a message; `None` if it is none. How much is to be held is not in it: the holder sees that itself.
+pub fn act(message: &[u8]) -> Option<Act> {
+    let mut words = [0; 5];
+    if message.len() != ORDER {
+        return None;
+    }
+    for (word, bytes) in words.iter_mut().zip(message.chunks_exact(WORD)) {
+        *word = u64::from_ne_bytes(bytes.try_into().ok()?);
+    }
+    let [kind, device, inode, shift, segments] = words;
+    let file = FileId { device, inode };
+    match kind {
+        1 => Some(Act::Watch),
+        2 => Some(Act::Rest),
+        3 => {
+            let shift = u32::try_from(shift).ok().filter(|shift| *shift < u64::BITS)?;
+            Some(Act::Hold { file, ranges: Ranges { shift, segments }, amount: Bytes::ZERO })
+        }
+        4 => Some(Act::Release { file }),
+        _ => None,
+    }
+}
+
+/// A report as a message, put into `out`.
+pub fn report(warm: &Warm, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(b'R');
+    for section in warm.sections() {
+        for index in 0..section.fields().len() {
+            out.extend_from_slice(&section.get(index).unwrap_or(UNKNOWN).to_ne_bytes());
+        }
+    }
+}
+
+/// The name of a file as a message, put into `out`; a long one loses its begin.
+pub fn name(file: FileId, name: &str, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(b'N');
+    [file.device, file.inode].iter().for_each(|word| out.extend_from_slice(&word.to_ne_bytes()));
+    let room = MOST_BYTES - out.len();
+    let cut = (name.len().saturating_sub(room)..=name.len()).find(|cut| name.is_char_boundary(*cut));
+    out.extend_from_slice(&name.as_bytes()[cut.unwrap_or(name.len())..]);
+}
+
+/// A trouble as a message, put into `out`.
+pub fn trouble(text: &str, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(b'T');
+    out.extend(text.bytes().take(MOST_BYTES - 1));
+}
+
+/// What a message says; a report is put into `warm`. `None` for what is no message. Allocates nothing.
+pub fn tale<'m>(message: &'m [u8], warm: &mut Warm) -> Option<Tale<'m>> {
+    let (kind, rest) = message.split_first()?;
+    match kind {
+        b'R' => {
+            let mut words = rest.chunks_exact(WORD).filter_map(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
+            for section in warm.sections_mut() {
+                for index in 0..section.fields().len() {
+                    let word = words.next()?;
+                    section.set(index, (word != UNKNOWN).then_some(word));
+                }
+            }
+            Some(Tale::Report)
+        }
+        b'N' => {
+            let (device, rest) = rest.split_first_chunk::<WORD>()?;
+            let (inode, rest) = rest.split_first_chunk::<WORD>()?;
+            let file = FileId { device: u64::from_ne_bytes(*device), inode: u64::from_ne_bytes(*inode) };
+            Some(Tale::Name(file, std::str::from_utf8(rest).ok()?))
+        }
+        b'T' => Some(Tale::Trouble(std::str::from_utf8(rest).ok()?)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_act_arrives_as_it_was_sent() {
+        let file = FileId { device: 0xfe01, inode: 12 };
+        let ranges = Ranges { shift: 9, segments: 0xff0 };
+        for sent in [Act::Watch, Act::Rest, Act::Hold { file, ranges, amount: Bytes::ZERO }, Act::Release { file }] {
+            assert_eq!(act(&order(&sent)), Some(sent));
+        }
+        assert_eq!(act(&[0; ORDER]), None);
+        assert_eq!(act(&order(&Act::Watch)[1..]), None);
+    }
+
+    #[test]
+    fn a_report_arrives_as_it_was_sent() {
+        let mut warm = Warm::default();
+        warm.sums.watching = Some(0);
+        warm.files[15].inode = Some(77);
+        warm.files[3].hot = Some(u64::MAX - 1);
+        let (mut out, mut got) = (Vec::new(), Warm::default());
+        report(&warm, &mut out);
+        assert!(out.len() < MOST_BYTES);
+        assert_eq!(tale(&out, &mut got), Some(Tale::Report));
+        assert_eq!(got, warm);
+    }
+
+    #[test]
+    fn names_and_troubles_arrive_and_long_ones_are_cut() {
+        let (mut out, mut warm) = (Vec::new(), Warm::default());
+        let file = FileId { device: 1, inode: 2 };
+        name(file, "/data/höt", &mut out);
+        assert_eq!(tale(&out, &mut warm), Some(Tale::Name(file, "/data/höt")));
+        name(file, &"ö".repeat(3000), &mut out);
+        assert!(matches!(tale(&out, &mut warm), Some(Tale::Name(_, cut)) if cut.len() > 4000));
+        trouble("no tracepoints", &mut out);
+        assert_eq!(tale(&out, &mut warm), Some(Tale::Trouble("no tracepoints")));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_do_harm(message in prop::collection::vec(any::<u8>(), 0..2000)) {
+            let _ = tale(&message, &mut Warm::default());
+            let _ = act(&message);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What is held in memory.
+
+use super::text;
+use serde::{Deserialize, Serialize};
+use units::{Percent, Span};
+
+/// Memory that reclaim shall leave: files that thrash, and programs that must answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Protect {
+    /// Hold anything at all. Needs the mode `protect` too.
+    pub enabled: bool,
+    /// Most that is held, as a share of memory, up to 25 %. More leaves less for everything else, and the
+    /// kernel kills sooner.
+    #[serde(with = "text")]
+    pub budget: Percent,
+    /// A file is worth its memory if its pages are read again within this time. More holds colder files.
+    #[serde(with = "text")]
+    pub reuse: Span,
+    /// Without use for so long, or without a shortage, a file is let go. More holds through longer pauses.
+    #[serde(with = "text")]
+    pub release_after: Span,
+}
+
+impl Default for Protect {
+    fn default() -> Self {
+        Self { enabled: false, budget: Percent::new(20), reuse: Span::secs(60), release_after: Span::secs(60) }
+    }
+}

@@ -1,0 +1,218 @@
+use crate::config::{Config, Mode};
+use crate::decide::decide;
+use crate::decision::{Action, Reason};
+use crate::history::History;
+use crate::protect::{Act, FileId, Ranges, WarmFile, Why};
+use crate::sample::{Cgroups, Facts, Sample, Zone, ZoneAmounts};
+use std::time::Duration;
+use units::{Bytes, Micros, Pages, Percent, Span};
+
+/// A machine of 1 GiB that is short of memory all the time.
+struct Bench {
+    config: Config,
+    history: History,
+    sample: Sample,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut config = Config { mode: Mode::Protect, ..Config::default() };
+        config.protect.enabled = true;
+        let facts = Facts {
+            page_size: Bytes::kib(4),
+            kernel: String::new(),
+            boot_id: String::new(),
+            cpus: 1,
+            pmd_order: None,
+            cgroups: Cgroups::V2,
+            container: None,
+            hidepid: false,
+        };
+        let mut sample = Sample { at: Span::secs(100), ..Sample::default() };
+        let managed = Some(Pages::new(262_144));
+        let amounts = ZoneAmounts { managed, free: Some(Pages::new(3000)), ..ZoneAmounts::default() };
+        sample.zones.push(Zone { amounts, ..Zone::default() });
+        sample.counters.nr_free_pages = Some(Pages::new(3000));
+        sample.counters.allocstall_normal = Some(0);
+        sample.counters.workingset_refault_file = Some(0);
+        sample.warm.sums.watching = Some(0);
+        let history = History::new(&facts, &config);
+        Self { config, history, sample }
+    }
+
+    /// A second passes, short or calm; the acts that are decided.
+    fn second(&mut self, stalls: u64) -> Vec<(Act, Why)> {
+        self.sample.at = Span::new(self.sample.at.get() + Duration::from_secs(1));
+        let grow = |counter: &mut Option<u64>, by: u64| *counter = counter.map(|count| count + by);
+        grow(&mut self.sample.counters.allocstall_normal, stalls);
+        grow(&mut self.sample.counters.workingset_refault_file, stalls * 1000);
+        self.history.push(&self.sample);
+        let decision = decide(&self.config, &self.history);
+        let acts = decision.steps.iter().filter_map(|step| match (step.action, step.why) {
+            (Action::Protect(act), Reason::Protect(why)) => Some((act, why)),
+            _ => None,
+        });
+        acts.collect()
+    }
+
+    fn short(&mut self) -> Vec<(Act, Why)> {
+        self.second(1)
+    }
+
+    fn seconds(&mut self, count: u64, stalls: u64) {
+        for _ in 0..count {
+            self.second(stalls);
+        }
+    }
+}
+
+/// A file of `mib` that comes back as a whole every other second.
+fn hot(inode: u64, mib: u64) -> WarmFile {
+    let pages = mib * 256;
+    let ranges = Ranges::whole(pages);
+    WarmFile {
+        device: Some(8),
+        inode: Some(inode),
+        size: Some(Bytes::mib(mib)),
+        shift: Some(ranges.shift.into()),
+        hot: Some(ranges.segments),
+        returns: Some(pages / 2),
+        away: Some(Micros::new(1_500_000)),
+        again: Some(Percent::new(95)),
+        ..WarmFile::default()
+    }
+}
+
+fn held(acts: &[(Act, Why)]) -> Vec<u64> {
+    let inodes = acts.iter().filter_map(|(act, _)| match act {
+        Act::Hold { file, .. } => Some(file.inode),
+        _ => None,
+    });
+    inodes.collect()
+}
+
+#[test]
+fn it_watches_while_memory_is_short_and_rests_when_it_is_not() {
+    let mut bench = Bench::new();
+    bench.seconds(3, 0);
+    assert_eq!(bench.second(0), [], "nothing is short");
+    assert!(matches!(bench.short()[..], [(Act::Watch, Why::Short { refaults: 1000 })]));
+    bench.sample.warm.sums.watching = Some(1);
+    assert_eq!(bench.short(), []);
+    bench.seconds(58, 0);
+    assert_eq!(bench.second(0), [], "59 s");
+    assert!(matches!(bench.second(0)[..], [(Act::Rest, Why::Calm { .. })]));
+}
+
+#[test]
+fn a_file_that_thrashes_is_held_and_let_go_when_nobody_uses_it() {
+    let mut bench = Bench::new();
+    bench.sample.warm.files[3] = hot(7, 100);
+    bench.seconds(3, 1);
+    let acts = bench.short();
+    let file = FileId { device: 8, inode: 7 };
+    let amount = Bytes::mib(100);
+    assert!(acts.contains(&(
+        Act::Hold { file, ranges: Ranges::whole(25_600), amount },
+        Why::Thrashes {
+            returns: 12_800,
+            away: Micros::new(1_500_000),
+            held: amount,
+            budget: Bytes::new(214_748_364).to_pages(Bytes::kib(4)).to_bytes(Bytes::kib(4))
+        }
+    )));
+    let place = &mut bench.sample.warm.files[3];
+    *place = WarmFile { asked: place.hot, held: Some(amount), idle: Some(Micros::new(2_000_000)), ..*place };
+    assert_eq!(held(&bench.short()), [0; 0], "it is held already");
+    bench.sample.warm.files[3].idle = Some(Micros::new(61_000_000));
+    bench.sample.warm.files[3].returns = None;
+    assert!(matches!(bench.short()[..], [(Act::Watch, _), (Act::Release { .. }, Why::Idle { .. })]));
+}
+
+#[test]
+fn streams_and_cold_files_are_not_held() {
+    let cases: [(&str, fn(&mut WarmFile)); 6] = [
+        ("most of what comes in is new", |file| file.again = Some(Percent::new(30))),
+        ("it comes back too late", |file| file.away = Some(Micros::new(75_000_000))),
+        ("it seldom comes back", |file| file.returns = Some(300)),
+        ("next to nothing comes back", |file| (file.returns, file.size) = (Some(7), Some(Bytes::kib(64)))),
+        ("nobody found it", |file| file.size = None),
+        ("nothing is known of its pages", |file| file.hot = None),
+    ];
+    for (what, change) in cases {
+        let mut bench = Bench::new();
+        bench.sample.warm.files[0] = hot(1, 100);
+        change(&mut bench.sample.warm.files[0]);
+        bench.seconds(3, 1);
+        assert_eq!(held(&bench.short()), [0; 0], "{what}");
+    }
+}
+
+#[test]
+fn the_densest_are_held_first_and_never_more_than_the_budget() {
+    let mut bench = Bench::new();
+    for (place, mib) in [(0, 300), (1, 120), (2, 60), (3, 100)] {
+        bench.sample.warm.files[place] = hot(place as u64, mib);
+    }
+    bench.sample.warm.files[3].returns = Some(40_000);
+    bench.seconds(3, 1);
+    // 204 MiB: the densest, and what still fits beside it.
+    assert_eq!(held(&bench.short()), [3, 2]);
+}
+
+#[test]
+fn more_of_a_file_that_is_held_costs_only_the_rest() {
+    let mut bench = Bench::new();
+    bench.sample.warm.files[0] = WarmFile { asked: Some(u64::MAX >> 24), ..hot(1, 200) };
+    bench.seconds(3, 1);
+    let acts = bench.short();
+    assert!(matches!(acts[..], [.., (Act::Hold { amount, .. }, _)] if amount == Bytes::mib(200)), "{acts:?}");
+}
+
+#[test]
+fn programs_come_first_and_stay_in_a_calm() {
+    let mut bench = Bench::new();
+    let (returns, away, again) = (None, None, None);
+    bench.sample.warm.files[0] = hot(1, 190);
+    bench.sample.warm.files[1] = WarmFile { program: Some(1), returns, away, again, ..hot(2, 30) };
+    bench.seconds(3, 1);
+    assert_eq!(held(&bench.short()), [2]);
+    bench.sample.warm.files[1].asked = bench.sample.warm.files[1].hot;
+    bench.seconds(70, 0);
+    assert_eq!(bench.second(0), [], "the program is still there");
+    bench.sample.warm.files[1].program = None;
+    assert!(matches!(bench.second(0)[..], [(Act::Release { .. }, Why::Calm { .. })]));
+}
+
+#[test]
+fn everything_is_let_go_when_it_is_switched_off() {
+    let off: [fn(&mut Bench); 3] = [
+        |bench| bench.config.protect.enabled = false,
+        |bench| bench.config.mode = Mode::Tune,
+        |bench| bench.sample.circumstances.disabled = Some(1),
+    ];
+    for change in off {
+        let mut bench = Bench::new();
+        let file = hot(1, 100);
+        bench.sample.warm.files[0] = WarmFile { asked: file.hot, ..file };
+        bench.sample.warm.sums.watching = Some(1);
+        bench.seconds(3, 1);
+        change(&mut bench);
+        let acts = bench.short();
+        assert!(matches!(acts[..], [(Act::Release { .. }, Why::Off), (Act::Rest, Why::Off)]), "{acts:?}");
+    }
+}
+
+#[test]
+fn a_smaller_machine_holds_less() {
+    let mut bench = Bench::new();
+    for place in 0..2 {
+        let file = hot(place as u64, 100);
+        bench.sample.warm.files[place] = WarmFile { asked: file.hot, idle: Some(Micros::new(0)), ..file };
+    }
+    bench.seconds(3, 1);
+    assert_eq!(held(&bench.short()), [0; 0]);
+    bench.sample.zones[0].amounts.managed = Some(Pages::new(160_000));
+    let acts = bench.short();
+    assert!(acts.iter().any(|(act, why)| matches!((act, why), (Act::Release { .. }, Why::Budget { .. }))), "{acts:?}");
+}

@@ -1,0 +1,167 @@
+//! What protection does, and why.
+
+use super::ranges::Ranges;
+use serde::{Deserialize, Serialize};
+use std::fmt::{Display, Formatter, Result};
+use units::{Bytes, Micros, Span};
+
+/// A file, as the kernel knows it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileId {
+    /// The device it is on, as `stat` numbers it.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// One act of protection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "act")]
+pub enum Act {
+    /// Read what enters and leaves the page cache.
+    Watch,
+    /// Stop reading it.
+    Rest,
+    /// Lock these parts of a file in memory, more parts than before if it is held already.
+    Hold {
+        /// The file.
+        file: FileId,
+        /// Its parts.
+        ranges: Ranges,
+        /// How much that is.
+        amount: Bytes,
+    },
+    /// Unlock a file.
+    Release {
+        /// The file.
+        file: FileId,
+    },
+}
+
+/// Why, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "why")]
+pub enum Why {
+    /// Memory is short and pages are read again: look which.
+    Short {
+        /// Pages read again, per second.
+        refaults: u64,
+    },
+    /// Memory is no longer short.
+    Calm {
+        /// For how long.
+        calm: Span,
+    },
+    /// The file's pages are evicted and soon read again.
+    Thrashes {
+        /// Pages that came back, per second.
+        returns: u64,
+        /// How long they were away, the mean.
+        away: Micros,
+        /// What is held then, of all files.
+        held: Bytes,
+        /// What may be.
+        budget: Bytes,
+    },
+    /// A program that must answer runs from it.
+    Program,
+    /// Nobody has used it.
+    Idle {
+        /// For how long.
+        idle: Micros,
+    },
+    /// The budget has become smaller than what is held.
+    Budget {
+        /// What is held.
+        held: Bytes,
+        /// What may be.
+        budget: Bytes,
+    },
+    /// Protection is off.
+    Off,
+}
+
+impl Display for FileId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let Self { device, inode } = self;
+        // The C library's packing of a device number.
+        let major = (device >> 8 & 0xfff) | (device >> 32 & !0xfff);
+        let minor = (device & 0xff) | (device >> 12 & !0xff);
+        write!(f, "file {inode} on {major}:{minor}")
+    }
+}
+
+impl Display for Act {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Watch => f.write_str("watch what leaves the page cache"),
+            Self::Rest => f.write_str("stop watching the page cache"),
+            Self::Hold { file, amount, .. } => write!(f, "hold {amount} of {file}"),
+            Self::Release { file } => write!(f, "let go of {file}"),
+        }
+    }
+}
+
+impl Display for Why {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Short { refaults } => write!(f, "memory is short, and {refaults} pages/s are read again"),
+            Self::Calm { calm } => write!(f, "memory has not been short for {calm}"),
+            Self::Thrashes { returns, away, held, budget } => {
+                let away = Span::new(std::time::Duration::from_micros(away.get()));
+                write!(
+                    f,
+                    "{returns} pages/s of it are read again {away} after they were evicted; {held} of {budget} are then held"
+                )
+            }
+            Self::Program => f.write_str("a program that must answer runs from it"),
+            Self::Idle { idle } => {
+                write!(f, "nobody used it for {}", Span::new(std::time::Duration::from_micros(idle.get())))
+            }
+            Self::Budget { held, budget } => write!(f, "{held} are held, and {budget} may be"),
+            Self::Off => f.write_str("protection is off"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn acts_and_reasons_are_sentences_with_their_numbers() {
+        let file = FileId { device: 0xfe01, inode: 12 };
+        let (held, budget) = (Bytes::mib(100), Bytes::mib(200));
+        let acts = [
+            Act::Watch,
+            Act::Rest,
+            Act::Hold { file, ranges: Ranges::whole(25_600), amount: held },
+            Act::Release { file },
+        ];
+        let reasons = [
+            Why::Short { refaults: 900 },
+            Why::Calm { calm: Span::secs(60) },
+            Why::Thrashes { returns: 800, away: Micros::new(1_500_000), held, budget },
+            Why::Program,
+            Why::Idle { idle: Micros::new(61_000_000) },
+            Why::Budget { held: budget, budget: held },
+            Why::Off,
+        ];
+        let lines = acts.iter().map(|act| act as &dyn Display).chain(reasons.iter().map(|why| why as &dyn Display));
+        expect![[r"
+            watch what leaves the page cache
+            stop watching the page cache
+            hold 100 MiB of file 12 on 254:1
+            let go of file 12 on 254:1
+            memory is short, and 900 pages/s are read again
+            memory has not been short for 1 min
+            800 pages/s of it are read again 1.5 s after they were evicted; 100 MiB of 200 MiB are then held
+            a program that must answer runs from it
+            nobody used it for 1 min
+            200 MiB are held, and 100 MiB may be
+            protection is off
+        "]]
+        .assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+    }
+}

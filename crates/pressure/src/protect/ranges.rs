@@ -1,0 +1,153 @@
+//! Which parts of a file: 64 segments of equal size, as bits.
+//!
+//! A segment is `2^shift` pages, and grows as the file turns out to be longer: two neighbours become
+//! one. So ranges of any file are sixteen bytes, copied and recorded as two numbers, and cover never less
+//! than what was put in.
+
+use serde::{Deserialize, Serialize};
+use units::Pages;
+
+/// Bits in the mask.
+const SEGMENTS: u64 = 64;
+
+/// Parts of one file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranges {
+    /// Pages in a segment, as a power of two.
+    pub shift: u32,
+    /// Bit `k` is set if pages `k·2^shift` to `(k+1)·2^shift − 1` belong to it.
+    pub segments: u64,
+}
+
+impl Ranges {
+    /// All of a file of this many pages.
+    pub fn whole(pages: u64) -> Self {
+        let mut ranges = Self::default();
+        if let Some(last) = pages.checked_sub(1) {
+            ranges.widen(last);
+            ranges.segments = u64::MAX >> (SEGMENTS - 1 - (last >> ranges.shift));
+        }
+        ranges
+    }
+
+    /// Whether there is nothing in it.
+    pub const fn is_empty(&self) -> bool {
+        self.segments == 0
+    }
+
+    /// Puts `count` pages from `index` on in.
+    pub fn put(&mut self, index: u64, count: u64) {
+        let last = index.saturating_add(count.max(1) - 1);
+        self.widen(last);
+        let (first, last) = (index >> self.shift, last >> self.shift);
+        self.segments |= (u64::MAX << first) & (u64::MAX >> (SEGMENTS - 1 - last));
+    }
+
+    /// Both together, in the coarser segments of the two.
+    #[must_use]
+    pub fn with(mut self, mut other: Self) -> Self {
+        self.coarsen(other.shift);
+        other.coarsen(self.shift);
+        self.segments |= other.segments;
+        self
+    }
+
+    /// Whether all of `other` is in it.
+    pub fn covers(self, other: Self) -> bool {
+        self.with(other) == self.with(Self { segments: 0, ..other })
+    }
+
+    /// How much of a file of `pages` pages it is.
+    pub fn size(&self, pages: u64) -> Pages {
+        Pages::new(self.runs(pages).map(|(_, count)| count).sum())
+    }
+
+    /// First page and number of pages of each unbroken run, within a file of `pages` pages.
+    pub fn runs(&self, pages: u64) -> impl Iterator<Item = (u64, u64)> {
+        let Self { shift, segments } = *self;
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let left = segments.checked_shr(from).filter(|left| *left != 0)?;
+            let start = from + left.trailing_zeros();
+            let length = (segments >> start).trailing_ones();
+            from = start + length;
+            let first = u64::from(start) << shift;
+            let end = (u128::from(from) << shift).min(u128::from(pages)) as u64;
+            (first < end).then(|| (first, end - first))
+        })
+    }
+
+    /// Segments so large that page `last` is in one of them.
+    fn widen(&mut self, last: u64) {
+        let needed = u64::BITS - (last / SEGMENTS).leading_zeros();
+        self.coarsen(needed);
+    }
+
+    fn coarsen(&mut self, shift: u32) {
+        while self.shift < shift && self.shift < u64::BITS {
+            // Two neighbours are one now: odd bits join even ones, and the even ones close up.
+            let joined = (self.segments | self.segments >> 1) & 0x5555_5555_5555_5555;
+            self.segments = (0..32).fold(0, |all, bit| all | (joined >> (2 * bit) & 1) << bit);
+            self.shift += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn pages_of(ranges: &Ranges, pages: u64) -> BTreeSet<u64> {
+        ranges.runs(pages).flat_map(|(first, count)| first..first + count).collect()
+    }
+
+    #[test]
+    fn a_whole_file_is_all_of_its_pages_and_no_more() {
+        for pages in [0, 1, 63, 64, 65, 100, 25_600, 1 << 40] {
+            let ranges = Ranges::whole(pages);
+            assert_eq!(ranges.size(pages), Pages::new(pages), "{pages}");
+            assert!(ranges.runs(pages).count() <= 1);
+        }
+    }
+
+    #[test]
+    fn the_last_page_there_can_be_is_in_it() {
+        let mut ranges = Ranges::default();
+        ranges.put(u64::MAX, 9);
+        ranges.put(0, 1);
+        assert_eq!(ranges.segments, 1 | 1 << 63);
+        assert_eq!(ranges.runs(u64::MAX).count(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_put_in_is_in_it(puts in prop::collection::vec((0..100_000u64, 1..500u64), 1..20)) {
+            let mut ranges = Ranges::default();
+            let mut model = BTreeSet::new();
+            for (index, count) in puts {
+                ranges.put(index, count);
+                model.extend(index..index + count);
+            }
+            let last = model.last().copied().unwrap_or(0);
+            let got = pages_of(&ranges, last + 1);
+            prop_assert!(model.is_subset(&got));
+            // Nothing is in it but segments that have a page of the model.
+            let segments: BTreeSet<u64> = model.iter().map(|page| page >> ranges.shift).collect();
+            prop_assert!(got.iter().all(|page| segments.contains(&(page >> ranges.shift))));
+        }
+
+        #[test]
+        fn both_together_cover_each(a in (0..5000u64, 1..900u64), b in (0..90_000u64, 1..900u64)) {
+            let (mut one, mut other) = (Ranges::default(), Ranges::default());
+            one.put(a.0, a.1);
+            other.put(b.0, b.1);
+            let both = one.with(other);
+            prop_assert!(both.covers(one) && both.covers(other) && both.covers(both));
+            prop_assert_eq!(both, other.with(one));
+            let wide = one.with(Ranges { shift: both.shift, segments: 0 });
+            prop_assert_eq!(wide.covers(other), wide.with(other) == wide);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What the process that locks tells: a part of the sample.
+
+use super::act::FileId;
+use super::ranges::Ranges;
+use crate::section::{Section, section};
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Micros, Percent};
+
+/// Files told of at once: those held, and the hottest of the others.
+pub const MAX_FILES: usize = 16;
+
+section! {
+    /// The process that locks, as a whole. All unknown while there is none.
+    pub struct WarmSums {
+        /// 1 while it reads what enters and leaves the page cache; unknown where the kernel does not tell it.
+        watching: u64 = "watching",
+        /// Locked by it now.
+        held: Bytes = "held",
+        /// Additions and evictions that it has heard of, since it started.
+        events: u64 = "events",
+        /// Events that it came too late for.
+        lost: u64 = "lost",
+    }
+}
+
+section! {
+    /// A file that is held or hot.
+    pub struct WarmFile {
+        /// The device it is on.
+        device: u64 = "device",
+        /// Its number there.
+        inode: u64 = "inode",
+        /// Its length; unknown if it could not be found to be held.
+        size: Bytes = "size",
+        /// Locked of it now.
+        held: Bytes = "held",
+        /// Segments of it that are asked to be locked; unknown if none.
+        asked: u64 = "asked",
+        /// The power of two of pages in a segment.
+        shift: u64 = "shift",
+        /// Segments whose pages came back.
+        hot: u64 = "hot",
+        /// Pages that came back, per second.
+        returns: u64 = "returns",
+        /// How long they were away, the mean.
+        away: Micros = "away",
+        /// Share of the pages that came in that had been there before.
+        again: Percent = "again",
+        /// Since it was last opened or read, while it is held.
+        idle: Micros = "idle",
+        /// 1 if a program that must answer runs from it.
+        program: u64 = "program",
+    }
+}
+
+/// All that the process that locks tells.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Warm {
+    /// As a whole.
+    pub sums: WarmSums,
+    /// File by file; a place without a device is empty.
+    pub files: [WarmFile; MAX_FILES],
+}
+
+impl Warm {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The sections, in order.
+    pub fn sections(&self) -> impl Iterator<Item = &dyn Section> {
+        let files = self.files.iter().map(|file| file as &dyn Section);
+        std::iter::once(&self.sums as &dyn Section).chain(files)
+    }
+
+    /// The same sections, to be filled.
+    pub fn sections_mut(&mut self) -> impl Iterator<Item = &mut dyn Section> {
+        let files = self.files.iter_mut().map(|file| file as &mut dyn Section);
+        std::iter::once(&mut self.sums as &mut dyn Section).chain(files)
+    }
+
+    /// What each section is called in a recording.
+    pub fn labels() -> impl Iterator<Item = String> {
+        let files = (0..MAX_FILES).map(|index| format!("warm.{index}"));
+        std::iter::once("warm".to_owned()).chain(files)
+    }
+}
+
+impl WarmFile {
+    /// Which file it is; `None` for an empty place.
+    pub fn id(&self) -> Option<FileId> {
+        Some(FileId { device: self.device?, inode: self.inode? })
+    }
+
+    /// Whether it is, or is asked to be, locked.
+    pub fn is_held(&self) -> bool {
+        self.asked.is_some_and(|asked| asked != 0)
+    }
+
+    /// The parts that are asked to be locked.
+    pub fn asked_ranges(&self) -> Ranges {
+        self.ranges(self.asked)
+    }
+
+    /// The parts whose pages came back.
+    pub fn hot_ranges(&self) -> Ranges {
+        self.ranges(self.hot)
+    }
+
+    fn ranges(&self, segments: Option<u64>) -> Ranges {
+        Ranges { shift: self.shift.unwrap_or(0).min(63) as u32, segments: segments.unwrap_or(0) }
+    }
+}
