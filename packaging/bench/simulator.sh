@@ -1,13 +1,15 @@
 #!/bin/sh
-# How fast the simulator is: simulator.sh PROGRAMS [RUNS]
+# How fast the simulator is: simulator.sh PROGRAMS [RUNS [POWER]]
 #
 # References of each policy in a second, alone on one processor; the median of RUNS (5) and its extremes. The traces: Zipf's law with
 # 20 million references to a million pages and room for 100,000, and the recorded program of fixtures/traces with room for a tenth.
-# Where Python has libcachesim, it runs on the same file in between.
+# Where Python has libcachesim, it runs on the same file in between. Growth is measured to 10^POWER references (8); 9 takes
+# 12 GB of memory and 4 GB of disk.
 set -eu
 cd "$(dirname "$0")/../.."
 warmset=$PWD/$1/warmset
 runs=${2:-5}
+power=${3:-8}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -79,3 +81,27 @@ echo "| LRU exactly at every size, Zipf | $(wall "$warmset" curve "$zipf" --of l
 echo "| LRU from 1 % of the pages, Zipf | $(wall "$warmset" curve "$zipf" --of lru --sample 0.01 --json) |"
 echo "| working set and VMIN at every window, Zipf | $(wall "$warmset" curve "$zipf" --of ws,vmin --json) |"
 echo "| LRU exactly at every size, program | $(wall "$warmset" curve "$program" --of lru --json) |"
+
+# spent COMMAND...: seconds of the whole process, and its most memory in MB.
+spent() {
+    python3 - "$@" <<'PYTHON'
+import resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+seconds = time.perf_counter() - start
+most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+print(f"{seconds:.2f} s, {most:.0f} MB")
+PYTHON
+}
+
+echo
+echo '| growth: references, to a hundredth as many pages | LRU, a tenth of them in memory | working set and VMIN at every window | LRU exactly at every size | LRU streaming, 10,000 pages followed |'
+echo '|---|---:|---:|---:|---:|'
+for exponent in $(seq 5 "$power"); do
+    references=1$(printf '%0*d' "$exponent" 0)
+    trace=$scratch/growth.u32
+    "$warmset" synth "zipf:pages=$((references / 100)),alpha=1" -n "$references" -o "$trace" >/dev/null
+    all='–'
+    [ "$exponent" -gt 8 ] || all=$(spent "$warmset" curve "$trace" --of lru)
+    echo "| 10^$exponent | $(spent "$warmset" simulate "$trace" -p lru -c 10%) | $(spent "$warmset" curve "$trace" --of ws,vmin) | $all | $(spent "$warmset" curve "$trace" --stream 10000) |"
+done
