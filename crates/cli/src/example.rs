@@ -48,6 +48,7 @@ pub(crate) fn unknown() -> Status {
         past: Vec::new(),
         troubles: Vec::new(),
         rivals: Vec::new(),
+        names: Vec::new(),
     }
 }
 
