@@ -109,7 +109,7 @@ fn open(path: &Path) -> Option<File> {
     openat(CWD, path, flags, Mode::empty()).ok().map(File::from)
 }
 
-fn by_handle(id: FileId) -> Option<File> {
+pub(crate) fn by_handle(id: FileId) -> Option<File> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let point = mount_of(&mounts, id.device)?;
     let mount = openat(CWD, point, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
