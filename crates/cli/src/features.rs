@@ -180,6 +180,7 @@ mod tests {
 
             vm.dirty_ratio: sets vm.dirty_bytes to 0, which putting it back does not undo.
 
+
             protection, tried
             yes  locks
                    hot files can be held

@@ -40,6 +40,8 @@ struct Server<'s> {
     socket: BorrowedFd<'s>,
     points: Option<[Tracepoint; 2]>,
     rings: Option<Rings>,
+    /// When that began, in seconds since 1970.
+    since: i64,
     learner: Learner,
     /// Who last brought pages of a file in.
     tasks: HashMap<FileId, u32>,
@@ -63,6 +65,7 @@ impl<'s> Server<'s> {
             socket,
             points: None,
             rings: None,
+            since: i64::MAX,
             learner: Learner::default(),
             tasks: HashMap::new(),
             found: HashMap::new(),
@@ -123,7 +126,7 @@ impl<'s> Server<'s> {
             }
             Act::Hold { file, ranges, .. } => {
                 let task = self.tasks.get(file).copied();
-                let found = self.found.remove(file).or_else(|| finder::find(*file, task).ok());
+                let found = self.found.remove(file).or_else(|| finder::find(*file, task, self.since).ok());
                 if let Err(error) = self.holdings.hold(*file, found, *ranges) {
                     self.trouble(&format!("{file}: not held: {error}"));
                 }
@@ -138,7 +141,10 @@ impl<'s> Server<'s> {
             return;
         }
         match Rings::open(points) {
-            Ok(rings) => self.rings = Some(rings),
+            Ok(rings) => {
+                self.since = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+                self.rings = Some(rings);
+            }
             Err(error) => {
                 self.points = None;
                 self.trouble(&format!("files that thrash cannot be learned: no events: {error}"));
@@ -220,7 +226,7 @@ impl<'s> Server<'s> {
             if known || self.holdings.get(*file).is_some() {
                 continue;
             }
-            match finder::find(*file, self.tasks.get(file).copied()) {
+            match finder::find(*file, self.tasks.get(file).copied(), self.since) {
                 Ok(found) => {
                     wire::name(*file, &found.name, &mut self.message);
                     self.send();
