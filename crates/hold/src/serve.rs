@@ -1,4 +1,4 @@
-//! The loop: orders in, events to the learner, files held, a report each second while there is something to tell.
+//! The loop: orders in, events to the learner, files held, a report twice a second while it watches.
 
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
@@ -18,7 +18,9 @@ use units::{Bytes, Micros};
 
 /// How often rings are read; a stream fills one in seconds.
 const DRAIN: Duration = Duration::from_millis(200);
-const REPORT: Duration = Duration::from_secs(1);
+const REPORT: Duration = Duration::from_millis(500);
+/// While nothing is watched.
+const LOOK: Duration = Duration::from_secs(2);
 /// A file that was not found is looked for again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// One that cannot be held, after this.
@@ -90,7 +92,7 @@ impl<'s> Server<'s> {
         let wait = match (self.holdings.is_busy(), &self.rings, self.holdings.iter().next()) {
             (true, ..) => Some(Duration::ZERO),
             (_, Some(_), _) => Some(DRAIN),
-            (_, None, Some(_)) => Some(REPORT),
+            (_, None, Some(_)) => Some(LOOK),
             (_, None, None) => None,
         };
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());

@@ -115,8 +115,7 @@ fn orders_that_make_no_sense_change_nothing() {
 #[test]
 fn it_ends_when_the_guard_is_killed() {
     // The shell is the guard: the socket's other end stays open with us, so only its death tells.
-    let (_ours, theirs) =
-        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    let (_ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &format!("exec 3<&0; {PROGRAM} <&3 >/dev/null 2>&1 & echo $!; exec sleep 60")]);
     let mut guard = shell.stdin(Stdio::from(theirs)).stdout(Stdio::piped()).spawn().unwrap();
