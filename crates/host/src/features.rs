@@ -97,9 +97,11 @@ const TABLE: &[Row] = &[
     Row("zswap", Look::File(&["sys/module/zswap/parameters/enabled"]), "3.11", "mm/zswap.c",
         "noticed", "nothing"),
     Row("working-set protection", Look::File(&["proc/sys/vm/workingset_protection", "proc/sys/vm/anon_min_ratio", "proc/sys/vm/clean_low_ratio"]), "patched kernels", "mm/vmscan.c",
-        "a floor under file and anonymous pages in the kernel", "protection by groups and locks (to come)"),
+        "a floor under file pages in the kernel, driven from what thrashes", "protection by locks alone"),
     Row("BTF", Look::File(&["sys/kernel/btf/vmlinux"]), "5.4", "kernel/bpf/btf.c", "tracing without headers", "nothing yet"),
     Row("idle page tracking", Look::File(&["sys/kernel/mm/page_idle/bitmap"]), "4.3", "mm/page_idle.c", "exact ages of pages", "nothing yet"),
+    Row("tracepoints of the page cache", Look::File(&["sys/kernel/tracing/events/filemap", "sys/kernel/debug/tracing/events/filemap"]), "3.12", "include/trace/events/filemap.h",
+        "files that thrash are learned", "nothing is learned, and nothing held"),
     Row("cachestat", Look::CallOnly, "6.5", "mm/filemap.c", "evictions of one file", "nothing yet"),
     Row("process_mrelease", Look::CallOnly, "5.15", "mm/oom_kill.c", "memory of a killed process back at once", "nothing yet"),
 ];

@@ -7,6 +7,8 @@
 //! - Cost: O(files²) of 16 files.
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
 
+mod floor;
+
 use super::Draft;
 use crate::config::Mode;
 use crate::decision::{Action, Reason};
@@ -48,6 +50,7 @@ impl Draft<'_> {
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
         self.watch(calm);
         let held = self.let_go(calm);
+        self.floors(held, calm);
         self.hold_files(held, calm);
     }
 
@@ -60,6 +63,7 @@ impl Draft<'_> {
         if sample.warm.sums.watching == Some(1) {
             self.step(Action::Protect(Act::Rest), Reason::Protect(why));
         }
+        self.release_floors(why);
     }
 
     fn watch(&mut self, calm: Duration) {
