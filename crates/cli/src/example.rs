@@ -51,6 +51,7 @@ pub(crate) fn unknown() -> Status {
         past: Vec::new(),
         troubles: Vec::new(),
         rivals: Vec::new(),
+        names: Vec::new(),
     }
 }
 

@@ -5,15 +5,17 @@ use crate::{Context, Form, json};
 use anyhow::Result;
 use host::Eyes;
 use host::features::{Feature, Presence, features};
+use host::holder::{Rung, rungs};
 use pressure::knob::{Drive, KNOBS, KnobSpec, KnobValues};
 use pressure::{Facts, Sample};
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Show what this kernel offers, and what each absence costs
 ///
-/// Everything is found by looking; nothing is written.
+/// Everything is found by looking, and the means of protection by trying them on a page; nothing is written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -22,6 +24,7 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
     let mut eyes = Eyes::open(&context.root)?;
     let mut sample = Sample::default();
     eyes.read(&mut sample);
+    let rungs = if context.root == Path::new("/") { rungs() } else { Err("this is a recorded machine".to_owned()) };
     if context.form == Form::Json {
         let knobs: Vec<_> = KNOBS
             .iter()
@@ -32,23 +35,42 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
                 })
             })
             .collect();
-        json(out, &serde_json::json!({ "facts": eyes.facts(), "features": features, "knobs": knobs }))?;
+        json(
+            out,
+            &serde_json::json!({ "facts": eyes.facts(), "features": features, "knobs": knobs, "protection": rungs.ok() }),
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
-    let text = text(eyes.facts(), &features, &sample.knobs.now, Paint::of_environment());
+    let mut page = Page::new(Paint::of_environment());
+    tell(&mut page, eyes.facts(), &features, &sample.knobs.now);
+    protection(&mut page, &rungs);
+    let text = page.text;
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(facts: &Facts, features: &[Feature], now: &KnobValues, paint: Paint) -> String {
-    let mut page = Page::new(paint);
+/// What protection can do here, as it was tried.
+fn protection(page: &mut Page, rungs: &Result<Vec<Rung>, String>) {
+    page.text.push('\n');
+    page.heading("protection, tried");
+    match rungs {
+        Ok(rungs) => rungs.iter().for_each(|rung| {
+            let (style, word) = if rung.works { (Style::Good, "yes") } else { (Style::Notable, "no") };
+            entry(page, style, word, &rung.name);
+            page.paragraph(7, &rung.says);
+        }),
+        Err(why) => page.paragraph(0, &format!("Not tried: {why}.")),
+    }
+}
+
+fn tell(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) {
     let Facts { kernel, page_size, cpus, .. } = facts;
     page.heading(&format!("Linux {kernel}, pages of {page_size}, {}", counted(*cpus, "processor", "processors")));
     if let Some(name) = &facts.container {
         page.paragraph(0, &format!("There are marks of a container ({name})."));
     }
     page.text.push('\n');
-    features.iter().for_each(|feature| show(&mut page, feature));
+    features.iter().for_each(|feature| show(page, feature));
     page.heading("knobs");
     let head = ["name", "now", "range", "driven"].map(str::to_owned);
     let rows: Vec<_> = std::iter::once(head).chain(KNOBS.iter().map(|spec| row(spec, now))).collect();
@@ -59,7 +81,6 @@ fn text(facts: &Facts, features: &[Feature], now: &KnobValues, paint: Paint) -> 
             page.paragraph(0, &format!("{}: {sticky}, which putting it back does not undo.", spec.name));
         }
     }
-    page.text
 }
 
 /// What a feature gives if it is there, else what its absence costs and who would have it.
@@ -70,9 +91,13 @@ fn show(page: &mut Page, feature: &Feature) {
         Presence::Absent => (Style::Notable, "no", format!("{without} ({since}, {source})")),
         Presence::Unknown => (Style::Notable, "?", format!("{gives} ({since}; looking does not tell)")),
     };
+    entry(page, style, word, name);
+    page.paragraph(7, &says);
+}
+
+fn entry(page: &mut Page, style: Style, word: &str, name: &str) {
     let painted = page.paint.paint(style, word);
     let _ = writeln!(page.text, "{painted}{}{name}", " ".repeat(5 - word.len()));
-    page.paragraph(7, &says);
 }
 
 fn row(spec: &KnobSpec, now: &KnobValues) -> [String; 4] {
@@ -107,7 +132,12 @@ mod tests {
             feature("a third", Presence::Unknown),
         ];
         let facts = Facts { container: Some("lxc".to_owned()), ..example::facts() };
-        let text = text(&facts, &features, &example::sample().knobs.now, Paint::Plain);
+        let mut page = Page::new(Paint::Plain);
+        tell(&mut page, &facts, &features, &example::sample().knobs.now);
+        let rung = |name: &str, works, says: &str| Rung { name: name.to_owned(), works, says: says.to_owned() };
+        let rungs = [rung("locks", true, "hot files can be held"), rung("events", false, "tracefs is not mounted")];
+        protection(&mut page, &Ok(rungs.to_vec()));
+        let text = page.text;
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         expect_test::expect![[r"
             Linux 6.12.0, pages of 4 KiB, 2 processors
@@ -138,6 +168,9 @@ mod tests {
             vm.dirty_background_ratio    absent          0 to 100  as a [[tunable]]
             vm.dirty_ratio               absent          0 to 100  as a [[tunable]]
             mm.lru_gen.min_ttl_ms        absent       0 to 600000  as a [[tunable]]
+            vm.workingset_protection     absent            0 to 2  if configured
+            vm.clean_low_ratio           absent          0 to 100  if configured
+            vm.clean_min_ratio           absent          0 to 100  if configured
 
             vm.compaction_proactiveness: writing any value but 0 starts one background
             compaction, which putting it back does not undo.
@@ -149,6 +182,13 @@ mod tests {
             back does not undo.
 
             vm.dirty_ratio: sets vm.dirty_bytes to 0, which putting it back does not undo.
+
+
+            protection, tried
+            yes  locks
+                   hot files can be held
+            no   events
+                   tracefs is not mounted
         "]]
         .assert_eq(&text);
     }

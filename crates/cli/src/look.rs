@@ -68,6 +68,7 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
         past: Vec::new(),
         troubles,
         rivals: rivals.iter().map(ToString::to_string).collect(),
+        names: Vec::new(),
     })
 }
 

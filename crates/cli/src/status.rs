@@ -204,6 +204,12 @@ fn holds(page: &mut Page, status: &Status) {
         })
         .collect();
     page.entry("holds", if held.is_empty() { "nothing".to_owned() } else { held.join(", ") });
+    for file in status.sample.warm.files.iter().filter(|file| file.is_held()) {
+        let Some(id) = file.id() else { continue };
+        let known = status.names.iter().find(|(known, _)| *known == id);
+        let name = known.map_or_else(|| id.to_string(), |(_, name)| name.clone());
+        page.entry("", format!("{} of {name} locked in memory", shown(file.held)));
+    }
 }
 
 fn cost(page: &mut Page, seen: &Seen) {

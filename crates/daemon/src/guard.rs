@@ -13,6 +13,7 @@ use crate::voice::{Topic, Voice};
 use host::{Machine, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
 use pressure::decision::{Action, Notice};
+use pressure::protect::Act;
 use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
 use pressure::{Config, Decision, History, Sample, decide, rates};
@@ -165,6 +166,7 @@ impl Guard {
         self.tally.asked += outcome.asked;
         self.tally.killed += outcome.killed;
         self.tally.missed += outcome.missed;
+        self.tally.protections += outcome.protected;
         self.count(&decision);
         self.tell(&decision);
         self.board.publish(&self.sample, &decision, self.tally);
@@ -245,14 +247,21 @@ impl Guard {
                 _ => "would set ",
             };
             if self.voice.says(Topic::Reason) {
-                self.voice.say(Topic::Action, format_args!("{would}{step}"));
+                self.voice.say(Topic::Action, format_args!("{would}{step}{}", self.named(&step.action)));
             } else {
-                self.voice.say(Topic::Action, format_args!("{would}{}", step.action));
+                self.voice.say(Topic::Action, format_args!("{would}{}{}", step.action, self.named(&step.action)));
             }
         }
         for notice in &decision.notices {
             self.voice.say(Topic::Action, notice);
         }
+    }
+
+    /// What the file of an act of protection is called, if it is known.
+    fn named(&self, action: &Action) -> String {
+        let Action::Protect(Act::Hold { file, .. } | Act::Release { file }) = action else { return String::new() };
+        let known = self.machine.files().iter().find(|(known, _)| known == file);
+        known.map(|(_, name)| format!(" ({name})")).unwrap_or_default()
     }
 
     /// Now and then: what is wrong, and who else is there, each said once.
@@ -274,6 +283,7 @@ impl Guard {
         }
         let mut status = self.board.read();
         status.rivals = rivals;
+        status.names = self.machine.files().to_vec();
         for trouble in troubles {
             if status.troubles.len() < 64 && !status.troubles.contains(&trouble) {
                 status.troubles.push(trouble);

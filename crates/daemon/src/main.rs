@@ -175,5 +175,6 @@ fn first_status(machine: &Machine, config: &Config) -> Status {
         past: Vec::with_capacity(pressure::status::MAX_PAST),
         troubles: Vec::new(),
         rivals: machine.rivals(),
+        names: Vec::new(),
     }
 }

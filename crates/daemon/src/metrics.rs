@@ -75,6 +75,11 @@ const FAMILIES: &[Family] = &[
     (counter("asked_to_end", "", "Processes that the guard asked to end (SIGTERM)."), |s, p| p.put(Number::from(s.tally.asked))),
     (counter("kills", "", "Processes that the guard killed (SIGKILL)."), |s, p| p.put(Number::from(s.tally.killed))),
     (counter("signals_missed", "", "Signals that could not be sent."), |s, p| p.put(Number::from(s.tally.missed))),
+    (counter("protections", "", "Files held in memory or let go, and watches of the page cache begun or ended."), |s, p| p.put(Number::from(s.tally.protections))),
+    (gauge("protected", "bytes", "Memory of files that the guard holds locked."), |s, p| p.put(known(s.sample.warm.sums.held))),
+    (gauge("protected_files", "", "Files that the guard holds locked, in part or whole."), protected_files),
+    (counter("page_cache_events", "", "Pages heard of that entered or left the page cache, since the watcher started."), |s, p| p.put(known(s.sample.warm.sums.events))),
+    (counter("page_cache_events_lost", "", "Such events that the watcher came too late for."), |s, p| p.put(known(s.sample.warm.sums.lost))),
     (gauge("recent_steps", "", "Steps in the decisions that the daemon remembers, by reason."), recent_steps),
     (gauge("knob", "", "A knob as the kernel says it is (now), as it was found, and as the guard last set it (ours)."), knobs),
     // What it sees.
@@ -129,6 +134,11 @@ fn predictor(predictor: Predictor) -> &'static str {
         Predictor::BaseStock => "base-stock",
         Predictor::Classic => "classic",
     }
+}
+
+fn protected_files(status: &Status, points: &mut Points<'_>) {
+    let warm = &status.sample.warm;
+    points.put(warm.sums.held.map(|_| Number::from(warm.files.iter().filter(|file| file.is_held()).count())));
 }
 
 fn knobs(status: &Status, points: &mut Points<'_>) {

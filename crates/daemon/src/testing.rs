@@ -22,6 +22,7 @@ pub(crate) fn status() -> Status {
         past: Vec::new(),
         troubles: Vec::new(),
         rivals: Vec::new(),
+        names: Vec::new(),
     }
 }
 

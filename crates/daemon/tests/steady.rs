@@ -60,6 +60,7 @@ fn guard(state: &std::path::Path) -> Guard {
         past: Vec::with_capacity(pressure::status::MAX_PAST),
         troubles: Vec::new(),
         rivals: Vec::new(),
+        names: Vec::new(),
     };
     let scribe = Scribe::start(&state.join("recordings"), machine.facts(), &config, &history).expect("it works here");
     let voice = Voice::open(Log::Stderr, Verbosity::try_from(0).expect("it works here")).expect("it works here");

@@ -6,13 +6,12 @@
 //!    ext4: `ext4_nfs_get_inode`). Finds the file of a task that has ended.
 //!
 //! Only a plain file on a local disk's file system is taken, with a name left, and older than what is known of it:
-//! one that was made lately may have the number of one that is gone.
+//! one that was made since may have the number of one that is gone.
 
 #![allow(unsafe_code, reason = "one system call that has no wrapper")]
 
 use pressure::protect::FileId;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstatfs, openat, statx};
-use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
@@ -20,8 +19,6 @@ use std::path::{Path, PathBuf};
 
 /// Descriptors of a task that are looked at.
 const MOST_DESCRIPTORS: usize = 256;
-/// Younger files are not taken: the learner remembers evictions for so long.
-const LEAST_AGE: i64 = 120;
 /// `f_type` of file systems on local disks whose files stay what they are: ext2 to ext4, XFS, Btrfs, F2FS, EROFS,
 /// SquashFS, FAT, exFAT, NTFS3, JFS, ReiserFS, Bcachefs.
 const LOCAL: [u64; 12] = [
@@ -63,14 +60,14 @@ pub(crate) enum Unfit {
     Kind,
 }
 
-/// The file `id`, which task `task` has lately read.
-pub(crate) fn find(id: FileId, task: Option<u32>) -> Result<Found, Unfit> {
+/// The file `id`, which task `task` has lately read, and which was there at `since`, in seconds since 1970.
+pub(crate) fn find(id: FileId, task: Option<u32>, since: i64) -> Result<Found, Unfit> {
     let opened = task.and_then(|task| by_task(id, task)).or_else(|| by_handle(id)).ok_or(Unfit::NotFound)?;
-    fit(id, opened)
+    fit(id, opened, since)
 }
 
 /// Whether it may be held; looked at once it is open, so that nobody can change it under the look.
-pub(crate) fn fit(id: FileId, file: File) -> Result<Found, Unfit> {
+pub(crate) fn fit(id: FileId, file: File, since: i64) -> Result<Found, Unfit> {
     let meta = file.metadata().map_err(|_| Unfit::NotFound)?;
     if (meta.dev(), meta.ino()) != (id.device, id.inode) {
         return Err(Unfit::NotFound);
@@ -81,7 +78,7 @@ pub(crate) fn fit(id: FileId, file: File) -> Result<Found, Unfit> {
     }
     let born = statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
     let born = born.filter(|born| born.stx_mask & StatxFlags::BTIME.bits() != 0).map(|born| born.stx_btime.tv_sec);
-    if born.is_some_and(|born| clock_gettime(ClockId::Realtime).tv_sec - born < LEAST_AGE) {
+    if born.is_some_and(|born| born >= since) {
         return Err(Unfit::Young);
     }
     let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
@@ -109,7 +106,7 @@ fn open(path: &Path) -> Option<File> {
     openat(CWD, path, flags, Mode::empty()).ok().map(File::from)
 }
 
-fn by_handle(id: FileId) -> Option<File> {
+pub(crate) fn by_handle(id: FileId) -> Option<File> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let point = mount_of(&mounts, id.device)?;
     let mount = openat(CWD, point, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
@@ -166,13 +163,14 @@ mod tests {
     fn an_old_program_on_a_disk_is_fit_and_others_are_not() {
         let file = File::open("/proc/self/exe").unwrap();
         let id = id_of(&file).unwrap();
-        if let Ok(found) = fit(id, file) {
+        if let Ok(found) = fit(id, file, i64::MAX) {
             assert!(found.size > 0 && found.name.starts_with('/'), "{found:?}");
+            assert!(matches!(fit(id, found.file, 0), Err(Unfit::Young) | Ok(_)), "made since, or nobody knows when");
         }
         let file = File::open("/proc/self/status").unwrap();
-        assert_eq!(fit(id_of(&file).unwrap(), file).unwrap_err(), Unfit::Kind);
+        assert_eq!(fit(id_of(&file).unwrap(), file, i64::MAX).unwrap_err(), Unfit::Kind);
         let file = File::open("/").unwrap();
-        assert_eq!(fit(id, file).unwrap_err(), Unfit::NotFound, "it is another file");
+        assert_eq!(fit(id, file, i64::MAX).unwrap_err(), Unfit::NotFound, "it is another file");
     }
 
     #[test]

@@ -13,9 +13,11 @@
 mod finder;
 mod holding;
 mod map;
+mod probe;
 mod ring;
 mod serve;
 mod tracepoint;
 mod usage;
 
+pub use probe::probe;
 pub use serve::serve;

@@ -1,10 +1,18 @@
-//! The program: its standard input is a socket to the guard; it ends with it.
+//! The program: its standard input is a socket to the guard; it ends with it. With `--probe` it says what works here.
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("--probe") {
+        let lines = hold::probe().iter().map(|rung| rung.line() + "\n").collect::<String>();
+        return match std::io::stdout().write_all(lines.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
     let parent = getppid();
     // The guard may have ended before this call, which would then wait for nothing.
     let orphan = set_parent_process_death_signal(Some(Signal::KILL)).is_err() || getppid() != parent;
@@ -15,7 +23,7 @@ fn main() -> ExitCode {
     match hold::serve(std::io::stdin().as_fd()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("warmset-hold: {error}\n"));
+            let _ = writeln!(std::io::stderr(), "warmset-hold: {error}");
             ExitCode::FAILURE
         }
     }

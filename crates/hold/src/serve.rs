@@ -1,4 +1,4 @@
-//! The loop: orders in, events to the learner, files held, a report each second while there is something to tell.
+//! The loop: orders in, events to the learner, files held, a report twice a second while it watches.
 
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
@@ -18,7 +18,9 @@ use units::{Bytes, Micros};
 
 /// How often rings are read; a stream fills one in seconds.
 const DRAIN: Duration = Duration::from_millis(200);
-const REPORT: Duration = Duration::from_secs(1);
+const REPORT: Duration = Duration::from_millis(500);
+/// While nothing is watched.
+const LOOK: Duration = Duration::from_secs(2);
 /// A file that was not found is looked for again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// One that cannot be held, after this.
@@ -40,6 +42,8 @@ struct Server<'s> {
     socket: BorrowedFd<'s>,
     points: Option<[Tracepoint; 2]>,
     rings: Option<Rings>,
+    /// When that began, in seconds since 1970.
+    since: i64,
     learner: Learner,
     /// Who last brought pages of a file in.
     tasks: HashMap<FileId, u32>,
@@ -63,6 +67,7 @@ impl<'s> Server<'s> {
             socket,
             points: None,
             rings: None,
+            since: i64::MAX,
             learner: Learner::default(),
             tasks: HashMap::new(),
             found: HashMap::new(),
@@ -87,7 +92,7 @@ impl<'s> Server<'s> {
         let wait = match (self.holdings.is_busy(), &self.rings, self.holdings.iter().next()) {
             (true, ..) => Some(Duration::ZERO),
             (_, Some(_), _) => Some(DRAIN),
-            (_, None, Some(_)) => Some(REPORT),
+            (_, None, Some(_)) => Some(LOOK),
             (_, None, None) => None,
         };
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
@@ -123,7 +128,7 @@ impl<'s> Server<'s> {
             }
             Act::Hold { file, ranges, .. } => {
                 let task = self.tasks.get(file).copied();
-                let found = self.found.remove(file).or_else(|| finder::find(*file, task).ok());
+                let found = self.found.remove(file).or_else(|| finder::find(*file, task, self.since).ok());
                 if let Err(error) = self.holdings.hold(*file, found, *ranges) {
                     self.trouble(&format!("{file}: not held: {error}"));
                 }
@@ -138,7 +143,10 @@ impl<'s> Server<'s> {
             return;
         }
         match Rings::open(points) {
-            Ok(rings) => self.rings = Some(rings),
+            Ok(rings) => {
+                self.since = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+                self.rings = Some(rings);
+            }
             Err(error) => {
                 self.points = None;
                 self.trouble(&format!("files that thrash cannot be learned: no events: {error}"));
@@ -220,7 +228,7 @@ impl<'s> Server<'s> {
             if known || self.holdings.get(*file).is_some() {
                 continue;
             }
-            match finder::find(*file, self.tasks.get(file).copied()) {
+            match finder::find(*file, self.tasks.get(file).copied(), self.since) {
                 Ok(found) => {
                     wire::name(*file, &found.name, &mut self.message);
                     self.send();

@@ -4,7 +4,10 @@
 //! holds nothing but mappings, which the kernel takes back when it ends, and it ends when the guard does, however
 //! the guard ends: so nothing needs to be undone.
 
+mod rung;
 pub mod wire;
+
+pub use rung::{Rung, rungs};
 
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
 use rustix::io::Errno;

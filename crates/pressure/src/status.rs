@@ -2,6 +2,7 @@
 
 use crate::config::{Mode, Predictor};
 use crate::decision::{Decision, MAX_NOTICES, MAX_STEPS, Notice, Phase, Step};
+use crate::protect::FileId;
 use crate::sample::{Facts, Sample, Wall};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,9 @@ pub struct Status {
     pub troubles: Vec<String>,
     /// Programs found that do a part of the same work, each with what we do about it.
     pub rivals: Vec<String>,
+    /// What the files in the sample are called, as far as it is known.
+    #[serde(default)]
+    pub names: Vec<(FileId, String)>,
 }
 
 /// Counted since the guard started.
@@ -58,6 +62,9 @@ pub struct Tally {
     pub compactions: u64,
     /// Proactive reclaims started.
     pub reclaims: u64,
+    /// Files held in memory or let go, and watches of the page cache begun or ended.
+    #[serde(default)]
+    pub protections: u64,
     /// Allocations that reclaimed for themselves.
     pub allocation_stalls: u64,
     /// Allocations that compacted for themselves.

@@ -48,8 +48,8 @@ fn a_label_cannot_break_out_of_its_quotes() {
 
 #[test]
 fn the_exposition_keeps_the_rules_of_openmetrics() {
-    for status in [bare(), busy()] {
-        let text = text(&status, Dialect::OpenMetrics);
+    for status in [bare as fn() -> Status, busy] {
+        let text = text(&status(), Dialect::OpenMetrics);
         assert_eq!(fault(&text), None, "{text}");
     }
 }

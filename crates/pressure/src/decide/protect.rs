@@ -7,6 +7,8 @@
 //! - Cost: O(files²) of 16 files.
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
 
+mod floor;
+
 use super::Draft;
 use crate::config::Mode;
 use crate::decision::{Action, Reason};
@@ -18,8 +20,12 @@ use units::{Bytes, Micros, Pages, Percent, Span};
 
 /// Memory was short so lately that it still is.
 const SHORT: Duration = Duration::from_secs(5);
+/// Memory that ends so soon is short now.
+const AHEAD: Duration = Duration::from_secs(120);
 /// Less comes back of any file now and then.
 const LEAST_RETURNS: u64 = 8;
+/// A file of which one in so many pages comes back is read from end to end: the rest will come back too.
+const WHOLE: u64 = 8;
 /// Files held anew in one decision; each brings pages in.
 const MOST_AT_ONCE: usize = 4;
 
@@ -44,6 +50,7 @@ impl Draft<'_> {
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
         self.watch(calm);
         let held = self.let_go(calm);
+        self.floors(held, calm);
         self.hold_files(held, calm);
     }
 
@@ -56,12 +63,15 @@ impl Draft<'_> {
         if sample.warm.sums.watching == Some(1) {
             self.step(Action::Protect(Act::Rest), Reason::Protect(why));
         }
+        self.release_floors(why);
     }
 
     fn watch(&mut self, calm: Duration) {
         let watching = self.sample.warm.sums.watching;
         let refaults = self.history.latest.refaults_per_second.unwrap_or(0);
-        if watching == Some(0) && calm < SHORT && refaults >= self.config.gap.refault_target {
+        // What leaves before the watch begins is not known when it comes back, so a forecast begins it too.
+        let ahead = self.forecast.exhaustion.is_some_and(|end| end.expected.get() < AHEAD);
+        if watching == Some(0) && calm < SHORT && (ahead || refaults >= self.config.gap.refault_target) {
             self.step(Action::Protect(Act::Watch), Reason::Protect(Why::Short { refaults }));
         } else if watching == Some(1) && calm >= self.config.protect.release_after.get() {
             self.step(Action::Protect(Act::Rest), Reason::Protect(Why::Calm { calm: Span::new(calm) }));
@@ -126,7 +136,9 @@ impl Draft<'_> {
         file.size?;
         let pages = self.pages_of(file);
         let asked = file.asked_ranges();
-        let ranges = if file.is_held() { asked.with(file.hot_ranges()) } else { file.hot_ranges() };
+        let hot = file.hot_ranges();
+        let ranges = if hot.size(pages).scaled(WHOLE, 1).get() >= pages { Ranges::whole(pages) } else { hot };
+        let ranges = if file.is_held() { asked.with(ranges) } else { ranges };
         let size = ranges.size(pages);
         let more = size.less(asked.size(pages));
         if more == Pages::ZERO {
@@ -138,10 +150,10 @@ impl Draft<'_> {
         }
         let (returns, away, again) = (file.returns?, file.away?, file.again?);
         let reuse = self.config.protect.reuse.get();
-        let worth = returns.saturating_mul(reuse.as_secs()) >= file.hot_ranges().size(pages).get();
+        let worth = returns.saturating_mul(reuse.as_secs()) >= size.get();
         let soon = Duration::from_micros(away.get()) <= reuse;
-        let hot = returns >= LEAST_RETURNS && again >= Percent::new(50) && soon && worth;
-        hot.then_some(Candidate { why: Some((returns, away)), ..candidate })
+        let thrashes = returns >= LEAST_RETURNS && again >= Percent::new(50) && soon && worth;
+        thrashes.then_some(Candidate { why: Some((returns, away)), ..candidate })
     }
 
     /// Pages of the file, the last one in part.

@@ -77,6 +77,11 @@ pub enum Why {
         /// What may be.
         budget: Bytes,
     },
+    /// What thrashes or is held: the kernel's floor under file pages is made to cover it.
+    Floor {
+        /// So much.
+        measured: Bytes,
+    },
     /// Protection is off.
     Off,
 }
@@ -119,6 +124,7 @@ impl Display for Why {
                 write!(f, "nobody used it for {}", Span::new(std::time::Duration::from_micros(idle.get())))
             }
             Self::Budget { held, budget } => write!(f, "{held} are held, and {budget} may be"),
+            Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
             Self::Off => f.write_str("protection is off"),
         }
     }
@@ -146,6 +152,7 @@ mod tests {
             Why::Program,
             Why::Idle { idle: Micros::new(61_000_000) },
             Why::Budget { held: budget, budget: held },
+            Why::Floor { measured: held },
             Why::Off,
         ];
         let lines = acts.iter().map(|act| act as &dyn Display).chain(reasons.iter().map(|why| why as &dyn Display));
@@ -160,6 +167,7 @@ mod tests {
             a program that must answer runs from it
             nobody used it for 1 min
             200 MiB are held, and 100 MiB may be
+            100 MiB of files are read again and again
             protection is off
         "]]
         .assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());

@@ -2,6 +2,7 @@ use crate::config::{Config, Mode};
 use crate::decide::decide;
 use crate::decision::{Action, Reason};
 use crate::history::History;
+use crate::knob::Knob;
 use crate::protect::{Act, FileId, Ranges, WarmFile, Why};
 use crate::sample::{Cgroups, Facts, Sample, Zone, ZoneAmounts};
 use std::time::Duration;
@@ -53,6 +54,17 @@ impl Bench {
             _ => None,
         });
         acts.collect()
+    }
+
+    /// A second passes; the knobs that are set or put back.
+    fn sets(&mut self, stalls: u64) -> Vec<(Knob, u64)> {
+        self.second(stalls);
+        let decision = decide(&self.config, &self.history);
+        let sets = decision.steps.iter().filter_map(|step| match step.action {
+            Action::Set { knob, to, .. } | Action::PutBack { knob, to, .. } => Some((knob, to)),
+            _ => None,
+        });
+        sets.collect()
     }
 
     fn short(&mut self) -> Vec<(Act, Why)> {
@@ -215,4 +227,28 @@ fn a_smaller_machine_holds_less() {
     bench.sample.zones[0].amounts.managed = Some(Pages::new(160_000));
     let acts = bench.short();
     assert!(acts.iter().any(|(act, why)| matches!((act, why), (Act::Release { .. }, Why::Budget { .. }))), "{acts:?}");
+}
+
+#[test]
+fn a_kernel_with_a_floor_has_it_made_to_measure_and_put_back() {
+    let mut bench = Bench::new();
+    for (knob, found) in [(Knob::WorkingsetProtection, 0), (Knob::CleanLowRatio, 0), (Knob::CleanMinRatio, 15)] {
+        bench.sample.knobs.now.put(knob, Some(found));
+        bench.sample.knobs.found.put(knob, Some(found));
+    }
+    bench.seconds(3, 1);
+    assert_eq!(bench.sets(1), [], "nothing thrashes");
+    bench.sample.warm.files[0] = hot(1, 50);
+    let expected = [(Knob::CleanMinRatio, 5), (Knob::CleanLowRatio, 6), (Knob::WorkingsetProtection, 1)];
+    assert_eq!(bench.sets(1), expected);
+    for (knob, to) in expected {
+        bench.sample.knobs.now.put(knob, Some(to));
+        bench.sample.knobs.ours.put(knob, Some(to));
+    }
+    assert_eq!(bench.sets(1), [], "as it is");
+    bench.sample.warm.files[0] = WarmFile::default();
+    bench.seconds(58, 0);
+    assert_eq!(bench.sets(0), []);
+    let found = [(Knob::WorkingsetProtection, 0), (Knob::CleanMinRatio, 15), (Knob::CleanLowRatio, 0)];
+    assert_eq!(bench.sets(0), found);
 }

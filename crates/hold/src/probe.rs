@@ -1,0 +1,89 @@
+//! What works here, found by its effect: a page is locked and counted, an event is caused and heard, a file is found.
+
+use crate::finder;
+use crate::map::Map;
+use crate::ring::{Rings, Said};
+use crate::tracepoint::of_the_page_cache;
+use host::holder::Rung;
+use rustix::fs::{Advice, fadvise};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// A file that every system has and nobody maps.
+const COMMON: [&str; 2] = ["/usr/lib/os-release", "/etc/passwd"];
+
+/// Each rung, tried.
+pub fn probe() -> Vec<Rung> {
+    let rung = |name: &str, tried: io::Result<String>| match tried {
+        Ok(says) => Rung { name: name.to_owned(), works: true, says },
+        Err(error) => Rung { name: name.to_owned(), works: false, says: error.to_string() },
+    };
+    vec![
+        rung("locks of files' pages", lock()),
+        rung("events of the page cache", events()),
+        rung("files by their number", by_number()),
+    ]
+}
+
+fn lock() -> io::Result<String> {
+    let before = locked_kib()?;
+    let map = Map::of(&File::open("/proc/self/exe")?, 1)?;
+    map.keep(0, 1)?;
+    map.bring_in(0, 1)?;
+    if locked_kib()? <= before {
+        return Err(io::Error::other("a page was locked, and the kernel counts none"));
+    }
+    Ok("hot files can be held in memory".to_owned())
+}
+
+/// `VmLck` of this process.
+fn locked_kib() -> io::Result<u64> {
+    let text = std::fs::read_to_string("/proc/self/status")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmLck:"));
+    let number = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok());
+    number.ok_or_else(|| io::Error::other("/proc/self/status: no VmLck"))
+}
+
+fn events() -> io::Result<String> {
+    let points = of_the_page_cache(Path::new("/"))?;
+    let mut rings = Rings::open(&points)?;
+    for path in COMMON {
+        let Ok(mut file) = File::open(path) else { continue };
+        let _ = fadvise(&file, 0, None, Advice::DontNeed);
+        let _ = file.read(&mut [0; 16])?;
+    }
+    let mut heard = 0;
+    rings.drain(&mut |said| {
+        if let Said::Record(_, record) = said {
+            heard += usize::from(points.iter().any(|point| point.event(record).is_some()));
+        }
+    });
+    if heard == 0 {
+        return Err(io::Error::other("a page was dropped and read again, and nothing was heard"));
+    }
+    Ok("files that thrash are learned".to_owned())
+}
+
+fn by_number() -> io::Result<String> {
+    let own = File::open("/proc/self/exe")?.metadata()?;
+    let id = pressure::protect::FileId { device: own.dev(), inode: own.ino() };
+    match finder::by_handle(id) {
+        Some(_) => Ok("files that thrash are found after their readers have ended".to_owned()),
+        None => Err(io::Error::other("found by the task that reads them, while it runs")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rung_is_tried_and_says_something() {
+        let rungs = probe();
+        assert_eq!(rungs.len(), 3);
+        assert!(rungs.iter().all(|rung| !rung.says.is_empty() && !rung.says.contains(['\t', '\n'])), "{rungs:?}");
+        assert!(rungs[0].works, "a page can be locked everywhere: {rungs:?}");
+    }
+}

@@ -1,0 +1,54 @@
+//! The kernel's own floor under file pages, where a patch gives it one, sized by what was measured.
+//!
+//! - Law: `clean_min_ratio = ⌈100 · measured / managed⌉`, at least 1 and at most the budget, where `measured` is what is held
+//!   and what thrashes besides; `clean_low_ratio` a quarter more; and the switch on. As found again when memory is no
+//!   longer short.
+//! - Source: le9uo and the series in `kernel/`: reclaim leaves clean file pages alone below `clean_min_ratio` of a node.
+//! - Limit: the floor is under all file pages, so a stream may lie on it; that is why what thrashes is held besides.
+
+use super::Draft;
+use crate::decision::Reason;
+use crate::knob::Knob;
+use crate::protect::Why;
+use std::time::Duration;
+use units::Pages;
+
+const SWITCH: Knob = Knob::WorkingsetProtection;
+
+impl Draft<'_> {
+    /// Drives the floor, `held` being locked; nothing on a kernel without it.
+    pub(super) fn floors(&mut self, held: Pages, calm: Duration) {
+        let Some(now) = self.drivable(Knob::CleanMinRatio) else { return };
+        let by_hand = |knob| self.config.tunables.iter().any(|tunable| tunable.knob == knob);
+        if [SWITCH, Knob::CleanMinRatio, Knob::CleanLowRatio].into_iter().any(by_hand) {
+            return;
+        }
+        if calm >= self.config.protect.release_after.get() {
+            return self.release_floors(Why::Calm { calm: units::Span::new(calm) });
+        }
+        let thrashing = self.sample.warm.files.iter().filter_map(|file| self.candidate(file)).map(|open| open.more);
+        let measured = (held + thrashing.sum()).min(self.hold_budget()).to_bytes(self.history.page_size);
+        let managed = self.history.latest.sizes.managed.get().max(1);
+        let ratio = measured.scaled(100, managed).get() + 1;
+        // Each write is seen by every reclaimer: one point up or down is not worth it.
+        if measured == units::Bytes::ZERO || ratio.abs_diff(now) < 2 {
+            return;
+        }
+        let why = Reason::Protect(Why::Floor { measured });
+        self.drive(Knob::CleanMinRatio, ratio, why);
+        self.drive(Knob::CleanLowRatio, (ratio * 5 / 4).min(100), why);
+        if self.drivable(SWITCH) == Some(0) {
+            self.drive(SWITCH, 1, why);
+        }
+    }
+
+    /// Puts the floor back as it was found.
+    pub(super) fn release_floors(&mut self, why: Why) {
+        for knob in [SWITCH, Knob::CleanMinRatio, Knob::CleanLowRatio] {
+            // What the configuration sets by hand stays.
+            if self.config.tunables.iter().all(|tunable| tunable.knob != knob) {
+                self.release(knob, Reason::Protect(why));
+            }
+        }
+    }
+}
