@@ -28,6 +28,7 @@ mod socket;
 mod status;
 mod synth;
 mod together;
+mod trace;
 mod why;
 
 use anyhow::Result;
@@ -83,6 +84,7 @@ enum Command {
     Convert(convert::Args),
     Synth(synth::Args),
     Policies(policies::Args),
+    Trace(trace::Args),
 }
 
 /// How a subcommand is asked to print, and where the machine is.
@@ -151,6 +153,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Convert(args) => convert::run(args, context, out),
         Command::Synth(args) => synth::run(args, context, out),
         Command::Policies(args) => policies::run(args, context, out),
+        Command::Trace(args) => trace::run(args, context, out),
     }
 }
 

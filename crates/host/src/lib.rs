@@ -11,6 +11,7 @@ mod hands;
 mod lock;
 mod machine;
 mod parse;
+pub mod process;
 pub mod recordings;
 mod rivals;
 pub mod settings;

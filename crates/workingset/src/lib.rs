@@ -19,9 +19,11 @@ pub mod measure;
 pub mod policy;
 pub mod synth;
 pub mod trace;
+pub mod uses;
 
 pub use policy::{Access, POLICIES, Policy, Score, Spec};
 pub use trace::{About, Batch, Clock, Loader, Op, Trace};
+pub use uses::Uses;
 
 /// A page of a [`Trace`]: its dense number, 0 for the first one used.
 pub type Page = u32;

@@ -35,6 +35,8 @@ pub enum Clock {
     References,
     /// Instructions executed.
     Instructions,
+    /// Bytes of the instructions executed, as the founding report counted.
+    InstructionBytes,
     /// Nanoseconds.
     Nanoseconds,
     /// Seconds.
@@ -200,6 +202,11 @@ impl Trace {
         let mut loader = Loader::expecting(pages.len());
         loader.push(&Batch { page: pages.to_vec(), ..Batch::default() })?;
         loader.finish(About { page_size: 4096, ..About::default() })
+    }
+
+    /// Of dense pages, numbered in the order of first use, without a time.
+    pub(crate) fn bare(refs: Vec<Page>, names: Vec<u64>, about: About) -> Self {
+        Self { refs: Arc::new(refs), names, time: None, op: None, task: None, next: OnceLock::new(), about }
     }
 
     /// Pages in order of use, dense.
