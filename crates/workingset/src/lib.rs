@@ -10,6 +10,7 @@
 //! Pure: no file, no clock. Pages are dense numbers in the order of their first use, so that every structure is an
 //! array.
 
+pub mod analysis;
 pub mod dense;
 pub mod dice;
 pub mod engine;

@@ -3,12 +3,15 @@
 pub mod interval;
 pub mod lifetime;
 pub mod map;
+pub mod mixture;
+pub mod moves;
 pub mod phases;
 pub mod residence;
 pub mod sample;
 pub mod series;
 pub mod stack;
 pub mod stream;
+pub mod timed;
 
 pub use interval::Intervals;
 pub use lifetime::{Knees, Lifetime, Point};
