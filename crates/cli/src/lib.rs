@@ -3,6 +3,7 @@
 //! One file for each subcommand: its arguments with their help, and `run`. What is written here is also what
 //! the manual pages and the completions are made from ([`command`]).
 
+mod analyze;
 mod bar;
 mod check;
 mod clock;
@@ -85,6 +86,7 @@ enum Command {
     Synth(synth::Args),
     Policies(policies::Args),
     Trace(trace::Args),
+    Analyze(analyze::Args),
 }
 
 /// How a subcommand is asked to print, and where the machine is.
@@ -154,6 +156,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Synth(args) => synth::run(args, context, out),
         Command::Policies(args) => policies::run(args, context, out),
         Command::Trace(args) => trace::run(args, context, out),
+        Command::Analyze(args) => analyze::run(args, context, out),
     }
 }
 

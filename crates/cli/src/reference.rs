@@ -25,9 +25,9 @@ pub(crate) struct Input {
     /// Count a lackey reference over a page's end as two, instead of one at its first byte
     #[arg(long)]
     split: bool,
-    /// What time is counted in: its own, or references
-    #[arg(long, value_enum, default_value_t = Counted::References)]
-    clock: Counted,
+    /// What time is counted in [default: references; for analyze, the trace's own]
+    #[arg(long, value_enum)]
+    clock: Option<Counted>,
     /// Only references FROM to TO of the trace, counted from 0, TO not included
     #[arg(long, value_name = "FROM..TO")]
     window: Option<String>,
@@ -73,7 +73,12 @@ impl Input {
 
     /// What time is counted in.
     pub(crate) fn counted(&self) -> Counted {
-        self.clock
+        self.clock.unwrap_or(Counted::References)
+    }
+
+    /// The same, counted so unless something else was asked for.
+    pub(crate) fn counting(self, usual: Counted) -> Self {
+        Self { clock: self.clock.or(Some(usual)), ..self }
     }
 
     /// The trace as it comes, cut as asked.
@@ -84,7 +89,7 @@ impl Input {
             Ok(bytes) => bytes,
             Err(_) => self.page_size.parse::<Bytes>().with_context(|| format!("--page-size {}", self.page_size))?.get(),
         };
-        let reading = Reading { time: self.clock == Counted::Trace, split: self.split, ..Reading::of_pages(size)? };
+        let reading = Reading { time: self.counted() == Counted::Trace, split: self.split, ..Reading::of_pages(size)? };
         let bytes: Box<dyn Read + Send> = if self.trace == Path::new("-") {
             Box::new(io::stdin())
         } else {
@@ -92,7 +97,7 @@ impl Input {
         };
         let source = traces::open(bytes, &name, format, reading).with_context(|| name.clone())?;
         let window = self.window.as_deref().map(window).transpose()?;
-        let timeless = self.clock == Counted::References;
+        let timeless = self.counted() == Counted::References;
         if window.is_none() && self.task.is_none() && !timeless {
             return Ok(source);
         }

@@ -51,6 +51,8 @@ pub struct Analysis {
     pub program: Program,
     /// Time by memory.
     pub map: Map,
+    /// What is at the first page of each of the map's rows.
+    pub rows: Vec<String>,
     /// Moves between localities, by stretch of time.
     pub moves: Vec<Move>,
     /// How often the time between two uses of a page was about so long: upper edge, references.
@@ -79,7 +81,17 @@ impl Analysis {
         let curves = if exact { Some(Curves::of(uses, &intervals, wanted)?) } else { None };
         let program = Program::of(name, uses, curves.as_ref(), &windows);
         let moves = moves.into_iter().map(|step| Move { from: step.from, distance: step.distance }).collect();
-        Ok(Self { program, map, moves, intervals: coarse(&intervals.histogram()), windows, curves })
+        let rows = program::named(uses, &map.rows);
+        Ok(Self { program, map, rows, moves, intervals: coarse(&intervals.histogram()), windows, curves })
+    }
+}
+
+impl Analysis {
+    /// The window at which the floor is, or the one in the middle.
+    pub fn middle(&self) -> Option<&AtWindow> {
+        let floor = self.program.floor.map(|floor| floor.theta);
+        let at = self.windows.iter().find(|window| Some(window.theta) == floor);
+        at.or_else(|| self.windows.get(self.windows.len() / 2))
     }
 }
 

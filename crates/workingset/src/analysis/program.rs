@@ -131,20 +131,28 @@ fn floor(curves: &Curves, windows: &[AtWindow], page_size: u64) -> Option<Floor>
     Some(Floor { pages: window.enough, bytes: window.enough * page_size, theta: window.theta })
 }
 
+/// What is at each page: `unknown` where no mapping was told.
+pub(super) fn named(uses: &Uses, pages: &[u64]) -> Vec<String> {
+    let mut known: Vec<&(u64, u64, String)> = uses.about().regions.iter().collect();
+    known.sort();
+    let name = |page: &u64| {
+        let at = known.partition_point(|region| region.0 <= *page);
+        let region = at.checked_sub(1).map(|at| known[at]).filter(|region| region.1 >= *page);
+        region.map_or_else(|| "unknown".to_owned(), |region| region.2.clone())
+    };
+    pages.iter().map(name).collect()
+}
+
 /// Pages and uses by what is there.
 fn regions(uses: &Uses) -> Vec<RegionUse> {
     let mut counts = vec![0_u64; uses.pages()];
     uses.trace().refs().iter().for_each(|page| counts[*page as usize] += 1);
-    let mut known: Vec<&(u64, u64, String)> = uses.about().regions.iter().collect();
-    known.sort();
-    let mut regions: std::collections::BTreeMap<&str, (u64, u64)> = std::collections::BTreeMap::new();
-    for (page, count) in uses.trace().names().iter().zip(counts) {
-        let at = known.partition_point(|region| region.0 <= *page);
-        let region = at.checked_sub(1).map(|at| known[at]).filter(|region| region.1 >= *page);
-        let sum = regions.entry(region.map_or("unknown", |region| region.2.as_str())).or_default();
+    let mut regions: std::collections::BTreeMap<String, (u64, u64)> = std::collections::BTreeMap::new();
+    for (name, count) in named(uses, uses.trace().names()).into_iter().zip(counts) {
+        let sum = regions.entry(name).or_default();
         *sum = (sum.0 + 1, sum.1 + count);
     }
-    let all = regions.into_iter().map(|(name, (pages, uses))| RegionUse { name: name.to_owned(), pages, uses });
+    let all = regions.into_iter().map(|(name, (pages, uses))| RegionUse { name, pages, uses });
     let mut all: Vec<RegionUse> = all.collect();
     all.sort_by(|one, other| other.pages.cmp(&one.pages).then(one.name.cmp(&other.name)));
     all
