@@ -130,7 +130,8 @@ impl Chart {
     }
 
     fn curves(&self, svg: &mut String, x: &Range, y: &Range) {
-        for (at, series) in self.series.iter().enumerate() {
+        let mut at = 0;
+        for series in &self.series {
             let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
             let placed =
                 series.points.iter().filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
@@ -155,15 +156,22 @@ impl Chart {
                     number(*b)
                 );
             }
+            // A band has the colour of the line after it, which says what both are.
+            if series.mark == Mark::Band {
+                continue;
+            }
             let (left, line) = (WIDTH - RIGHT + 14.0, TOP + 12.0 + at as f64 * 19.0);
-            let _ = writeln!(
-                svg,
-                "<line x1=\"{left}\" x2=\"{}\" y1=\"{line}\" y2=\"{line}\" stroke=\"{colour}\" stroke-width=\"3\" \
-                 stroke-dasharray=\"{dash}\"/><text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>",
-                left + 24.0,
-                left + 30.0,
-                line + 4.0
-            );
+            let sign = if series.mark == Mark::Points {
+                format!("<circle cx=\"{}\" cy=\"{line}\" r=\"4\" fill=\"{colour}\"/>", left + 12.0)
+            } else {
+                format!(
+                    "<line x1=\"{left}\" x2=\"{}\" y1=\"{line}\" y2=\"{line}\" stroke=\"{colour}\" stroke-width=\"3\" \
+                     stroke-dasharray=\"{dash}\"/>",
+                    left + 24.0
+                )
+            };
+            let _ = writeln!(svg, "{sign}<text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>", left + 30.0, line + 4.0);
+            at += 1;
         }
     }
 }

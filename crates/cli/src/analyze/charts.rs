@@ -1,6 +1,6 @@
 //! The pictures of an analysis.
 
-use super::words::clock;
+use super::words::{clock, short};
 use report::{Axis, Band, Cell, Chart, Grid, Mark, Scale, Series, number};
 use workingset::Op;
 use workingset::analysis::{Analysis, AtWindow, Curves};
@@ -34,6 +34,12 @@ pub(super) fn all(analysis: &Analysis) -> Vec<(&'static str, String)> {
 
 fn axis(label: String, scale: Scale) -> Axis {
     Axis { label, scale }
+}
+
+/// With three digits that count.
+pub(super) fn brief(value: u64) -> String {
+    let unit = 10_f64.powf((value.max(1) as f64).log10().floor() - 2.0).max(1.0);
+    number((value as f64 / unit).round() * unit)
 }
 
 fn line(name: &str, points: Vec<(f64, f64)>) -> Series {
@@ -75,9 +81,10 @@ pub(super) fn map(analysis: &Analysis) -> String {
 fn bands(analysis: &Analysis) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
     for (row, name) in analysis.rows.iter().enumerate() {
+        let name = short(name);
         match bands.last_mut() {
-            Some(band) if band.name == *name => band.to = row + 1,
-            _ => bands.push(Band { from: row, to: row + 1, name: name.clone() }),
+            Some(band) if band.name == name => band.to = row + 1,
+            _ => bands.push(Band { from: row, to: row + 1, name: name.to_owned() }),
         }
     }
     bands
@@ -91,10 +98,10 @@ pub(super) fn size(analysis: &Analysis) -> String {
         let up = pixels.iter().map(|pixel| (pixel.from as f64, pixel.most as f64));
         let down = pixels.iter().rev().map(|pixel| (pixel.from as f64, pixel.least as f64));
         let mean = pixels.iter().map(|pixel| (pixel.from as f64, pixel.mean)).collect();
-        let name = format!("θ = {}", number(at.theta as f64));
+        let name = format!("θ = {}", brief(at.theta));
         [
-            Series { name: format!("{name}, range"), points: up.chain(down).collect(), mark: Mark::Band },
-            line(&format!("{name}, mean"), mean),
+            Series { name: format!("{name}, from least to most"), points: up.chain(down).collect(), mark: Mark::Band },
+            line(&name, mean),
         ]
     };
     Chart {
@@ -106,10 +113,10 @@ pub(super) fn size(analysis: &Analysis) -> String {
     .svg()
 }
 
-/// How the sizes are spread, beside normal distributions, at the window nearest to the floor's.
+/// How the sizes are spread, beside normal distributions, at the shortest window: it has the most sizes.
 pub(super) fn spread(analysis: &Analysis) -> String {
     let program = &analysis.program;
-    let Some(at) = analysis.middle() else { return String::new() };
+    let Some(at) = analysis.windows.first() else { return String::new() };
     let all: f64 = at.sizes.sizes.iter().map(|time| *time as f64).sum();
     let sizes = || (0..at.sizes.sizes.len()).map(|size| size as f64);
     let seen = sizes().zip(&at.sizes.sizes).map(|(size, time)| (size, 100.0 * *time as f64 / all)).collect();
@@ -125,7 +132,7 @@ pub(super) fn spread(analysis: &Analysis) -> String {
         series.push(line(&name, sizes().map(|size| (size, density(size))).collect()));
     }
     Chart {
-        title: format!("{}: how large it is how often, θ = {}", program.name, number(at.theta as f64)),
+        title: format!("{}: how large it is how often, θ = {}", program.name, brief(at.theta)),
         x: axis("pages in the working set".to_owned(), Scale::Linear),
         y: axis("% of the time".to_owned(), Scale::Linear),
         series,
@@ -222,17 +229,28 @@ pub(super) fn space_time(analysis: &Analysis, curves: &Curves) -> String {
 /// How long pages stay, beside what chance would do.
 pub(super) fn stays(analysis: &Analysis) -> String {
     let program = &analysis.program;
-    let Some(at) = analysis.middle() else { return String::new() };
+    let Some(at) = analysis.windows.first() else { return String::new() };
     let residence = &at.residence;
     let points: Vec<(f64, f64)> = residence.survival.iter().map(|(stay, share)| (*stay, 100.0 * share)).collect();
     let by_chance = points.iter().map(|(stay, _)| (*stay, 100.0 * (-stay / residence.mean).exp())).collect();
+    let (centre, spread) = residence.lognormal;
+    let beyond = |stay: f64| 50.0 * erfc((stay.max(1.0).ln() - centre) / (spread.max(1e-9) * std::f64::consts::SQRT_2));
+    let lognormal = points.iter().map(|(stay, _)| (*stay, beyond(*stay))).collect();
     Chart {
-        title: format!("{}: how long pages stay, θ = {}", program.name, number(at.theta as f64)),
+        title: format!("{}: how long pages stay, θ = {}", program.name, brief(at.theta)),
         x: axis(format!("stay, {}", clock(program.clock)), Scale::Log),
         y: axis("% that stay longer".to_owned(), Scale::Linear),
-        series: vec![line("measured", points), line("decay by chance", by_chance)],
+        series: vec![line("measured", points), line("decay by chance", by_chance), line("lognormal", lognormal)],
     }
     .svg()
+}
+
+/// The complementary error function, to 1.5e-7 (Hastings; Abramowitz, Stegun, 7.1.26).
+fn erfc(x: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
+    let terms = [0.254_829_592, -0.284_496_736, 1.421_413_741, -1.453_152_027, 1.061_405_429];
+    let half = terms.iter().rev().fold(0.0, |sum, term| (sum + term) * t) * (-x * x).exp();
+    if x < 0.0 { 2.0 - half } else { half }
 }
 
 /// Times between uses of a page.
@@ -246,4 +264,17 @@ pub(super) fn intervals(analysis: &Analysis) -> String {
         series: vec![line("references", points)],
     }
     .svg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_the_error_function() {
+        assert_eq!([brief(301_060), brief(7), brief(123_456_789)], ["301 k", "7", "123 M"]);
+        for (x, expected) in [(0.0, 1.0), (1.0, 0.157_299_2), (-1.0, 1.842_700_8), (3.0, 2.209e-5)] {
+            assert!((erfc(x) - expected).abs() < 2e-7, "{x}");
+        }
+    }
 }

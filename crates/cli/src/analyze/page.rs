@@ -17,7 +17,7 @@ pub(super) fn page(analyses: &[Analysis]) -> String {
     sections.push(section(analyses, ("spread", "How its size is spread"), charts::spread, words::spread));
     sections.push(section(analyses, ("moves", "Phases and transitions"), charts::moves, words::moves));
     sections.extend(compared(analyses));
-    let verdict = |analysis: &Analysis| analysis.middle().map(|at| at.verdict.clone()).unwrap_or_default();
+    let verdict = |analysis: &Analysis| analysis.windows.first().map(|at| at.verdict.clone()).unwrap_or_default();
     sections.push(section(analyses, ("stays", "How long pages stay"), charts::stays, verdict));
     let about = |_: &Analysis| "How often the time between two uses of a page was about so long.".to_owned();
     sections.push(section(analyses, ("intervals", "Time between uses"), charts::intervals, about));

@@ -1,5 +1,6 @@
 //! What an analysis says, in words.
 
+use super::charts::brief;
 use anyhow::Result;
 use report::number;
 use std::io::Write;
@@ -30,9 +31,9 @@ pub(super) fn whole(program: &Program) -> String {
     let cut = program.cut.as_ref().map(|why| format!(" The trace was cut {why}: the rest of the run is not in it."));
     format!(
         "{command}: {} references to {} in {} {}.{}",
-        number(program.references as f64),
+        brief(program.references),
         pages(program.pages as f64, program),
-        number(program.time as f64),
+        brief(program.time),
         clock(program.clock),
         cut.unwrap_or_default()
     )
@@ -53,7 +54,7 @@ pub(super) fn needs(program: &Program) -> String {
         text += &format!(
             "A floor (memory.low) of {} keeps what it used in the last {} {} for 95 % of the time.",
             pages(floor.pages as f64, program),
-            number(floor.theta as f64),
+            brief(floor.theta),
             clock(program.clock)
         );
     }
@@ -81,7 +82,7 @@ pub(super) fn size(analysis: &Analysis) -> String {
     let of = |at: &AtWindow| {
         format!(
             "θ = {}: {:.1} pages on average, {} at most, {:.1} times as many.",
-            number(at.theta as f64),
+            brief(at.theta),
             at.size,
             at.peak,
             at.peak as f64 / at.size.max(1e-9)
@@ -91,9 +92,11 @@ pub(super) fn size(analysis: &Analysis) -> String {
 }
 
 pub(super) fn spread(analysis: &Analysis) -> String {
-    let Some(at) = analysis.middle() else { return String::new() };
+    let Some(at) = analysis.windows.first() else { return String::new() };
     let parts = at.mixture.as_ref().map_or(1, |mixture| mixture.parts.len());
-    let shape = if parts > 1 {
+    let shape = if at.independent < 50 {
+        format!("too few to tell their law: {} windows do not overlap", at.independent / 2)
+    } else if parts > 1 {
         format!("not one normal distribution: {parts} describe it better (BIC)")
     } else if at.shape.deviation == 0.0 {
         "a single size".to_owned()
@@ -128,7 +131,7 @@ pub(super) fn moves(analysis: &Analysis) -> String {
     format!(
         "In {transitions} of {} stretches of {} {} more than half of the pages are others than before: a transition.{peaks}",
         analysis.moves.len() + 1,
-        number((program.time as f64 / (analysis.moves.len() + 1) as f64).round()),
+        brief(program.time / (analysis.moves.len() as u64 + 1)),
         clock(program.clock)
     )
 }
@@ -144,7 +147,7 @@ pub(super) fn claim(curves: &Curves) -> String {
         "At equal mean size the working set faults less than LRU at {better} of {} windows. The most is gained at θ = {}: \
          {:.1} pages, {} faults, LRU {} ({:.1} times), the optimum of fixed room {}.",
         curves.claims.len(),
-        number(best.theta as f64),
+        brief(best.theta),
         best.size,
         number(best.ws),
         number(best.lru),
@@ -155,9 +158,9 @@ pub(super) fn claim(curves: &Curves) -> String {
         text += &format!(
             " Knees: working set {:.1} pages with {} between faults, LRU {:.1} pages with {}.",
             ws.ray.size,
-            number(ws.ray.lifetime),
+            brief(ws.ray.lifetime as u64),
             lru.ray.size,
-            number(lru.ray.lifetime)
+            brief(lru.ray.lifetime as u64)
         );
     }
     text
@@ -191,7 +194,7 @@ pub(super) fn space_time(curves: &Curves, program: &Program) -> String {
          Faults count with the mean size here, as Denning's approximation has it; exact sums at faults are in the numbers.",
         number(ws.service),
         clock(program.clock),
-        number(ws.least.parameter as f64),
+        brief(ws.least.parameter),
         ws.least.size,
         lru.least.parameter,
         lru.value / ws.value
@@ -205,7 +208,7 @@ pub(super) fn summary(out: &mut impl Write, analysis: &Analysis) -> Result<()> {
     if let Some(curves) = &analysis.curves {
         lines.extend([claim(curves), misses(curves), space_time(curves, program)]);
     }
-    lines.extend(analysis.middle().map(|at| at.verdict.clone()));
+    lines.extend(analysis.windows.first().map(|at| at.verdict.clone()));
     for line in lines.iter().filter(|line| !line.is_empty()) {
         writeln!(out, "{}", line.trim_end())?;
     }

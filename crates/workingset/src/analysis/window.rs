@@ -30,6 +30,8 @@ pub struct AtWindow {
     pub size_at_faults: f64,
     /// Over time.
     pub sizes: Series,
+    /// Moments half a window apart: so many sizes have little in common.
+    pub independent: usize,
     /// How sizes are spread.
     pub shape: Shape,
     /// As a mixture of normal distributions; `None` if there is one size.
@@ -74,7 +76,6 @@ pub(super) fn all(uses: &Uses, intervals: &Intervals, thetas: &[u64], pixels: us
 fn one(uses: &Uses, intervals: &Intervals, theta: u64, pixels: usize) -> AtWindow {
     let (sizes, residence) = rayon::join(|| sizes(uses, theta, pixels), || residence(uses, theta));
     let shape = sizes.series.shape();
-    // Half a window apart, two sizes have little in common.
     let independent = (2 * intervals.time / theta.max(1)).clamp(2, 10_000) as usize;
     AtWindow {
         theta,
@@ -84,6 +85,7 @@ fn one(uses: &Uses, intervals: &Intervals, theta: u64, pixels: usize) -> AtWindo
         faults: sizes.faults,
         size_at_faults: sizes.at_faults,
         mixture: Mixture::of(&sizes.series.sizes, independent),
+        independent,
         sizes: sizes.series,
         shape,
         verdict: residence.verdict(),
