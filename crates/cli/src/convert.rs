@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
     };
     let mut source =
-        Counting { source: args.input.timed().open()?, bar: reference::spinner("converting"), references: 0 };
+        Counting { source: args.input.clone().counting(reference::Counted::Trace).open()?, bar: reference::spinner("converting"), references: 0 };
     reference::whole(&args.output, |file| {
         traces::write(&mut source, output, file)?;
         Ok(())

@@ -3,6 +3,7 @@
 //! One file for each subcommand: its arguments with their help, and `run`. What is written here is also what
 //! the manual pages and the completions are made from ([`command`]).
 
+mod analyze;
 mod bar;
 mod check;
 mod clock;
@@ -28,6 +29,7 @@ mod socket;
 mod status;
 mod synth;
 mod together;
+mod trace;
 mod why;
 
 use anyhow::Result;
@@ -83,6 +85,8 @@ enum Command {
     Convert(convert::Args),
     Synth(synth::Args),
     Policies(policies::Args),
+    Trace(trace::Args),
+    Analyze(analyze::Args),
 }
 
 /// How a subcommand is asked to print, and where the machine is.
@@ -151,6 +155,8 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Convert(args) => convert::run(args, context, out),
         Command::Synth(args) => synth::run(args, context, out),
         Command::Policies(args) => policies::run(args, context, out),
+        Command::Trace(args) => trace::run(args, context, out),
+        Command::Analyze(args) => analyze::run(args, context, out),
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Input {
     /// Count a lackey reference over a page's end as two, instead of one at its first byte
     #[arg(long)]
     split: bool,
-    /// What time is counted in: references, unless told; `convert` keeps the trace's own
+    /// What time is counted in [default: references; for analyze and convert, the trace's own]
     #[arg(long, value_enum)]
     clock: Option<Counted>,
     /// Only references FROM to TO of the trace, counted from 0, TO not included
@@ -83,9 +83,9 @@ impl Input {
         Self { clock: Some(clock), ..self.clone() }
     }
 
-    /// The same trace with its own time, unless another was asked for.
-    pub(crate) fn timed(&self) -> Self {
-        self.clocked(self.clock.unwrap_or(Counted::Trace))
+    /// The same, counted so unless something else was asked for.
+    pub(crate) fn counting(self, usual: Counted) -> Self {
+        Self { clock: self.clock.or(Some(usual)), ..self }
     }
 
     /// Whether it can be read but once.

@@ -237,7 +237,7 @@ pub(crate) fn draw(path: &Path, chart: Chart, table: Part) -> Result<()> {
 }
 
 /// A picture of twice the size, in the light colours, with this machine's fonts.
-fn png(svg: &str) -> Result<Vec<u8>> {
+pub(crate) fn png(svg: &str) -> Result<Vec<u8>> {
     use resvg::{tiny_skia, usvg};
     let mut options = usvg::Options::default();
     options.fontdb_mut().load_system_fonts();

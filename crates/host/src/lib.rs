@@ -12,6 +12,7 @@ pub mod holder;
 mod lock;
 mod machine;
 mod parse;
+pub mod process;
 pub mod procs;
 pub mod recordings;
 mod rivals;

@@ -11,6 +11,10 @@ pub enum Mark {
     Line,
     /// A line, and a dot at each point.
     Dots,
+    /// Dots alone.
+    Points,
+    /// A surface with these points around it: the upper edge there, the lower edge back.
+    Band,
 }
 
 /// Points that belong together.
@@ -48,10 +52,10 @@ pub struct Chart {
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 460.0;
-const LEFT: f64 = 78.0;
+pub(crate) const LEFT: f64 = 78.0;
 const RIGHT: f64 = 170.0;
-const TOP: f64 = 40.0;
-const BOTTOM: f64 = 56.0;
+pub(crate) const TOP: f64 = 40.0;
+pub(crate) const BOTTOM: f64 = 56.0;
 
 /// Told apart by eyes of all kinds (Okabe, Ito), and by dashes where colour fails or curves lie on one another.
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f"];
@@ -60,6 +64,11 @@ const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 /// The colours of paper and ink, light and dark.
 const STYLE: &str = "<style>.p{fill:#fff}.i{fill:#222;font:13px system-ui,sans-serif}.g{stroke:#ddd}.f{stroke:#666;fill:none}\
 @media(prefers-color-scheme:dark){.p{fill:#16181c}.i{fill:#ddd}.g{stroke:#333}.f{stroke:#999}}</style>";
+
+/// The style of frames.
+pub(crate) fn frame_style() -> &'static str {
+    STYLE
+}
 
 impl Chart {
     /// As an SVG document.
@@ -121,7 +130,8 @@ impl Chart {
     }
 
     fn curves(&self, svg: &mut String, x: &Range, y: &Range) {
-        for (at, series) in self.series.iter().enumerate() {
+        let mut at = 0;
+        for series in &self.series {
             let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
             let placed =
                 series.points.iter().filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
@@ -129,13 +139,16 @@ impl Chart {
             let path: Vec<String> =
                 thinned(&placed).iter().map(|point| format!("{:.1},{:.1}", point.0, point.1)).collect();
             let name = escaped(&series.name);
-            let _ = writeln!(
-                svg,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\">\
-                 <title>{name}</title></polyline>",
-                path.join(" ")
-            );
-            for (across, up, a, b) in placed.iter().filter(|_| series.mark == Mark::Dots) {
+            let (shape, style) = match series.mark {
+                Mark::Band => ("polygon", format!("fill=\"{colour}\" fill-opacity=\"0.25\"")),
+                Mark::Points => ("polyline", "fill=\"none\"".to_owned()),
+                _ => (
+                    "polyline",
+                    format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\""),
+                ),
+            };
+            let _ = writeln!(svg, "<{shape} points=\"{}\" {style}><title>{name}</title></{shape}>", path.join(" "));
+            for (across, up, a, b) in placed.iter().filter(|_| matches!(series.mark, Mark::Dots | Mark::Points)) {
                 let _ = writeln!(
                     svg,
                     "<circle cx=\"{across:.1}\" cy=\"{up:.1}\" r=\"3\" fill=\"{colour}\"><title>{name}: {}, {}</title></circle>",
@@ -143,15 +156,22 @@ impl Chart {
                     number(*b)
                 );
             }
+            // A band has the colour of the line after it, which says what both are.
+            if series.mark == Mark::Band {
+                continue;
+            }
             let (left, line) = (WIDTH - RIGHT + 14.0, TOP + 12.0 + at as f64 * 19.0);
-            let _ = writeln!(
-                svg,
-                "<line x1=\"{left}\" x2=\"{}\" y1=\"{line}\" y2=\"{line}\" stroke=\"{colour}\" stroke-width=\"3\" \
-                 stroke-dasharray=\"{dash}\"/><text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>",
-                left + 24.0,
-                left + 30.0,
-                line + 4.0
-            );
+            let sign = if series.mark == Mark::Points {
+                format!("<circle cx=\"{}\" cy=\"{line}\" r=\"4\" fill=\"{colour}\"/>", left + 12.0)
+            } else {
+                format!(
+                    "<line x1=\"{left}\" x2=\"{}\" y1=\"{line}\" y2=\"{line}\" stroke=\"{colour}\" stroke-width=\"3\" \
+                     stroke-dasharray=\"{dash}\"/>",
+                    left + 24.0
+                )
+            };
+            let _ = writeln!(svg, "{sign}<text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>", left + 30.0, line + 4.0);
+            at += 1;
         }
     }
 }

@@ -1,12 +1,16 @@
 //! Data into pictures: SVG, and HTML pages that need nothing else. Pure: text out.
 
 mod chart;
+mod document;
+mod grid;
 mod page;
 mod scale;
 
 pub use chart::{Axis, Chart, Mark, Series};
+pub use document::{Figure, Section, document};
+pub use grid::{Band, Cell, Grid};
 pub use page::{Part, page};
-pub use scale::Scale;
+pub use scale::{Scale, number};
 
 /// Text as it may stand in SVG and HTML.
 pub fn escaped(text: &str) -> String {

@@ -38,6 +38,11 @@ impl Range {
         })
     }
 
+    /// From one value to another, as they are; `None` if nothing is between.
+    pub(crate) fn between(scale: Scale, low: f64, high: f64) -> Option<Self> {
+        (low < high).then_some(Self { scale, low, high })
+    }
+
     /// Between 0 and 1; `None` if the value has no place.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         if !value.is_finite() || (self.scale == Scale::Log && value <= 0.0) {
@@ -55,7 +60,10 @@ impl Range {
         let values: Vec<f64> = match self.scale {
             Scale::Linear => {
                 let step = step(self.low, self.high);
-                (0..=((self.high - self.low) / step).round() as usize).map(|at| self.low + at as f64 * step).collect()
+                {
+                    let first = (self.low / step).ceil() * step;
+                    (0..=((self.high - first) / step + 1e-9) as usize).map(|at| first + at as f64 * step).collect()
+                }
             }
             Scale::Log => {
                 let decades = (self.high / self.low).log10().round() as i32;
@@ -77,7 +85,7 @@ fn step(low: f64, high: f64) -> f64 {
 }
 
 /// A number short enough for an axis: `1,200`, `3 M`, `0.05`.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let size = value.abs();
     let short = |value: f64| {
         let text = format!("{value:.2}");

@@ -8,7 +8,7 @@ use crate::parquet::{Groups, Writer};
 use crate::stream::{self, Stream};
 use crate::{Error, Source};
 use std::io::{Read, Write};
-use workingset::{About, Batch, Op};
+use workingset::{About, Batch, Clock, Op};
 
 /// Under which the metadata hold the trace's [`About`].
 pub(crate) const KEY: &str = "warmset.trace";
@@ -85,7 +85,8 @@ impl<'a> Columns<'a> {
             }
             let times = times as usize;
             batch.page.extend(std::iter::repeat_n(pages[row], times));
-            batch.time.extend(time.into_iter().flat_map(|time| std::iter::repeat_n(time[row], times)));
+            let step = u64::from(is_paced(self.about.clock, op.map(|op| op[row] as u8)));
+            batch.time.extend(time.into_iter().flat_map(|time| (0..times as u64).map(move |at| time[row] + at * step)));
             batch.op.extend(op.into_iter().flat_map(|op| std::iter::repeat_n(Op(op[row] as u8 & 7), times)));
             if let Some(task) = task {
                 let Ok(task) = u16::try_from(task[row]) else {
@@ -143,6 +144,11 @@ impl Source for Columns<'_> {
     }
 }
 
+/// Whether each reference of a run is an instruction later than the one before: fetches, where time is instructions.
+fn is_paced(clock: Clock, op: Option<u8>) -> bool {
+    clock == Clock::Instructions && op == Some(Op::FETCH.0)
+}
+
 /// Rows to be written: references that are the same one after the other are one, with their number.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
@@ -154,11 +160,11 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    fn of(batch: &Batch) -> Self {
+    fn of(batch: &Batch, clock: Clock) -> Self {
         fn picked<T: Copy>(column: &[T], starts: &[usize]) -> Vec<T> {
             if column.is_empty() { Vec::new() } else { starts.iter().map(|at| column[*at]).collect() }
         }
-        let starts: Vec<usize> = (0..batch.len()).filter(|at| *at == 0 || !same(batch, at - 1, *at)).collect();
+        let starts: Vec<usize> = (0..batch.len()).filter(|at| *at == 0 || !same(batch, clock, *at)).collect();
         let ends = starts.iter().skip(1).copied().chain([batch.len()]);
         Self {
             time: picked(&batch.time, &starts),
@@ -187,14 +193,14 @@ impl Rows {
     }
 }
 
-fn same(batch: &Batch, one: usize, other: usize) -> bool {
-    fn equal<T: PartialEq>(column: &[T], one: usize, other: usize) -> bool {
-        column.is_empty() || column[one] == column[other]
+/// Whether a reference goes on with the run of the one before it.
+fn same(batch: &Batch, clock: Clock, at: usize) -> bool {
+    fn equal<T: PartialEq>(column: &[T], at: usize) -> bool {
+        column.is_empty() || column[at] == column[at - 1]
     }
-    equal(&batch.page, one, other)
-        && equal(&batch.time, one, other)
-        && equal(&batch.op, one, other)
-        && equal(&batch.task, one, other)
+    let step = u64::from(is_paced(clock, batch.op.get(at).map(|op| op.0)));
+    let in_time = batch.time.is_empty() || batch.time[at] == batch.time[at - 1] + step;
+    equal(&batch.page, at) && in_time && equal(&batch.op, at) && equal(&batch.task, at)
 }
 
 /// Gives a source's rows to `put`, the first to `begin`; how many references that were.
@@ -208,10 +214,11 @@ fn by_rows<W>(
     if batch.is_empty() {
         return Err(workingset::Error::Empty.into());
     }
-    let first = Rows::of(&batch);
-    let mut writer = begin(&first, &source.about())?;
+    let about = source.about();
+    let first = Rows::of(&batch, about.clock);
+    let mut writer = begin(&first, &about)?;
     while !batch.is_empty() {
-        let rows = Rows::of(&batch);
+        let rows = Rows::of(&batch, about.clock);
         if ["time", "op", "task"].iter().any(|name| rows.has(name) != first.has(name)) {
             return Err(Error::Format(
                 "some references have a time, an operation or a task, and some have none".to_owned(),

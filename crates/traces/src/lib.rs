@@ -12,6 +12,7 @@ mod compress;
 mod damon;
 mod format;
 mod input;
+pub mod live;
 mod numbers;
 mod oracle;
 mod parquet;

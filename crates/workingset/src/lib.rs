@@ -10,6 +10,7 @@
 //! Pure: no file, no clock. Pages are dense numbers in the order of their first use, so that every structure is an
 //! array.
 
+pub mod analysis;
 pub mod dense;
 pub mod dice;
 pub mod engine;
@@ -19,9 +20,11 @@ pub mod measure;
 pub mod policy;
 pub mod synth;
 pub mod trace;
+pub mod uses;
 
 pub use policy::{Access, POLICIES, Policy, Score, Spec};
 pub use trace::{About, Batch, Clock, Loader, Op, Trace};
+pub use uses::Uses;
 
 /// A page of a [`Trace`]: its dense number, 0 for the first one used.
 pub type Page = u32;

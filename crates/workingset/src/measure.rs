@@ -3,6 +3,8 @@
 pub mod interval;
 pub mod lifetime;
 pub mod map;
+pub mod mixture;
+pub mod moves;
 pub mod phases;
 pub mod published;
 pub mod residence;
@@ -10,6 +12,7 @@ pub mod sample;
 pub mod series;
 pub mod stack;
 pub mod stream;
+pub mod timed;
 
 pub use interval::Intervals;
 pub use lifetime::{Knees, Lifetime, Point};

@@ -204,6 +204,11 @@ impl Trace {
         loader.finish(About { page_size: 4096, ..About::default() })
     }
 
+    /// Of dense pages, numbered in the order of first use, without a time.
+    pub(crate) fn bare(refs: Vec<Page>, names: Vec<u64>, about: About) -> Self {
+        Self { refs: Arc::new(refs), names, time: None, op: None, task: None, next: OnceLock::new(), about }
+    }
+
     /// Pages in order of use, dense.
     pub fn refs(&self) -> &[Page] {
         &self.refs

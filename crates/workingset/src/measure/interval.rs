@@ -11,7 +11,7 @@
 //! - Source: Denning, Schwartz, CACM 15(3), 1972; Slutz, Traiger, CACM 17(10), 1974; Prieve, Fabry, CACM 19(5), 1976.
 //! - At a bin's upper edge all counts are exact.
 
-use crate::{NONE, Page, Trace};
+use crate::{NONE, Page, Trace, Uses};
 
 const SINGLE: u64 = 256;
 const PARTS: usize = 128;
@@ -90,6 +90,25 @@ impl Intervals {
             Some(time) => Self::timed(trace.refs(), time, trace.pages()),
             None => Self::counted(trace.refs(), trace.pages()),
         }
+    }
+
+    /// Of uses, in their time.
+    pub fn of_uses(uses: &Uses) -> Self {
+        let mut last: Vec<u64> = vec![u64::MAX; uses.pages()];
+        let (mut between, mut tail) = (Histogram::new(), Histogram::new());
+        let (mut cold, mut within) = (0, 0);
+        for one in uses {
+            // The references within a use are a unit of time apart, or none: the latter miss at no window.
+            within += one.to - one.from;
+            match std::mem::replace(&mut last[one.page as usize], one.to) {
+                u64::MAX => cold += 1,
+                before => between.add(one.from - before),
+            }
+        }
+        between.count[1] += within;
+        between.sum[1] += u128::from(within);
+        last.iter().for_each(|at| tail.add(uses.end() - at));
+        Self { between, tail, cold, references: uses.references(), time: uses.time() }
     }
 
     fn counted(refs: &[Page], pages: usize) -> Self {
@@ -215,6 +234,13 @@ mod tests {
                 prop_assert!((window.size - size).abs() < 1e-9, "theta {}: {} is not {size}", window.theta, window.size);
                 prop_assert!(window.vmin <= window.size + 1e-9);
             }
+        }
+
+        #[test]
+        fn uses_have_the_windows_of_their_references(pages in prop::collection::vec(0..4_u64, 1..120)) {
+            let trace = Trace::of(&pages).unwrap();
+            let (one, other) = (Intervals::of(&trace, false), Intervals::of_uses(&Uses::of(&trace, false).unwrap()));
+            prop_assert_eq!(one.windows(), other.windows());
         }
     }
 }

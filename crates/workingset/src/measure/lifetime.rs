@@ -52,7 +52,8 @@ pub struct Knees {
 }
 
 impl Lifetime {
-    fn new(policy: &str, time: u64, points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
+    /// From parameters, mean sizes and misses, by rising parameter.
+    pub fn new(policy: &str, time: u64, points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
         let points =
             points.map(|(parameter, size, misses)| Point { parameter, size, misses, lifetime: time as f64 / misses });
         Self { policy: policy.to_owned(), time, points: points.collect() }

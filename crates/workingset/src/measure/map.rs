@@ -6,7 +6,7 @@
 //! - Cost: O(n + w·h), 4 B for each page.
 //! - Source: the founding report's memory reference maps, one circle for each cell of 800 by 600.
 
-use crate::{Op, Trace};
+use crate::{Op, Trace, Uses};
 use serde::Serialize;
 
 /// A grid of time by memory.
@@ -28,15 +28,7 @@ impl Map {
     /// Of a trace in references, at most as wide and high as there is something to show.
     pub fn of(trace: &Trace, width: usize, height: usize) -> Self {
         let (width, height) = (width.clamp(1, trace.len()), height.clamp(1, trace.pages()));
-        let mut order: Vec<u32> = (0..trace.pages() as u32).collect();
-        order.sort_unstable_by_key(|page| trace.names()[*page as usize]);
-        let mut row = vec![0_u32; trace.pages()];
-        let mut rows = vec![u64::MAX; height];
-        for (rank, page) in order.iter().enumerate() {
-            let place = rank * height / trace.pages();
-            row[*page as usize] = place as u32;
-            rows[place] = rows[place].min(trace.names()[*page as usize]);
-        }
+        let (row, rows) = ranks(trace, height);
         let (mut count, mut did) = (vec![0_u32; width * height], vec![0_u8; width * height]);
         for (at, page) in trace.refs().iter().enumerate() {
             let column = (at as u128 * width as u128 / trace.len() as u128) as usize;
@@ -47,10 +39,38 @@ impl Map {
         Self { width, height, count, did, rows }
     }
 
+    /// Of uses in their time; cells count uses.
+    pub fn of_uses(uses: &Uses, width: usize, height: usize) -> Self {
+        let (width, height) = (width.clamp(1, uses.len()), height.clamp(1, uses.pages()));
+        let (row, rows) = ranks(uses.trace(), height);
+        let (mut count, mut did) = (vec![0_u32; width * height], vec![0_u8; width * height]);
+        let wide = uses.time() as f64 / width as f64;
+        for one in uses {
+            let column = (((one.from - uses.start()) as f64 / wide) as usize).min(width - 1);
+            let cell = row[one.page as usize] as usize * width + column;
+            count[cell] = count[cell].saturating_add(1);
+            did[cell] |= one.op.0;
+        }
+        Self { width, height, count, did, rows }
+    }
+
     /// What was done in a cell.
     pub fn op(&self, column: usize, row: usize) -> Op {
         Op(self.did[row * self.width + column])
     }
+}
+
+/// The row of each page, and the page number that each row begins with.
+fn ranks(trace: &Trace, height: usize) -> (Vec<u32>, Vec<u64>) {
+    let mut order: Vec<u32> = (0..trace.pages() as u32).collect();
+    order.sort_unstable_by_key(|page| trace.names()[*page as usize]);
+    let (mut row, mut rows) = (vec![0_u32; trace.pages()], vec![u64::MAX; height]);
+    for (rank, page) in order.iter().enumerate() {
+        let place = rank * height / trace.pages();
+        row[*page as usize] = place as u32;
+        rows[place] = rows[place].min(trace.names()[*page as usize]);
+    }
+    (row, rows)
 }
 
 #[cfg(test)]
@@ -64,6 +84,8 @@ mod tests {
         assert_eq!(map.rows, [7, 9, 500]);
         assert_eq!(map.count, [1, 1, 0, 0, 0, 0, 2, 2, 1, 1, 0, 0]);
         assert_eq!(map.op(0, 0), Op(0));
+        let uses = Uses::of(&trace, false).unwrap();
+        assert_eq!(Map::of_uses(&uses, 2, 3).count, [1, 0, 0, 1, 2, 0]);
         let small = Map::of(&trace, 1000, 1000);
         assert_eq!((small.width, small.height), (8, 3));
     }

@@ -70,7 +70,7 @@ impl Residence {
         Self::fitted(theta, ended, &cut)
     }
 
-    fn fitted(theta: u64, mut ended: Vec<f64>, cut: &[f64]) -> Self {
+    pub(super) fn fitted(theta: u64, mut ended: Vec<f64>, cut: &[f64]) -> Self {
         ended.sort_unstable_by(f64::total_cmp);
         let count = ended.len() as f64;
         let sum: f64 = ended.iter().sum();

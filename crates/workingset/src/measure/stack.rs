@@ -118,12 +118,9 @@ fn first_uses(trace: &Trace) -> Vec<u64> {
 /// `d + 1` counts, d the number of pages: item k is the references at stack depth k.
 pub fn distances(refs: &[Page], pages: usize) -> Vec<u64> {
     // A page right after itself is at depth 1, and changes no other distance.
-    let mut kept: Vec<Page> = refs.to_vec();
-    kept.dedup();
-    let prev = last_uses(&kept, pages);
+    let prev = last_uses(refs, pages);
     let mut hits = vec![0_u64; pages + 1];
-    hits[1.min(pages)] += (refs.len() - kept.len()) as u64;
-    drop(kept);
+    hits[1.min(pages)] += (refs.len() - prev.len()) as u64;
     if prev.len() < SHARED {
         conquer(&prev, 0, &mut hits, &mut Spare::default());
         return hits;
@@ -151,9 +148,18 @@ pub fn distances(refs: &[Page], pages: usize) -> Vec<u64> {
     hits
 }
 
+/// For each reference that does not repeat the one before it, where its page was last used among these.
 fn last_uses(refs: &[Page], pages: usize) -> Vec<u32> {
     let mut last = vec![NONE; pages];
-    refs.iter().enumerate().map(|(at, page)| std::mem::replace(&mut last[*page as usize], at as u32)).collect()
+    let (mut before, mut prev) = (NONE, Vec::with_capacity(refs.len()));
+    for page in refs {
+        if *page != before {
+            let at = prev.len() as u32;
+            prev.push(std::mem::replace(&mut last[*page as usize], at));
+            before = *page;
+        }
+    }
+    prev
 }
 
 /// Emptied vectors, to be used again.

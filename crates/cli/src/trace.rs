@@ -1,0 +1,169 @@
+//! `warmset trace`: from a running program to a reference trace.
+
+mod lines;
+mod recording;
+mod regions;
+
+use crate::hinted::Hinted;
+use crate::{Context, Form, json, reference};
+use anyhow::{Context as _, Result};
+use lines::Whose;
+use recording::{Limits, Recording};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use traces::{Output, Reading};
+use units::Span;
+use workingset::Clock;
+
+const ENGINES: &str = "\
+Engines:
+  lackey   every reference of a program that is started here, by Valgrind; slows it 50 to 200 times
+
+The program's input, output and errors are its own. Ctrl-C goes to the program; a second one ends the recording. A
+recording that does not show the whole run is marked as cut, and the file appears when it is whole.";
+
+/// Record which pages a program uses, and when
+///
+/// The trace is what `analyze`, `simulate`, `curve` and `together` read. It has instructions and data, the threads of
+/// the program and whatever it starts, and what each page is: code, heap, stack, a library, a file.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = ENGINES)]
+pub(crate) struct Args {
+    /// The program and its arguments, after `--`
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    what: Vec<OsString>,
+    /// Where to [default: the program's name and .parquet]; a name that ends in .arrow makes an Arrow stream
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Bytes of a page
+    #[arg(long, value_name = "BYTES", default_value_t = 4096)]
+    page_size: u64,
+    /// Only the program itself, not what it starts: more than twice as fast
+    #[arg(long)]
+    alone: bool,
+    /// Stop after so many references, and end the program
+    #[arg(long, value_name = "NUMBER")]
+    references: Option<u64>,
+    /// Stop after this long, such as "30 s", and end the program
+    #[arg(long = "for", value_name = "SPAN")]
+    duration: Option<Span>,
+    /// Count time in bytes of instructions, as the founding report did, not in instructions
+    #[arg(long)]
+    as_published: bool,
+}
+
+/// What was recorded, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Recorded {
+    output: String,
+    references: u64,
+    pages: usize,
+    time: u64,
+    tasks: usize,
+    seconds: f64,
+    references_per_second: f64,
+    bytes_per_reference: f64,
+    cut: Option<String>,
+    ended: String,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    Reading::of_pages(args.page_size)?;
+    let path = args.output.clone().unwrap_or_else(|| default_output(&args.what));
+    let output = match path.extension().and_then(|end| end.to_str()) {
+        Some("arrow") => Output::Arrow,
+        Some("parquet") => Output::Parquet,
+        _ => {
+            let hint = "such as ls.parquet; warmset convert makes other formats of it";
+            return Err(Hinted::new(
+                format!("{}: a name that ends in .parquet or .arrow is meant", path.display()),
+                hint,
+            )
+            .into());
+        }
+    };
+    let whose = if args.alone { Whose::Alone } else { Whose::Family };
+    let words: Vec<_> = args.what.iter().map(|word| word.to_string_lossy()).collect();
+    let clock = if args.as_published { Clock::InstructionBytes } else { Clock::Instructions };
+    let about = recording::about(words.join(" "), args.page_size, clock);
+    lines::check(&args.what)?;
+    // The file is begun before the program: a folder that cannot be written to costs no run.
+    let mut recorded = None;
+    reference::whole(&path, |file| {
+        let mut recording = Recording::new(lines::start(&args.what, whose)?, whose, about)?;
+        recording.limits = Limits { references: args.references, duration: args.duration.map(Span::get) };
+        recording.bar = reference::spinner("recording");
+        recorded = Some(record(&mut recording, output, file)?);
+        Ok(())
+    })?;
+    let recorded = recorded.context("nothing was recorded")?;
+    let size = std::fs::metadata(&path).map_or(0, |about| about.len());
+    tell(
+        out,
+        context,
+        Recorded {
+            output: path.display().to_string(),
+            bytes_per_reference: size as f64 / recorded.references as f64,
+            ..recorded
+        },
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `ls.parquet` in the folder in which we are.
+fn default_output(what: &[OsString]) -> PathBuf {
+    let name = what.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let mut name = name.to_os_string();
+    name.push(".parquet");
+    PathBuf::from(name)
+}
+
+fn record(recording: &mut Recording, output: Output, file: &mut (dyn Write + Send)) -> Result<Recorded> {
+    let written = traces::write(recording, output, file);
+    let seconds = recording.elapsed().as_secs_f64();
+    let status = recording.end()?;
+    recording.bar.finish_and_clear();
+    if recording.decoder.references() == 0 {
+        let notes = recording.decoder.notes().join("\n  ");
+        let what = format!("nothing was recorded: the program ended {}", recording::ended(status));
+        return Err(Hinted::new(what, format!("Valgrind said:\n  {notes}")).into());
+    }
+    let references = written?;
+    Ok(Recorded {
+        output: String::new(),
+        references,
+        pages: recording.decoder.pages(),
+        time: recording.decoder.time(),
+        tasks: recording.decoder.tasks().len(),
+        seconds,
+        references_per_second: references as f64 / seconds,
+        bytes_per_reference: 0.0,
+        cut: recording.cut().map(str::to_owned),
+        ended: recording::ended(status),
+    })
+}
+
+fn tell(out: &mut impl Write, context: &Context, recorded: Recorded) -> Result<()> {
+    if context.form == Form::Json {
+        return json(out, &recorded);
+    }
+    writeln!(
+        out,
+        "{}: {} references to {} pages in {} instructions, {} tasks; {:.1} s, {:.2} M references/s, {:.3} bytes each",
+        recorded.output,
+        recorded.references,
+        recorded.pages,
+        recorded.time,
+        recorded.tasks,
+        recorded.seconds,
+        recorded.references_per_second / 1e6,
+        recorded.bytes_per_reference
+    )?;
+    if let Some(why) = &recorded.cut {
+        writeln!(out, "cut {why}: the trace does not show the whole run")?;
+    }
+    Ok(writeln!(out, "the program ended {}", recorded.ended)?)
+}

@@ -1,0 +1,78 @@
+//! `warmset trace` on real programs, under Valgrind.
+
+use std::process::{Command, Output};
+use traces::{Reading, open, read};
+use workingset::{Clock, Op, Trace};
+
+fn trace(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warmset")).arg("trace").args(arguments).output().unwrap()
+}
+
+fn recorded(arguments: &[&str]) -> (Trace, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it.parquet");
+    let done = trace(&[&["-o", path.to_str().unwrap()], arguments].concat());
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut source = open(std::fs::File::open(&path).unwrap(), "it.parquet", None, Reading::default()).unwrap();
+    (read(&mut *source, &|_| {}).unwrap(), String::from_utf8(done.stdout).unwrap())
+}
+
+fn parameter<'t>(trace: &'t Trace, name: &str) -> Option<&'t str> {
+    trace.about.parameters.iter().find(|parameter| parameter.0 == name).map(|parameter| parameter.1.as_str())
+}
+
+#[test]
+fn a_program_and_all_that_it_starts_are_recorded() {
+    let (trace, said) = recorded(&["--", "sh", "-c", "echo own output; cat /dev/null | cat; exit 3"]);
+    assert!(said.starts_with("own output\n"), "{said}");
+    assert_eq!((trace.about.clock, parameter(&trace, "ended")), (Clock::Instructions, Some("with 3")));
+    let tasks: Vec<&str> = trace.about.tasks.iter().filter_map(|task| task.1.split(' ').next()).collect();
+    assert_eq!(tasks.iter().filter(|name| **name == "cat").count(), 2, "{tasks:?}");
+    assert_eq!(tasks.iter().filter(|name| **name == "sh").count(), 1, "{tasks:?}");
+    let named = |what: &str| trace.about.regions.iter().any(|region| region.2.contains(what));
+    assert!(
+        named("libc.so") && named("[stack]") && named("/sh") | named("/dash") | named("/bash"),
+        "{:?}",
+        trace.about.regions
+    );
+    // An instruction is fetched for each unit of time, and some over a page's end.
+    let fetches = trace.op().unwrap().iter().filter(|op| **op == Op::FETCH).count() as u64;
+    let time = trace.time().unwrap();
+    let instructions = time[time.len() - 1];
+    assert!(fetches >= instructions && fetches < instructions + instructions / 100, "{fetches} {instructions}");
+    assert!(trace.op().unwrap().contains(&Op::STORE) && trace.task().is_some());
+}
+
+#[test]
+fn a_program_alone_is_recorded_without_its_children() {
+    let (trace, _) = recorded(&["--alone", "--as-published", "--", "sh", "-c", "cat /dev/null; (cat /dev/null); true"]);
+    assert_eq!((trace.about.tasks.len(), trace.about.clock), (1, Clock::InstructionBytes));
+}
+
+#[test]
+fn a_trace_that_is_cut_says_so_and_the_program_is_ended() {
+    let (trace, said) = recorded(&["--references", "60000", "--", "sleep", "1000"]);
+    assert!((60_000..200_000).contains(&trace.len()), "{}", trace.len());
+    assert!(
+        parameter(&trace, "cut").is_some_and(|why| why.contains("as asked")) && said.contains("cut after"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_cannot_be_recorded_is_said_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it.parquet");
+    let told = |arguments: &[&str]| {
+        let done = trace(arguments);
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}");
+        String::from_utf8(done.stderr).unwrap()
+    };
+    let output = path.to_str().unwrap();
+    assert!(told(&["-o", output, "--", "no-such-program"]).starts_with("error: no-such-program: no such program\n"));
+    assert!(told(&["-o", output, "--", "/etc/passwd"]).contains("not executable"));
+    assert!(told(&["-o", output, "--page-size", "1000", "--", "true"]).contains("power of two"));
+    assert!(told(&["-o", "/no/such/folder/it.parquet", "--", "true"]).contains("/no/such/folder"));
+    assert!(told(&["-o", "it.txt", "--", "true"]).contains(".parquet"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

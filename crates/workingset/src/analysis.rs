@@ -1,0 +1,156 @@
+//! All that the measures say about one program, in one value: what `warmset analyze` shows and prints.
+//!
+//! ```text
+//!   Uses ──┬─► Intervals ──► windows θ ──┬─► size over time, its shape, stays, space-time   one pass for each θ
+//!          ├─► stack distances ──► LRU   │
+//!          ├─► OPT, FIFO, 2Q, half-life ◄┘ at the sizes of the windows' working sets
+//!          └─► map, moves between localities
+//! ```
+//!
+//! Cost: the passes of each measure, two at a time; memory as `uses`, and 4 B for each use while the optimum is looked for.
+
+mod curves;
+mod program;
+mod window;
+
+pub use curves::{Claim, Curves, SpaceTime};
+pub use program::{Floor, Move, Need, Program, RegionUse};
+pub use window::AtWindow;
+
+use crate::measure::map::Map;
+use crate::measure::{Intervals, moves};
+use crate::trace::Visibility;
+use crate::{Error, Uses};
+use serde::Serialize;
+
+/// What is wanted of an analysis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Windows to be looked at closely, in the trace's time; chosen if there are none.
+    pub thetas: Vec<u64>,
+    /// Sizes at which a policy that has no curve of one pass is run.
+    pub points: usize,
+    /// Pixels of pictures over time.
+    pub pixels: usize,
+    /// Time that a fault's service takes, in the trace's time.
+    pub service: f64,
+    /// Columns and rows of the map.
+    pub map: (usize, usize),
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { thetas: Vec::new(), points: 8, pixels: 400, service: 10_000.0, map: (480, 240) }
+    }
+}
+
+/// What is known of a program's use of memory.
+#[derive(Debug, Clone, Serialize)]
+pub struct Analysis {
+    /// The trace as a whole.
+    pub program: Program,
+    /// Time by memory.
+    pub map: Map,
+    /// What is at the first page of each of the map's rows.
+    pub rows: Vec<String>,
+    /// Moves between localities, by stretch of time.
+    pub moves: Vec<Move>,
+    /// How often the time between two uses of a page was about so long: upper edge, references.
+    pub intervals: Vec<(u64, u64)>,
+    /// The working set at a few windows, by rising window.
+    pub windows: Vec<AtWindow>,
+    /// Policies beside each other; `None` where the trace does not show every reference.
+    pub curves: Option<Curves>,
+}
+
+/// Stretches of time between which moves are looked for.
+const STRETCHES: usize = 200;
+
+impl Analysis {
+    /// Of a trace.
+    ///
+    /// Errors: a window that the trace is too short for.
+    pub fn of(name: &str, uses: &Uses, wanted: &Wanted) -> Result<Self, Error> {
+        let intervals = Intervals::of_uses(uses);
+        let thetas = window::chosen(uses, &intervals, wanted)?;
+        let exact = uses.about().visibility != Visibility::Scans;
+        let ((map, moves), windows) = rayon::join(
+            || (Map::of_uses(uses, wanted.map.0, wanted.map.1), moves::moves(uses, STRETCHES)),
+            || window::all(uses, &intervals, &thetas, wanted.pixels),
+        );
+        let curves = if exact { Some(Curves::of(uses, &intervals, wanted)?) } else { None };
+        let program = Program::of(name, uses, curves.as_ref(), &windows);
+        let moves = moves.into_iter().map(|step| Move { from: step.from, distance: step.distance }).collect();
+        let rows = program::named(uses, &map.rows);
+        Ok(Self { program, map, rows, moves, intervals: coarse(&intervals.histogram()), windows, curves })
+    }
+}
+
+impl Analysis {
+    /// The window at which the floor is, or the one in the middle.
+    pub fn middle(&self) -> Option<&AtWindow> {
+        let floor = self.program.floor.map(|floor| floor.theta);
+        let at = self.windows.iter().find(|window| Some(window.theta) == floor);
+        at.or_else(|| self.windows.get(self.windows.len() / 2))
+    }
+}
+
+/// Eight bins for each doubling are enough for a picture.
+fn coarse(fine: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut bins: Vec<(u64, u64)> = Vec::new();
+    let place = |edge: u64| (edge.max(1) as f64).log2() * 8.0;
+    for (edge, count) in fine {
+        match bins.last_mut() {
+            Some(last) if place(last.0).floor() == place(*edge).floor() => *last = (*edge, last.1 + count),
+            _ => bins.push((*edge, *count)),
+        }
+    }
+    bins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Trace;
+
+    /// Two localities, four times each, in which a size that fits both is wasted on one.
+    fn phased() -> Uses {
+        let mut dice = crate::dice::Dice::new(3);
+        let page = |at: u64, dice: &mut crate::dice::Dice| {
+            if at / 10_000 % 2 == 0 { dice.below(12) } else { 20 + dice.below(60) }
+        };
+        let pages: Vec<u64> = (0..80_000).map(|at| page(at, &mut dice)).collect();
+        Uses::of(&Trace::of(&pages).unwrap(), false).unwrap()
+    }
+
+    #[test]
+    fn an_analysis_agrees_with_itself() {
+        let analysis = Analysis::of("phased", &phased(), &Wanted::default()).unwrap();
+        let curves = analysis.curves.unwrap();
+        assert_eq!(analysis.moves.iter().filter(|step| step.distance > 0.5).count(), 7);
+        assert_eq!(u64::from(analysis.map.count.iter().sum::<u32>()), phased().len() as u64);
+        for at in &analysis.windows {
+            assert_eq!(at.sizes.pixels.len(), 400);
+            assert!((at.shape.mean - at.size).abs() < 1e-6, "{} {}", at.shape.mean, at.size);
+        }
+        for claim in &curves.claims {
+            assert!(claim.opt <= claim.lru && claim.opt <= claim.fifo && claim.vmin_size <= claim.size, "{claim:?}");
+        }
+        let gain = curves.claims.iter().map(|claim| claim.lru / claim.ws).fold(0.0, f64::max);
+        assert!(gain > 1.5, "in phases the working set gains: {gain}");
+        assert!(analysis.program.needs.windows(2).all(|pair| pair[0].lru_pages <= pair[1].lru_pages));
+        let floor = analysis.program.floor.unwrap();
+        assert!(floor.pages >= 12 && floor.pages <= 80, "{floor:?}");
+    }
+
+    #[test]
+    fn one_page_has_an_analysis() {
+        let uses = Uses::of(&Trace::of(&[7; 30]).unwrap(), false).unwrap();
+        let analysis = Analysis::of("one", &uses, &Wanted::default()).unwrap();
+        assert_eq!((analysis.program.pages, analysis.program.references), (1, 30));
+        let short = Uses::of(&Trace::of(&[7]).unwrap(), false).unwrap();
+        assert!(Analysis::of("short", &short, &Wanted::default()).is_ok());
+        let wanted = Wanted { thetas: vec![31], ..Wanted::default() };
+        assert!(Analysis::of("one", &uses, &wanted).is_err());
+    }
+}
