@@ -27,7 +27,16 @@ speed() {
     done | median
 }
 
-# peer POLICY: the same by libcachesim.
+# whole POLICY: millions of references a second from the file in the page cache to the result, the start of the program included.
+whole() {
+    for _ in $(seq "$runs"); do
+        begin=$(date +%s%N)
+        "$warmset" simulate "$zipf" --policy "$1" --capacity 100000 --json >/dev/null
+        echo "$(date +%s%N) $begin" | awk '{ print 2e10 / ($1 - $2) }'
+    done | median
+}
+
+# peer POLICY: the same by libcachesim, without the start of Python.
 peer() {
     python3 - "$zipf" "$1" 100000 "$runs" <<'PYTHON' 2>/dev/null | median || echo '–'
 import sys, time
@@ -45,12 +54,15 @@ PYTHON
 has_peer=false
 python3 -c 'import libcachesim' 2>/dev/null && has_peer=true
 
-echo '| policy | Zipf, M refs/s | program, M refs/s | libcachesim, Zipf |'
-echo '|---|---:|---:|---:|'
+echo '| policy | Zipf, M refs/s | program, M refs/s | whole process, Zipf | libcachesim, Zipf | times as fast, whole |'
+echo '|---|---:|---:|---:|---:|---:|'
 while read -r policy other; do
-    theirs='–'
-    "$has_peer" && theirs=$(peer "$other")
-    echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $theirs |"
+    theirs='–' times='–' ours=$(whole "$policy")
+    if "$has_peer"; then
+        theirs=$(peer "$other")
+        times=$(echo "${ours%% *} ${theirs%% *}" | awk '{ printf "%.0f", $1 / $2 }')
+    fi
+    echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $ours | $theirs | $times |"
 done <<'POLICIES'
 fifo FIFO
 clock Clock
