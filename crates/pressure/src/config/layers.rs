@@ -103,6 +103,9 @@ impl Config {
         if self.protect.budget > Percent::new(25) {
             return Err(format!("protect.budget = \"{}\" is more than a quarter of memory", self.protect.budget));
         }
+        if let Some(path) = self.protect.programs.iter().find(|path| !path.starts_with('/')) {
+            return Err(format!("protect.programs: {path:?} is no absolute path"));
+        }
         for (name, share) in [
             ("gap.available-floor", self.gap.available_floor),
             ("gap.dead-band", self.gap.dead_band),
