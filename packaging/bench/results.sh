@@ -83,6 +83,8 @@ for storm in steady ramp periodic forks huge cgroup; do
     table "storm-$storm" "storm:$storm" --arms none,static:1000,classic,warmset --reps 1
 done
 table three-workers three-workers --arms none,earlyoom,nohang,warmset --reps 3 --lru mglru --swap disk
+# Protection alone, without a kill, against the kernel and a kill alone.
+table three-workers-protect three-workers --arms none,earlyoom,protect --reps 3 --lru mglru,classic --swap none,disk
 # Each pair of LRU and swap with each load once.
 table three-workers-noise three-workers:noise --arms none,earlyoom --reps 1 --lru classic --swap zram
 table three-workers-noise-none three-workers:noise --arms none,earlyoom --reps 1 --lru mglru --swap none

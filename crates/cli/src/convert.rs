@@ -36,8 +36,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             Output::by_name(&name).with_context(|| format!("{name}: no format is called so; say which with --to"))?
         }
     };
-    let mut source =
-        Counting { source: args.input.clone().counting(reference::Counted::Trace).open()?, bar: reference::spinner("converting"), references: 0 };
+    let mut source = Counting {
+        source: args.input.clone().counting(reference::Counted::Trace).open()?,
+        bar: reference::spinner("converting"),
+        references: 0,
+    };
     reference::whole(&args.output, |file| {
         traces::write(&mut source, output, file)?;
         Ok(())

@@ -139,7 +139,7 @@ impl Guard {
     /// Starts the process that locks, if the configuration asks for protection. Without it the rest goes on.
     pub fn hold_if_asked(&mut self) {
         if self.config.mode == Mode::Protect && self.config.protect.enabled {
-            if let Err(error) = self.machine.hold() {
+            if let Err(error) = self.machine.hold(&self.config.protect.programs) {
                 self.voice.say(Topic::Error, format_args!("nothing can be held in memory: {error}"));
             }
         }

@@ -14,6 +14,7 @@ mod finder;
 mod holding;
 mod map;
 mod probe;
+mod programs;
 mod ring;
 mod serve;
 mod tracepoint;

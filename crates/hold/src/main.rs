@@ -1,8 +1,10 @@
-//! The program: its standard input is a socket to the guard; it ends with it. With `--probe` it says what works here.
+//! The program: its standard input is a socket to the guard; it ends with it. Its arguments
+//! are the executables of programs that must answer. With `--probe` it says what works here.
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::io::Write;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -19,8 +21,9 @@ fn main() -> ExitCode {
     if orphan || parent.is_none() {
         return ExitCode::FAILURE;
     }
+    let programs = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
-    match hold::serve(std::io::stdin().as_fd()) {
+    match hold::serve(std::io::stdin().as_fd(), programs) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "warmset-hold: {error}");

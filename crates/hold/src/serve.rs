@@ -2,6 +2,7 @@
 
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
+use crate::programs::{self, Used};
 use crate::ring::{Rings, Said};
 use crate::tracepoint::{Tracepoint, of_the_page_cache};
 use host::holder::wire;
@@ -12,7 +13,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use units::{Bytes, Micros};
 
@@ -21,6 +22,8 @@ const DRAIN: Duration = Duration::from_millis(200);
 const REPORT: Duration = Duration::from_millis(500);
 /// While nothing is watched.
 const LOOK: Duration = Duration::from_secs(2);
+/// Between two looks for programs; each reads the mappings of a few processes.
+const PROGRAMS: Duration = Duration::from_secs(60);
 /// A file that was not found is looked for again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// One that cannot be held, after this.
@@ -29,8 +32,10 @@ const LOOK_LATER: Duration = Duration::from_secs(60);
 const MOST_TASKS: usize = 4096;
 
 /// Serves the guard at the other end of `socket`, until it goes.
-pub fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
+/// `programs` are the executables of those that must answer.
+pub fn serve(socket: BorrowedFd<'_>, programs: Vec<PathBuf>) -> io::Result<()> {
     let mut server = Server::new(socket);
+    server.programs = programs;
     server.report();
     while server.hear()? {
         server.turn();
@@ -51,6 +56,10 @@ struct Server<'s> {
     /// Not to be looked for before.
     unfit: HashMap<FileId, Instant>,
     holdings: Holdings,
+    programs: Vec<PathBuf>,
+    /// What they run from, and when that was looked up.
+    used: Vec<Used>,
+    looked: Option<Instant>,
     begun: Instant,
     reported: Option<Instant>,
     events: u64,
@@ -73,6 +82,9 @@ impl<'s> Server<'s> {
             found: HashMap::new(),
             unfit: HashMap::new(),
             holdings: Holdings::new(memory.scaled(1, 4).to_pages(page).get()),
+            programs: Vec::new(),
+            used: Vec::new(),
+            looked: None,
             begun: Instant::now(),
             reported: None,
             events: 0,
@@ -93,6 +105,7 @@ impl<'s> Server<'s> {
             (true, ..) => Some(Duration::ZERO),
             (_, Some(_), _) => Some(DRAIN),
             (_, None, Some(_)) => Some(LOOK),
+            (_, None, None) if !self.programs.is_empty() => Some(PROGRAMS),
             (_, None, None) => None,
         };
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
@@ -128,7 +141,8 @@ impl<'s> Server<'s> {
             }
             Act::Hold { file, ranges, .. } => {
                 let task = self.tasks.get(file).copied();
-                let found = self.found.remove(file).or_else(|| finder::find(*file, task, self.since).ok());
+                let found = self.found.remove(file).or_else(|| self.of_a_program(*file));
+                let found = found.or_else(|| finder::find(*file, task, self.since).ok());
                 if let Err(error) = self.holdings.hold(*file, found, *ranges) {
                     self.trouble(&format!("{file}: not held: {error}"));
                 }
@@ -160,6 +174,7 @@ impl<'s> Server<'s> {
         let mut told = Vec::new();
         self.holdings.bring_in(&mut |text| told.push(text));
         let now = Instant::now();
+        self.look_for_programs(now);
         if self.reported.is_none_or(|last| now.duration_since(last) >= REPORT) {
             self.holdings.check(now, &mut |text| told.push(text));
             self.report();
@@ -201,6 +216,7 @@ impl<'s> Server<'s> {
             *place = WarmFile { size: Some(Bytes::new(held.size)), held: Some(bytes(held.locked)), ..file(held.id) };
             (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));
             place.idle = Some(Micros::new(held.used.elapsed().as_micros() as u64));
+            place.program = self.used.iter().any(|used| used.id == held.id).then_some(1);
             if let Some(hot) = hot.iter().find(|hot| hot.file == held.id) {
                 // Both in one measure: the coarser.
                 let asked = held.asked.with(Ranges { segments: 0, ..hot.ranges });
@@ -208,7 +224,14 @@ impl<'s> Server<'s> {
                 tell(place, &Hot { ranges: hot.ranges.with(Ranges { segments: 0, ..asked }), ..*hot });
             }
         }
-        let rest = hot.iter().filter(|hot| self.holdings.get(hot.file).is_none());
+        let free = |id: FileId| self.holdings.get(id).is_none();
+        for (used, place) in self.used.iter().filter(|used| free(used.id)).zip(places.by_ref()) {
+            let (shift, hot) = (Some(used.ranges.shift.into()), Some(used.ranges.segments));
+            *place =
+                WarmFile { size: Some(Bytes::new(used.found.size)), shift, hot, program: Some(1), ..file(used.id) };
+        }
+        let used = |id: FileId| self.used.iter().any(|used| used.id == id);
+        let rest = hot.iter().filter(|hot| free(hot.file) && !used(hot.file));
         for (hot, place) in rest.zip(places) {
             let size = self.found.get(&hot.file).map(|found| Bytes::new(found.size));
             *place = WarmFile { size, shift: Some(hot.ranges.shift.into()), ..file(hot.file) };
@@ -247,6 +270,28 @@ impl<'s> Server<'s> {
                 }
             }
         }
+    }
+
+    /// Looks up what the programs run from, now and then, and only while nothing is short of memory.
+    fn look_for_programs(&mut self, now: Instant) {
+        let due = self.looked.is_none_or(|last| now.duration_since(last) >= PROGRAMS);
+        if self.programs.is_empty() || self.rings.is_some() || !due {
+            return;
+        }
+        self.looked = Some(now);
+        self.used = programs::used(Path::new("/proc"), &self.programs);
+        for Used { id, found, .. } in &self.used {
+            wire::name(*id, &found.name, &mut self.message);
+            let _ = send(self.socket, &self.message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        }
+        self.reported = None;
+    }
+
+    /// Another descriptor of a file that a program runs from.
+    fn of_a_program(&self, id: FileId) -> Option<Found> {
+        let used = self.used.iter().find(|used| used.id == id)?;
+        let Found { file, size, name } = &used.found;
+        Some(Found { file: file.try_clone().ok()?, size: *size, name: name.clone() })
     }
 
     fn trouble(&mut self, text: &str) {

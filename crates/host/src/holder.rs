@@ -31,6 +31,7 @@ const MOST_NAMES: usize = 4 * MAX_FILES;
 #[derive(Debug)]
 pub(crate) struct Holder {
     program: PathBuf,
+    arguments: Vec<String>,
     running: Option<Running>,
     warm: Warm,
     names: Vec<(FileId, String)>,
@@ -46,12 +47,22 @@ struct Running {
 }
 
 impl Holder {
-    /// Starts `program`.
-    pub(crate) fn start(program: &Path) -> io::Result<Self> {
-        let running = Some(Running::start(program)?);
+    /// Starts `program` with these arguments.
+    pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
+        let running = Some(Running::start(program, arguments)?);
+        let arguments = arguments.to_vec();
         let (names, troubles) = (Vec::with_capacity(MOST_NAMES), Vec::new());
         let (again, pause) = (Instant::now(), PAUSE);
-        Ok(Self { program: program.to_owned(), running, warm: Warm::default(), names, troubles, again, pause })
+        Ok(Self {
+            program: program.to_owned(),
+            arguments,
+            running,
+            warm: Warm::default(),
+            names,
+            troubles,
+            again,
+            pause,
+        })
     }
 
     /// Hears what it has told since the last time, and says what is known. Allocates nothing but for names.
@@ -139,7 +150,7 @@ impl Holder {
     }
 
     fn start_again(&mut self) {
-        match Running::start(&self.program) {
+        match Running::start(&self.program, &self.arguments) {
             Ok(running) => self.running = Some(running),
             Err(error) => {
                 self.again = Instant::now() + self.pause;
@@ -153,9 +164,14 @@ impl Holder {
 impl Running {
     /// The child's end of the socket is its standard input. Called by the thread that lives as long as the guard:
     /// the kernel ends the child with the thread that started it.
-    fn start(program: &Path) -> io::Result<Self> {
+    fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        let child = Command::new(program).stdin(Stdio::from(theirs)).stdout(Stdio::null()).env_clear().spawn()?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .env_clear()
+            .spawn()?;
         Ok(Self { child, socket: ours })
     }
 }
@@ -197,7 +213,7 @@ mod tests {
     #[test]
     fn a_holder_that_ends_is_told_of_once_and_started_again_later() {
         let folder = tempfile::tempdir().unwrap();
-        let mut holder = Holder::start(&script(folder.path(), "exit 3")).unwrap();
+        let mut holder = Holder::start(&script(folder.path(), "exit 3"), &[]).unwrap();
         holder.warm.sums.watching = Some(1);
         let deadline = Instant::now() + Duration::from_secs(10);
         while holder.running.is_some() && Instant::now() < deadline {
@@ -217,7 +233,7 @@ mod tests {
     #[test]
     fn what_was_asked_is_shown_until_the_next_report() {
         let folder = tempfile::tempdir().unwrap();
-        let mut holder = Holder::start(&script(folder.path(), "exec sleep 60")).unwrap();
+        let mut holder = Holder::start(&script(folder.path(), "exec sleep 60"), &[]).unwrap();
         let file = FileId { device: 1, inode: 2 };
         holder.warm.files[0].device = Some(1);
         holder.warm.files[0].inode = Some(2);

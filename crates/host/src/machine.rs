@@ -94,10 +94,11 @@ impl Machine {
 
     /// Starts the process that locks, if this run may act and there is none. Call it from the thread that lives as
     /// long as the machine: the kernel ends that process with it.
-    pub fn hold(&mut self) -> Result<(), Trouble> {
+    /// `programs` are the executables of those that must answer.
+    pub fn hold(&mut self, programs: &[String]) -> Result<(), Trouble> {
         if self.holder.is_none() && self.permission == Permission::Act {
             let program = holder::program();
-            let started = Holder::start(&program).map_err(|error| Trouble::unreadable(&program, error))?;
+            let started = Holder::start(&program, programs).map_err(|error| Trouble::unreadable(&program, error))?;
             self.holder = Some(started);
         }
         Ok(())

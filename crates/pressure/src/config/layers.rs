@@ -114,6 +114,9 @@ impl Config {
         if self.protect.budget > Percent::new(25) {
             return Err(format!("protect.budget = \"{}\" is more than a quarter of memory", self.protect.budget));
         }
+        if let Some(path) = self.protect.programs.iter().find(|path| !path.starts_with('/')) {
+            return Err(format!("protect.programs: {path:?} is no absolute path"));
+        }
         for (name, share) in [
             ("guard.term-room", self.guard.term_room),
             ("guard.kill-room", self.guard.kill_room),

@@ -4,6 +4,16 @@ use super::text;
 use serde::{Deserialize, Serialize};
 use units::{Percent, Span};
 
+/// Who lets a person in, and in again.
+const PROGRAMS: [&str; 6] = [
+    "/usr/sbin/sshd",
+    "/usr/lib/systemd/systemd",
+    "/usr/lib/systemd/systemd-logind",
+    "/usr/bin/dbus-daemon",
+    "/usr/bin/dbus-broker",
+    "/usr/sbin/agetty",
+];
+
 /// Memory that reclaim shall leave: files that thrash, and programs that must answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -17,6 +27,8 @@ pub struct Protect {
     /// A file is worth its memory if its pages are read again within this time. More holds colder files.
     #[serde(with = "text")]
     pub reuse: Span,
+    /// Executables of programs that must answer: what they run from is held while they run, up to half of the budget.
+    pub programs: Vec<String>,
     /// Without use for so long, or without a shortage, a file is let go. More holds through longer pauses.
     #[serde(with = "text")]
     pub release_after: Span,
@@ -24,6 +36,12 @@ pub struct Protect {
 
 impl Default for Protect {
     fn default() -> Self {
-        Self { enabled: false, budget: Percent::new(20), reuse: Span::secs(60), release_after: Span::secs(60) }
+        Self {
+            enabled: false,
+            budget: Percent::new(20),
+            reuse: Span::secs(60),
+            programs: PROGRAMS.map(str::to_owned).to_vec(),
+            release_after: Span::secs(60),
+        }
     }
 }

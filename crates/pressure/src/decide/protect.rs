@@ -115,11 +115,18 @@ impl Draft<'_> {
         // What thrashed is left alone once memory is there again.
         let now = |candidate: &Candidate| candidate.why.is_none() || calm < SHORT;
         let mut open: ArrayVec<Candidate, MAX_FILES> = known.filter(now).collect();
+        let running = sample.warm.files.iter().filter(|file| file.program == Some(1));
+        let mut of_programs: Pages = running.map(|file| file.asked_ranges().size(self.pages_of(file))).sum();
         for _ in 0..MOST_AT_ONCE {
-            let fits = |open: &&Candidate| held + open.more <= budget;
+            // Programs have half of it at most: the rest is for what shows that it needs it.
+            let fits = |open: &&Candidate| {
+                let programs = open.why.is_some() || of_programs + open.more <= budget.scaled(1, 2);
+                programs && held + open.more <= budget
+            };
             let Some(best) = open.iter().filter(fits).max_by(|a, b| a.worth(b)).copied() else { return };
             open.retain(|candidate| candidate.file != best.file);
             held += best.more;
+            of_programs += if best.why.is_none() { best.more } else { Pages::ZERO };
             let why = match best.why {
                 Some((returns, away)) => {
                     Why::Thrashes { returns, away, held: held.to_bytes(page), budget: budget.to_bytes(page) }

@@ -170,6 +170,6 @@ mod tests {
             100 MiB of files are read again and again
             protection is off
         "]]
-        .assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+        .assert_eq(&lines.map(|line| line.to_string() + "\n").collect::<String>());
     }
 }

@@ -75,7 +75,9 @@ fn only_what_changed_is_written() {
     second.circumstances.rival_tuner = Some(1);
     let mut third = sample_at(3, 4096);
     third.memory.free = None;
-    let text = String::from_utf8(write(&[sample_at(1, 4096), second, third])).unwrap();
+    let mut samples = vec![sample_at(1, 4096)];
+    samples.extend([second, third]);
+    let text = String::from_utf8(write(&samples)).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('s')).collect();
     assert_eq!(
         lines,
@@ -134,7 +136,8 @@ fn a_file_of_another_version_is_read_by_its_column_names() {
 
 #[test]
 fn a_bad_line_is_named_and_quoted_and_what_builds_on_it_is_passed_over() {
-    let mut text = write(&[sample_at(1, 4096), sample_at(2, 8192), sample_at(3, 4096)]);
+    let samples: Vec<Sample> = (1..=3).map(|second| sample_at(second, 4096 << u64::from(second == 2))).collect();
+    let mut text = write(&samples);
     let place = text.windows(5).position(|window| window == b"\t8192").unwrap();
     text[place + 1] = b'x';
     text.extend(b"lost\t7\nlost\t-7\n");

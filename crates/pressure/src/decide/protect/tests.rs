@@ -143,7 +143,8 @@ fn a_file_that_thrashes_is_held_and_let_go_when_nobody_uses_it() {
 
 #[test]
 fn streams_and_cold_files_are_not_held() {
-    let cases: [(&str, fn(&mut WarmFile)); 6] = [
+    type Case = (&'static str, fn(&mut WarmFile));
+    let cases: [Case; 6] = [
         ("most of what comes in is new", |file| file.again = Some(Percent::new(30))),
         ("it comes back too late", |file| file.away = Some(Micros::new(75_000_000))),
         ("it seldom comes back", |file| file.returns = Some(300)),

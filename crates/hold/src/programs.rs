@@ -1,0 +1,164 @@
+//! Programs that must answer, and what of their files is in memory: looked up in calm, a process at a time.
+//!
+//! A program is known by its executable: a path of the list, a file that is root's and that nobody else may change.
+//! What runs under such a name from elsewhere is another program. Of its mappings the unchanging ones of files
+//! count (code and constants), and of these what is resident now.
+
+use crate::finder::{self, Found};
+use crate::map::Map;
+use pressure::protect::{FileId, Ranges};
+use rustix::fs::{Mode, OFlags, open};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Files told of, those with the most resident pages; the rest of the report is for what thrashes.
+const MOST: usize = 8;
+/// A program's own mappings are a few hundred lines.
+const MOST_LINES: usize = 4096;
+
+/// A file that a program runs from.
+#[derive(Debug)]
+pub(crate) struct Used {
+    pub(crate) id: FileId,
+    pub(crate) found: Found,
+    /// Its parts that are mapped and resident.
+    pub(crate) ranges: Ranges,
+    resident: u64,
+}
+
+/// Part of a file that is mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    id: FileId,
+    path: PathBuf,
+    first: u64,
+    count: u64,
+}
+
+/// The files that the programs of `list` now run from, the most resident first.
+pub(crate) fn used(proc: &Path, list: &[PathBuf]) -> Vec<Used> {
+    let mut parts: HashMap<(FileId, PathBuf), Vec<(u64, u64)>> = HashMap::new();
+    for process in processes(proc).filter(|process| is_listed(process, list)) {
+        let text = std::fs::read_to_string(process.join("maps")).unwrap_or_default();
+        for part in text.lines().take(MOST_LINES).filter_map(Part::parse) {
+            // Its own root: it may be in a container.
+            let path = process.join("root").join(part.path.strip_prefix("/").unwrap_or(&part.path));
+            parts.entry((part.id, path)).or_default().push((part.first, part.count));
+        }
+    }
+    let mut used: Vec<Used> = parts.into_iter().filter_map(|((id, path), runs)| resident(id, &path, &runs)).collect();
+    used.sort_by_key(|used| (std::cmp::Reverse(used.resident), used.id));
+    used.dedup_by_key(|used| used.id);
+    used.truncate(MOST);
+    used
+}
+
+fn processes(proc: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()).map(|entry| entry.path())
+}
+
+/// Whether a process runs one of the listed executables, and nobody but root could have put it there.
+fn is_listed(process: &Path, list: &[PathBuf]) -> bool {
+    let own = process.join("exe");
+    let named = std::fs::read_link(&own).is_ok_and(|path| list.contains(&path));
+    named && std::fs::metadata(&own).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
+}
+
+/// What of these runs is in memory, by segments of the file.
+fn resident(id: FileId, path: &Path, runs: &[(u64, u64)]) -> Option<Used> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(open(path, flags, Mode::empty()).ok()?);
+    let found = finder::fit(id, file, i64::MAX).ok()?;
+    let pages = found.size.div_ceil(rustix::param::page_size() as u64);
+    let map = Map::of(&found.file, pages).ok()?;
+    let (mut ranges, mut sum) = (Ranges::default(), 0);
+    for (first, count) in runs.iter().filter(|(first, _)| *first < pages) {
+        let count = (*count).min(pages - first);
+        // Sixteen pages at a time: what a fault brings in around itself.
+        for start in (*first..first + count).step_by(16) {
+            let length = 16.min(first + count - start);
+            let there = map.resident(start, length).ok()?;
+            sum += there;
+            if there > 0 {
+                ranges.put(start, length);
+            }
+        }
+    }
+    (!ranges.is_empty()).then_some(Used { id, found, ranges, resident: sum })
+}
+
+impl Part {
+    /// `7f0a1000-7f0a3000 r-xp 00001000 fe:01 1234  /usr/lib/libc.so.6`, of which what may not be written counts.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let kind = words.next()?;
+        let [offset, start, end] = [words.next()?, start, end].map(|word| u64::from_str_radix(word, 16).ok());
+        let (major, minor) = words.next()?.split_once(':')?;
+        let [major, minor] = [major, minor].map(|word| u32::from_str_radix(word, 16).ok());
+        let inode = words.next()?.parse().ok().filter(|inode| *inode != 0)?;
+        let path = line.find('/').and_then(|at| line.get(at..)).filter(|path| !path.ends_with(" (deleted)"))?;
+        let page = rustix::param::page_size() as u64;
+        let length = end?.checked_sub(start?)?;
+        let id = FileId { device: rustix::fs::makedev(major?, minor?), inode };
+        let kept = kind.starts_with('r') && kind.get(1..2) == Some("-") && length > 0;
+        kept.then(|| Self { id, path: path.into(), first: offset.unwrap_or(0) / page, count: length.div_ceil(page) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn code_and_constants_of_files_count_and_nothing_else() {
+        let part = Part::parse("7f0a1000-7f0a3000 r-xp 00001000 fe:01 1234                       /usr/lib/a b.so");
+        let id = FileId { device: rustix::fs::makedev(0xfe, 1), inode: 1234 };
+        assert_eq!(part, Some(Part { id, path: "/usr/lib/a b.so".into(), first: 1, count: 2 }));
+        for line in [
+            "7f0a1000-7f0a3000 rw-p 00001000 fe:01 1234 /usr/lib/a.so",
+            "7f0a1000-7f0a3000 r--p 00000000 00:00 0 [vdso]",
+            "7f0a1000-7f0a3000 r-xp 00000000 fe:01 1234 /usr/lib/a.so (deleted)",
+            "7f0a3000-7f0a1000 r-xp 00000000 fe:01 1234 /usr/lib/a.so",
+            "",
+        ] {
+            assert_eq!(Part::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_listed_program_is_known_by_its_file_and_not_by_its_name() {
+        let own = std::fs::read_link("/proc/self/exe").unwrap();
+        let process = PathBuf::from(format!("/proc/{}", std::process::id()));
+        let meta = std::fs::metadata(&own).unwrap();
+        let safe = meta.uid() == 0 && meta.mode() & 0o022 == 0;
+        assert_eq!(is_listed(&process, std::slice::from_ref(&own)), safe);
+        assert!(!is_listed(&process, &["/usr/sbin/sshd".into()]));
+        assert!(!is_listed(Path::new("/proc/0"), &[own]));
+    }
+
+    #[test]
+    fn what_a_program_runs_from_is_found_resident() {
+        let own = std::fs::read_link("/proc/self/exe").unwrap();
+        let process = PathBuf::from(format!("/proc/{}", std::process::id()));
+        if !is_listed(&process, std::slice::from_ref(&own)) {
+            return;
+        }
+        let used = used(Path::new("/proc"), std::slice::from_ref(&own));
+        assert!(used.len() <= MOST);
+        if let Some(this) = used.iter().find(|used| used.found.name == own.to_string_lossy()) {
+            assert!(this.resident > 0 && !this.ranges.is_empty());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_does_harm(line in "\\PC{0,120}") {
+            let _ = Part::parse(&line);
+        }
+    }
+}
