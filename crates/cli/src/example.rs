@@ -2,7 +2,9 @@
 
 use arrayvec::ArrayVec;
 use pressure::config::{Mode, Predictor};
-use pressure::decision::{Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step};
+use pressure::decision::{
+    Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,
+};
 use pressure::knob::Knob;
 use pressure::sample::{Cgroups, Facts, Sample, Swap, SwapAmounts, SwapKind, Wall, Zone, ZoneAmounts, ZoneKind};
 use pressure::status::{Past, Status, Tally};

@@ -247,7 +247,9 @@ impl Guard {
 
     /// Now and then: what is wrong, and who else is there, each said once.
     fn keep_house(&mut self) {
-        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING) && self.tally.refused + self.tally.missed == 0 {
+        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING)
+            && self.tally.refused + self.tally.missed == 0
+        {
             return;
         }
         self.kept_house = Some(Instant::now());

@@ -51,6 +51,7 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
         None => settings::of_machine(Path::new("/"))?,
     };
     let config = &mut settings.config;
+    config.guard.spare.extend(host::rules::spared(&options.run)?);
     config.mode = options.mode.unwrap_or(config.mode);
     let level = config.verbosity.get().saturating_add(options.verbose).min(5);
     config.verbosity = Verbosity::try_from(level).unwrap_or(config.verbosity);

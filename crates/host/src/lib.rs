@@ -14,6 +14,7 @@ mod parse;
 pub mod procs;
 pub mod recordings;
 mod rivals;
+pub mod rules;
 pub mod settings;
 mod source;
 mod trouble;

@@ -20,7 +20,9 @@ mod setup;
 pub(crate) use gap::{RESPONSE, critical_share};
 
 use crate::config::{Config, Predictor};
-use crate::decision::{Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step};
+use crate::decision::{
+    Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step,
+};
 use crate::history::{History, unreclaimable};
 use crate::knob::{KNOBS, Knob};
 use crate::sample::Sample;

@@ -4,8 +4,8 @@ use crate::census::Signal;
 use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
-use units::{Rate, Span};
 use std::fmt::{Display, Formatter, Result};
+use units::{Rate, Span};
 
 impl Display for Phase {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {

@@ -164,7 +164,9 @@ mod tests {
 
     #[test]
     fn a_name_made_of_slashes_and_nothing_is_read_without_a_panic() {
-        for path in ["", "//", "/system.slice", "/user.slice", "/user.slice/x", "user.slice//", "/user.slice/u/user@.service/"] {
+        for path in
+            ["", "//", "/system.slice", "/user.slice", "/user.slice/x", "user.slice//", "/user.slice/u/user@.service/"]
+        {
             let found = place(path.as_bytes());
             assert!(!found.place.is_of_its_own(), "{path}");
         }

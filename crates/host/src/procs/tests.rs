@@ -42,8 +42,10 @@ impl Machine {
         let mut stat = format!("{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
         let _ = write!(stat, "{} 99 {} 1 2 3\n", pid * 10, anon_kib / 4);
         self.write(&format!("proc/{pid}/stat"), stat);
-        let status =
-            format!("Name:\t{}\nUid:\t1000\t1000\nRssAnon:\t{anon_kib} kB\nVmSwap:\t{swap_kib} kB\n", name.escape_debug());
+        let status = format!(
+            "Name:\t{}\nUid:\t1000\t1000\nRssAnon:\t{anon_kib} kB\nVmSwap:\t{swap_kib} kB\n",
+            name.escape_debug()
+        );
         self.write(&format!("proc/{pid}/status"), status);
         self.write(&format!("proc/{pid}/cgroup"), format!("0::{group}\n"));
         self.write(&format!("proc/{pid}/oom_score_adj"), "0\n");
@@ -141,12 +143,24 @@ fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
         let found = machine.census().suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap().program;
         found.map(|name| name.to_string())
     };
-    // Links are followed from the folder, so that the machine's own path is named and the file is found.
-    let target = root.join("usr/sbin/sshd");
-    assert_eq!(program(500, target.to_str().unwrap()), None, "at its path below this machine there is no such file");
-    symlink("/", root.join("loop")).unwrap();
-    assert_eq!(program(501, root.join("usr/bin/open").to_str().unwrap()), None);
-    assert_eq!(program(502, "/nowhere/sshd"), None);
+    // The link names the file by the whole path, and this machine has its own file below that path, or none.
+    let shown = |file: &str| {
+        let target = root.join(file);
+        let below = root.join(target.strip_prefix("/").unwrap());
+        fs::create_dir_all(below.parent().unwrap()).unwrap();
+        (target.to_str().unwrap().to_owned(), below)
+    };
+    let (sshd, below) = shown("usr/sbin/sshd");
+    assert_eq!(program(500, &sshd), None, "there is no such file at its path");
+    fs::write(&below, "an impostor's view").unwrap();
+    assert_eq!(program(501, &sshd), None, "at its path there is another file");
+    fs::remove_file(&below).unwrap();
+    fs::hard_link(&sshd, &below).unwrap();
+    assert_eq!(program(502, &sshd).as_deref(), Some("sshd"));
+    let (open, below) = shown("usr/bin/open");
+    fs::hard_link(&open, &below).unwrap();
+    assert_eq!(program(503, &open), None, "anyone may write to it");
+    assert_eq!(program(504, "/nowhere/sshd"), None);
 }
 
 #[test]

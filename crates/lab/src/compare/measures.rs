@@ -88,9 +88,12 @@ pub const MEASURES: &[Measure] = &[
         let times: Vec<f64> = line.report.kills.iter().map(|kill| kill.at_s).collect();
         Some(times.windows(2).filter(|pair| pair[1] - pair[0] < 3.0).count() as f64)
     }),
-    less("hog_over_ms", "ms", "how long a hog lived after it could not fit any more; 0 if it never came so far", |line| {
-        Some(latency(line, "hog_over", |l| l.max).unwrap_or(0.0))
-    }),
+    less(
+        "hog_over_ms",
+        "ms",
+        "how long a hog lived after it could not fit any more; 0 if it never came so far",
+        |line| Some(latency(line, "hog_over", |l| l.max).unwrap_or(0.0)),
+    ),
     less("kill_after_s", "s", "from a hog's start to the kill, the median", |line| {
         median_of(line, |kill| kill.since_hog_s)
     }),

@@ -11,7 +11,7 @@
 use super::Draft;
 use crate::census::{Signal, Victim};
 use crate::decision::{Action, Attention, Notice, Reason};
-use crate::distress::{STUCK, Bench, Choice, Extent, Outlook, Pick, Rung, choose, freezes, largest, rung};
+use crate::distress::{Bench, Choice, Extent, Outlook, Pick, Rung, STUCK, choose, freezes, largest, rung};
 use std::time::Duration;
 use units::{Percent, Span};
 
@@ -88,7 +88,10 @@ impl Draft<'_> {
             let Victim { who, name, size, at, .. } = victim;
             let (signal, extent) = (Signal::Kill, Extent::Process);
             let asked = Span::new(since(at));
-            self.step(Action::End { who, name, unit, signal, extent, size }, Reason::Deaf { asked, room: outlook.room });
+            self.step(
+                Action::End { who, name, unit, signal, extent, size },
+                Reason::Deaf { asked, room: outlook.room },
+            );
         }
         true
     }

@@ -1,8 +1,8 @@
 //! Who is to end: what grows first, and never who keeps the machine up.
 
 use super::growth::{Growth, Growths};
-use super::room::Outlook;
 use super::roles::{Shield, shield, weight};
+use super::room::Outlook;
 use crate::census::{Census, Identity, Life, Mark, Name, Suspect};
 use crate::config::Guard;
 use arrayvec::ArrayVec;
