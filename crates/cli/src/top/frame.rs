@@ -191,7 +191,21 @@ mod tests {
     fn a_picture_fits_eighty_by_twenty_four() {
         let text = frame((80, 24)).text(Paint::Plain);
         assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        expect_test::expect![[""]].assert_eq(&text);
+        expect_test::expect![[r#"
+            warmset top · guard · distress
+            [########################kkk=============================........]
+            # programs 2.9 GiB  k kernel 400 MiB  = caches 3.5 GiB  . free 1000 MiB  of 7.8 
+            swap 48 MiB of 2 GiB · gap 156 MiB, 320 MiB withheld · cache in use 400 MiB
+            pressure: some 1.52 %, all 0.3 % of the last 10 s · demand 60 MiB/s
+            room for 700 MiB more, growing by 100 MiB/s: out of memory in 7 s
+
+                PID NAME               MEMORY      SWAP       GROWTH UNIT                  
+               4711 a-name-that-is-   2.8 GiB              +98 MiB/s app-gnome-org.mozilla.f
+               1200*gnome-shell       400 MiB                        app-gnome-org.mozilla.f
+
+            last: 04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB
+            * is never ended · q ends
+        "#]].assert_eq(&text);
     }
 
     #[test]
