@@ -83,6 +83,16 @@ for storm in steady ramp periodic forks huge cgroup; do
     table "storm-$storm" "storm:$storm" --arms none,static:1000,classic,warmset --reps 1
 done
 table three-workers three-workers --arms none,earlyoom,nohang,warmset --reps 3 --lru mglru --swap disk
+# A runaway ended: both LRUs, without swap and with a disk for it; and loads in which nobody may be ended.
+for lru in mglru classic; do
+    for swap in none disk; do
+        table "guard-$lru-$swap" three-workers --arms none,earlyoom,guard --reps 3 --lru "$lru" --swap "$swap"
+    done
+done
+table guard-build build --arms none,guard --reps 1 --swap disk --memory 1G,192M
+table guard-storm storm --arms none,guard --reps 1
+table guard-indexed-db indexed-db --arms none,guard --reps 1 --memory 192M --warm-up 90
+table guard-idle idle --arms none,guard --reps 1
 # Protection alone, without a kill, against the kernel and a kill alone.
 table three-workers-protect three-workers --arms none,earlyoom,protect --reps 3 --lru mglru,classic --swap none,disk
 # Each pair of LRU and swap with each load once.

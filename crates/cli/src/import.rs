@@ -3,20 +3,20 @@
 use crate::{Context, Form, json};
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use pressure::import::{Legacy, legacy};
+use pressure::import::{Legacy, Peer, legacy, peer};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Translate the configuration of adaptivemmd or memoptimizer
+/// Translate the configuration of a daemon that does a part of the same work
 ///
 /// The translation goes to standard output or FILE, what differs to standard error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Whose file it is
     program: Program,
-    /// The file, such as /etc/sysconfig/adaptivemmd
+    /// The file, such as /etc/sysconfig/adaptivemmd or /etc/default/earlyoom
     file: PathBuf,
     /// Write the translation to this new file
     #[arg(short, long, value_name = "FILE")]
@@ -27,15 +27,24 @@ pub(crate) struct Args {
 enum Program {
     Adaptivemmd,
     Memoptimizer,
+    Earlyoom,
+    Nohang,
+    SystemdOomd,
+    /// A sysctl file with le9uo's ratios
+    Le9uo,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let text = std::fs::read(&args.file).with_context(|| format!("{}: cannot read", args.file.display()))?;
-    let program = match args.program {
-        Program::Adaptivemmd => Legacy::Adaptivemmd,
-        Program::Memoptimizer => Legacy::Memoptimizer,
-    };
-    let imported = legacy(program, &String::from_utf8_lossy(&text))?;
+    let text = String::from_utf8_lossy(&text);
+    let imported = match args.program {
+        Program::Adaptivemmd => legacy(Legacy::Adaptivemmd, &text),
+        Program::Memoptimizer => legacy(Legacy::Memoptimizer, &text),
+        Program::Earlyoom => peer(Peer::Earlyoom, &text),
+        Program::Nohang => peer(Peer::Nohang, &text),
+        Program::SystemdOomd => peer(Peer::SystemdOomd, &text),
+        Program::Le9uo => peer(Peer::Le9uo, &text),
+    }?;
     match (&args.output, context.form) {
         (Some(path), _) => {
             // A configuration is never overwritten.

@@ -22,13 +22,16 @@ mod policies;
 mod prove;
 mod record;
 mod reference;
+mod release;
 mod replay;
 mod restore;
 mod simulate;
 mod socket;
+mod spare;
 mod status;
 mod synth;
 mod together;
+mod top;
 mod trace;
 mod why;
 
@@ -71,6 +74,7 @@ struct Cli {
 enum Command {
     Status(status::Args),
     Why(why::Args),
+    Top(top::Args),
     Features(features::Args),
     Doctor(doctor::Args),
     Check(check::Args),
@@ -78,6 +82,8 @@ enum Command {
     Replay(replay::Args),
     Restore(restore::Args),
     Import(import::Args),
+    Spare(spare::Args),
+    Release(release::Args),
     Prove(prove::Args),
     Simulate(simulate::Args),
     Curve(curve::Args),
@@ -141,6 +147,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
     match command {
         Command::Status(args) => status::run(args, context, out),
         Command::Why(args) => why::run(args, context, out),
+        Command::Top(args) => top::run(args, context, out),
         Command::Features(args) => features::run(args, context, out),
         Command::Doctor(args) => doctor::run(args, context, out),
         Command::Check(args) => check::run(args, context, out),
@@ -148,6 +155,8 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Replay(args) => replay::run(args, context, out),
         Command::Restore(args) => restore::run(args, context, out),
         Command::Import(args) => import::run(args, context, out),
+        Command::Spare(args) => spare::run(args, context, out),
+        Command::Release(args) => release::run(args, context, out),
         Command::Prove(args) => prove::run(args, context, out),
         Command::Simulate(args) => simulate::run(args, context, out),
         Command::Curve(args) => curve::run(args, context, out),

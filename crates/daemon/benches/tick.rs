@@ -1,8 +1,10 @@
-//! What one tick costs on this machine: the sample, the decision, and both together.
+//! What one tick costs on this machine: the sample, the decision, and both together; and a look at all processes.
 
 use host::Eyes;
 use pressure::{Config, History, Sample, decide};
 use std::path::Path;
+use std::process::{Child, Command};
+use units::Bytes;
 
 fn main() {
     divan::main();
@@ -46,4 +48,24 @@ fn push_and_decide(bencher: divan::Bencher<'_, '_>) {
 fn deciding(bencher: divan::Bencher<'_, '_>) {
     let (_, _, history, config) = warm();
     bencher.bench_local(|| decide(&config, divan::black_box(&history)));
+}
+
+/// A look at all of 600 processes and more, which is done only while memory is short.
+#[divan::bench]
+fn look_at_processes(bencher: divan::Bencher<'_, '_>) {
+    let sleeper = || Command::new("sleep").arg("600").spawn().expect("sleep");
+    let mut sleepers: Vec<Child> = std::iter::repeat_with(sleeper).take(600).collect();
+    let page = Bytes::new(rustix::param::page_size() as u64);
+    let mut processes = host::procs::Processes::open(Path::new("/"), page).expect("a machine");
+    let mut census = pressure::census::Census::default();
+    let mut at = std::time::Duration::ZERO;
+    bencher.bench_local(|| {
+        // A minute later each time: a look is due.
+        at += std::time::Duration::from_secs(60);
+        processes.look(units::Span::new(at), &mut census);
+    });
+    for sleeper in &mut sleepers {
+        let _ = sleeper.kill();
+        let _ = sleeper.wait();
+    }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-const STACK: usize = 512 * 1024;
+const STACK: usize = 1024 * 1024;
 /// Samples on their way.
 const SLOTS: usize = 32;
 /// The thread looks at least this often, and sooner when half of the slots are taken.

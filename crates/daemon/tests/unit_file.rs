@@ -14,7 +14,7 @@ fn values(key: &str) -> BTreeSet<String> {
 #[test]
 fn what_may_be_written_is_the_table_of_knobs() {
     let mut expected: BTreeSet<String> = KNOBS.iter().map(|spec| format!("/{}", spec.path)).collect();
-    expected.insert("/sys/devices/system/node".to_owned());
+    expected.extend(["/sys/devices/system/node", "/sys/fs/cgroup"].map(str::to_owned));
     assert_eq!(values("ReadWritePaths"), expected);
 }
 

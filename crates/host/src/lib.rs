@@ -16,6 +16,7 @@ pub mod process;
 pub mod procs;
 pub mod recordings;
 mod rivals;
+pub mod rules;
 pub mod settings;
 mod source;
 mod trouble;

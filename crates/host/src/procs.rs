@@ -44,8 +44,14 @@ pub const MOST: usize = 10_000;
 const LOOKED_INTO: usize = 2 * MAX_SUSPECTS;
 /// Between two scans, at least.
 const PACE: Duration = Duration::from_millis(180);
-/// And at least so many times as long as a scan took.
-const REST: u32 = 4;
+/// And at least so many times as long as a scan took, but no longer than this.
+const REST: u32 = 16;
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// When a process started, in clock ticks since boot, by the text of its `stat`.
+pub(crate) fn start_of(stat: &[u8]) -> Option<u64> {
+    text::stat(stat).map(|stat| stat.start)
+}
 
 /// All processes of a machine, looked at when asked.
 #[derive(Debug)]
@@ -101,7 +107,7 @@ impl Processes {
         }
         self.dossiers.retain(|dossier| dossier.wanted);
         let took = monotonic().saturating_sub(begun);
-        self.next = at.get() + PACE.max(took * REST);
+        self.next = at.get() + PACE.max((took * REST).min(LONGEST_REST));
     }
 
     /// Forgets who was looked at; those who were signalled are still watched.

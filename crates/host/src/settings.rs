@@ -78,7 +78,7 @@ fn predecessor(root: &Path) -> Result<Option<(PathBuf, Legacy, String)>, ConfigE
 }
 
 /// The file's text; `None` if there is none. Refuses one that others could have written.
-fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

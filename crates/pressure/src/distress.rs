@@ -25,7 +25,7 @@ mod room;
 
 pub use choice::{Considered, Extent, Verdict};
 pub use growth::Growth;
-pub use roles::Shield;
+pub use roles::{Shield, shield};
 pub use room::Outlook;
 
 pub(crate) use choice::{Bench, Choice, Pick, choose, largest};
@@ -35,7 +35,6 @@ pub(crate) use ladder::{Rung, freezes, rung};
 use crate::census::{Signal, Victim};
 use crate::config::Guard;
 use crate::sample::Sample;
-use arrayvec::ArrayVec;
 use room::Point;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -65,7 +64,8 @@ const FULL: Percent = Percent::new(1);
 pub struct Distress {
     /// Least and most of memory that file cache in use is taken to be.
     cache: (Percent, Percent),
-    points: ArrayVec<Point, POINTS>,
+    /// Oldest first; room for all is taken at the start.
+    points: Vec<Point>,
     pub(crate) growths: Growths,
     /// What the last sample leaves.
     pub(crate) outlook: Option<Outlook>,
@@ -78,7 +78,8 @@ pub struct Distress {
 impl Distress {
     /// Nothing seen yet.
     pub(crate) fn new(config: &Guard) -> Self {
-        Self { cache: (config.cache_least, config.cache_most), ..Self::default() }
+        let points = Vec::with_capacity(POINTS);
+        Self { cache: (config.cache_least, config.cache_most), points, growths: Growths::new(), ..Self::default() }
     }
 
     /// Takes a sample in. Allocates nothing.
@@ -94,7 +95,7 @@ impl Distress {
         });
         let due = self.points.last().is_none_or(|last| now - last.at.get() >= SPACING);
         if let Some(point) = Point::of(sample).filter(|_| due) {
-            if self.points.is_full() {
+            if self.points.len() == POINTS {
                 self.points.remove(0);
             }
             self.points.push(point);
@@ -144,7 +145,8 @@ impl Distress {
         let room = room::room(sample, floor, page_size)?;
         let in_flight = in_flight(sample);
         let growth = self.growth().unwrap_or_default();
-        let outlook = Outlook { room, managed, floor, in_flight, growth, left: None, stalled: self.stalled() };
+        let swap = room::swap_room(sample, page_size);
+        let outlook = Outlook { room, swap, managed, floor, in_flight, growth, left: None, stalled: self.stalled() };
         Some(Outlook { left: outlook.left_now(), ..outlook })
     }
 }

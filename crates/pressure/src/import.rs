@@ -1,7 +1,11 @@
 //! Configuration of the daemons we replace, understood.
 //!
 //! `/etc/sysconfig/NAME` or `/etc/default/NAME` of adaptivemmd and memoptimizer hold `KEY = VALUE` lines, numbers
-//! as C reads them. What has a counterpart is carried over; what has none, or was broken there, is said.
+//! as C reads them; other guards have files of their own ([`peer`]). What has a counterpart is carried over; what has none, or was broken there, is said.
+
+mod guards;
+
+pub use guards::{Peer, peer};
 
 use crate::config::{Config, ConfigError};
 use std::fmt::Write;

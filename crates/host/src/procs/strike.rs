@@ -4,7 +4,7 @@ use super::Processes;
 use super::dossier::Hold;
 use super::roll::read;
 use super::text;
-use pressure::census::{Census, Identity, Life, MAX_VICTIMS, Name, Signal, Victim};
+use pressure::census::{Census, Identity, MAX_VICTIMS, Name, Signal, Victim};
 use pressure::distress::Extent;
 use rustix::io::Errno;
 use rustix::process::pidfd_send_signal;
@@ -128,9 +128,9 @@ fn send(hold: &mut Hold, order: &Order) -> Result<(), Missed> {
     }
 }
 
-/// Whether the process is dead, or another now. Its folder stays of the one it was opened for.
+/// Whether the process is dead, and its memory given back. Its folder stays of the one it was opened for.
 fn is_gone(hold: &Hold, who: Identity) -> bool {
     let mut buffer = [0; 1024];
     let stat = read(&hold.stat, &mut buffer).and_then(text::stat);
-    stat.is_none_or(|stat| stat.start != who.start || stat.life == Life::Dying)
+    stat.is_none_or(|stat| stat.start != who.start || stat.is_dead)
 }

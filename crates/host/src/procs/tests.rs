@@ -143,12 +143,24 @@ fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
         let found = machine.census().suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap().program;
         found.map(|name| name.to_string())
     };
-    // Links are followed from the folder, so that the machine's own path is named and the file is found.
-    let target = root.join("usr/sbin/sshd");
-    assert_eq!(program(500, target.to_str().unwrap()), None, "at its path below this machine there is no such file");
-    symlink("/", root.join("loop")).unwrap();
-    assert_eq!(program(501, root.join("usr/bin/open").to_str().unwrap()), None);
-    assert_eq!(program(502, "/nowhere/sshd"), None);
+    // The link names the file by the whole path, and this machine has its own file below that path, or none.
+    let shown = |file: &str| {
+        let target = root.join(file);
+        let below = root.join(target.strip_prefix("/").unwrap());
+        fs::create_dir_all(below.parent().unwrap()).unwrap();
+        (target.to_str().unwrap().to_owned(), below)
+    };
+    let (sshd, below) = shown("usr/sbin/sshd");
+    assert_eq!(program(500, &sshd), None, "there is no such file at its path");
+    fs::write(&below, "an impostor's view").unwrap();
+    assert_eq!(program(501, &sshd), None, "at its path there is another file");
+    fs::remove_file(&below).unwrap();
+    fs::hard_link(&sshd, &below).unwrap();
+    assert_eq!(program(502, &sshd).as_deref(), Some("sshd"));
+    let (open, below) = shown("usr/bin/open");
+    fs::hard_link(&open, &below).unwrap();
+    assert_eq!(program(503, &open), None, "anyone may write to it");
+    assert_eq!(program(504, "/nowhere/sshd"), None);
 }
 
 #[test]

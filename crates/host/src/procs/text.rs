@@ -14,6 +14,8 @@ pub(super) struct Stat<'t> {
     pub(super) name: &'t [u8],
     pub(super) life: Life,
     pub(super) is_kernels: bool,
+    /// Its memory is given back.
+    pub(super) is_dead: bool,
     /// In clock ticks since boot.
     pub(super) start: u64,
     pub(super) resident: Pages,
@@ -37,12 +39,13 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
     // A zombie that leads other threads still holds their memory.
     let is_dead = matches!(state, b'Z' | b'X' | b'x') && threads <= 1;
     let life = match state {
-        _ if is_dead || flags & PF_EXITING != 0 && threads <= 1 => Life::Dying,
+        _ if is_dead || (flags & PF_EXITING != 0 && threads <= 1) => Life::Dying,
         b'D' => Life::Stuck,
         b'T' | b't' => Life::Stopped,
         _ => Life::Alive,
     };
-    Some(Stat { name: &text[open + 1..close], life, is_kernels: flags & PF_KTHREAD != 0, start, resident })
+    let (name, is_kernels) = (&text[open + 1..close], flags & PF_KTHREAD != 0);
+    Some(Stat { name, life, is_kernels, is_dead, start, resident })
 }
 
 /// What is taken from `status`.

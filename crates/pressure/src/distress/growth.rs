@@ -40,7 +40,7 @@ struct Followed {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Growths {
-    followed: ArrayVec<Followed, FOLLOWED>,
+    followed: Vec<Followed>,
 }
 
 /// How one party grows.
@@ -53,6 +53,11 @@ pub struct Growth {
 }
 
 impl Growths {
+    /// Nobody yet, and room for all.
+    pub(crate) fn new() -> Self {
+        Self { followed: Vec::with_capacity(FOLLOWED) }
+    }
+
     /// Takes a census in.
     pub(crate) fn push(&mut self, census: &Census) {
         if census.suspects.is_empty() {
@@ -71,7 +76,7 @@ impl Growths {
     fn follow(&mut self, key: Key, now: Span, size: Bytes) {
         let Some(one) = self.followed.iter_mut().find(|one| one.key == key) else {
             let fresh = Followed { key, sizes: [(now, size)].into_iter().collect(), rising_since: now };
-            if self.followed.is_full() {
+            if self.followed.len() == FOLLOWED {
                 self.forget_the_stalest();
             }
             return self.followed.push(fresh);

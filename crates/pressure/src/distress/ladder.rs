@@ -4,7 +4,7 @@ use super::choice::Pick;
 use super::room::Outlook;
 use crate::config::Guard;
 use serde::{Deserialize, Serialize};
-use units::{Percent, Span};
+use units::{Bytes, Percent, Span};
 
 /// Nearer than this the processes are looked at.
 const ALERT_AHEAD: Span = Span::secs(60);
@@ -58,7 +58,8 @@ pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
 
 /// Whether the one that grows has the machine standing still already, with swap left to fill.
 pub(crate) fn freezes(outlook: &Outlook, pick: &Pick) -> bool {
-    outlook.stalled.is_some_and(|stalled| stalled >= FREEZE_STALLED)
+    outlook.swap > Bytes::ZERO
+        && outlook.stalled.is_some_and(|stalled| stalled >= FREEZE_STALLED)
         && outlook.left.is_some_and(|left| left <= FREEZE_AHEAD)
         && pick.growth.rising >= FREEZE_RISING
         && pick.size() >= FREEZE_SHARE.of(outlook.managed)

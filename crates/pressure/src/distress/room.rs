@@ -15,6 +15,8 @@ const BUSY_CACHE: Percent = Percent::new(4);
 pub struct Outlook {
     /// Room for memory that cannot be given back.
     pub room: Bytes,
+    /// Of it, on swap.
+    pub swap: Bytes,
     /// Memory the kernel manages.
     pub managed: Bytes,
     /// File cache that is counted as in use.
@@ -100,7 +102,7 @@ pub(crate) fn room(sample: &Sample, floor: Bytes, page_size: Bytes) -> Option<By
 }
 
 /// What swap can still take, less what it costs to keep it there.
-fn swap_room(sample: &Sample, page_size: Bytes) -> Bytes {
+pub(crate) fn swap_room(sample: &Sample, page_size: Bytes) -> Bytes {
     if sample.swaps.is_empty() {
         return sample.memory.swap_free.unwrap_or_default();
     }

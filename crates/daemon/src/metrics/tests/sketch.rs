@@ -2,6 +2,7 @@
 
 use crate::testing::status as bare;
 use pressure::decision::{Action, BlockForecast, Exhaustion, Forecast, Phase, Reason, Step};
+use pressure::distress::Outlook;
 use pressure::knob::Knob;
 use pressure::sample::{Blocks, Wall, Zone, ZoneAmounts, ZoneKind};
 use pressure::status::{Past, Status, Tally};
@@ -65,6 +66,16 @@ fn forecast() -> Forecast {
         }),
         until_min: Some(Span::secs(3)),
         blocks: Some(BlockForecast { order: 9, free: 12, needed: 40, fragmentation: Some(Percent::new(30)) }),
+        outlook: Some(Outlook {
+            room: Bytes::mib(600),
+            swap: Bytes::ZERO,
+            managed: Bytes::mib(1000),
+            floor: Bytes::mib(50),
+            in_flight: Bytes::ZERO,
+            growth: Rate::new(50_000_000),
+            left: Some(Span::secs(12)),
+            stalled: None,
+        }),
     }
 }
 
@@ -83,6 +94,9 @@ fn tally() -> Tally {
         stalled: Micros::new(250_000),
         refaults: 900,
         oom_kills: 0,
+        asked: 2,
+        killed: 1,
+        missed: 0,
         peak_demand: Bytes::mib(300),
         gap_seconds: 1 << 40,
         lost_samples: 0,

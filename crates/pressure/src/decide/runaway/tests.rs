@@ -1,223 +1,13 @@
-use crate::census::{Group, Identity, Life, Mark, Name, Place, Signal, Suspect, UnitName, Victim};
+mod machine;
+
+use crate::census::{Group, Mark, Name, Place, Signal, Suspect, UnitName};
 use crate::config::{Config, Mode};
-use crate::decide;
-use crate::decision::{Action, Attention, Decision, Notice, Phase, Reason};
+use crate::decision::{Attention, Notice, Phase, Reason};
 use crate::distress::{Extent, Shield, Verdict};
-use crate::history::History;
-use crate::recording::tests::facts;
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
+use machine::{Machine, PAGE, Process, process};
 use proptest::prelude::*;
-use std::time::Duration;
-use units::{Bytes, Micros, Pages, Span};
-
-const PAGE: Bytes = Bytes::kib(4);
-const TICK: Duration = Duration::from_millis(100);
-
-/// A process of the model.
-#[derive(Debug, Clone)]
-struct Process {
-    suspect: Suspect,
-    /// MiB a second; memory is only taken while there is some.
-    speed: u64,
-    /// Ignores SIGTERM.
-    deaf: bool,
-    /// Ticks from SIGKILL to the end; `u32::MAX` never ends.
-    dying: u32,
-    signalled: Option<(Signal, u32)>,
-}
-
-fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {
-    let suspect = Suspect {
-        who: Identity { pid, start: u64::from(pid) * 10 },
-        age: Span::secs(100),
-        name: Name::from(name).unwrap(),
-        program: None,
-        unit: UnitName::from("session-2.scope").unwrap(),
-        place: Place::Session,
-        user: 1000,
-        resident: Bytes::mib(mib),
-        swapped: Bytes::ZERO,
-        oom_score_adj: 0,
-        mark: Mark::None,
-        group: None,
-        life: Life::Alive,
-    };
-    Process { suspect, speed, deaf: false, dying: 4, signalled: None }
-}
-
-/// A machine of 1 GiB: what is not anonymous is file cache, which gives way; then swap; then the kernel would kill.
-struct Machine {
-    config: Config,
-    history: History,
-    sample: Sample,
-    decision: Decision,
-    processes: Vec<Process>,
-    swap: Bytes,
-    /// Everything that was signalled, in order.
-    signals: Vec<(u32, Signal, Extent)>,
-    said: Vec<Notice>,
-    /// Who went, and the least room there ever was.
-    ended: Vec<u32>,
-    out_of_memory: bool,
-}
-
-const TOTAL: u64 = 1024;
-const KERNEL: u64 = 60;
-
-impl Machine {
-    fn new(processes: Vec<Process>) -> Self {
-        Self::with(Config { mode: Mode::Guard, ..Config::default() }, processes)
-    }
-
-    fn with(config: Config, processes: Vec<Process>) -> Self {
-        let history = History::new(&facts(), &config);
-        let decision = decide(&config, &history);
-        let mut sample = Sample { at: Span::secs(1000), ..Sample::default() };
-        let pages = |mib: u64| Some(Bytes::mib(mib).to_pages(PAGE));
-        let amounts = ZoneAmounts {
-            min: pages(4),
-            low: pages(8),
-            high: pages(12),
-            managed: pages(TOTAL),
-            ..ZoneAmounts::default()
-        };
-        sample.zones = vec![Zone { amounts, ..Zone::default() }];
-        sample.memory_pressure.full_total = Some(Micros::new(0));
-        let (signals, said, ended) = (Vec::new(), Vec::new(), Vec::new());
-        Self {
-            config,
-            history,
-            sample,
-            decision,
-            processes,
-            swap: Bytes::ZERO,
-            signals,
-            said,
-            ended,
-            out_of_memory: false,
-        }
-    }
-
-    fn anon(&self) -> Bytes {
-        self.processes.iter().map(|process| process.suspect.size()).sum()
-    }
-
-    /// What is left for anonymous memory before the kernel gives up: all file cache, and swap.
-    fn left(&self) -> Bytes {
-        (Bytes::mib(TOTAL - KERNEL - 4) + self.swap).less(self.anon())
-    }
-
-    fn tick(&mut self) {
-        self.sample.at = Span::new(self.sample.at.get() + TICK);
-        self.grow();
-        self.die();
-        self.read();
-        self.history.push(&self.sample);
-        self.decision = decide(&self.config, &self.history);
-        self.said.extend(self.decision.notices.iter().copied());
-        self.obey();
-    }
-
-    fn grow(&mut self) {
-        for index in 0..self.processes.len() {
-            let step = Bytes::mib(self.processes[index].speed).scaled(1, 10);
-            let is_ending = self.processes[index].signalled.is_some_and(|(signal, _)| signal == Signal::Kill);
-            if is_ending || self.processes[index].suspect.life == Life::Stopped {
-                continue;
-            }
-            self.out_of_memory |= step > self.left();
-            let step = step.min(self.left());
-            let suspect = &mut self.processes[index].suspect;
-            suspect.resident += step;
-            suspect.age = Span::new(suspect.age.get() + TICK);
-        }
-    }
-
-    fn die(&mut self) {
-        let now = self.sample.at;
-        let mut gone = Vec::new();
-        for process in &mut self.processes {
-            if let Some((_, left)) = process.signalled.as_mut().filter(|(_, left)| *left != u32::MAX) {
-                *left = left.saturating_sub(1);
-                if *left == 0 {
-                    gone.push(process.suspect.who);
-                }
-            }
-        }
-        self.processes.retain(|process| !gone.contains(&process.suspect.who));
-        for victim in self.sample.census.victims.iter_mut().filter(|victim| gone.contains(&victim.who)) {
-            victim.gone = Some(now);
-        }
-        self.ended.extend(gone.iter().map(|who| who.pid));
-    }
-
-    fn read(&mut self) {
-        let anon = self.anon();
-        let most = Bytes::mib(TOTAL - KERNEL - 30);
-        let swapped = anon.less(most);
-        let (anon, free) = (anon.less(swapped), Bytes::mib(10));
-        let file = Bytes::mib(TOTAL - KERNEL).less(anon).less(free);
-        let sample = &mut self.sample;
-        sample.memory.anon = Some(anon);
-        sample.memory.shmem = Some(Bytes::ZERO);
-        sample.memory.slab_unreclaimable = Some(Bytes::mib(KERNEL));
-        sample.memory.active_file = Some(Bytes::ZERO);
-        sample.memory.inactive_file = Some(file);
-        sample.memory.swap_total = Some(self.swap);
-        sample.memory.swap_free = Some(self.swap.less(swapped));
-        sample.counters.nr_free_pages = Some(free.to_pages(PAGE));
-        sample.swaps.clear();
-        if self.swap > Bytes::ZERO {
-            let amounts = SwapAmounts { size: Some(self.swap), used: Some(swapped) };
-            sample.swaps.push(Swap { kind: SwapKind::Partition, amounts });
-        }
-        sample.census.suspects.clear();
-        if self.decision.attention == Attention::Suspects {
-            sample.census.at = sample.at;
-            self.processes.sort_by_key(|process| std::cmp::Reverse(process.suspect.size()));
-            sample.census.suspects.extend(self.processes.iter().take(12).map(|process| process.suspect));
-            for suspect in &mut sample.census.suspects {
-                if let Some(group) = &mut suspect.group {
-                    let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
-                    group.anon = self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum();
-                }
-            }
-        }
-    }
-
-    fn obey(&mut self) {
-        let at = self.sample.at;
-        for step in &self.decision.steps {
-            let Action::End { who, name, signal, extent, size, .. } = step.action else { continue };
-            self.signals.push((who.pid, signal, extent));
-            let folder = |process: &Process| process.suspect.group.map(|group| group.id);
-            let Some(unit) = self.processes.iter().find(|process| process.suspect.who == who).map(folder) else {
-                continue;
-            };
-            let hit = |process: &Process| {
-                process.suspect.who == who || (extent == Extent::Unit && unit.is_some() && folder(process) == unit)
-            };
-            for process in self.processes.iter_mut().filter(|process| hit(process)) {
-                let after = if signal == Signal::Term && process.deaf { u32::MAX } else { process.dying };
-                process.signalled = Some((signal, after));
-            }
-            let victims = &mut self.sample.census.victims;
-            victims.retain(|victim| victim.who != who);
-            if victims.is_full() {
-                victims.remove(0);
-            }
-            victims.push(Victim { who, name, size, signal, at, gone: None });
-        }
-    }
-
-    fn run(&mut self, seconds: f64) {
-        (0..(seconds * 10.0) as u32).for_each(|_| self.tick());
-    }
-
-    fn signalled(&self) -> Vec<(u32, Signal)> {
-        self.signals.iter().map(|(pid, signal, _)| (*pid, *signal)).collect()
-    }
-}
+use units::{Bytes, Micros, Pages};
 
 #[test]
 fn a_runaway_is_asked_to_end_before_memory_is_full_and_nobody_else_is() {
@@ -436,6 +226,18 @@ fn with_swap_left_a_machine_that_stands_still_is_not_waited_for() {
     }
     assert_eq!(machine.signalled(), [(20, Signal::Term)]);
     assert!(machine.sample.memory.swap_free.unwrap() > Bytes::mib(300), "{:?}", machine.sample.memory.swap_free);
+}
+
+#[test]
+fn without_swap_time_lost_alone_makes_nothing_more_urgent() {
+    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 40)]);
+    while machine.signals.is_empty() {
+        let total = machine.sample.memory_pressure.full_total.unwrap().get() + 60_000;
+        machine.sample.memory_pressure.full_total = Some(Micros::new(total));
+        machine.tick();
+    }
+    let room = machine.decision.forecast.outlook.unwrap().room;
+    assert!(room <= Bytes::mib(130), "{room}");
 }
 
 #[test]

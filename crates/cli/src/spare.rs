@@ -1,0 +1,58 @@
+//! `warmset spare`: a person knows better.
+
+use crate::hinted::Hinted;
+use crate::socket::{Guard, ask};
+use crate::{Context, Form, json};
+use anyhow::Result;
+use host::rules;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Have the guard spare a unit or a process, until the next boot
+///
+/// A unit by its name, such as postgresql.service; a star at the end stands for anything. A process by its number:
+/// one that gets the same number later is not meant. program:NAME spares every process that runs a program of root's
+/// by that name. Without a name, lists who is spared so. guard.spare in the configuration does it for good.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Unit, process number, or program:NAME
+    who: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let mut spared = rules::spared(&context.run)?;
+    if let Some(who) = &args.who {
+        let rule = rule(who, context)?;
+        if !spared.contains(&rule) {
+            spared.push(rule);
+            rules::spare(&context.run, &spared)
+                .map_err(|error| Hinted::new(error, "rules are root's: sudo warmset spare"))?;
+            reload(context)?;
+        }
+    }
+    match context.form {
+        Form::Json => json(out, &spared)?,
+        Form::Text if spared.is_empty() => writeln!(out, "nobody is spared by hand")?,
+        Form::Text => spared.iter().try_for_each(|rule| writeln!(out, "spared: {rule}"))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The rule for what was written: a number is a process that must be there.
+pub(crate) fn rule(who: &str, context: &Context) -> Result<String> {
+    match who.parse() {
+        Ok(pid) => Ok(rules::of_process(&context.root, pid)?),
+        Err(_) => Ok(who.to_owned()),
+    }
+}
+
+/// Has a running guard read its configuration again; without one there is nothing to do.
+pub(crate) fn reload(context: &Context) -> Result<()> {
+    if let Guard::Running(status) = ask(&context.run)? {
+        let pid = i32::try_from(status.pid).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            rustix::process::kill_process(pid, rustix::process::Signal::HUP)?;
+        }
+    }
+    Ok(())
+}

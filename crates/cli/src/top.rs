@@ -1,0 +1,186 @@
+//! `warmset top`: what memory does, who holds it and who grows, live.
+
+mod frame;
+
+use crate::Context;
+use crate::page::Paint;
+use crate::socket::{Guard, ask};
+use anyhow::{Context as _, Result};
+use frame::{Frame, Line};
+use host::Eyes;
+use host::procs::Processes;
+use pressure::census::{Census, Identity, Suspect};
+use pressure::config;
+use pressure::distress::shield;
+use pressure::status::Status;
+use pressure::{Config, History, Sample, decide};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use std::collections::HashMap;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+use units::{Bytes, Rate, Span};
+
+/// The size of a terminal that does not tell.
+const SIZE: (u16, u16) = (80, 24);
+
+/// Show what memory does, who holds it and who grows, live
+///
+/// Fits 80 by 24 and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the
+/// guard and every program. q ends it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Time between two pictures
+    #[arg(short, long, value_name = "SPAN", default_value = "1s")]
+    every: Span,
+    /// Print one picture, without a terminal's controls, and end
+    #[arg(long)]
+    once: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let mut eyes = Top::open(context)?;
+    let every = args.every.get().max(Duration::from_millis(100));
+    if args.once || !io::stdout().is_terminal() {
+        // Growth needs two looks.
+        eyes.frame(context, SIZE)?;
+        std::thread::sleep(every);
+        out.write_all(eyes.frame(context, SIZE)?.text(Paint::of_environment()).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let keys = Keys::begin()?;
+    loop {
+        let size = tcgetwinsize(io::stdout()).map_or(SIZE, |size| (size.ws_col.max(40), size.ws_row.max(10)));
+        let text = eyes.frame(context, size)?.text(Paint::of_environment());
+        // Home, each line cleared to its end, then everything below: no flicker, and nothing scrolls.
+        write!(out, "\x1b[H{}\x1b[J", text.trim_end().replace('\n', "\x1b[K\r\n"))?;
+        out.flush()?;
+        if keys.end_within(every)? {
+            break;
+        }
+    }
+    drop(keys);
+    writeln!(out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The terminal, read key by key; as it was when this is dropped.
+struct Keys {
+    before: Option<Termios>,
+}
+
+impl Keys {
+    fn begin() -> Result<Self> {
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(before) = &before {
+            let mut now = before.clone();
+            now.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+            tcsetattr(io::stdin(), OptionalActions::Now, &now).context("the terminal cannot be set")?;
+        }
+        io::stdout().write_all(b"\x1b[2J\x1b[?25l")?;
+        Ok(Self { before })
+    }
+
+    /// Waits; whether someone wants to end.
+    fn end_within(&self, time: Duration) -> Result<bool> {
+        let timeout = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        let stdin = io::stdin();
+        let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
+        if self.before.is_none() || poll(&mut ends, Some(&timeout)).unwrap_or(0) == 0 {
+            if self.before.is_none() {
+                std::thread::sleep(time);
+            }
+            return Ok(false);
+        }
+        let mut keys = [0; 16];
+        let count = rustix::io::read(stdin.as_fd(), &mut keys)?;
+        Ok(count == 0 || keys[..count].iter().any(|key| matches!(key, b'q' | b'Q' | 3 | 4)))
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let _ = io::stdout().write_all(b"\x1b[?25h");
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// Eyes of our own, beside those of the guard.
+struct Top {
+    eyes: Eyes,
+    processes: Processes,
+    history: History,
+    config: Config,
+    sample: Sample,
+    census: Census,
+    sizes: HashMap<Identity, (Span, Bytes)>,
+}
+
+impl Top {
+    fn open(context: &Context) -> Result<Self> {
+        let eyes = Eyes::open(&context.root)?;
+        let page = eyes.facts().page_size;
+        let processes = Processes::open(&context.root, page).context("/proc cannot be read")?;
+        let config = Config { mode: config::Mode::Observe, ..Config::default() };
+        let history = History::new(eyes.facts(), &config);
+        let (sample, census, sizes) = (Sample::default(), Census::default(), HashMap::new());
+        Ok(Self { eyes, processes, history, config, sample, census, sizes })
+    }
+
+    fn frame(&mut self, context: &Context, size: (u16, u16)) -> Result<Frame> {
+        self.eyes.read(&mut self.sample);
+        self.processes.look(self.sample.at, &mut self.census);
+        self.history.push(&self.sample);
+        let (guard, note) = match ask(&context.run)? {
+            Guard::Running(status) => (Some(status), None),
+            Guard::Absent => (None, Some("no guard is running".to_owned())),
+            Guard::Closed(_) => (None, Some("the guard answers to root only".to_owned())),
+        };
+        let forecast = match &guard {
+            Some(status) => status.decision.forecast,
+            None => decide(&self.config, &self.history).forecast,
+        };
+        let last = guard.as_deref().and_then(last_word);
+        let state = guard.as_ref().map(|status| format!("{} · {}", status.mode, status.decision.phase));
+        Ok(Frame {
+            size,
+            state: state.or(note).unwrap_or_default(),
+            forecast,
+            lines: self.lines(),
+            last,
+            sample: self.sample.clone(),
+        })
+    }
+
+    fn lines(&mut self) -> Vec<Line> {
+        let now = self.census.at;
+        let lines = self.census.suspects.iter().map(|suspect| Line {
+            suspect: *suspect,
+            growth: self.sizes.get(&suspect.who).and_then(|known| growth(*known, now, suspect)),
+            shield: shield(suspect, &self.config.guard),
+        });
+        let lines = lines.collect();
+        self.sizes = self.census.suspects.iter().map(|suspect| (suspect.who, (now, suspect.size()))).collect();
+        lines
+    }
+}
+
+/// Bytes a second since the last look, negative when it shrank.
+fn growth((then, before): (Span, Bytes), now: Span, suspect: &Suspect) -> Option<(Rate, char)> {
+    let time = now.get().checked_sub(then.get())?;
+    let (change, sign) =
+        if suspect.size() >= before { (suspect.size().less(before), '+') } else { (before.less(suspect.size()), '-') };
+    Some((Rate::over(change, time)?, sign))
+}
+
+/// The last thing the guard did or said.
+fn last_word(status: &Status) -> Option<String> {
+    let past = status.past.last()?;
+    let step = past.steps.first().map(ToString::to_string);
+    let word = step.or_else(|| past.notices.first().map(ToString::to_string))?;
+    Some(format!("{} {word}", &crate::clock::utc(past.wall)[11..19]))
+}

@@ -1,0 +1,218 @@
+//! One picture: text of a given size, whatever is known.
+
+use crate::bar::Parts;
+use crate::page::{Paint, Style};
+use crate::shown;
+use pressure::Sample;
+use pressure::census::Suspect;
+use pressure::decision::Forecast;
+use pressure::distress::{Outlook, Shield};
+use std::fmt::Write as _;
+use units::{Bytes, Rate};
+
+/// Lines above and below the table.
+const AROUND: usize = 11;
+
+/// Everything that a picture shows.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// Columns and rows.
+    pub(super) size: (u16, u16),
+    /// The guard's mode and phase, or why it cannot be asked.
+    pub(super) state: String,
+    pub(super) sample: Sample,
+    pub(super) forecast: Forecast,
+    /// Who holds most, largest first.
+    pub(super) lines: Vec<Line>,
+    /// The last thing the guard did or said.
+    pub(super) last: Option<String>,
+}
+
+/// One process.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) suspect: Suspect,
+    /// How fast, and whether up or down.
+    pub(super) growth: Option<(Rate, char)>,
+    pub(super) shield: Option<Shield>,
+}
+
+impl Frame {
+    pub(super) fn text(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        let columns = usize::from(self.size.0);
+        for (line, style) in self.rows() {
+            let line: String = line.chars().take(columns).collect();
+            let _ = writeln!(text, "{}", style.map_or(line.clone(), |style| paint.paint(style, &line)));
+        }
+        text
+    }
+
+    fn rows(&self) -> Vec<(String, Option<Style>)> {
+        let memory = &self.sample.memory;
+        let mut rows = vec![(format!("warmset top · {}", self.state), Some(Style::Strong))];
+        match Parts::of(memory) {
+            Some(parts) => {
+                let Parts { total, programs, caches, free } = parts;
+                rows.push((parts.bar(), None));
+                let rest = parts.rest();
+                rows.push((
+                    format!("# programs {programs}  k kernel {rest}  = caches {caches}  . free {free}  of {total}"),
+                    None,
+                ));
+            }
+            None => rows.push(("the kernel does not say what memory is used for".to_owned(), Some(Style::Bad))),
+        }
+        rows.push((self.swap(), None));
+        rows.push((self.pressure(), None));
+        rows.push(self.outlook());
+        rows.push((String::new(), None));
+        let head = format!("{:>7} {:<15} {:>9} {:>9} {:>12} {:<22}", "PID", "NAME", "MEMORY", "SWAP", "GROWTH", "UNIT");
+        rows.push((head, Some(Style::Strong)));
+        let room = usize::from(self.size.1).saturating_sub(AROUND).max(1);
+        rows.extend(self.lines.iter().take(room).map(Line::row));
+        rows.push((String::new(), None));
+        rows.push((self.last.as_ref().map_or_else(String::new, |last| format!("last: {last}")), None));
+        rows.push(("* is never ended · q ends".to_owned(), None));
+        rows
+    }
+
+    fn swap(&self) -> String {
+        let memory = &self.sample.memory;
+        let (total, free) = (memory.swap_total.unwrap_or_default(), memory.swap_free.unwrap_or_default());
+        let swap =
+            if total == Bytes::ZERO { "no swap".to_owned() } else { format!("swap {} of {total}", total.less(free)) };
+        let gap = self.forecast.gap.map_or_else(String::new, |gap| format!(" · gap {gap}"));
+        let held = self.forecast.withheld.filter(|held| *held > Bytes::ZERO);
+        let floor =
+            self.forecast.outlook.map_or_else(String::new, |outlook| format!(" · cache in use {}", outlook.floor));
+        format!("{swap}{gap}{}{floor}", held.map_or_else(String::new, |held| format!(", {held} withheld")))
+    }
+
+    fn pressure(&self) -> String {
+        let pressure = &self.sample.memory_pressure;
+        format!(
+            "pressure: some {}, all {} of the last 10 s · demand {}",
+            shown(pressure.some_avg10),
+            shown(pressure.full_avg10),
+            shown(self.forecast.demand)
+        )
+    }
+
+    /// The forecast as a time.
+    fn outlook(&self) -> (String, Option<Style>) {
+        let Some(Outlook { room, growth, left, .. }) = self.forecast.outlook else {
+            return ("room: unknown".to_owned(), None);
+        };
+        match left {
+            Some(left) if left.get().as_secs() < 600 => {
+                let style = if left.get().as_secs() < 15 { Style::Bad } else { Style::Notable };
+                (format!("room for {room} more, growing by {growth}: out of memory in {left}"), Some(style))
+            }
+            _ => (format!("room for {room} more, growing by {growth}: no end in sight"), Some(Style::Good)),
+        }
+    }
+}
+
+impl Line {
+    fn row(&self) -> (String, Option<Style>) {
+        let suspect = &self.suspect;
+        let growth = self.growth.filter(|(rate, _)| rate.get() >= 1 << 20);
+        let growth_text = growth.map_or_else(String::new, |(rate, sign)| format!("{sign}{rate}"));
+        let mark = if self.shield.is_some() { '*' } else { ' ' };
+        let swapped = if suspect.swapped == Bytes::ZERO { String::new() } else { suspect.swapped.to_string() };
+        let row = format!(
+            "{:>7}{mark}{:<15} {:>9} {:>9} {:>12} {:<22}",
+            suspect.who.pid,
+            suspect.name.chars().take(15).collect::<String>(),
+            suspect.resident.to_string(),
+            swapped,
+            growth_text,
+            suspect.unit
+        );
+        (row, growth.filter(|(_, sign)| *sign == '+').map(|_| Style::Notable))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use pressure::census::{Identity, Life, Mark, Name, Place, UnitName};
+    use units::{Percent, Span};
+
+    fn suspect(pid: u32, name: &str, mib: u64) -> Suspect {
+        Suspect {
+            who: Identity { pid, start: 1 },
+            age: Span::secs(10),
+            name: Name::from(name).unwrap(),
+            program: None,
+            unit: UnitName::from("app-gnome-org.mozilla.firefox-4711.scope").unwrap(),
+            place: Place::App,
+            user: 1000,
+            resident: Bytes::mib(mib),
+            swapped: Bytes::ZERO,
+            oom_score_adj: 0,
+            mark: Mark::None,
+            group: None,
+            life: Life::Alive,
+        }
+    }
+
+    fn frame(size: (u16, u16)) -> Frame {
+        let outlook = Outlook {
+            room: Bytes::mib(700),
+            swap: Bytes::ZERO,
+            managed: Bytes::mib(8000),
+            floor: Bytes::mib(400),
+            in_flight: Bytes::ZERO,
+            growth: Rate::new(100 << 20),
+            left: Some(Span::secs(7)),
+            stalled: Some(Percent::new(3)),
+        };
+        let grows = Line {
+            suspect: suspect(4711, "a-name-that-is-longer", 2900),
+            growth: Some((Rate::new(98 << 20), '+')),
+            shield: None,
+        };
+        let still = Line { suspect: suspect(1200, "gnome-shell", 400), growth: None, shield: Some(Shield::Program) };
+        let status = example::guarding();
+        Frame {
+            size,
+            state: "guard · distress".to_owned(),
+            sample: example::sample(),
+            forecast: Forecast { outlook: Some(outlook), ..status.decision.forecast },
+            lines: vec![grows, still],
+            last: Some("04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_picture_fits_eighty_by_twenty_four() {
+        let text = frame((80, 24)).text(Paint::Plain);
+        assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        expect_test::expect![[r#"
+            warmset top · guard · distress
+            [########################kkk=============================........]
+            # programs 2.9 GiB  k kernel 400 MiB  = caches 3.5 GiB  . free 1000 MiB  of 7.8 
+            swap 48 MiB of 2 GiB · gap 156 MiB, 320 MiB withheld · cache in use 400 MiB
+            pressure: some 1.52 %, all 0.3 % of the last 10 s · demand 60 MiB/s
+            room for 700 MiB more, growing by 100 MiB/s: out of memory in 7 s
+
+                PID NAME               MEMORY      SWAP       GROWTH UNIT                  
+               4711 a-name-that-is-   2.8 GiB              +98 MiB/s app-gnome-org.mozilla.f
+               1200*gnome-shell       400 MiB                        app-gnome-org.mozilla.f
+
+            last: 04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB
+            * is never ended · q ends
+        "#]].assert_eq(&text);
+    }
+
+    #[test]
+    fn a_small_terminal_loses_lines_of_the_table_first() {
+        let mut many = frame((40, 12));
+        many.lines = (0..12).map(|pid| Line { suspect: suspect(pid, "x", 1), growth: None, shield: None }).collect();
+        let text = many.text(Paint::Plain);
+        assert!(text.lines().count() <= 12 && text.lines().all(|line| line.chars().count() <= 40), "{text}");
+    }
+}

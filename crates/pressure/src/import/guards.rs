@@ -1,0 +1,297 @@
+//! Configuration of other guards, understood: earlyoom, nohang, systemd-oomd, and le9uo's sysctls.
+//!
+//! They choose by thresholds of free memory and by names that processes give themselves. Here room and growth choose,
+//! and names count only for programs that are root's; so thresholds become rooms, names become `program:` rules, and
+//! everything that has no counterpart is said.
+
+use super::{Imported, quoted};
+use crate::config::{Config, ConfigError};
+use std::fmt::Write;
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// `/etc/default/earlyoom`.
+    Earlyoom,
+    /// `/etc/nohang/nohang.conf`.
+    Nohang,
+    /// `/etc/systemd/oomd.conf`.
+    SystemdOomd,
+    /// A sysctl file with le9uo's ratios.
+    Le9uo,
+}
+
+/// Translates `text`. What is returned is always a valid configuration.
+pub fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
+    let mut import = Import::default();
+    let name = match program {
+        Peer::Earlyoom => "earlyoom",
+        Peer::Nohang => "nohang",
+        Peer::SystemdOomd => "systemd-oomd",
+        Peer::Le9uo => "le9uo",
+    };
+    match program {
+        Peer::Earlyoom => import.earlyoom(text),
+        Peer::Nohang => import.keys(text, Import::nohang),
+        Peer::SystemdOomd => import.systemd_oomd(text),
+        Peer::Le9uo => import.keys(text, Import::le9uo),
+    }
+    import.notes.push(format!("stop {name} before warmsetd guards: beside another guard it ends nobody"));
+    let toml = import.toml(name);
+    Config::parse(name, &toml)?;
+    Ok(Imported { toml, notes: import.notes })
+}
+
+#[derive(Default)]
+struct Import {
+    rehearse: Option<&'static str>,
+    /// In hundredths of a per cent.
+    term_room: Option<u64>,
+    kill_room: Option<u64>,
+    cache_most: Option<u64>,
+    spare: Vec<String>,
+    avoid: Vec<String>,
+    prefer: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Import {
+    fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// The arguments in `EARLYOOM_ARGS`.
+    fn earlyoom(&mut self, text: &str) {
+        let assigned = |line: &'_ str| line.trim().strip_prefix("EARLYOOM_ARGS=").map(str::to_owned);
+        let Some(arguments) = text.lines().filter_map(assigned).next_back() else {
+            return self.note("there is no EARLYOOM_ARGS: its defaults are taken");
+        };
+        let mut words = words(&unquoted(&arguments)).into_iter().peekable();
+        while let Some(word) = words.next() {
+            let (option, joined) = match word.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => (option.to_owned(), Some(value.to_owned())),
+                _ => (word, None),
+            };
+            let takes = matches!(
+                option.as_str(),
+                "-m" | "-s" | "-M" | "-S" | "-r" | "-N" | "-P" | "--prefer" | "--avoid" | "--ignore" | "--syslog"
+            );
+            let value = if takes { joined.or_else(|| words.next()).unwrap_or_default() } else { String::new() };
+            self.earlyoom_option(&option, &value);
+        }
+    }
+
+    fn earlyoom_option(&mut self, option: &str, value: &str) {
+        match option {
+            "-m" => self.rooms(value),
+            "-s" => self.note("-s: free swap counts as room here, with its own cost; there is no threshold for it"),
+            "-M" | "-S" => self.note(format!("{option} {}: give it as a share of memory, term-room", quoted(value))),
+            "--avoid" => self.rule(value, |import| &mut import.avoid),
+            "--prefer" => self.rule(value, |import| &mut import.prefer),
+            "--ignore" => self.rule(value, |import| &mut import.spare),
+            "--dryrun" => self.rehearse = Some("observe"),
+            "-g" => self.note("-g: a unit of its own is ended whole where nobody stands out in it; there is no switch"),
+            "-n" | "-N" | "-P" => {
+                self.note(format!("{option}: `warmset why` and the journal tell; nothing is started"))
+            }
+            "--ignore-root-user" => self.note("--ignore-root-user: name what root runs in guard.spare"),
+            "-p" | "-r" | "-d" | "-v" | "-k" | "-i" | "--sort-by-rss" | "--syslog" => {}
+            _ => self.note(format!("{} is left out", quoted(option))),
+        }
+    }
+
+    /// `PERCENT[,KILL_PERCENT]`; without the second it is half of the first.
+    fn rooms(&mut self, value: &str) {
+        let (term, kill) = value.split_once(',').map_or((value, None), |(term, kill)| (term, Some(kill)));
+        let Some(term) = hundredths(term) else { return self.note(format!("-m {}: no share", quoted(value))) };
+        self.term_room = Some(term);
+        self.kill_room = Some(kill.and_then(hundredths).unwrap_or(term / 2));
+    }
+
+    /// The names in `^(a|b)$` or `(^|/)(a|b)$`, which is what people write.
+    fn rule(&mut self, pattern: &str, list: fn(&mut Self) -> &mut Vec<String>) {
+        let Some(names) = names(pattern) else {
+            return self.note(format!("{} is more than a list of names: name units or programs", quoted(pattern)));
+        };
+        list(self).extend(names.iter().map(|name| format!("program:{name}")));
+        self.note(format!("{}: only programs whose file is root's are known by name here", quoted(pattern)));
+    }
+
+    /// Lines `key = value`, and lines that begin with `@` whole.
+    fn keys(&mut self, text: &str, take: fn(&mut Self, &str, &str)) {
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
+            match line.split_once('=') {
+                Some((key, value)) if !line.starts_with('@') => take(self, key.trim(), value.trim()),
+                _ => take(self, line, ""),
+            }
+        }
+    }
+
+    fn nohang(&mut self, key: &str, value: &str) {
+        match key {
+            "soft_threshold_min_mem" => self.term_room = hundredths(value),
+            "hard_threshold_min_mem" => self.kill_room = hundredths(value),
+            _ if key.starts_with("@BADNESS_ADJ_RE_NAME") => {
+                let rule = key.trim_start_matches("@BADNESS_ADJ_RE_NAME").trim();
+                let (points, pattern) = rule.split_once("///").unwrap_or((rule, ""));
+                let spares = points.trim().starts_with('-');
+                self.rule(
+                    pattern.trim(),
+                    if spares { |import| &mut import.avoid } else { |import| &mut import.prefer },
+                );
+            }
+            _ if key.starts_with('@') => self.note(format!("{} is left out", quoted(key))),
+            _ => {}
+        }
+    }
+
+    fn systemd_oomd(&mut self, text: &str) {
+        self.note("ManagedOOMPreference= of units is honoured as it is");
+        if text.lines().any(|line| line.trim().starts_with("DefaultMemoryPressureLimit")) {
+            self.note("DefaultMemoryPressureLimit: pressure alone ends nobody here; room and growth do");
+        }
+        if text.lines().any(|line| line.trim().starts_with("SwapUsedLimit")) {
+            self.note("SwapUsedLimit: free swap counts as room here, with its own cost");
+        }
+    }
+
+    fn le9uo(&mut self, key: &str, value: &str) {
+        match key.trim_start_matches('-').replace('/', ".").as_str() {
+            "vm.clean_min_ratio" => self.cache_most = hundredths(value).map(|share| share.clamp(500, 9000)),
+            "vm.clean_low_ratio" | "vm.anon_min_ratio" | "vm.workingset_protection" => {
+                self.note(format!("{key}: a kernel that has it keeps it; the guard itself has no counterpart"));
+            }
+            _ => {}
+        }
+    }
+
+    fn toml(&self, name: &str) -> String {
+        let mode = self.rehearse.unwrap_or("guard");
+        let mut toml = format!("# Taken over from {name}.\nmode = \"{mode}\"\n\n[guard]\n");
+        let shares = [("term-room", self.term_room), ("kill-room", self.kill_room), ("cache-most", self.cache_most)];
+        for (key, share) in shares.into_iter().filter_map(|(key, share)| Some((key, share?.min(9000)))) {
+            let _ = writeln!(toml, "{key} = \"{}.{:02} %\"", share / 100, share % 100);
+        }
+        for (key, rules) in [("spare", &self.spare), ("avoid", &self.avoid), ("prefer", &self.prefer)] {
+            if !rules.is_empty() {
+                // Names are plain letters, so quotes are all they need.
+                let rules: Vec<String> = rules.iter().map(|rule| format!("\"{rule}\"")).collect();
+                let _ = writeln!(toml, "{key} = [{}]", rules.join(", "));
+            }
+        }
+        toml
+    }
+}
+
+/// `5`, `5.5`, `5 %`, in hundredths of a per cent.
+fn hundredths(text: &str) -> Option<u64> {
+    let share = text.trim().trim_end_matches('%').trim().parse::<f64>().ok()?;
+    (0.0..=100.0).contains(&share).then_some((share * 100.0) as u64)
+}
+
+/// The names of a pattern that is nothing but a list of them.
+fn names(pattern: &str) -> Option<Vec<&str>> {
+    let inner = pattern.strip_suffix('$').unwrap_or(pattern);
+    let inner = inner.strip_prefix("(^|/)").or_else(|| inner.strip_prefix('^')).unwrap_or(inner);
+    let inner = inner.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(inner);
+    let names: Vec<&str> = inner.split('|').collect();
+    let is_plain = |name: &&str| {
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_+.@ ".contains(letter))
+    };
+    names.iter().all(is_plain).then_some(names)
+}
+
+/// Without the quotes around the whole.
+fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''));
+    let inner = quote.and_then(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
+    inner.unwrap_or(text).to_owned()
+}
+
+/// Words as a service manager splits them: at spaces, but for what is in quotes.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for letter in text.chars() {
+        match (letter, quote) {
+            (_, Some(open)) if letter == open => quote = None,
+            ('"' | '\'', None) => quote = Some(letter),
+            (' ' | '\t', None) => words.push(String::new()),
+            _ => words.iter_mut().next_back().into_iter().for_each(|word| word.push(letter)),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Mode;
+    use proptest::prelude::*;
+
+    fn imported(program: Peer, text: &str) -> (String, String) {
+        let Imported { toml, notes } = peer(program, text).unwrap();
+        (toml, notes.join("\n"))
+    }
+
+    #[test]
+    fn earlyooms_arguments_become_rooms_and_rules() {
+        let text = "# theirs\nEARLYOOM_ARGS=\"-r 3600 -m 4,2 -s 10 -n -g --avoid '(^|/)(init|Xorg|ssh)$' --prefer='^(java|chrome)$' --ignore '^x.*y$'\"\n";
+        let (toml, notes) = imported(Peer::Earlyoom, text);
+        expect_test::expect![[r#"
+            # Taken over from earlyoom.
+            mode = "guard"
+
+            [guard]
+            term-room = "4.00 %"
+            kill-room = "2.00 %"
+            avoid = ["program:init", "program:Xorg", "program:ssh"]
+            prefer = ["program:java", "program:chrome"]
+        "#]]
+        .assert_eq(&toml);
+        expect_test::expect![[r#"
+            -s: free swap counts as room here, with its own cost; there is no threshold for it
+            -n: `warmset why` and the journal tell; nothing is started
+            -g: a unit of its own is ended whole where nobody stands out in it; there is no switch
+            "(^|/)(init|Xorg|ssh)$": only programs whose file is root's are known by name here
+            "^(java|chrome)$": only programs whose file is root's are known by name here
+            "^x.*y$" is more than a list of names: name units or programs
+            stop earlyoom before warmsetd guards: beside another guard it ends nobody"#]]
+        .assert_eq(&notes);
+        assert_eq!(
+            Config::parse("x", &imported(Peer::Earlyoom, "EARLYOOM_ARGS=--dryrun").0).unwrap().mode,
+            Mode::Observe
+        );
+    }
+
+    #[test]
+    fn nohang_systemd_oomd_and_le9uo_are_understood() {
+        let nohang =
+            "soft_threshold_min_mem = 5 %\nhard_threshold_min_mem=2.5%\n@BADNESS_ADJ_RE_NAME -500 /// ^(sshd|Xorg)$\n";
+        assert!(
+            imported(Peer::Nohang, nohang)
+                .0
+                .contains("kill-room = \"2.50 %\"\navoid = [\"program:sshd\", \"program:Xorg\"]")
+        );
+        assert!(imported(Peer::SystemdOomd, "[OOM]\nSwapUsedLimit=80%\n").1.contains("SwapUsedLimit"));
+        assert!(
+            imported(Peer::Le9uo, "vm.clean_min_ratio = 12\nvm/anon_min_ratio=15")
+                .0
+                .contains("cache-most = \"12.00 %\"")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_file_says_the_result_is_valid(
+            text in "((EARLYOOM_ARGS=|-m |--avoid |soft_threshold_min_mem=|vm.clean_min_ratio=|@BADNESS_ADJ_RE_NAME )?.{0,30}\n){0,6}",
+        ) {
+            for program in [Peer::Earlyoom, Peer::Nohang, Peer::SystemdOomd, Peer::Le9uo] {
+                let imported = peer(program, &text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+                prop_assert!(Config::parse("x", &imported.toml).is_ok());
+            }
+        }
+    }
+}
