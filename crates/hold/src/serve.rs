@@ -1,4 +1,4 @@
-//! The loop: orders in, events to the learner, files held, a report twice a second while it watches.
+//! The loop: orders in, events to the learner, files held, a report five times a second while it watches.
 
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
@@ -19,7 +19,7 @@ use units::{Bytes, Micros};
 
 /// How often rings are read; a stream fills one in seconds.
 const DRAIN: Duration = Duration::from_millis(200);
-const REPORT: Duration = Duration::from_millis(500);
+const REPORT: Duration = DRAIN;
 /// While nothing is watched.
 const LOOK: Duration = Duration::from_secs(2);
 /// Between two looks for programs; each reads the mappings of a few processes.
@@ -211,7 +211,7 @@ impl<'s> Server<'s> {
         warm.sums.held = Some(self.holdings.iter().map(|held| bytes(held.locked)).sum());
         let hot = self.learner.hottest(self.begun.elapsed(), MAX_FILES);
         self.find(&hot);
-        let mut places = warm.files.iter_mut();
+        let mut places = warm.places_mut().iter_mut();
         for (held, place) in self.holdings.iter().zip(places.by_ref()) {
             *place = WarmFile { size: Some(Bytes::new(held.size)), held: Some(bytes(held.locked)), ..file(held.id) };
             (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));

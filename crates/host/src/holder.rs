@@ -227,7 +227,7 @@ mod tests {
         holder.again = Instant::now();
         holder.hear();
         assert!(holder.running.is_some() || !holder.troubles.is_empty());
-        assert_eq!(holder.pause, PAUSE * 2);
+        assert!(holder.pause >= PAUSE * 2);
     }
 
     #[test]
@@ -235,8 +235,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut holder = Holder::start(&script(folder.path(), "exec sleep 60"), &[]).unwrap();
         let file = FileId { device: 1, inode: 2 };
-        holder.warm.files[0].device = Some(1);
-        holder.warm.files[0].inode = Some(2);
+        holder.warm.places_mut()[0].device = Some(1);
+        holder.warm.places_mut()[0].inode = Some(2);
         let ranges = pressure::protect::Ranges::whole(10);
         assert!(holder.act(&Act::Hold { file, ranges, amount: units::Bytes::ZERO }));
         assert!(holder.hear().files[0].is_held());

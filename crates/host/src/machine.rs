@@ -141,7 +141,9 @@ impl Machine {
                 sample.knobs.ours = pressure::knob::KnobValues::default();
             }
         }
-        sample.warm = self.holder.as_mut().map(|holder| *holder.hear()).unwrap_or_default();
+        if let Some(holder) = &mut self.holder {
+            sample.warm.copy(holder.hear());
+        }
         let circumstances = &mut sample.circumstances;
         circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
         circumstances.disabled = Some(u64::from(

@@ -37,6 +37,9 @@ const LEAST_SAMPLES: u64 = 3;
 /// A forecast of exhaustion nearer than this is worth a word.
 const SOON: Duration = Duration::from_secs(600);
 
+/// Longest wait while what leaves the page cache is watched.
+const WATCHFUL: Duration = Duration::from_millis(400);
+
 /// A decision being made.
 struct Draft<'h> {
     config: &'h Config,
@@ -251,6 +254,8 @@ impl<'h> Draft<'h> {
             Phase::Calm | Phase::Yielding | Phase::Backed => calmest,
             Phase::Distress => fastest,
         };
+        // What thrashes is told of five times a second.
+        let most = if self.sample.warm.sums.watching == Some(1) { most.min(WATCHFUL) } else { most };
         by_demand.clamp(fastest, most.clamp(fastest, calmest))
     }
 }

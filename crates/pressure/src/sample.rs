@@ -102,15 +102,17 @@ impl Clone for Sample {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { zones, nodes, pools, swaps, .. } = self;
+        let Self { zones, nodes, pools, swaps, warm, .. } = self;
         let mut lists = (std::mem::take(zones), std::mem::take(nodes), std::mem::take(pools), std::mem::take(swaps));
+        let mut warm = std::mem::take(warm);
+        warm.copy(&source.warm);
         lists.0.clone_from(&source.zones);
         lists.1.clone_from(&source.nodes);
         lists.2.clone_from(&source.pools);
         lists.3.clone_from(&source.swaps);
         let mut census = std::mem::take(&mut self.census);
         census.clone_from(&source.census);
-        *self = Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, ..*source };
+        *self = Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, warm, ..*source };
     }
 }
 

@@ -138,8 +138,8 @@ mod tests {
     fn a_report_arrives_as_it_was_sent() {
         let mut warm = Warm::default();
         warm.sums.watching = Some(0);
-        warm.files[15].inode = Some(77);
-        warm.files[3].hot = Some(u64::MAX - 1);
+        warm.places_mut()[15].inode = Some(77);
+        warm.places_mut()[3].hot = Some(u64::MAX - 1);
         let (mut out, mut got) = (Vec::new(), Warm::default());
         report(&warm, &mut out);
         assert!(out.len() < MOST_BYTES);

@@ -25,7 +25,7 @@ const AHEAD: Duration = Duration::from_secs(120);
 /// Less comes back of any file now and then.
 const LEAST_RETURNS: u64 = 8;
 /// A file of which one in so many pages comes back is read from end to end: the rest will come back too.
-const WHOLE: u64 = 8;
+const WHOLE: u64 = 16;
 /// Files held anew in one decision; each brings pages in.
 const MOST_AT_ONCE: usize = 4;
 
@@ -144,23 +144,26 @@ impl Draft<'_> {
         let pages = self.pages_of(file);
         let asked = file.asked_ranges();
         let hot = file.hot_ranges();
-        let ranges = if hot.size(pages).scaled(WHOLE, 1).get() >= pages { Ranges::whole(pages) } else { hot };
-        let ranges = if file.is_held() { asked.with(ranges) } else { ranges };
-        let size = ranges.size(pages);
-        let more = size.less(asked.size(pages));
-        if more == Pages::ZERO {
-            return None;
-        }
-        let candidate = Candidate { file: file.id()?, ranges, size, more, why: None };
+        let candidate = |ranges: Ranges| {
+            let ranges = if file.is_held() { asked.with(ranges) } else { ranges };
+            let size = ranges.size(pages);
+            let more = size.less(asked.size(pages));
+            Some(Candidate { file: file.id()?, ranges, size, more, why: None }).filter(|_| more > Pages::ZERO)
+        };
         if file.program == Some(1) {
-            return Some(candidate);
+            return candidate(hot);
         }
         let (returns, away, again) = (file.returns?, file.away?, file.again?);
         let reuse = self.config.protect.reuse.get();
-        let worth = returns.saturating_mul(reuse.as_secs()) >= size.get();
         let soon = Duration::from_micros(away.get()) <= reuse;
-        let thrashes = returns >= LEAST_RETURNS && again >= Percent::new(50) && soon && worth;
-        thrashes.then_some(Candidate { why: Some((returns, away)), ..candidate })
+        if returns < LEAST_RETURNS || again < Percent::new(50) || !soon {
+            return None;
+        }
+        let worth = |candidate: &Candidate| returns.saturating_mul(reuse.as_secs()) >= candidate.size.get();
+        let whole = hot.size(pages).scaled(WHOLE, 1).get() >= pages;
+        let whole = whole.then(|| candidate(Ranges::whole(pages))).flatten().filter(worth);
+        let best = whole.or_else(|| candidate(hot).filter(worth))?;
+        Some(Candidate { why: Some((returns, away)), ..best })
     }
 
     /// Pages of the file, the last one in part.

@@ -54,14 +54,26 @@ section! {
 }
 
 /// All that the process that locks tells.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Without such a process it takes no memory: a place that is not there is an empty one.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Warm {
     /// As a whole.
     pub sums: WarmSums,
-    /// File by file; a place without a device is empty.
-    pub files: [WarmFile; MAX_FILES],
+    /// File by file, at most [`MAX_FILES`]; a place without a device is empty.
+    pub files: Vec<WarmFile>,
 }
+
+static EMPTY: WarmFile = WarmFile::EMPTY;
+
+impl PartialEq for Warm {
+    fn eq(&self, other: &Self) -> bool {
+        self.sums == other.sums && self.places().eq(other.places())
+    }
+}
+
+impl Eq for Warm {}
 
 impl Warm {
     /// Whether nothing is known.
@@ -69,14 +81,27 @@ impl Warm {
         *self == Self::default()
     }
 
+    /// All places, to be filled. Allocates the first time.
+    pub fn places_mut(&mut self) -> &mut [WarmFile] {
+        self.files.resize(MAX_FILES, WarmFile::EMPTY);
+        &mut self.files
+    }
+
+    /// Copies `source`; keeps the storage.
+    pub fn copy(&mut self, source: &Self) {
+        self.sums = source.sums;
+        self.files.clone_from(&source.files);
+    }
+
     /// The sections, in order.
     pub fn sections(&self) -> impl Iterator<Item = &dyn Section> {
-        let files = self.files.iter().map(|file| file as &dyn Section);
+        let files = self.places().map(|file| file as &dyn Section);
         std::iter::once(&self.sums as &dyn Section).chain(files)
     }
 
     /// The same sections, to be filled.
     pub fn sections_mut(&mut self) -> impl Iterator<Item = &mut dyn Section> {
+        self.places_mut();
         let files = self.files.iter_mut().map(|file| file as &mut dyn Section);
         std::iter::once(&mut self.sums as &mut dyn Section).chain(files)
     }
@@ -86,9 +111,29 @@ impl Warm {
         let files = (0..MAX_FILES).map(|index| format!("warm.{index}"));
         std::iter::once("warm".to_owned()).chain(files)
     }
+
+    fn places(&self) -> impl Iterator<Item = &WarmFile> {
+        (0..MAX_FILES).map(|index| self.files.get(index).unwrap_or(&EMPTY))
+    }
 }
 
 impl WarmFile {
+    /// A place of no file.
+    pub const EMPTY: Self = Self {
+        device: None,
+        inode: None,
+        size: None,
+        held: None,
+        asked: None,
+        shift: None,
+        hot: None,
+        returns: None,
+        away: None,
+        again: None,
+        idle: None,
+        program: None,
+    };
+
     /// Which file it is; `None` for an empty place.
     pub fn id(&self) -> Option<FileId> {
         Some(FileId { device: self.device?, inode: self.inode? })

@@ -37,6 +37,7 @@ impl Bench {
         sample.counters.allocstall_normal = Some(0);
         sample.counters.workingset_refault_file = Some(0);
         sample.warm.sums.watching = Some(0);
+        sample.warm.places_mut();
         let history = History::new(&facts, &config);
         Self { config, history, sample }
     }
