@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: lab smoke vm results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: report lab smoke vm results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint unit-test doc build live unit deb-test lab smoke msrv
+test: setup-test format lint shell-lint unit-test doc build report live unit deb-test lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -50,6 +50,10 @@ unit-test:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+# The report of a program's working set, in a browser without a screen.
+report: build
+	packaging/tests/report.sh $(TARGET)/release
 
 # A live run of 10 seconds that must write nothing.
 live: build

@@ -3,6 +3,7 @@
 mod lines;
 mod recording;
 mod regions;
+mod watch;
 
 use crate::hinted::Hinted;
 use crate::{Context, Form, json, reference};
@@ -19,8 +20,10 @@ use units::Span;
 use workingset::Clock;
 
 const ENGINES: &str = "\
-Engines:
-  lackey   every reference of a program that is started here, by Valgrind; slows it 50 to 200 times
+What records:
+  a program is run by Valgrind's lackey, which sees every reference and slows it 50 to 200 times;
+  --watch looks at the accessed bits of a process that runs: the size of its working set, no pages and no order;
+  what DAMON recorded (perf record -e damon:damon_aggregated, damo record) is read by analyze and convert as it is
 
 The program's input, output and errors are its own. Ctrl-C goes to the program; a second one ends the recording. A
 recording that does not show the whole run is marked as cut, and the file appears when it is whole.";
@@ -32,7 +35,7 @@ recording that does not show the whole run is marked as cut, and the file appear
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = ENGINES)]
 pub(crate) struct Args {
-    /// The program and its arguments, after `--`
+    /// The program and its arguments, after `--`; with --watch a process's number, or a control group's folder
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     what: Vec<OsString>,
     /// Where to [default: the program's name and .parquet]; a name that ends in .arrow makes an Arrow stream
@@ -53,6 +56,12 @@ pub(crate) struct Args {
     /// Count time in bytes of instructions, as the founding report did, not in instructions
     #[arg(long)]
     as_published: bool,
+    /// Say every so often how much a running process used, until it ends, and record nothing
+    #[arg(long, conflicts_with_all = ["output", "alone", "references", "as_published"])]
+    watch: bool,
+    /// With --watch: the window, and how often; longer where looking would take more than 1 % of the time
+    #[arg(long, value_name = "SPAN", default_value = "1 s", requires = "watch")]
+    every: Span,
 }
 
 /// What was recorded, as `--json` prints it.
@@ -71,6 +80,9 @@ struct Recorded {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    if args.watch {
+        return watch::run(args, context, out);
+    }
     Reading::of_pages(args.page_size)?;
     let path = args.output.clone().unwrap_or_else(|| default_output(&args.what));
     let output = match path.extension().and_then(|end| end.to_str()) {

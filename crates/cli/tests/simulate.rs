@@ -230,3 +230,50 @@ fn no_half_of_a_file_is_left() {
     let said = String::from_utf8_lossy(&to_full.stderr).into_owned();
     assert!(!to_full.status.success() && said.contains("No space left"), "{said}");
 }
+
+#[test]
+fn an_analysis_says_draws_and_prints_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = made(folder.path(), "phased.parquet", "phases:pages=60,count=4,length=5000,overlap=0");
+    let (page, pictures) = (folder.path().join("report.html"), folder.path().join("pictures"));
+    let (page, pictures) = (page.to_str().unwrap(), pictures.to_str().unwrap());
+    let told: Value = serde_json::from_str(&said(&["analyze", &trace, "-o", page, "--json"])).unwrap();
+    assert_eq!(told[0]["program"]["pages"], 240);
+    assert_eq!(
+        told[0]["moves"].as_array().unwrap().iter().filter(|step| step["distance"].as_f64() > Some(0.5)).count(),
+        3
+    );
+    let html = fs::read_to_string(page).unwrap();
+    assert_eq!(html.matches("<svg").count(), 9);
+    let size = told[0]["windows"][0]["size"].as_f64().unwrap();
+    assert!(html.contains(&format!("<td>{size:.3}</td>")));
+    let text = said(&["analyze", &trace, "--theta", "100,2000"]);
+    assert!(text.contains("θ = 100:") && text.contains("In 3 of 200 stretches"), "{text}");
+    let other = made(folder.path(), "other.parquet", "zipf:pages=50");
+    said(&["analyze", &trace, &other, "-o", page, "--pictures", pictures]);
+    assert!(fs::read_to_string(page).unwrap().contains("phased, other"));
+    assert_eq!(fs::read_dir(pictures).unwrap().count(), 2 * 9 * 2);
+}
+
+#[test]
+fn what_cannot_be_analyzed_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = made(folder.path(), "it.parquet", "zipf:pages=50");
+    let part = |name: &str, size: usize| {
+        let path = folder.path().join(name);
+        fs::write(&path, &fs::read(&trace).unwrap()[..size]).unwrap();
+        path.display().to_string()
+    };
+    let (empty, cut) = (part("empty.parquet", 0), part("cut.parquet", 3000));
+    for (arguments, says) in [
+        (&["analyze", &empty][..], "no references"),
+        (&["analyze", &cut], "cut: "),
+        (&["analyze", &trace, "--theta", "30000"], "a window of 30000"),
+        (&["analyze", &trace, "-o", "/no/such/folder/report.html"], "/no/such/folder"),
+        (&["analyze", &trace, "-o", "report.pdf"], "ends in .html"),
+        (&["analyze", "/no/such/trace"], "/no/such/trace"),
+    ] {
+        let complaint = complaint(arguments);
+        assert!(complaint.contains(says), "{arguments:?}: {complaint}");
+    }
+}

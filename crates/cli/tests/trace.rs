@@ -76,3 +76,19 @@ fn what_cannot_be_recorded_is_said_and_leaves_nothing() {
     assert!(told(&["-o", "it.txt", "--", "true"]).contains(".parquet"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_running_process_is_watched_until_it_ends() {
+    let mut child = Command::new("sleep").arg("1.5").spawn().unwrap();
+    let pid = child.id().to_string();
+    let waiting = std::thread::spawn(move || child.wait().unwrap());
+    let done = trace(&["--watch", "--every", "200 ms", &pid]);
+    waiting.join().unwrap();
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success() && said.lines().count() >= 4 && said.ends_with("it has ended\n"), "{said}");
+    for (whom, says) in [(pid.as_str(), "no such process"), ("x", "is meant"), ("/no/such/group", "/no/such/group")] {
+        let done = trace(&["--watch", whom]);
+        assert_eq!(done.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&done.stderr).contains(says), "{whom}");
+    }
+}

@@ -144,6 +144,14 @@ mod tests {
     }
 
     #[test]
+    fn without_locality_there_is_no_floor() {
+        let pages: Vec<u64> = (0..5000).collect();
+        let uses = Uses::of(&Trace::of(&pages).unwrap(), false).unwrap();
+        let program = Analysis::of("once", &uses, &Wanted::default()).unwrap().program;
+        assert_eq!((program.floor, program.needs.len()), (None, 0));
+    }
+
+    #[test]
     fn one_page_has_an_analysis() {
         let uses = Uses::of(&Trace::of(&[7; 30]).unwrap(), false).unwrap();
         let analysis = Analysis::of("one", &uses, &Wanted::default()).unwrap();

@@ -7,6 +7,7 @@ use std::io::Write;
 use units::Bytes;
 use workingset::Clock;
 use workingset::analysis::{Analysis, AtWindow, Claim, Curves, Program};
+use workingset::trace::Visibility;
 
 /// What time counts, in the plural.
 pub(super) fn clock(clock: Clock) -> &'static str {
@@ -49,6 +50,9 @@ pub(super) fn needs(program: &Program) -> String {
             pages(need.lru_pages as f64, program),
             pages(need.ws_pages, program)
         );
+    }
+    if program.needs.is_empty() && program.visibility == Visibility::EveryReference {
+        text += "More than 1 % of references fault with any memory: so many are to pages that were never used before. ";
     }
     if let Some(floor) = program.floor {
         text += &format!(

@@ -80,7 +80,7 @@ pub struct Program {
     pub regions: Vec<RegionUse>,
     /// By falling ratio.
     pub needs: Vec<Need>,
-    /// `None` where the trace does not show every reference.
+    /// `None` where the trace does not show every reference, or shows no locality.
     pub floor: Option<Floor>,
 }
 
@@ -126,7 +126,7 @@ fn needs(uses: &Uses, curves: &Curves) -> Vec<Need> {
 
 /// At the window nearest to that where the lifetime for each page is greatest.
 fn floor(curves: &Curves, windows: &[AtWindow], page_size: u64) -> Option<Floor> {
-    let knee = curves.knees.iter().find(|(policy, _)| policy == "ws")?.1.ray.parameter;
+    let knee = super::window::knee(&curves.knees.iter().find(|(policy, _)| policy == "ws")?.1)?;
     let window = windows.iter().min_by_key(|window| window.theta.abs_diff(knee))?;
     Some(Floor { pages: window.enough, bytes: window.enough * page_size, theta: window.theta })
 }

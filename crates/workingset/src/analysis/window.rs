@@ -5,7 +5,7 @@ use crate::measure::mixture::Mixture;
 use crate::measure::residence::Residence;
 use crate::measure::series::{Series, Shape};
 use crate::measure::timed::{residence, sizes};
-use crate::measure::{Intervals, Lifetime};
+use crate::measure::{Intervals, Knees, Lifetime};
 use crate::{Clock, Error, Uses};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -54,13 +54,18 @@ pub(super) fn chosen(uses: &Uses, intervals: &Intervals, wanted: &Wanted) -> Res
     }
     let by_instructions = matches!(uses.about().clock, Clock::Instructions | Clock::InstructionBytes);
     let published = if by_instructions { AS_PUBLISHED } else { time / 1000 };
-    let knee = Lifetime::of_working_set(intervals).knees(0.0).map(|knees| knees.ray.parameter);
+    let knee = Lifetime::of_working_set(intervals).knees(0.0).and_then(|knees| knee(&knees));
     let mut thetas: Vec<u64> = [Some(published), knee, Some(time / 50)].into_iter().flatten().collect();
     thetas.retain(|theta| *theta > 0 && *theta <= time / 2);
     if thetas.is_empty() {
         thetas.push((time / 2).max(1));
     }
     Ok(sorted(thetas))
+}
+
+/// The window where the lifetime for each page is greatest; `None` where that is a single page: nothing is used again.
+pub(super) fn knee(knees: &Knees) -> Option<u64> {
+    (knees.ray.size >= 2.0).then_some(knees.ray.parameter)
 }
 
 fn sorted(mut thetas: Vec<u64>) -> Vec<u64> {

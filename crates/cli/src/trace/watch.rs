@@ -1,0 +1,123 @@
+//! `warmset trace --watch`: the working set of what runs, in numbers.
+
+use super::Args;
+use crate::hinted::Hinted;
+use crate::{Context, Form};
+use anyhow::{Context as _, Result};
+use host::process::{Used, Watch, Whom};
+use host::{Trouble, TroubleKind};
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Looking takes no more of the time than one part in so many.
+const PART: u32 = 100;
+
+/// A look, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Line {
+    seconds: f64,
+    window_seconds: f64,
+    processes: usize,
+    working_set_bytes: u64,
+    resident_bytes: u64,
+    swapped_bytes: u64,
+    minor_faults_per_second: f64,
+    major_faults_per_second: f64,
+    looking_share: f64,
+}
+
+pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let watch = Watch::of(&context.root, whom(args)?).map_err(explained)?;
+    let began = Instant::now();
+    let (mut every, mut before, mut lines) = (args.every.get().max(Duration::from_millis(10)), None::<Used>, 0);
+    loop {
+        let looked = Instant::now();
+        if !watch.begin().map_err(explained)? {
+            break;
+        }
+        let clearing = looked.elapsed();
+        std::thread::sleep(every.saturating_sub(clearing));
+        let Some(used) = watch.end().map_err(explained)? else { break };
+        let (window, cost) = (looked.elapsed(), clearing + used.cost);
+        let faults = before.map_or((0, 0), |before| {
+            (used.faults.0.saturating_sub(before.faults.0), used.faults.1.saturating_sub(before.faults.1))
+        });
+        let line = Line {
+            seconds: began.elapsed().as_secs_f64(),
+            window_seconds: window.as_secs_f64(),
+            processes: used.processes,
+            working_set_bytes: used.referenced.get(),
+            resident_bytes: used.resident.get(),
+            swapped_bytes: used.swapped.get(),
+            minor_faults_per_second: faults.0 as f64 / window.as_secs_f64(),
+            major_faults_per_second: faults.1 as f64 / window.as_secs_f64(),
+            looking_share: cost.as_secs_f64() / window.as_secs_f64(),
+        };
+        tell(out, context.form, lines, &line)?;
+        (before, lines) = (Some(used), lines + 1);
+        every = every.max(cost * PART);
+        if args.duration.is_some_and(|duration| began.elapsed() >= duration.get()) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    if lines == 0 {
+        let hint = "its number, as ps prints it, or the folder of a control group under /sys/fs/cgroup";
+        return Err(Hinted::new(format!("{}: no such process", args.what[0].display()), hint).into());
+    }
+    if context.form == Form::Text {
+        writeln!(out, "it has ended")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn whom(args: &Args) -> Result<Whom> {
+    let text = args.what[0].to_string_lossy();
+    if text.contains('/') {
+        return Ok(Whom::Group(PathBuf::from(&args.what[0])));
+    }
+    let meant = || format!("'{text}': a process's number or a control group's folder is meant");
+    Ok(Whom::Process(text.parse().with_context(meant)?))
+}
+
+/// A refusal, with who may.
+fn explained(trouble: Trouble) -> anyhow::Error {
+    match &trouble.kind {
+        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Hinted::new(trouble, "only root may look at other users' processes").into()
+        }
+        _ => trouble.into(),
+    }
+}
+
+fn tell(out: &mut impl Write, form: Form, lines: usize, line: &Line) -> Result<()> {
+    if form == Form::Json {
+        serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        return Ok(out.flush()?);
+    }
+    if lines == 0 {
+        writeln!(
+            out,
+            "{:>8} {:>8} {:>12} {:>12} {:>8} {:>12} {:>10} {:>10} {:>8}",
+            "time, s", "window", "used, MiB", "resident", "share", "swapped", "minor/s", "major/s", "looking"
+        )?;
+    }
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    writeln!(
+        out,
+        "{:>8.1} {:>8.2} {:>12.1} {:>12.1} {:>7.1}% {:>12.1} {:>10.0} {:>10.0} {:>7.2}%",
+        line.seconds,
+        line.window_seconds,
+        mib(line.working_set_bytes),
+        mib(line.resident_bytes),
+        100.0 * line.working_set_bytes as f64 / line.resident_bytes.max(1) as f64,
+        mib(line.swapped_bytes),
+        line.minor_faults_per_second,
+        line.major_faults_per_second,
+        100.0 * line.looking_share
+    )?;
+    Ok(out.flush()?)
+}
