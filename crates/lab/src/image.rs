@@ -50,13 +50,17 @@ pub struct Programs {
     pub guest: PathBuf,
     /// `warmsetd`, if an arm needs it.
     pub daemon: Option<PathBuf>,
+    /// The tests of a kernel series, if they are to run.
+    pub tests: Option<PathBuf>,
 }
 
 /// The root disk with these parts.
 pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Result<PathBuf> {
     let base = base(store, parts)?;
     let mut sums = vec![store::sum(&programs.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
-    sums.extend(programs.daemon.as_deref().map(store::sum).transpose()?.map(Vec::from));
+    for program in [&programs.daemon, &programs.tests].into_iter().flatten() {
+        sums.push(store::sum(program)?.to_vec());
+    }
     let key = store::key(sums.iter().map(Vec::as_slice));
     let image = disk::made_of(store, "roots", &key, ROOM, |tree| {
         // Links will do: nothing that is in the base is written to.
@@ -66,7 +70,10 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
         }
         install(&programs.guest, &tree.join("lab/guest"))?;
         install(&programs.guest, &tree.join("lab/probe"))?;
-        programs.daemon.as_deref().map_or(Ok(()), |daemon| install(daemon, &tree.join("lab/warmsetd")))
+        for (program, name) in [(&programs.daemon, "warmsetd"), (&programs.tests, "wsp_test")] {
+            program.as_deref().map_or(Ok(()), |program| install(program, &tree.join("lab").join(name)))?;
+        }
+        Ok(())
     })?;
     store.prune("roots", &key)?;
     Ok(image)

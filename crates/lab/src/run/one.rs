@@ -242,7 +242,7 @@ fn programs(order: &Order) -> Result<Programs> {
             order.daemon.display()
         );
     }
-    Ok(Programs { guest: vm::guest_program()?, daemon: needs_daemon.then(|| order.daemon.clone()) })
+    Ok(Programs { guest: vm::guest_program()?, daemon: needs_daemon.then(|| order.daemon.clone()), tests: None })
 }
 
 fn patience(size: Size) -> Duration {
