@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report lab smoke vm results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: report lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
@@ -69,6 +69,10 @@ smoke: lab
 # The lab's own tests: every kernel, panics, wedges, Ctrl-C, and the package on a Debian with systemd.
 vm: lab deb
 	packaging/tests/machines.sh smoke trouble service
+
+# Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
+kernel: lab
+	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12)
 
 # The tables of docs/results, by hand: hours.
 results: lab

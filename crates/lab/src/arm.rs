@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 /// Where the arm's program finds its files in the guest, and leaves what it writes.
 const HOME: &str = "/run/arm";
 const FACTOR: &str = "/proc/sys/vm/watermark_scale_factor";
+const PROTECTION: &str = "/proc/sys/vm/workingset_protection";
 const DAMON: &str = "/sys/module/damon_reclaim/parameters/enabled";
 
 /// An arm, by the name that `--arms` takes.
@@ -27,6 +28,7 @@ enum Kind {
     Nohang,
     Warmset { mode: &'static str, predictor: Option<&'static str> },
     Protect,
+    Protection(&'static str),
     Variant,
 }
 
@@ -44,6 +46,8 @@ pub const ARMS: &[(&str, &str)] = &[
     ("warmset", "warmsetd"),
     ("guard", "warmsetd that also ends a runaway"),
     ("protect", "warmsetd --protect: files that thrash are held in memory"),
+    ("protect-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
+    ("protect-2", "the same = 2: a floor that finds its size"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -62,6 +66,8 @@ impl Arm {
             "warmset" => TUNES,
             "guard" => Kind::Warmset { mode: "guard", predictor: None },
             "protect" => Kind::Protect,
+            "protect-1" => Kind::Protection("1"),
+            "protect-2" => Kind::Protection("2"),
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => Kind::Static(factor(name)?),
         };
@@ -107,6 +113,7 @@ impl Arm {
                 let factor = equal(gap.context("warmset has not yet held a gap here")?);
                 Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty }
             }
+            Kind::Protection(mode) => Beside { writes: vec![(PROTECTION.to_owned(), mode.to_owned())], ..empty },
             Kind::Damon => Beside { writes: vec![(DAMON.to_owned(), "Y".to_owned())], ..empty },
             Kind::Earlyoom => Beside { program: Some(words("/usr/bin/earlyoom -r 0")), ..empty },
             Kind::Nohang => {

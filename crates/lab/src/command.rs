@@ -5,6 +5,7 @@ mod demo;
 mod kernels;
 mod list;
 mod run;
+mod selftest;
 mod shell;
 
 use crate::store::Store;
@@ -34,6 +35,7 @@ enum Command {
     Compare(compare::Compare),
     Demo(demo::Demo),
     Prove(demo::Prove),
+    Selftest(selftest::Selftest),
     Sh(shell::Shell),
 }
 
@@ -61,6 +63,7 @@ impl Options {
             Command::Scenarios(scenarios) => scenarios.run()?,
             Command::Arms(arms) => arms.run()?,
             Command::Run(run) => return run.run(&store()?),
+            Command::Selftest(selftest) => return selftest.run(&store()?),
             Command::Sh(shell) => return shell.run(&store()?),
             Command::Demo(demo) => return demo.run(&store()?),
             Command::Prove(prove) => return prove.run(&store()?),

@@ -52,14 +52,31 @@ pub struct Programs {
     pub daemon: Option<PathBuf>,
     /// `warmset-hold` beside it.
     pub holder: Option<PathBuf>,
+    /// The tests of a kernel series, if they are to run.
+    pub tests: Option<PathBuf>,
+}
+
+impl Programs {
+    /// The guest, and nothing of ours beside it.
+    pub fn alone(guest: PathBuf) -> Self {
+        Self { guest, daemon: None, holder: None, tests: None }
+    }
+
+    /// Of ours beside the guest: its name there, and where it is.
+    fn ours(&self) -> [(&'static str, Option<&Path>); 3] {
+        [
+            ("warmsetd", self.daemon.as_deref()),
+            ("warmset-hold", self.holder.as_deref()),
+            ("wsp_test", self.tests.as_deref()),
+        ]
+    }
 }
 
 /// The root disk with these parts.
 pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Result<PathBuf> {
     let base = base(store, parts)?;
     let mut sums = vec![store::sum(&programs.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
-    let ours = || [("warmsetd", &programs.daemon), ("warmset-hold", &programs.holder)].into_iter();
-    for program in ours().filter_map(|(_, program)| program.as_deref()) {
+    for program in programs.ours().iter().filter_map(|(_, program)| *program) {
         sums.push(store::sum(program)?.to_vec());
     }
     let key = store::key(sums.iter().map(Vec::as_slice));
@@ -71,9 +88,8 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
         }
         install(&programs.guest, &tree.join("lab/guest"))?;
         install(&programs.guest, &tree.join("lab/probe"))?;
-        ours().try_for_each(|(name, program)| {
-            program.as_deref().map_or(Ok(()), |program| install(program, &tree.join("lab").join(name)))
-        })
+        let mut ours = programs.ours().into_iter().filter_map(|(name, program)| Some((name, program?)));
+        ours.try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
     })?;
     store.prune("roots", &key)?;
     Ok(image)

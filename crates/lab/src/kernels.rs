@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod modules;
+pub mod series;
 
 use crate::debian::{Apt, Package};
 use crate::store::{self, Store};

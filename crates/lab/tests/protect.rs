@@ -16,7 +16,7 @@ fn machine() -> Machine {
     let kernel = kernels::kernel(&store, "6.12").unwrap();
     let guest = guest_program().unwrap();
     let daemon = guest.with_file_name("warmsetd");
-    let programs = Programs { guest, daemon: Some(daemon), holder: None };
+    let programs = Programs { daemon: Some(daemon), ..Programs::alone(guest) };
     let root = image::root(&store, &programs, &BTreeSet::new()).unwrap();
     Machine::boot(&store, &kernel, &hardware(&store, &kernel, root))
 }

@@ -205,7 +205,8 @@ mod tests {
 
             last: 04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB
             * is never ended · q ends
-        "#]].assert_eq(&text);
+        "#]]
+        .assert_eq(&text);
     }
 
     #[test]

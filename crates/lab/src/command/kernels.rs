@@ -1,12 +1,14 @@
 //! `kernels`: stock ones fetched, own ones built.
 
 use super::say;
+use crate::kernels::series::Base;
 use crate::kernels::{BRANCHES, Kernel, branch, build, stock};
 use crate::store::Store;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Fetch Debian's kernels, or build one
 #[derive(Debug, Args)]
@@ -29,6 +31,12 @@ enum Own {
 /// Build a kernel from Debian's source, a configuration fragment and a series of patches
 #[derive(Debug, Args)]
 struct Build {
+    /// A series of this repository: 6.1, 6.12, 7.3
+    #[arg(long, value_name = "SERIES", conflicts_with_all = ["source", "suite", "patches"])]
+    series: Option<String>,
+    /// The folder of the series, with BASES in it
+    #[arg(long, value_name = "DIR", default_value = "kernel")]
+    tree: PathBuf,
     /// Debian's source package, such as linux-source-6.12
     #[arg(long, value_name = "PACKAGE", default_value = "linux-source-6.12")]
     source: String,
@@ -43,16 +51,38 @@ struct Build {
     patches: Option<PathBuf>,
 }
 
+impl Build {
+    fn build(&self, store: &Store) -> Result<Kernel> {
+        if let Some(series) = &self.series {
+            return patched(store, &self.tree, series, &self.config);
+        }
+        let recipe = build::Recipe {
+            suite: self.suite.clone(),
+            package: self.source.clone(),
+            fragments: self.config.clone(),
+            series: self.patches.clone(),
+        };
+        build::build(store, &recipe)
+    }
+}
+
+/// The kernel of a series, built if it is not there; says so if the archive has moved on from what it is made for.
+pub(super) fn patched(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
+    let base = Base::of(tree, series)?;
+    let mut recipe = base.recipe(tree);
+    recipe.fragments.extend_from_slice(fragments);
+    let package = build::source(store, &recipe)?;
+    if package.sha256 != base.sha256 {
+        let (made, now) = (&base.version, &package.version);
+        writeln!(io::stderr(), "warmset-lab: the series is made for {made}, the archive has {now}: trying that")?;
+    }
+    build::build(store, &recipe)
+}
+
 impl Kernels {
     pub(super) fn run(&self, store: &Store) -> Result<()> {
         if let Some(Own::Build(own)) = &self.build {
-            let recipe = build::Recipe {
-                suite: own.suite.clone(),
-                package: own.source.clone(),
-                fragments: own.config.clone(),
-                series: own.patches.clone(),
-            };
-            return self.tell("built", &build::build(store, &recipe)?);
+            return self.tell("built", &own.build(store)?);
         }
         let all = || BRANCHES.iter().map(|branch| branch.name.to_owned()).collect();
         let names: Vec<String> = if self.branches.is_empty() { all() } else { self.branches.clone() };

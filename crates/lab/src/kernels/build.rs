@@ -1,7 +1,7 @@
 //! Kernels built here: Debian's source package, a configuration fragment, a series of patches.
 
 use super::{Kernel, in_folder};
-use crate::debian::Apt;
+use crate::debian::{Apt, Package};
 use crate::store::{self, Store};
 use crate::tool;
 use anyhow::{Context, Result};
@@ -25,6 +25,11 @@ pub struct Recipe {
 
 /// The lab's own fragment: all that a guest needs, built in.
 pub const FRAGMENT: &str = include_str!("lab.config");
+
+/// The source as the archive has it now.
+pub fn source(store: &Store, recipe: &Recipe) -> Result<Package> {
+    Apt::of(store, &[&recipe.suite])?.package(&recipe.package)
+}
 
 /// Builds it, or gives what was built of the same parts before.
 pub fn build(store: &Store, recipe: &Recipe) -> Result<Kernel> {

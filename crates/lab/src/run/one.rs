@@ -242,8 +242,9 @@ fn programs(order: &Order) -> Result<Programs> {
             order.daemon.display()
         );
     }
+    let daemon = needs_daemon.then(|| order.daemon.clone());
     let holder = Some(order.daemon.with_file_name("warmset-hold")).filter(|path| needs_daemon && path.is_file());
-    Ok(Programs { guest: vm::guest_program()?, daemon: needs_daemon.then(|| order.daemon.clone()), holder })
+    Ok(Programs { daemon, holder, ..Programs::alone(vm::guest_program()?) })
 }
 
 fn patience(size: Size) -> Duration {

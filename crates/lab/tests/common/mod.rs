@@ -41,7 +41,7 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
 pub fn small(branch: &str) -> Machine {
     let store = store();
     let kernel = kernels::kernel(&store, branch).unwrap();
-    let programs = Programs { guest: guest_program().unwrap(), daemon: None, holder: None };
+    let programs = Programs::alone(guest_program().unwrap());
     let root = image::root(&store, &programs, &BTreeSet::new()).unwrap();
     Machine::boot(&store, &kernel, &hardware(&store, &kernel, root))
 }

@@ -1,0 +1,98 @@
+//! `selftest`: the tests of a kernel series, in machines that run it.
+
+use super::{kernels::patched, say};
+use crate::frame::Frame;
+use crate::image::{self, Programs};
+use crate::kernels::{self, Kernel, series};
+use crate::scenario::Data;
+use crate::store::Store;
+use crate::vm::disk::{Drive, Filled};
+use crate::vm::{Hardware, Vm, accel, guest_program};
+use anyhow::Result;
+use clap::Args;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use units::Bytes;
+
+const BOOT: Duration = Duration::from_secs(240);
+/// The tests' memory: small, for they fill it again and again.
+const MEMORY: Bytes = Bytes::mib(512);
+/// kselftest's word for a test that has nothing to test.
+const SKIPPED: u8 = 4;
+
+/// Run the tests of a kernel series in a machine; TAP, and 0, 1 or 4 (nothing to test) as kselftest has it
+#[derive(Debug, Args)]
+pub(crate) struct Selftest {
+    /// The series, built if it is not there: 6.1, 6.12, 7.3
+    #[arg(long, value_name = "SERIES", default_value = "6.12")]
+    series: String,
+    /// Another kernel to run them on: 6.1, 6.12, 7, or the folder of one that was built
+    #[arg(long, value_name = "KERNEL", conflicts_with = "series")]
+    kernel: Option<String>,
+    /// A configuration fragment laid over the lab's own; may be given again
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// The folder of the series, with BASES in it
+    #[arg(long, value_name = "DIR", default_value = "kernel")]
+    tree: PathBuf,
+    /// NUMA nodes of the machine
+    #[arg(long, default_value_t = 2)]
+    nodes: u32,
+    /// Most seconds all of it may take
+    #[arg(long, default_value_t = 1800)]
+    seconds: u64,
+    /// Only these tests
+    #[arg(value_name = "TEST")]
+    tests: Vec<String>,
+}
+
+impl Selftest {
+    pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
+        let kernel = match &self.kernel {
+            Some(name) => kernels::kernel(store, name)?,
+            None => patched(store, &self.tree, &self.series, &self.config)?,
+        };
+        let scratch = store.scratch()?;
+        let tests = series::tests(&self.tree, scratch.path())?;
+        let programs = Programs { tests: Some(tests), ..Programs::alone(guest_program()?) };
+        let hardware = self.hardware(store, &kernel, &programs)?;
+        let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
+        let hello = vm.next(Instant::now() + BOOT);
+        anyhow::ensure!(
+            hello.as_ref().is_ok_and(|frame| frame.kind == "hello"),
+            "the machine did not boot: {hello:?}\n{}",
+            vm.console()
+        );
+        vm.send(&Frame::new("sh", format!("/lab/wsp_test /data {}", self.tests.join(" "))))?;
+        match vm.next(Instant::now() + Duration::from_secs(self.seconds)) {
+            Ok(frame) => tell(&String::from_utf8_lossy(&frame.payload)),
+            Err(silence) => anyhow::bail!("the machine did not answer: {silence:?}\n{}", vm.console()),
+        }
+    }
+
+    fn hardware(&self, store: &Store, kernel: &Kernel, programs: &Programs) -> Result<Hardware> {
+        let file = |name: &str, part: u64| Filled { name: name.to_owned(), size: MEMORY.scaled(part, 100) };
+        let data = image::data(store, programs, &Data::Files(vec![file("hot", 10), file("huge", 75)], Bytes::mib(16)))?;
+        Ok(Hardware {
+            memory: MEMORY,
+            cpus: 2,
+            nodes: self.nodes,
+            accel: accel::choose(store, kernel, &programs.guest)?,
+            drives: vec![Drive::new(image::root(store, programs, &BTreeSet::new())?, None), Drive::new(data, None)],
+            append: String::new(),
+        })
+    }
+}
+
+/// Prints what the tests said and passes their status on.
+fn tell(said: &str) -> Result<ExitCode> {
+    let (status, text) = said.split_once('\n').unwrap_or(("1", said));
+    say(text)?;
+    Ok(match status {
+        "0" => ExitCode::SUCCESS,
+        "4" => ExitCode::from(SKIPPED),
+        _ => ExitCode::FAILURE,
+    })
+}

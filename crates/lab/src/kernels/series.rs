@@ -1,0 +1,95 @@
+//! The patch series of this repository: what each is made for, and where its parts are.
+
+use super::build::Recipe;
+use crate::tool;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A line of `BASES`: a series and the source package it is made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// `6.12`; the patches are in the folder `series-6.12` beside `BASES`.
+    pub series: String,
+    /// Debian's suite that has the source.
+    pub suite: String,
+    /// The package.
+    pub package: String,
+    /// The version that the patches were made on.
+    pub version: String,
+    /// Its SHA-256, as the archive signs it.
+    pub sha256: String,
+}
+
+impl Base {
+    /// The base of this series, from the `BASES` in a folder.
+    pub fn of(folder: &Path, series: &str) -> Result<Self> {
+        let path = folder.join("BASES");
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!("cannot read {}: run in the repository, or name its kernel folder with --tree", path.display())
+        })?;
+        let bases = parse(&text)?;
+        let known: Vec<&str> = bases.iter().map(|base| base.series.as_str()).collect();
+        let found = bases.iter().find(|base| base.series == series).cloned();
+        found.with_context(|| format!("no series '{series}' in {}: {}", path.display(), known.join(", ")))
+    }
+
+    /// What to build: the lab's configuration, what the series needs, and its patches.
+    pub fn recipe(&self, folder: &Path) -> Recipe {
+        Recipe {
+            suite: self.suite.clone(),
+            package: self.package.clone(),
+            fragments: vec![folder.join("config/protection.config")],
+            series: Some(folder.join(format!("series-{}", self.series))),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<Base>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    lines.map(|line| base(line).with_context(|| format!("no base: '{line}'"))).collect()
+}
+
+fn base(line: &str) -> Result<Base> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[series, suite, package, version, sha256] = words.as_slice() else {
+        bail!("series, suite, package, version and sum are five words")
+    };
+    anyhow::ensure!(sha256.len() == 64, "a SHA-256 has 64 digits");
+    let [series, suite, package, version, sha256] = [series, suite, package, version, sha256].map(str::to_owned);
+    Ok(Base { series, suite, package, version, sha256 })
+}
+
+/// Compiles the tests of a series into a program that needs nothing beside it.
+pub fn tests(folder: &Path, into: &Path) -> Result<PathBuf> {
+    let program = into.join("wsp_test");
+    let source = folder.join("selftests/wsp_test.c");
+    let flags = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"];
+    tool::run(Command::new("cc").args(flags).arg(&program).arg(source), "gcc libc6-dev")?;
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bases_of_this_repository_are_whole() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel");
+        let bases = parse(&fs::read_to_string(folder.join("BASES")).unwrap()).unwrap();
+        assert!(!bases.is_empty());
+        for base in bases {
+            assert!(base.recipe(&folder).series.unwrap().is_dir(), "{} has no patches", base.series);
+            assert!(base.package.ends_with(&base.series), "{}", base.package);
+        }
+        assert!(format!("{:#}", Base::of(&folder, "5.15").unwrap_err()).contains("6.12"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_base_is_quoted() {
+        let error = format!("{:#}", parse("6.12 trixie linux-source-6.12 1 abc\n").unwrap_err());
+        assert!(error.contains("linux-source-6.12 1 abc") && error.contains("64 digits"), "{error}");
+        assert!(parse("6.12 trixie\n").is_err());
+    }
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of vm.workingset_protection, to be run as root in a machine that may be
+ * pushed out of memory: wsp_test FOLDER [TEST...]
+ *
+ * FOLDER is on a disk and holds two files: hot, of about a tenth of memory, and
+ * huge, which is larger than half of it. Output is TAP; a test whose conditions
+ * are not there is skipped, and so is everything on a kernel without the patch.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wsp_help.h"
+
+#define KNOB(name) "/proc/sys/vm/" name
+#define MODE KNOB("workingset_protection")
+
+static const char *folder;
+
+/* What every test starts from. */
+static void reset(void)
+{
+	put(MODE, "0");
+	put(KNOB("anon_min_ratio"), "15");
+	put(KNOB("clean_low_ratio"), "0");
+	put(KNOB("clean_min_ratio"), "15");
+	put(KNOB("clean_max_ratio"), "30");
+	put("/proc/sys/vm/drop_caches", "3");
+	put("/proc/sys/vm/swappiness", "60");
+}
+
+static enum result refused(const char *knob, const char *value)
+{
+	long before = number(knob);
+
+	if (put(knob, value) != -EINVAL)
+		return fail("%s takes %s", knob, value);
+	if (number(knob) != before)
+		return fail("%s refused %s and changed", knob, value);
+	return PASS;
+}
+
+static enum result t1_ranges(void)
+{
+	static const struct { const char *knob, *value; } bad[] = {
+		{ MODE, "3" }, { MODE, "-1" }, { MODE, "x" },
+		{ KNOB("anon_min_ratio"), "101" }, { KNOB("anon_min_ratio"), "-1" },
+		{ KNOB("clean_min_ratio"), "31" },	/* above clean_max */
+		{ KNOB("clean_max_ratio"), "14" },	/* below clean_min */
+		{ KNOB("clean_max_ratio"), "66" },	/* with anon_min above 80 */
+		{ KNOB("anon_min_ratio"), "51" },	/* with clean_max above 80 */
+		{ KNOB("clean_low_ratio"), "101" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (refused(bad[i].knob, bad[i].value) == FAIL)
+			return FAIL;
+	for (i = 0; i <= 2; i++) {
+		char text[] = { '0' + i, 0 };
+
+		if (put(MODE, text) || number(MODE) != (long)i)
+			return fail("mode %zu is not taken", i);
+	}
+	if (put(KNOB("clean_min_ratio"), "4") || put(KNOB("anon_min_ratio"), "1"))
+		return fail("the small preset is not taken");
+	return PASS;
+}
+
+/* A group that fills its own limit with page cache has nothing to do with the floors of the node. */
+static enum result t2_group(void)
+{
+	long killed;
+	pid_t reader;
+
+	if (group_make("wsp", 64 * MIB))
+		return skip("no memory control group");
+	put(MODE, "1");
+	reader = child_in("wsp");
+	if (!reader)
+		exit(stream(folder, "huge", 256 * MIB) ? 0 : 1);
+	if (!ended_well(reader))
+		return fail("the reader was killed");
+	killed = group_event("wsp", "oom_kill");
+	group_remove("wsp");
+	return killed ? fail("%ld kills in the group", killed) : PASS;
+}
+
+/* With the page cache at its floor and no swap, what slab can give is still taken. */
+static enum result t3_slab(void)
+{
+	long slab, left;
+	pid_t hog;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	negative_dentries(meminfo("MemTotal") / 6);
+	put("/proc/sys/vm/drop_caches", "1");
+	slab = meminfo("SReclaimable");
+	put(MODE, "1");
+	hog = hog_start(meminfo("MemFree") + slab / 2);
+	if (!ended_well(hog))
+		return fail("the hog was killed with %ld MiB of %ld of slab left",
+			    meminfo("SReclaimable") / MIB, slab / MIB);
+	left = meminfo("SReclaimable");
+	return left < slab * 3 / 4 ? PASS : fail("slab went from %ld to %ld MiB", slab / MIB, left / MIB);
+}
+
+/* Both floors reached and swap free: something must give. */
+static enum result t5_both(void)
+{
+	pid_t locked, hog;
+	enum result result = PASS;
+
+	if (swap_on(meminfo("MemTotal") / 2))
+		return skip("no zram to swap to");
+	locked = locked_start(meminfo("MemTotal") / 2);
+	put(KNOB("anon_min_ratio"), "40");
+	put(KNOB("clean_min_ratio"), "30");
+	put(MODE, "1");
+	stream(folder, "hot", 0);
+	hog = hog_start(meminfo("MemFree") + meminfo("MemTotal") / 8);
+	if (!ended_well(hog))
+		result = fail("killed with %ld MiB of swap free", meminfo("SwapFree") / MIB);
+	end(locked);
+	swap_off();
+	return result;
+}
+
+/* What a person asks to be reclaimed is reclaimed. */
+static enum result t6_requests(void)
+{
+	long before, after;
+	pid_t reader;
+
+	if (group_make("wsp", 1024 * MIB))
+		return skip("no memory control group");
+	reader = child_in("wsp");
+	if (!reader)
+		exit(stream(folder, "hot", 0) ? 0 : 1);
+	ended_well(reader);
+	put(MODE, "1");
+	before = group_stat("wsp", "file");
+	if (put("/sys/fs/cgroup/wsp/memory.reclaim", "1G") == -ENOENT)
+		return skip("no memory.reclaim");
+	after = group_stat("wsp", "file");
+	group_remove("wsp");
+	return after < before / 4 ? PASS : fail("file memory went from %ld to %ld", before, after);
+}
+
+/* Each node has the floors of its own size. */
+static enum result t7_nodes(void)
+{
+	int node, seen = 0;
+
+	put(MODE, "1");
+	stream(folder, "huge", meminfo("MemTotal") / 2);
+	for (node = 0; node < 8; node++) {
+		long managed = node_managed(node), floor = node_vmstat(node, "nr_wsp_file_floor");
+		long lists = node_vmstat(node, "nr_active_file") + node_vmstat(node, "nr_inactive_file") +
+			     node_vmstat(node, "nr_active_anon") + node_vmstat(node, "nr_inactive_anon");
+		long share = managed / 100 * 15, most = lists / 8 * 3;
+
+		if (floor < 0)
+			continue;
+		seen += managed > 0;
+		if (labs(floor - (share < most ? share : most)) > 64 + managed / 100)
+			return fail("node %d of %ld pages, %ld on lists: floor %ld", node, managed, lists, floor);
+	}
+	return seen ? PASS : skip("no NUMA");
+}
+
+/* A few free slots of swap are no reason to scan the page cache over and over. */
+static enum result t8_full_swap(void)
+{
+	long scanned, withheld;
+	pid_t filler, hog;
+	enum result result = PASS;
+
+	if (swap_on(32 * MIB))
+		return skip("no zram to swap to");
+	put(MODE, "1");
+	stream(folder, "hot", 0);
+	filler = hog_hold(meminfo("MemTotal") * 7 / 10);
+	scanned = vmstat("pgscan_file");
+	withheld = vmstat("wsp_file_withheld");
+	hog = hog_start(meminfo("MemTotal"));
+	if (ended_well(hog))
+		result = fail("memory did not run out");
+	scanned = vmstat("pgscan_file") - scanned;
+	if (vmstat("wsp_file_withheld") == withheld)
+		result = fail("the floor was not reached");
+	else if (scanned > meminfo("MemTotal") / 4096)
+		result = fail("%ld pages of file scanned", scanned);
+	end(filler);
+	swap_off();
+	return result;
+}
+
+/* A hot file below the floor stays, whatever else happens. */
+static enum result hot_stays(const char *mode, int percent)
+{
+	pid_t streamer, hog;
+	int round, resident = 100;
+
+	put(MODE, mode);
+	stream(folder, "hot", 0);
+	stream(folder, "hot", 0);
+	streamer = forked();
+	if (!streamer)
+		for (;;)
+			stream(folder, "huge", 0);
+	for (round = 0; round < 3; round++) {
+		hog = hog_start(meminfo("MemTotal") + meminfo("SwapTotal"));
+		if (ended_well(hog)) {
+			end(streamer);
+			return fail("memory did not run out");
+		}
+		if (resident_percent(folder, "hot") < resident)
+			resident = resident_percent(folder, "hot");
+		stream(folder, "hot", 0);
+	}
+	end(streamer);
+	printf("# %d %% of the hot file stayed in mode %s\n", resident, mode);
+	return resident >= percent ? PASS : fail("%d %% of the hot file stayed", resident);
+}
+
+static enum result t9_hot(void)
+{
+	return hot_stays("1", 95);
+}
+
+static enum result t10_counters(void)
+{
+	long withheld = vmstat("wsp_file_withheld"), scaled = vmstat("wsp_file_scaled"), oom = vmstat("wsp_oom");
+
+	if (hot_stays("1", 0) == FAIL)
+		return FAIL;
+	if (vmstat("wsp_file_withheld") == withheld || vmstat("wsp_file_scaled") == scaled || vmstat("wsp_oom") == oom)
+		return fail("a counter stands still");
+	if (!kernel_said("wsp: mode:1"))
+		return fail("the report of the OOM kill does not tell the floor");
+	return PASS;
+}
+
+static enum result t11_off(void)
+{
+	long before = vmstat("wsp_file_withheld") + vmstat("wsp_file_scaled") + vmstat("wsp_anon_withheld");
+
+	hot_stays("0", 0);
+	if (vmstat("wsp_file_withheld") + vmstat("wsp_file_scaled") + vmstat("wsp_anon_withheld") != before)
+		return fail("a counter moves while off");
+	return PASS;
+}
+
+/* Adaptive, nobody reads the cache again: it is no reason to kill. */
+static enum result t12_cold_cache(void)
+{
+	long override = vmstat("wsp_override");
+	pid_t hog;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	put(MODE, "2");
+	stream(folder, "huge", 0);
+	hog = hog_start(meminfo("MemAvailable") * 94 / 100);
+	if (!ended_well(hog))
+		return fail("killed with %ld MiB of cache that nobody reads", meminfo("Cached") / MIB);
+	return vmstat("wsp_override") > override ? PASS : fail("the floor was not in the way");
+}
+
+/* Many writers of every knob, a load, and the LRU switched below it. */
+static enum result t13_stress(void)
+{
+	static const char *const knobs[] = { MODE, KNOB("anon_min_ratio"), KNOB("clean_low_ratio"),
+					     KNOB("clean_min_ratio"), KNOB("clean_max_ratio") };
+	pid_t writers[6], streamer;
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		writers[i] = forked();
+		if (writers[i])
+			continue;
+		for (srand(i);;) {
+			char text[8];
+			const char *knob = knobs[rand() % 5];
+
+			snprintf(text, sizeof(text), "%d", rand() % (knob == knobs[0] ? 3 : 40));
+			put(knob, text);
+			if (!(rand() % 64))
+				put("/sys/kernel/mm/lru_gen/enabled", rand() % 2 ? "7" : "0");
+		}
+	}
+	streamer = forked();
+	if (!streamer)
+		for (;;)
+			stream(folder, "huge", 0);
+	for (i = 0; i < 3; i++)
+		ended_well(hog_start(meminfo("MemTotal") * 3 / 4));
+	end(streamer);
+	for (i = 0; i < 6; i++)
+		end(writers[i]);
+	return kernel_said("WARNING:") || kernel_said("BUG:") ? fail("the kernel complains") : PASS;
+}
+
+static const struct test {
+	const char *name;
+	enum result (*run)(void);
+	bool both;	/* under both LRUs */
+} tests[] = {
+	{ "ranges", t1_ranges, false },
+	{ "group", t2_group, true },
+	{ "slab", t3_slab, true },
+	{ "both-floors", t5_both, true },
+	{ "requests", t6_requests, true },
+	{ "nodes", t7_nodes, false },
+	{ "full-swap", t8_full_swap, true },
+	{ "hot", t9_hot, true },
+	{ "counters", t10_counters, false },
+	{ "off", t11_off, false },
+	{ "cold-cache", t12_cold_cache, true },
+	{ "stress", t13_stress, false },
+};
+
+static bool wanted(int argc, char **argv, const char *name)
+{
+	int i;
+
+	for (i = 2; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc <= 2;
+}
+
+int main(int argc, char **argv)
+{
+	bool mglru = !access("/sys/kernel/mm/lru_gen/enabled", W_OK);
+	int count = 0, failed = 0, done = 0, lru;
+	size_t i;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("TAP version 13\n");
+	if (argc < 2 || access(MODE, W_OK)) {
+		printf("1..0 # SKIP %s\n", argc < 2 ? "wsp_test FOLDER [TEST...]" : "no vm.workingset_protection");
+		return 4;
+	}
+	folder = argv[1];
+	spare_self();
+	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++)
+		if (wanted(argc, argv, tests[i].name))
+			count += 1 + (tests[i].both && mglru);
+	printf("1..%d\n", count);
+	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
+		if (!wanted(argc, argv, tests[i].name))
+			continue;
+		for (lru = 0; lru <= (tests[i].both && mglru); lru++) {
+			enum result result;
+
+			if (mglru)
+				put("/sys/kernel/mm/lru_gen/enabled", lru ? "7" : "0");
+			reset();
+			reason[0] = 0;
+			result = tests[i].run();
+			reset();
+			failed += result == FAIL;
+			printf("%sok %d - %s%s%s%s\n", result == FAIL ? "not " : "", ++done, tests[i].name,
+			       tests[i].both ? (lru ? " mglru" : " classic") : "",
+			       result == SKIP ? " # SKIP " : result == FAIL ? " # " : "", reason);
+		}
+	}
+	return failed != 0;
+}
