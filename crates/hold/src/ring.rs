@@ -27,6 +27,9 @@ const CLOEXEC: libc::c_ulong = 8;
 /// `PERF_RECORD_LOST`, `PERF_RECORD_SAMPLE`.
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
+/// `PERF_EVENT_IOC_ENABLE`, `PERF_EVENT_IOC_DISABLE`.
+const ENABLE: libc::c_ulong = 0x2400;
+const DISABLE: libc::c_ulong = 0x2401;
 /// `PERF_EVENT_IOC_SET_OUTPUT`, `PERF_EVENT_IOC_SET_FILTER`; the latter has the size of a pointer in it.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 const SET_FILTER: libc::c_ulong = 0x4000_2406 | (size_of::<usize>() as libc::c_ulong) << 16;
@@ -66,7 +69,7 @@ pub(crate) enum Said<'r> {
 pub(crate) struct Rings {
     rings: Vec<Ring>,
     /// What feeds them, closed with them.
-    _sources: Vec<OwnedFd>,
+    sources: Vec<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -96,7 +99,21 @@ impl Rings {
             control(&second, SET_OUTPUT, first.as_raw_fd() as usize)?;
             sources.extend([first, second]);
         }
-        Ok(Self { rings, _sources: sources })
+        Ok(Self { rings, sources })
+    }
+
+    /// No more events until [`Rings::resume`]; what came is still there.
+    pub(crate) fn pause(&self) {
+        self.sources.iter().for_each(|source| {
+            let _ = control(source, DISABLE, 0);
+        });
+    }
+
+    /// Events come again.
+    pub(crate) fn resume(&self) {
+        self.sources.iter().for_each(|source| {
+            let _ = control(source, ENABLE, 0);
+        });
     }
 
     /// Hands over everything that came since the last time.

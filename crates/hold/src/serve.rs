@@ -24,6 +24,8 @@ const REPORT: Duration = DRAIN;
 const LOOK: Duration = Duration::from_secs(2);
 /// Between two looks for programs; each reads the mappings of a few processes.
 const PROGRAMS: Duration = Duration::from_secs(60);
+/// Events are on all the time for so long after the watch began, or a file was held.
+const EAGER: Duration = Duration::from_secs(20);
 /// A file that was not found is looked for again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// One that cannot be held, after this.
@@ -49,6 +51,9 @@ struct Server<'s> {
     rings: Option<Rings>,
     /// When that began, in seconds since 1970.
     since: i64,
+    /// Until then they are on all the time.
+    eager: Instant,
+    paused: bool,
     learner: Learner,
     /// Who last brought pages of a file in.
     tasks: HashMap<FileId, u32>,
@@ -77,6 +82,8 @@ impl<'s> Server<'s> {
             points: None,
             rings: None,
             since: i64::MAX,
+            eager: Instant::now(),
+            paused: false,
             learner: Learner::default(),
             tasks: HashMap::new(),
             found: HashMap::new(),
@@ -140,6 +147,8 @@ impl<'s> Server<'s> {
                 self.found.clear();
             }
             Act::Hold { file, ranges, .. } => {
+                // Where one file thrashes there may be another.
+                self.eager = Instant::now() + EAGER;
                 let task = self.tasks.get(file).copied();
                 let found = self.found.remove(file).or_else(|| self.of_a_program(*file));
                 let found = found.or_else(|| finder::find(*file, task, self.since).ok());
@@ -160,6 +169,7 @@ impl<'s> Server<'s> {
             Ok(rings) => {
                 self.since = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
                 self.rings = Some(rings);
+                (self.eager, self.paused) = (Instant::now() + EAGER, false);
             }
             Err(error) => {
                 self.points = None;
@@ -171,6 +181,7 @@ impl<'s> Server<'s> {
     /// What is due: the rings, a piece of a file, the report.
     fn turn(&mut self) {
         self.drain();
+        self.spare();
         let mut told = Vec::new();
         self.holdings.bring_in(&mut |text| told.push(text));
         let now = Instant::now();
@@ -181,6 +192,19 @@ impl<'s> Server<'s> {
             self.reported = Some(now);
         }
         told.iter().for_each(|text| self.trouble(text));
+    }
+
+    /// Each event costs the task that caused it some microseconds: after a while without news they are on for a
+    /// quarter of the time. A page's eviction and its return may then be missed; those of a file are many.
+    fn spare(&mut self) {
+        let Some(rings) = &self.rings else { return };
+        let on = Instant::now() < self.eager || self.begun.elapsed().as_secs() % 4 == 0;
+        match (on, self.paused) {
+            (true, true) => rings.resume(),
+            (false, false) => rings.pause(),
+            _ => return,
+        }
+        self.paused = !on;
     }
 
     fn drain(&mut self) {
