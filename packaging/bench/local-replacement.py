@@ -56,12 +56,14 @@ pressed = [manager for manager in managers if manager.startswith(("up-", "down-"
 print("Its pressure acts on the clock, on one program, when free memory is at a watermark. Time over that of the clock without it:\n")
 table(["pressure"] + [str(memory) for memory in memories], [[manager] + [f"{ratio(manager, memory):.2f}" for memory in memories] for manager in pressed])
 worst_at = lambda memory: max(pressed, key=lambda manager: ratio(manager, memory))
-print(f"- A small loss at ease, a sharp loss when tight: at {ease} pages the worst is {worst_at(ease)} ({ratio(worst_at(ease), ease):.2f} times the clock's time), at {tight} it is")
+confirmed = lambda is_so: "confirmed" if is_so else "not confirmed"
+sharp = ratio(worst_at(ease), ease) < 1.1 and ratio(worst_at(tight), tight) > 1.2
+print(f"- A small loss at ease, a sharp loss when tight: {confirmed(sharp)}. At {ease} pages the worst is {worst_at(ease)} ({ratio(worst_at(ease), ease):.2f} times the clock's time), at {tight} it is")
 print(f"  {worst_at(tight)} ({ratio(worst_at(tight), tight):.2f} times).")
 worst = max(((ratio(manager, memory), manager, memory) for manager in pressed for memory in memories))
 best = min(((ratio(manager, memory), manager, memory) for manager in pressed for memory in memories))
 right = max((ratio(manager, memory), memory, manager) for manager in pressed if "rightmost" in manager for memory in memories)
-print(f"- Catastrophe for the rightmost: its worst is {right[0]:.2f} times the clock's time ({right[2]} at {right[1]} pages). The worst of all is {worst[1]} at {worst[2]}")
+print(f"- Catastrophe for the rightmost: {confirmed(right[0] > 2)}. Its worst is {right[0]:.2f} times the clock's time ({right[2]} at {right[1]} pages). The worst of all is {worst[1]} at {worst[2]}")
 print(f"  pages, {worst[0]:.2f} times; the best {best[1]} at {best[2]} pages, {best[0]:.2f} times.")
 linux = [at["linux", memory] for memory in memories]
 print(f"- The next program to run is the largest at {min(row['leftmost_is_largest'] for row in linux):.0%} to {max(row['leftmost_is_largest'] for row in linux):.0%} of faults, and the largest has")
