@@ -61,7 +61,9 @@ awk 'BEGIN {
 }' >>"$folder/mix.sql"
 
 record ls ls ls -lR /usr/share/doc
-record cc1 gcc "$(gcc -print-prog-name=cc1 2>/dev/null || echo cc1)" -quiet -O1 "$folder/compiled.c" -o /dev/null
+# The compiler proper: what cpp leaves, to assembler.
+command -v gcc >/dev/null 2>&1 && gcc -E "$folder/compiled.c" -o "$folder/compiled.i"
+record cc1 gcc "$(gcc -print-prog-name=cc1 2>/dev/null || echo cc1)" -fpreprocessed -quiet -O1 "$folder/compiled.i" -o /dev/null
 record sqlite3 sqlite3 sqlite3 :memory: ".read $folder/mix.sql"
 record python3 python3 "$(python3 -c 'import sys; print(sys.executable)')" -c 'import json, re, collections
 words = [f"{n * 7919 % 10007:05d}" for n in range(3000)]

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value_t = 100_000.0)]
     service: f64,
     /// Sizes of memory at which OPT, FIFO and 2Q are run, beside those of the working set
-    #[arg(long, value_name = "NUMBER", default_value_t = 8)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 6)]
     points: usize,
 }
 

@@ -40,7 +40,7 @@ pub struct Wanted {
 
 impl Default for Wanted {
     fn default() -> Self {
-        Self { thetas: Vec::new(), points: 8, pixels: 400, service: 10_000.0, map: (480, 240) }
+        Self { thetas: Vec::new(), points: 6, pixels: 400, service: 10_000.0, map: (480, 240) }
     }
 }
 

@@ -3,45 +3,67 @@
 //! - A use goes on while references are to the same page and at most one unit of time apart. So for every window θ ≥ 1
 //!   no reference within a use misses, and the working set is that of the trace, exactly; so are the faults of LRU, FIFO,
 //!   2Q and the optimum, to which a repetition is nothing.
-//! - Cost: 4 B for each use, 2 and 4 more where uses have lengths and times between, 1 where it is known what they do.
-//!   Programs have about half as many uses as references.
+//! - Cost: 4 B for each use, 2 more where uses differ in more than their page, 8 more for each time of 3 and more units
+//!   between two. Programs have about half as many uses as references.
 
 use crate::dense::Dense;
 use crate::{About, Batch, Error, Op, Page, Trace};
 
-/// The longest use; a longer one is two.
-const LONGEST: u64 = u16::MAX as u64;
-/// What stands for a time between two uses that needs more room.
-const LONG: u32 = u32::MAX;
+/// A use's own word: what its references do in 3 bits, the time to the next use in 2, its length in the rest.
+///
+/// Times of 3 and more stand in a list of their own, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word(u16);
 
-/// Numbers that take no room as long as they are all the same.
-#[derive(Debug, Clone)]
-struct Column<T> {
-    same: T,
-    each: Option<Vec<T>>,
-    length: usize,
+/// The longest use; a longer one is two.
+const LONGEST: u64 = (1 << 11) - 1;
+/// What says that the time is in the list.
+const LISTED: u64 = 3;
+
+impl Word {
+    fn of(op: Op, gap: u64, length: u64) -> Self {
+        Self(u16::from(op.0 & 7) | (gap.min(LISTED) as u16) << 3 | (length.min(LONGEST) as u16) << 5)
+    }
+
+    fn op(self) -> Op {
+        Op((self.0 & 7) as u8)
+    }
+
+    fn gap(self) -> u64 {
+        u64::from(self.0 >> 3 & 3)
+    }
+
+    fn length(self) -> u64 {
+        u64::from(self.0 >> 5)
+    }
 }
 
-impl<T: Copy + PartialEq> Column<T> {
-    fn of(same: T) -> Self {
-        Self { same, each: None, length: 0 }
-    }
+/// Words that take no room as long as they are all the same.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    each: Vec<Word>,
+    /// The word that all are, and how many, while `each` is empty.
+    same: Option<(Word, usize)>,
+}
 
+impl Words {
     #[inline]
-    fn push(&mut self, value: T) {
-        if let Some(each) = &mut self.each {
-            each.push(value);
-        } else if value != self.same {
-            let mut each = vec![self.same; self.length];
-            each.push(value);
-            self.each = Some(each);
+    fn push(&mut self, word: Word) {
+        match &mut self.same {
+            Some((same, count)) if *same == word => *count += 1,
+            None if self.each.is_empty() => self.same = Some((word, 1)),
+            None => self.each.push(word),
+            Some((same, count)) => {
+                self.each = vec![*same; *count];
+                self.each.push(word);
+                self.same = None;
+            }
         }
-        self.length += 1;
     }
 
     #[inline]
-    fn at(&self, place: usize) -> T {
-        self.each.as_ref().map_or(self.same, |each| each[place])
+    fn at(&self, place: usize) -> Word {
+        self.same.map_or_else(|| self.each[place], |same| same.0)
     }
 }
 
@@ -59,38 +81,18 @@ pub struct Use {
 }
 
 /// Gathers uses from batches.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Gatherer {
     dense: Dense,
     pages: Vec<Page>,
-    /// From each use's first reference to its last.
-    length: Column<u16>,
-    /// From each use's last reference to the next one's first.
-    gap: Column<u32>,
-    long: Vec<(usize, u64)>,
-    op: Column<u8>,
+    words: Words,
+    /// Times to the next use that have no room in the words.
+    listed: Vec<u64>,
     /// The use that goes on.
     open: Option<Use>,
     start: u64,
     references: u64,
     numbers: Vec<Page>,
-}
-
-impl Default for Gatherer {
-    fn default() -> Self {
-        Self {
-            dense: Dense::default(),
-            pages: Vec::new(),
-            length: Column::of(0),
-            gap: Column::of(1),
-            long: Vec::new(),
-            op: Column::of(0),
-            open: None,
-            start: 0,
-            references: 0,
-            numbers: Vec::new(),
-        }
-    }
 }
 
 impl Gatherer {
@@ -124,17 +126,14 @@ impl Gatherer {
         Ok(())
     }
 
+    /// Keeps a use; without a next one, its word is as if there were one in the next moment.
     fn close(&mut self, done: Use, next: Option<u64>) {
-        let place = self.pages.len();
+        let gap = next.map_or(1, |next| next - done.to);
         self.pages.push(done.page);
-        self.length.push((done.to - done.from) as u16);
-        self.op.push(done.op.0);
-        let Some(next) = next else { return };
-        let gap = next - done.to;
-        if gap >= u64::from(LONG) {
-            self.long.push((place, gap));
+        self.words.push(Word::of(done.op, gap, done.to - done.from));
+        if gap >= LISTED {
+            self.listed.push(gap);
         }
-        self.gap.push(u32::try_from(gap).unwrap_or(LONG));
     }
 
     /// The uses.
@@ -145,8 +144,8 @@ impl Gatherer {
         self.close(last, None);
         self.pages.shrink_to_fit();
         let trace = Trace::bare(self.pages, self.dense.into_names(), about);
-        let Self { length, gap, long, op, start, references, .. } = self;
-        Ok(Uses { trace, length, gap, long, op, start, end: last.to + 1, references })
+        let Self { words, listed, start, references, .. } = self;
+        Ok(Uses { trace, words, listed, start, end: last.to + 1, references })
     }
 }
 
@@ -154,10 +153,8 @@ impl Gatherer {
 #[derive(Debug)]
 pub struct Uses {
     trace: Trace,
-    length: Column<u16>,
-    gap: Column<u32>,
-    long: Vec<(usize, u64)>,
-    op: Column<u8>,
+    words: Words,
+    listed: Vec<u64>,
     start: u64,
     end: u64,
     references: u64,
@@ -179,7 +176,7 @@ impl Uses {
 
     /// In order.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { uses: self, at: 0, now: self.start, long: 0 }
+        Iter { uses: self, at: 0, now: self.start, listed: self.listed.iter() }
     }
 
     /// Each use as one reference, without a time: what policies need.
@@ -227,11 +224,6 @@ impl Uses {
         self.end - self.start
     }
 
-    /// Whether it is known what uses do.
-    pub fn has_ops(&self) -> bool {
-        self.op.each.is_some() || self.op.same != 0
-    }
-
     /// When each page was first used, in the order of first use.
     pub fn first_uses(&self) -> Vec<u64> {
         let mut first = Vec::with_capacity(self.pages());
@@ -260,8 +252,8 @@ pub struct Iter<'u> {
     uses: &'u Uses,
     at: usize,
     now: u64,
-    /// Long times that have been passed.
-    long: usize,
+    /// Times that are still to come.
+    listed: std::slice::Iter<'u, u64>,
 }
 
 impl Iterator for Iter<'_> {
@@ -270,22 +262,11 @@ impl Iterator for Iter<'_> {
     #[inline]
     fn next(&mut self) -> Option<Use> {
         let page = *self.uses.trace.refs().get(self.at)?;
-        let (from, to) = (self.now, self.now + u64::from(self.uses.length.at(self.at)));
-        let own = Use { page, from, to, op: Op(self.uses.op.at(self.at)) };
-        if self.at + 1 < self.uses.len() {
-            let gap = self.uses.gap.at(self.at);
-            self.now = to + if gap == LONG { self.long_gap() } else { u64::from(gap) };
-        }
-        self.at += 1;
-        Some(own)
-    }
-}
-
-impl Iter<'_> {
-    #[cold]
-    fn long_gap(&mut self) -> u64 {
-        self.long += 1;
-        self.uses.long.get(self.long - 1).map_or(u64::from(LONG), |long| long.1)
+        let word = self.uses.words.at(self.at);
+        let (from, to) = (self.now, self.now + word.length());
+        let gap = if word.gap() == LISTED { self.listed.next().copied().unwrap_or(LISTED) } else { word.gap() };
+        (self.now, self.at) = (to + gap, self.at + 1);
+        Some(Use { page, from, to, op: word.op() })
     }
 }
 
@@ -314,7 +295,7 @@ mod tests {
     fn what_is_the_same_takes_no_room() {
         let trace = Trace::of(&[1, 2, 3, 1, 2, 3]).unwrap();
         let uses = Uses::of(&trace, false).unwrap();
-        assert!(uses.gap.each.is_none() && uses.length.each.is_none() && !uses.has_ops());
+        assert!(uses.words.each.is_empty() && uses.listed.is_empty());
         assert_eq!(uses.iter().map(|one| one.from).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     }
 

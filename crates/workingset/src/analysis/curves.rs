@@ -174,7 +174,7 @@ fn fixed(uses: &Uses, name: &str, capacities: &[usize], space: &Space) -> Result
 
 /// The half-life at which a timer has each working set's mean size, by halving, and its faults there.
 fn timer(uses: &Uses, ladder: &[(Point, f64)]) -> Lifetime {
-    let lives = ladder.iter().flat_map(|(point, _)| [1, 3, 10].map(|times| point.parameter.saturating_mul(times)));
+    let lives = ladder.iter().flat_map(|(point, _)| [1, 4].map(|times| point.parameter.saturating_mul(times)));
     let mut lives: Vec<u64> = lives.filter(|life| *life <= uses.time()).chain([uses.time()]).collect();
     lives.sort_unstable();
     lives.dedup();
