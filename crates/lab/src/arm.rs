@@ -41,7 +41,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
-    ("guard", "warmsetd that also ends a runaway"),
+    ("guard", "warmsetd that ends a runaway, and tunes nothing"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -119,6 +119,10 @@ fn warmset(empty: Beside, mode: &str, predictor: Option<&str>) -> Beside {
     let config = format!("{HOME}/warmset.toml");
     let mut text = format!("mode = \"{mode}\"\nverbosity = 2\n");
     text.extend(predictor.map(|name| format!("predictor = \"{name}\"\n")));
+    if mode == "guard" {
+        // Judged by itself: what tuning does is another arm's affair.
+        text.push_str("[gap]\nenabled = false\n[compaction]\nenabled = false\n");
+    }
     let program = format!("/lab/warmsetd --config {config} --state {HOME}/state --run {HOME}/run");
     Beside { files: vec![(config, text)], program: Some(words(&program)), keep: vec![format!("{HOME}/state")], ..empty }
 }
