@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 9] =
-    ["status", "why", "record", "replay", "features", "doctor", "check", "restore", "import"];
+const SUBCOMMANDS: [&str; 12] = [
+    "status", "why", "top", "record", "replay", "features", "doctor", "check", "restore", "import", "spare", "release",
+];
 
 /// A recorded machine, and an empty run directory of its own.
 struct Place {
@@ -471,4 +472,26 @@ fn text_in_a_pipe_has_no_colour() {
     let place = Place::new();
     let output = place.command(&["doctor"]).env_remove("NO_COLOR").output().unwrap();
     assert!(!output.stdout.contains(&0x1b));
+}
+
+#[test]
+fn a_person_spares_and_releases() {
+    let place = Place::new();
+    assert_eq!(place.warmset(&["spare"]).out, "nobody is spared by hand\n");
+    assert_eq!(place.warmset(&["spare", "postgresql.service"]).out, "spared: postgresql.service\n");
+    let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
+    assert!(rules.contains("spare = [\"postgresql.service\"]"), "{rules}");
+    let unknown = place.warmset(&["release", "mysql.service"]);
+    assert_eq!((unknown.code, unknown.err.lines().count()), (Some(1), 2), "{}", unknown.err);
+    assert_eq!(place.warmset(&["release", "postgresql.service"]).out, "released: postgresql.service\n");
+    assert!(!place.path("run/rules.toml").exists());
+    assert_eq!(place.warmset(&["spare", "999999999"]).code, Some(1), "no such process");
+}
+
+#[test]
+fn one_picture_is_printed_where_there_is_no_terminal() {
+    let said = Place::new().warmset(&["top", "--every", "100ms"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("warmset top · no guard is running\n["), "{}", said.out);
+    assert!(said.out.contains("GROWTH") && !said.out.contains('\x1b'), "{}", said.out);
 }

@@ -45,7 +45,8 @@ impl Holder {
         let script = format!("{trap} exec tail -n 1");
         let mut child = shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let line = child.stdin.as_mut().unwrap();
-        (0..mib).for_each(|_| line.write_all(&[b'x'; 1 << 20]).unwrap());
+        let piece = vec![b'x'; 1 << 20];
+        (0..mib).for_each(|_| line.write_all(&piece).unwrap());
         Self(child)
     }
 

@@ -44,8 +44,8 @@ pub const ARMS: &[(&str, &str)] = &[
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
-    ("guard", "warmsetd that also ends a runaway"),
-    ("protect", "warmsetd --protect: files that thrash are held in memory"),
+    ("guard", "warmsetd that ends a runaway, and tunes nothing"),
+    ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
     ("protect-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
     ("protect-2", "the same = 2: a floor that finds its size"),
     ("lock-index", "indexed-db only: the index locked in memory"),
@@ -131,7 +131,9 @@ impl Arm {
 
 fn warmset(empty: Beside, mode: &str, rest: &str) -> Beside {
     let config = format!("{HOME}/warmset.toml");
-    let text = format!("mode = \"{mode}\"\nverbosity = 2\n{rest}");
+    // A guard is judged by itself: what tuning does is another arm's affair.
+    let alone = if mode == "guard" { "[gap]\nenabled = false\n[compaction]\nenabled = false\n" } else { "" };
+    let text = format!("mode = \"{mode}\"\nverbosity = 2\n{rest}{alone}");
     let program = format!("/lab/warmsetd --config {config} --state {HOME}/state --run {HOME}/run");
     Beside {
         files: vec![(config, text)],

@@ -6,7 +6,7 @@
 //! ```text
 //! room    = (free − min)⁺ + (file cache − floor)⁺ + reclaimable slab / 2 + swap            [bytes]
 //! floor   = least + (most − least) · min(1, refaults / (4 % of memory a second))           [bytes]
-//! growth  = min over 0.4 s and 2 s of Δ(anon + shmem + unreclaimable + swap used)/Δt       [bytes/s]
+//! growth  = min over 0.4 s and 2 s (with hardly any room: over 2 s) of Δ(anon + shmem + unreclaimable + swap used)/Δt       [bytes/s]
 //! left    = (room + in flight) / growth                                                     [s]
 //! ```
 //!
@@ -56,8 +56,19 @@ const SETTLE: Duration = Duration::from_secs(1);
 pub(crate) const STUCK: Duration = Duration::from_secs(5);
 /// Who was asked to end so long ago does not count as leaving.
 const LONG_ASKED: Duration = Duration::from_secs(10);
+/// Between two warnings.
+const WARN_EVERY: Duration = Duration::from_secs(10);
+/// With less room than this share of memory, growth comes in fits.
+const SCARCE: Percent = Percent::new(3);
 /// With less than this share of memory above the low watermark a machine is full.
 const FULL: Percent = Percent::new(1);
+
+/// How much room there is, as far as it matters to how growth is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Some,
+    Scarce,
+}
 
 /// What is remembered of the last seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -69,8 +80,12 @@ pub struct Distress {
     pub(crate) growths: Growths,
     /// What the last sample leaves.
     pub(crate) outlook: Option<Outlook>,
-    /// What the one before left.
-    pub(crate) before: Option<Outlook>,
+    /// Near to this end, people are told.
+    warn_ahead: Span,
+    /// When they were last told.
+    pub(crate) warned: Option<Span>,
+    /// When there was last reason to look at who holds memory.
+    pub(crate) alerted: Option<Span>,
     /// Since when there has been no room at all.
     pub(crate) full_since: Option<Span>,
 }
@@ -79,7 +94,13 @@ impl Distress {
     /// Nothing seen yet.
     pub(crate) fn new(config: &Guard) -> Self {
         let points = Vec::with_capacity(POINTS);
-        Self { cache: (config.cache_least, config.cache_most), points, growths: Growths::new(), ..Self::default() }
+        Self {
+            cache: (config.cache_least, config.cache_most),
+            points,
+            growths: Growths::new(),
+            warn_ahead: config.warn_ahead,
+            ..Self::default()
+        }
     }
 
     /// Takes a sample in. Allocates nothing.
@@ -91,17 +112,23 @@ impl Distress {
         let now = sample.at.get();
         self.points.retain(|point| {
             let at = point.at.get();
-            at >= begin && at <= now && now - at <= MEMORY
+            at >= begin && at <= now && now.saturating_sub(at) <= MEMORY
         });
-        let due = self.points.last().is_none_or(|last| now - last.at.get() >= SPACING);
+        let due = self.points.last().is_none_or(|last| now.saturating_sub(last.at.get()) >= SPACING);
         if let Some(point) = Point::of(sample).filter(|_| due) {
             if self.points.len() == POINTS {
                 self.points.remove(0);
             }
             self.points.push(point);
         }
-        self.before = self.outlook;
         self.outlook = self.look(sample, page_size);
+        let is_news = self.warned.is_none_or(|warned| now.saturating_sub(warned.get()) >= WARN_EVERY);
+        if is_news && self.outlook.is_some_and(|outlook| ladder::warns(&outlook, self.warn_ahead)) {
+            self.warned = Some(sample.at);
+        }
+        if self.outlook.is_some_and(|outlook| ladder::alerts(&outlook)) {
+            self.alerted = Some(sample.at);
+        }
         let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
         let full = self.outlook.is_some_and(|it| it.expected_room() <= gap + FULL.of(it.managed));
         self.full_since = if full { self.full_since.or(Some(sample.at)) } else { None };
@@ -110,31 +137,35 @@ impl Distress {
     /// The newest point, and the last that is at least `age` older; the oldest if none is.
     fn back(&self, age: Duration) -> Option<(&Point, &Point)> {
         let newest = self.points.last()?;
-        let old_enough = |point: &&Point| newest.at.get() - point.at.get() >= age;
+        let old_enough = |point: &&Point| newest.after(point) >= age;
         let older = self.points.iter().rev().find(old_enough).or(self.points.first())?;
         (older.at < newest.at).then_some((older, newest))
     }
 
-    /// Growth of what cannot be given back: the less of both windows, nothing if it fell in one.
-    fn growth(&self) -> Option<Rate> {
+    /// Growth of what cannot be given back: the less of both windows, nothing if it fell in one. With hardly any
+    /// room it is the long window's alone: who grows waits for memory most of the time then.
+    fn growth(&self, room: Room) -> Option<Rate> {
         let slope = |age| self.back(age).and_then(|(older, newest)| newest.grown_since(older));
         let (older, newest) = self.back(SHORT)?;
-        let known = newest.at.get() - older.at.get() >= SHORT;
-        known.then(|| Some(slope(SHORT)?.min(slope(LONG)?))).flatten()
+        let long = slope(LONG).filter(|_| newest.after(older) >= SHORT)?;
+        match room {
+            Room::Scarce => Some(long),
+            Room::Some => Some(slope(SHORT)?.min(long)),
+        }
     }
 
     /// Share of the last seconds in which all tasks stalled for memory.
     fn stalled(&self) -> Option<Percent> {
         let (older, newest) = self.back(2 * LONG)?;
         let stalled = newest.full?.get().checked_sub(older.full?.get())?;
-        Percent::ratio(stalled, (newest.at.get() - older.at.get()).as_micros() as u64)
+        Percent::ratio(stalled, newest.after(older).as_micros() as u64)
     }
 
     /// File pages read again after eviction, per second.
     fn refaults(&self) -> Option<u64> {
         let (older, newest) = self.back(LONG)?;
         let count = newest.refaults?.checked_sub(older.refaults?)?;
-        Some((count as f64 / (newest.at.get() - older.at.get()).as_secs_f64()) as u64)
+        Some((count as f64 / newest.after(older).as_secs_f64()) as u64)
     }
 
     /// What is left, by the last sample; `None` if it does not say.
@@ -144,7 +175,8 @@ impl Distress {
         let floor = room::floor(self.cache, managed, refaulted);
         let room = room::room(sample, floor, page_size)?;
         let in_flight = in_flight(sample);
-        let growth = self.growth().unwrap_or_default();
+        let is_scarce = room + in_flight <= SCARCE.of(managed);
+        let growth = self.growth(if is_scarce { Room::Scarce } else { Room::Some }).unwrap_or_default();
         let swap = room::swap_room(sample, page_size);
         let outlook = Outlook { room, swap, managed, floor, in_flight, growth, left: None, stalled: self.stalled() };
         Some(Outlook { left: outlook.left_now(), ..outlook })

@@ -42,7 +42,7 @@ impl Frame {
         let mut text = String::new();
         let columns = usize::from(self.size.0);
         for (line, style) in self.rows() {
-            let line: String = line.chars().take(columns).collect();
+            let line: String = line.trim_end().chars().take(columns).collect();
             let _ = writeln!(text, "{}", style.map_or(line.clone(), |style| paint.paint(style, &line)));
         }
         text
@@ -54,10 +54,10 @@ impl Frame {
         match Parts::of(memory) {
             Some(parts) => {
                 let Parts { total, programs, caches, free } = parts;
-                rows.push((parts.bar(), None));
+                rows.push((format!("{} {total}", parts.bar()), None));
                 let rest = parts.rest();
                 rows.push((
-                    format!("# programs {programs}  k kernel {rest}  = caches {caches}  . free {free}  of {total}"),
+                    format!("# programs {programs} · k kernel {rest} · = caches {caches} · . free {free}"),
                     None,
                 ));
             }
@@ -191,21 +191,21 @@ mod tests {
     fn a_picture_fits_eighty_by_twenty_four() {
         let text = frame((80, 24)).text(Paint::Plain);
         assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             warmset top · guard · distress
-            [########################kkk=============================........]
-            # programs 2.9 GiB  k kernel 400 MiB  = caches 3.5 GiB  . free 1000 MiB  of 7.8 
+            [########################kkk=============================........] 7.8 GiB
+            # programs 2.9 GiB · k kernel 400 MiB · = caches 3.5 GiB · . free 1000 MiB
             swap 48 MiB of 2 GiB · gap 156 MiB, 320 MiB withheld · cache in use 400 MiB
             pressure: some 1.52 %, all 0.3 % of the last 10 s · demand 60 MiB/s
             room for 700 MiB more, growing by 100 MiB/s: out of memory in 7 s
 
-                PID NAME               MEMORY      SWAP       GROWTH UNIT                  
+                PID NAME               MEMORY      SWAP       GROWTH UNIT
                4711 a-name-that-is-   2.8 GiB              +98 MiB/s app-gnome-org.mozilla.f
                1200*gnome-shell       400 MiB                        app-gnome-org.mozilla.f
 
             last: 04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB
             * is never ended · q ends
-        "#]]
+        "]]
         .assert_eq(&text);
     }
 

@@ -176,7 +176,7 @@ fn read_at<'b>(proc: &OwnedFd, pid: u32, file: &str, buffer: &'b mut [u8]) -> Op
 }
 
 /// The text of an open file, from its start.
-pub(super) fn read<'b>(file: impl AsFd, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+pub(super) fn read(file: impl AsFd, buffer: &mut [u8]) -> Option<&[u8]> {
     let length = rustix::io::pread(file, &mut *buffer, 0).ok()?;
     buffer.get(..length)
 }

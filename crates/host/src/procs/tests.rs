@@ -40,7 +40,7 @@ impl Machine {
     fn add(&self, told: &Told<'_>) {
         let Told { pid, name, state, flags, anon_kib, swap_kib, group } = told;
         let mut stat = format!("{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
-        let _ = write!(stat, "{} 99 {} 1 2 3\n", pid * 10, anon_kib / 4);
+        let _ = writeln!(stat, "{} 99 {} 1 2 3", pid * 10, anon_kib / 4);
         self.write(&format!("proc/{pid}/stat"), stat);
         let status = format!(
             "Name:\t{}\nUid:\t1000\t1000\nRssAnon:\t{anon_kib} kB\nVmSwap:\t{swap_kib} kB\n",

@@ -21,6 +21,8 @@ const APART: Duration = Duration::from_secs(1);
 const GRACE_AT_LEAST: Duration = Duration::from_millis(200);
 /// Who was asked so long ago and lets memory run out still is killed, however much time is left.
 const LONG_ASKED: Duration = Duration::from_secs(8);
+/// Growth comes in fits: who holds memory is followed for so long after the last alert.
+const WATCHFUL: Duration = Duration::from_secs(5);
 /// Between two warnings.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 /// Time lost that makes a full machine a hopeless one.
@@ -36,7 +38,9 @@ impl Draft<'_> {
             return Attention::Rest;
         }
         let rung = rung(&outlook, &self.config.guard);
-        let awaited = self.sample.census.victims.iter().any(|victim| victim.gone.is_none());
+        let at = self.sample.at.get();
+        let awaited = self.sample.census.victims.iter().any(|victim| victim.gone.is_none())
+            || self.history.distress.alerted.is_some_and(|alerted| at.saturating_sub(alerted.get()) < WATCHFUL);
         let hopeless = self.hopeless(&outlook);
         if rung == Rung::Calm && !awaited && hopeless.is_none() {
             return Attention::Rest;
@@ -58,8 +62,7 @@ impl Draft<'_> {
 
     fn warn(&mut self, outlook: &Outlook) {
         let Some(left) = outlook.left.filter(|_| self.distressed) else { return };
-        let before = self.history.distress.before.is_some_and(|before| rung(&before, &self.config.guard) >= Rung::Warn);
-        if !before || self.history.enters_slot(WARN_EVERY) {
+        if self.history.distress.warned == Some(self.sample.at) {
             self.say(Notice::Distress { room: outlook.room, growth: outlook.growth, left });
         }
     }

@@ -13,6 +13,8 @@ use units::{Bytes, Percent, Rate};
 pub(super) const MAX_CONSIDERED: usize = 4;
 /// Who makes less than this share of the growth is not what makes it.
 const CULPRIT: Percent = Percent::new(25);
+/// Who holds less than this share of memory gives back nothing worth having, however fast it began to grow.
+const SMALL: Percent = Percent::new(2);
 /// A unit is ended whole unless one process holds this share of it.
 const MOST_OF_IT: Percent = Percent::new(75);
 /// In a hopeless state only what holds this share of memory is worth ending.
@@ -100,11 +102,18 @@ struct Candidate<'a> {
 /// Who makes memory run out: the fastest grower, weighed; `None` if nobody here makes a quarter of the growth.
 pub(crate) fn choose(bench: Bench<'_>) -> Choice {
     let least = CULPRIT.of(Bytes::new(bench.outlook.growth.get())).get().max(1);
+    let small = SMALL.of(bench.outlook.managed);
     let score = |suspect: &Suspect, growth: Option<Growth>| {
         let rate = growth.map(|growth| growth.rate.get()).filter(|rate| *rate >= least)?;
-        Some(rate as f64 * weight(suspect, bench.config))
+        (held_by(suspect) >= small).then(|| rate as f64 * weight(suspect, bench.config))
     };
     choose_by(bench, &score)
+}
+
+/// What it holds: with its unit, if that is one of its own.
+fn held_by(suspect: &Suspect) -> Bytes {
+    let unit = suspect.group.filter(|_| suspect.place.is_of_its_own()).map(|group| group.anon + group.swapped);
+    suspect.size().max(unit.unwrap_or_default())
 }
 
 /// Who holds the most, where nobody grows and nothing moves any more.

@@ -104,7 +104,7 @@ impl Growths {
 
     /// How a process grows; `None` if it was seen but once and is no young one.
     pub(crate) fn of(&self, suspect: &Suspect) -> Option<Growth> {
-        let young = suspect.age.get() < YOUNG;
+        let young = (LEAST..YOUNG).contains(&suspect.age.get());
         let life = || {
             let rate = young.then(|| Rate::over(suspect.size(), suspect.age.get())).flatten()?;
             Some(Growth { rate, rising: suspect.age })

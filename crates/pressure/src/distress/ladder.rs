@@ -41,19 +41,27 @@ pub(crate) enum Rung {
 
 /// How far things have come, whoever makes it.
 pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
-    let left = |ahead: Span| outlook.left.is_some_and(|left| left <= ahead);
-    let room = outlook.expected_room();
     if outlook.ends_within(config.kill_ahead, config.kill_room, MOST_KILL_ROOM) {
         Rung::Kill
     } else if outlook.ends_within(config.term_ahead, config.term_room, MOST_TERM_ROOM) {
         Rung::Term
-    } else if left(config.warn_ahead) && room <= WARN_ROOM.of(outlook.managed) {
+    } else if warns(outlook, config.warn_ahead) {
         Rung::Warn
-    } else if left(ALERT_AHEAD) || room <= ALERT_ROOM.of(outlook.managed) {
+    } else if alerts(outlook) {
         Rung::Alert
     } else {
         Rung::Calm
     }
+}
+
+/// Whether people should be told: the end is so near.
+pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
+    outlook.left.is_some_and(|left| left <= ahead) && outlook.expected_room() <= WARN_ROOM.of(outlook.managed)
+}
+
+/// Whether there is reason to look at who holds memory.
+pub(crate) fn alerts(outlook: &Outlook) -> bool {
+    outlook.left.is_some_and(|left| left <= ALERT_AHEAD) || outlook.expected_room() <= ALERT_ROOM.of(outlook.managed)
 }
 
 /// Whether the one that grows has the machine standing still already, with swap left to fill.

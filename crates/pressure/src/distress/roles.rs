@@ -3,7 +3,7 @@
 //! A name that a process gives itself protects nothing: a hog called `sshd` is a hog. A unit of the system is named by
 //! root; in a user's own units and sessions only the file that runs counts, if it is root's.
 
-use crate::census::{Life, Mark, Place, Suspect};
+use crate::census::{Life, Mark, Name, Place, Suspect};
 use crate::config::Guard;
 use serde::{Deserialize, Serialize};
 
@@ -182,7 +182,7 @@ const PROGRAMS: &[&str] = &[
 
 /// What protects this process from being ended, if anything does. Cost: some hundred comparisons of short names.
 pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
-    let program = suspect.program.as_ref().map(|program| program.as_str());
+    let program = suspect.program.as_ref().map(Name::as_str);
     let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, suspect));
     if suspect.who.pid <= 1 {
         Some(Shield::Init)

@@ -3,6 +3,7 @@
 use crate::history::unreclaimable;
 use crate::sample::{Sample, SwapKind};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
 
 /// Compressed swap whose cost cannot be told is taken to save half.
@@ -69,9 +70,14 @@ impl Point {
         })
     }
 
+    /// Time since `older`.
+    pub(crate) fn after(&self, older: &Self) -> Duration {
+        self.at.get().saturating_sub(older.at.get())
+    }
+
     /// Growth from `older` to here; zero if it fell.
     pub(crate) fn grown_since(&self, older: &Self) -> Option<Rate> {
-        Rate::over(self.held.less(older.held), self.at.get().checked_sub(older.at.get())?)
+        Rate::over(self.held.less(older.held), self.after(older))
     }
 }
 

@@ -92,7 +92,7 @@ impl Import {
             "--dryrun" => self.rehearse = Some("observe"),
             "-g" => self.note("-g: a unit of its own is ended whole where nobody stands out in it; there is no switch"),
             "-n" | "-N" | "-P" => {
-                self.note(format!("{option}: `warmset why` and the journal tell; nothing is started"))
+                self.note(format!("{option}: `warmset why` and the journal tell; nothing is started"));
             }
             "--ignore-root-user" => self.note("--ignore-root-user: name what root runs in guard.spare"),
             "-p" | "-r" | "-d" | "-v" | "-k" | "-i" | "--sort-by-rss" | "--syslog" => {}

@@ -1,3 +1,5 @@
+#![allow(clippy::large_stack_arrays, reason = "some samples beside each other, in a test")]
+
 use super::*;
 use crate::decide;
 use crate::sample::{Cgroups, MAX_ORDERS, Wall};

@@ -7,7 +7,7 @@ use crate::distress::{Extent, Shield, Verdict};
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
 use machine::{Machine, PAGE, Process, process};
 use proptest::prelude::*;
-use units::{Bytes, Micros, Pages};
+use units::{Bytes, Micros, Pages, Span};
 
 #[test]
 fn a_runaway_is_asked_to_end_before_memory_is_full_and_nobody_else_is() {
@@ -19,6 +19,20 @@ fn a_runaway_is_asked_to_end_before_memory_is_full_and_nobody_else_is() {
     assert!(machine.said.iter().any(|notice| matches!(notice, Notice::Distress { .. })), "warned before");
     assert!(machine.said.iter().any(|notice| matches!(notice, Notice::Gone { .. })), "told after");
     assert_eq!(machine.decision.attention, Attention::Rest, "and then nobody is looked at");
+}
+
+#[test]
+fn who_waits_for_memory_most_of_the_time_at_the_end_is_ended_all_the_same() {
+    let mut machine = Machine::new(vec![process(10, "editor", 200, 0), process(20, "hog", 10, 3)]);
+    for tick in 0..3000 {
+        let scarce = machine.decision.forecast.outlook.is_some_and(|outlook| outlook.room < Bytes::mib(60));
+        let hog = machine.processes.iter_mut().find(|process| process.suspect.who.pid == 20);
+        let Some(hog) = hog else { break };
+        hog.speed = if scarce && tick % 8 != 0 { 0 } else { 30 };
+        machine.tick();
+    }
+    assert_eq!(machine.ended, [20], "{:?}", machine.signals);
+    assert!(!machine.out_of_memory);
 }
 
 #[test]
@@ -46,6 +60,21 @@ fn the_fastest_grower_goes_not_the_largest_and_not_a_browsers_tab() {
     let mut machine = Machine::new(vec![process(10, "database", 300, 0), tab, process(20, "hog", 10, 80)]);
     machine.run(20.0);
     assert_eq!(machine.ended, [20]);
+}
+
+#[test]
+fn a_newborn_that_takes_its_first_pages_is_no_runaway() {
+    let mut newborn = process(30, "sh", 5, 0);
+    newborn.suspect.age = Span::millis(20);
+    let mut machine = Machine::new(vec![newborn, process(10, "editor", 200, 0), process(20, "hog", 10, 80)]);
+    for _ in 0..200 {
+        machine.tick();
+        // Each look finds another one that has just begun.
+        let newborn = machine.processes.iter_mut().find(|process| process.suspect.name.as_str() == "sh").unwrap();
+        newborn.suspect.who.pid += 100;
+        newborn.suspect.age = Span::millis(20);
+    }
+    assert_eq!(machine.ended, [20], "{:?}", machine.signals);
 }
 
 #[test]
