@@ -102,10 +102,8 @@ impl Hands {
                     outcome.reclaims += u64::from(worker.ask(Job::Reclaim(node, amount)));
                     Ok(())
                 }
-                // Not a file's affair: the machine has seen to it.
-                Action::End { .. } => Ok(()),
-                // For the process that locks.
-                Action::Protect(_) => Ok(()),
+                // No file's affair: the machine sees to it, or the process that locks.
+                Action::End { .. } | Action::Protect(_) => Ok(()),
             };
             if let Err((knob, trouble)) = done.map_err(|trouble| (step.action.knob(), trouble)) {
                 outcome.refused += 1;
