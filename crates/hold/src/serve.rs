@@ -24,8 +24,10 @@ const REPORT: Duration = DRAIN;
 const LOOK: Duration = Duration::from_secs(2);
 /// Between two looks for programs; each reads the mappings of a few processes.
 const PROGRAMS: Duration = Duration::from_secs(60);
-/// Events are on all the time for so long after the watch began, or a file was held.
-const EAGER: Duration = Duration::from_secs(20);
+/// Events are on all the time for so long after the watch began, or a file was last seen to thrash that may be held.
+const EAGER: Duration = Duration::from_secs(30);
+/// Less comes back of any file now and then.
+const LEAST_RETURNS: u64 = 8;
 /// A file that was not found is looked for again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// One that cannot be held, after this.
@@ -61,6 +63,7 @@ struct Server<'s> {
     /// Not to be looked for before.
     unfit: HashMap<FileId, Instant>,
     holdings: Holdings,
+    memory: Bytes,
     programs: Vec<PathBuf>,
     /// What they run from, and when that was looked up.
     used: Vec<Used>,
@@ -89,6 +92,7 @@ impl<'s> Server<'s> {
             found: HashMap::new(),
             unfit: HashMap::new(),
             holdings: Holdings::new(memory.scaled(1, 4).to_pages(page).get()),
+            memory,
             programs: Vec::new(),
             used: Vec::new(),
             looked: None,
@@ -147,8 +151,6 @@ impl<'s> Server<'s> {
                 self.found.clear();
             }
             Act::Hold { file, ranges, .. } => {
-                // Where one file thrashes there may be another.
-                self.eager = Instant::now() + EAGER;
                 let task = self.tasks.get(file).copied();
                 let found = self.found.remove(file).or_else(|| self.of_a_program(*file));
                 let found = found.or_else(|| finder::find(*file, task, self.since).ok());
@@ -194,6 +196,14 @@ impl<'s> Server<'s> {
         told.iter().for_each(|text| self.trouble(text));
     }
 
+    /// Whether there is more of a file to learn: it thrashes, it is not so large that it never will be held, and what
+    /// comes back is not held yet.
+    fn may_be_held(&self, hot: &Hot) -> bool {
+        let room = self.found.get(&hot.file).is_some_and(|found| found.size <= self.memory.get() / 4);
+        let more = self.holdings.get(hot.file).map_or(room, |held| !held.asked.covers(hot.ranges));
+        hot.returns >= LEAST_RETURNS && more
+    }
+
     /// Each event costs the task that caused it some microseconds: after a while without news they are on for a
     /// quarter of the time. A page's eviction and its return may then be missed; those of a file are many.
     fn spare(&mut self) {
@@ -235,6 +245,9 @@ impl<'s> Server<'s> {
         warm.sums.held = Some(self.holdings.iter().map(|held| bytes(held.locked)).sum());
         let hot = self.learner.hottest(self.begun.elapsed(), MAX_FILES);
         self.find(&hot);
+        if hot.iter().any(|hot| self.may_be_held(hot)) {
+            self.eager = Instant::now() + EAGER;
+        }
         let mut places = warm.places_mut().iter_mut();
         for (held, place) in self.holdings.iter().zip(places.by_ref()) {
             *place = WarmFile { size: Some(Bytes::new(held.size)), held: Some(bytes(held.locked)), ..file(held.id) };

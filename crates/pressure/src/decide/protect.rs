@@ -25,7 +25,7 @@ const AHEAD: Duration = Duration::from_secs(120);
 /// Less comes back of any file now and then.
 const LEAST_RETURNS: u64 = 8;
 /// A file of which one in so many pages comes back is read from end to end: the rest will come back too.
-const WHOLE: u64 = 16;
+const WHOLE: u64 = 8;
 /// Files held anew in one decision; each brings pages in.
 const MOST_AT_ONCE: usize = 4;
 
@@ -161,8 +161,9 @@ impl Draft<'_> {
         }
         let worth = |candidate: &Candidate| returns.saturating_mul(reuse.as_secs()) >= candidate.size.get();
         let whole = hot.size(pages).scaled(WHOLE, 1).get() >= pages;
-        let whole = whole.then(|| candidate(Ranges::whole(pages))).flatten().filter(worth);
-        let best = whole.or_else(|| candidate(hot).filter(worth))?;
+        // The rest of a file that is read from end to end has not had the time to come back.
+        let part = candidate(hot).filter(worth)?;
+        let best = if whole { candidate(Ranges::whole(pages))? } else { part };
         Some(Candidate { why: Some((returns, away)), ..best })
     }
 
