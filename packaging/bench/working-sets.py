@@ -95,7 +95,7 @@ lower = [name for name in names if knees(name)["ws"]["ray"]["size"] < knees(name
 ratios = [space_time(name, "lru", service)["value"] / space_time(name, "ws", service)["value"] for name in names for service in (1e3, 1e4, 1e5, 1e6)]
 print(f"The knee is at less memory on {len(lower)} of {len(names)} ({', '.join(lower) or 'none'}). LRU's space-time is {min(ratios):.2f} to {max(ratios):.2f} times the working")
 print("set's. The product counts a fault with the mean size, as Denning's approximation does; below is what that leaves out: the working set")
-print("is larger than its mean when it faults.\n")
+print("is often larger than its mean when it faults.\n")
 table(
     ["program", "θ", "faults × mean size", "sum of sizes at faults", "ratio"],
     [[name, short(at["theta"]), short(at["faults"] * at["size"]), short(at["size_at_faults"]), f"{at['size_at_faults'] / (at['faults'] * at['size']):.2f}"]

@@ -5,16 +5,17 @@ use traces::{Reading, open, read};
 use workingset::{Clock, Op, Trace};
 
 fn trace(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_warmset")).arg("trace").args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_warmset")).arg("trace").args(arguments).output().expect("warmset runs")
 }
 
 fn recorded(arguments: &[&str]) -> (Trace, String) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("it.parquet");
-    let done = trace(&[&["-o", path.to_str().unwrap()], arguments].concat());
+    let done = trace(&[&["-o", path.to_str().expect("text")], arguments].concat());
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let mut source = open(std::fs::File::open(&path).unwrap(), "it.parquet", None, Reading::default()).unwrap();
-    (read(&mut *source, &|_| {}).unwrap(), String::from_utf8(done.stdout).unwrap())
+    let mut source =
+        open(std::fs::File::open(&path).expect("a file"), "it.parquet", None, Reading::default()).expect("a trace");
+    (read(&mut *source, &|_| {}).expect("references"), String::from_utf8(done.stdout).expect("text"))
 }
 
 fn parameter<'t>(trace: &'t Trace, name: &str) -> Option<&'t str> {

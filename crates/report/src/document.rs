@@ -88,7 +88,8 @@ fn put(html: &mut String, section: &Section) {
 
 fn table(html: &mut String, heading: &[String], rows: &[Vec<String>]) {
     let row = |cells: &[String], begin: &str, end: &str| -> String {
-        cells.iter().map(|cell| format!("{begin}{}{end}", escaped(cell))).collect()
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{begin}{}{end}", escaped(cell))).collect();
+        cells.concat()
     };
     let _ = writeln!(
         html,

@@ -263,7 +263,7 @@ mod tests {
     fn threads_programs_and_ends_of_pages_are_told_apart() {
         let (mut decoder, batch) = decoded(&[(7, TEXT)]);
         let other = 1 << SPACE;
-        assert_eq!(batch.page, [0x4001, 0x1_fff0_00, 0x1_fff0_01, 0x4001, 0x4002, other | 0x4001]);
+        assert_eq!(batch.page, [0x4001, 0x01ff_f000, 0x01ff_f001, 0x4001, 0x4002, other | 0x4001]);
         assert_eq!(batch.time, [1, 1, 1, 1, 1, 2]);
         assert_eq!(batch.op, [Op::FETCH, Op::LOAD, Op::LOAD, Op::STORE, Op::MODIFY, Op::FETCH]);
         assert_eq!(batch.task, [0, 0, 0, 1, 1, 2]);

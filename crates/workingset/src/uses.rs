@@ -227,7 +227,7 @@ impl Uses {
     /// When each page was first used, in the order of first use.
     pub fn first_uses(&self) -> Vec<u64> {
         let mut first = Vec::with_capacity(self.pages());
-        for one in self.iter() {
+        for one in self {
             // Pages are numbered in the order of first use.
             if one.page as usize == first.len() {
                 first.push(one.from);

@@ -42,27 +42,29 @@ pub(super) fn whole(program: &Program) -> String {
 
 /// How much memory it needs, and what would protect it.
 pub(super) fn needs(program: &Program) -> String {
-    let mut text = String::new();
+    let mut sentences: Vec<String> = Vec::new();
     for need in &program.needs {
-        text += &format!(
-            "At most {} % of references fault with room for {} under LRU, or with a working set of {} on average. ",
+        sentences.push(format!(
+            "At most {} % of references fault with room for {} under LRU, or with a working set of {} on average.",
             number(need.ratio * 100.0),
             pages(need.lru_pages as f64, program),
             pages(need.ws_pages, program)
-        );
+        ));
     }
     if program.needs.is_empty() && program.visibility == Visibility::EveryReference {
-        text += "More than 1 % of references fault with any memory: so many are to pages that were never used before. ";
+        let why =
+            "More than 1 % of references fault with any memory: so many are to pages that were never used before.";
+        sentences.push(why.to_owned());
     }
     if let Some(floor) = program.floor {
-        text += &format!(
+        sentences.push(format!(
             "A floor (memory.low) of {} keeps what it used in the last {} {} for 95 % of the time.",
             pages(floor.pages as f64, program),
             brief(floor.theta),
             clock(program.clock)
-        );
+        ));
     }
-    text
+    sentences.join(" ")
 }
 
 pub(super) fn map(analysis: &Analysis) -> String {
@@ -147,7 +149,7 @@ pub(super) fn claim(curves: &Curves) -> String {
         return String::new();
     };
     let better = curves.claims.iter().filter(|claim| claim.ws < claim.lru).count();
-    let mut text = format!(
+    let gained = format!(
         "At equal mean size the working set faults less than LRU at {better} of {} windows. The most is gained at θ = {}: \
          {:.1} pages, {} faults, LRU {} ({:.1} times), the optimum of fixed room {}.",
         curves.claims.len(),
@@ -158,16 +160,17 @@ pub(super) fn claim(curves: &Curves) -> String {
         gain(best),
         number(best.opt)
     );
-    if let [(_, ws), (_, lru)] = curves.knees.as_slice() {
-        text += &format!(
+    let knees = match curves.knees.as_slice() {
+        [(_, ws), (_, lru)] => format!(
             " Knees: working set {:.1} pages with {} between faults, LRU {:.1} pages with {}.",
             ws.ray.size,
             brief(ws.ray.lifetime as u64),
             lru.ray.size,
             brief(lru.ray.lifetime as u64)
-        );
-    }
-    text
+        ),
+        _ => String::new(),
+    };
+    gained + &knees
 }
 
 pub(super) fn misses(curves: &Curves) -> String {

@@ -148,7 +148,8 @@ impl Recording {
     }
 
     fn send(&mut self, signal: Signal) {
-        if let (None, Some(pid)) = (self.ended, Pid::from_raw(self.child.id().cast_signed())) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let (None, Some(pid)) = (self.ended, pid) {
             // It may just have ended.
             let _ = kill_process(pid, signal);
         }

@@ -46,7 +46,7 @@ impl Regions {
                 continue;
             };
             let mapping = &known.mappings[at];
-            let [first, behind] = [mapping.from, mapping.to].map(|address| space | address / self.page_size);
+            let [first, behind] = [mapping.from, mapping.to].map(|address| space | (address / self.page_size));
             let entry = (behind - 1, known.name(mapping));
             self.used.insert(first, entry);
         }

@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }
     if lines == 0 {
         let hint = "its number, as ps prints it, or the folder of a control group under /sys/fs/cgroup";
-        return Err(Hinted::new(format!("{}: no such process", args.what[0].display()), hint).into());
+        return Err(Hinted::new(format!("{}: no such process", args.what[0].to_string_lossy()), hint).into());
     }
     if context.form == Form::Text {
         writeln!(out, "it has ended")?;
