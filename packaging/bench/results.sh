@@ -86,7 +86,8 @@ table three-workers three-workers --arms none,earlyoom,nohang,warmset --reps 3 -
 # A runaway ended: both LRUs, without swap and with a disk for it; and loads in which nobody may be ended.
 for lru in mglru classic; do
     for swap in none disk; do
-        table "guard-$lru-$swap" three-workers --arms none,earlyoom,guard --reps 3 --lru "$lru" --swap "$swap"
+        table "guard-$lru-$swap" three-workers --arms none,earlyoom,guard --reps 1 --lru "$lru" --swap "$swap" \
+            --memory 256M --warm-up 10 --load 120 --calm 5
     done
 done
 table guard-build build --arms none,guard --reps 1 --swap disk --memory 1G,192M

@@ -153,7 +153,7 @@ fn a_wrong_command_line_is_2_and_names_the_word() {
         (&["why", "-n", "many"], "many"),
         (&["record", "--for", "30"], "\"30\" is not a time"),
         (&["replay"], "FILE"),
-        (&["import", "earlyoom", "x"], "earlyoom"),
+        (&["import", "swapd", "x"], "swapd"),
     ] {
         let said = place.warmset(args);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{args:?}");
