@@ -118,7 +118,7 @@ static bool kernel_said(const char *words)
 static void spare_self(void)
 {
 	put("/proc/self/oom_score_adj", "-1000");
-	mlockall(MCL_CURRENT | MCL_FUTURE);
+	mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
 static pid_t forked(void)
@@ -254,16 +254,17 @@ static pid_t locked_start(long bytes)
 }
 
 /* Names that are not there, until the kernel keeps so many bytes about them. */
-static void negative_dentries(long bytes)
+static void negative_dentries(const char *folder, long bytes)
 {
 	long start = meminfo("SReclaimable"), name = 0;
-	char path[64];
+	char path[512];
 
-	while (meminfo("SReclaimable") - start < bytes && name < 4000000) {
+	/* long names, for the kernel keeps those beside the entry */
+	while (meminfo("SReclaimable") - start < bytes && name < 200000) {
 		long until = name + 10000;
 
 		for (; name < until; name++) {
-			snprintf(path, sizeof(path), "/lab/no-such-name-%ld-in-this-folder", name);
+			snprintf(path, sizeof(path), "%s/%0200ld", folder, name);
 			access(path, F_OK);
 		}
 	}

@@ -84,19 +84,27 @@ static enum result t1_ranges(void)
 /* A group that fills its own limit with page cache has nothing to do with the floors of the node. */
 static enum result t2_group(void)
 {
-	long killed;
-	pid_t reader;
+	long killed, held;
+	pid_t holder, reader;
+	bool well;
 
 	if (group_make("wsp", 64 * MIB))
 		return skip("no memory control group");
+	/* little page cache, and enough on the lists for the floor to be above it */
+	holder = hog_hold(meminfo("MemTotal") / 2);
 	put(MODE, "1");
 	reader = child_in("wsp");
 	if (!reader)
 		exit(stream(folder, "huge", 256 * MIB) ? 0 : 1);
-	if (!ended_well(reader))
+	well = ended_well(reader);
+	end(holder);
+	if (!well)
 		return fail("the reader was killed");
 	killed = group_event("wsp", "oom_kill");
+	held = group_stat("wsp", "file");
 	group_remove("wsp");
+	if (held < 32 * MIB)
+		return fail("the group holds %ld MiB of the %ld it may", held / MIB, 64L);
 	return killed ? fail("%ld kills in the group", killed) : PASS;
 }
 
@@ -108,7 +116,10 @@ static enum result t3_slab(void)
 
 	if (meminfo("SwapTotal"))
 		return skip("there is swap");
-	negative_dentries(meminfo("MemTotal") / 6);
+	slab = meminfo("SReclaimable");
+	negative_dentries(folder, meminfo("MemTotal") / 16);
+	if (meminfo("SReclaimable") - slab < meminfo("MemTotal") / 32)
+		return skip("reclaimable slab does not grow, or is not counted: CONFIG_SLUB_TINY");
 	put("/proc/sys/vm/drop_caches", "1");
 	slab = meminfo("SReclaimable");
 	put(MODE, "1");
@@ -145,7 +156,8 @@ static enum result t5_both(void)
 static enum result t6_requests(void)
 {
 	long before, after;
-	pid_t reader;
+	pid_t holder, reader;
+	int error;
 
 	if (group_make("wsp", 1024 * MIB))
 		return skip("no memory control group");
@@ -153,9 +165,16 @@ static enum result t6_requests(void)
 	if (!reader)
 		exit(stream(folder, "hot", 0) ? 0 : 1);
 	ended_well(reader);
+	holder = hog_hold(meminfo("MemTotal") / 2);
 	put(MODE, "1");
 	before = group_stat("wsp", "file");
-	if (put("/sys/fs/cgroup/wsp/memory.reclaim", "1G") == -ENOENT)
+	if (before < 16 * MIB) {
+		end(holder);
+		return fail("the group holds %ld MiB", before / MIB);
+	}
+	error = put("/sys/fs/cgroup/wsp/memory.reclaim", "1G");
+	end(holder);
+	if (error == -ENOENT)
 		return skip("no memory.reclaim");
 	after = group_stat("wsp", "file");
 	group_remove("wsp");
@@ -211,32 +230,41 @@ static enum result t8_full_swap(void)
 	return result;
 }
 
-/* A hot file below the floor stays, whatever else happens. */
+/* A file below the floor that is read twice a second stays, whatever else happens: the least of it that was found. */
 static enum result hot_stays(const char *mode, int percent)
 {
-	pid_t streamer, hog;
-	int round, resident = 100;
+	int *least = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t streamer, reader, hog;
+	int round, ran_out = 0;
 
 	put(MODE, mode);
 	stream(folder, "hot", 0);
 	stream(folder, "hot", 0);
+	*least = 100;
+	reader = forked();
+	if (!reader)
+		for (;;) {
+			int percent_now = resident_percent(folder, "hot");
+
+			if (percent_now < *least)
+				*least = percent_now;
+			stream(folder, "hot", 0);
+			usleep(500000);
+		}
 	streamer = forked();
 	if (!streamer)
 		for (;;)
 			stream(folder, "huge", 0);
 	for (round = 0; round < 3; round++) {
 		hog = hog_start(meminfo("MemTotal") + meminfo("SwapTotal"));
-		if (ended_well(hog)) {
-			end(streamer);
-			return fail("memory did not run out");
-		}
-		if (resident_percent(folder, "hot") < resident)
-			resident = resident_percent(folder, "hot");
-		stream(folder, "hot", 0);
+		ran_out += !ended_well(hog);
 	}
 	end(streamer);
-	printf("# %d %% of the hot file stayed in mode %s\n", resident, mode);
-	return resident >= percent ? PASS : fail("%d %% of the hot file stayed", resident);
+	end(reader);
+	if (ran_out < 3)
+		return fail("memory did not run out");
+	printf("# mode %s: %d %% of the hot file, at least, stayed\n", mode, *least);
+	return *least >= percent ? PASS : fail("%d %% of the hot file stayed", *least);
 }
 
 static enum result t9_hot(void)
@@ -261,7 +289,8 @@ static enum result t11_off(void)
 {
 	long before = vmstat("wsp_file_withheld") + vmstat("wsp_file_scaled") + vmstat("wsp_anon_withheld");
 
-	hot_stays("0", 0);
+	if (hot_stays("0", 95) == PASS)
+		return fail("the hot file stays without a floor: the load is none");
 	if (vmstat("wsp_file_withheld") + vmstat("wsp_file_scaled") + vmstat("wsp_anon_withheld") != before)
 		return fail("a counter moves while off");
 	return PASS;
@@ -379,7 +408,8 @@ int main(int argc, char **argv)
 			failed += result == FAIL;
 			printf("%sok %d - %s%s%s%s\n", result == FAIL ? "not " : "", ++done, tests[i].name,
 			       tests[i].both ? (lru ? " mglru" : " classic") : "",
-			       result == SKIP ? " # SKIP " : result == FAIL ? " # " : "", reason);
+			       result == SKIP ? " # SKIP " : result == FAIL ? " # " : "",
+			       result == PASS ? "" : reason);
 		}
 	}
 	return failed != 0;

@@ -28,7 +28,7 @@ enum Kind {
     Nohang,
     Warmset { mode: &'static str, predictor: Option<&'static str> },
     Protect,
-    Protection(&'static str),
+    Floors(&'static str),
     Variant,
 }
 
@@ -46,8 +46,8 @@ pub const ARMS: &[(&str, &str)] = &[
     ("warmset", "warmsetd"),
     ("guard", "warmsetd that ends a runaway, and tunes nothing"),
     ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
-    ("protect-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
-    ("protect-2", "the same = 2: a floor that finds its size"),
+    ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
+    ("floors-2", "the same = 2: a floor that finds its size"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -66,8 +66,8 @@ impl Arm {
             "warmset" => TUNES,
             "guard" => Kind::Warmset { mode: "guard", predictor: None },
             "protect" => Kind::Protect,
-            "protect-1" => Kind::Protection("1"),
-            "protect-2" => Kind::Protection("2"),
+            "floors-1" => Kind::Floors("1"),
+            "floors-2" => Kind::Floors("2"),
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => Kind::Static(factor(name)?),
         };
@@ -113,7 +113,7 @@ impl Arm {
                 let factor = equal(gap.context("warmset has not yet held a gap here")?);
                 Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty }
             }
-            Kind::Protection(mode) => Beside { writes: vec![(PROTECTION.to_owned(), mode.to_owned())], ..empty },
+            Kind::Floors(mode) => Beside { writes: vec![(PROTECTION.to_owned(), mode.to_owned())], ..empty },
             Kind::Damon => Beside { writes: vec![(DAMON.to_owned(), "Y".to_owned())], ..empty },
             Kind::Earlyoom => Beside { program: Some(words("/usr/bin/earlyoom -r 0")), ..empty },
             Kind::Nohang => {
