@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Looking takes no more of the time than one part in so many.
+/// Looking takes no more of a processor than one part in so many.
 const PART: u32 = 100;
 
 /// A look, as `--json` prints it.
@@ -31,15 +31,15 @@ struct Line {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let watch = Watch::of(&context.root, whom(args)?).map_err(explained)?;
+    // What a look costs is known from the first, which is not shown.
+    let trial = watch.end().map_err(explained)?.map_or(Duration::ZERO, |used| used.cost);
     let began = Instant::now();
-    let (mut every, mut before, mut lines) = (args.every.get().max(Duration::from_millis(10)), None::<Used>, 0);
+    let (mut every, mut before, mut lines) =
+        (args.every.get().max(Duration::from_millis(10)).max(trial * 2 * PART), None::<Used>, 0);
     loop {
         let looked = Instant::now();
-        if !watch.begin().map_err(explained)? {
-            break;
-        }
-        let clearing = looked.elapsed();
-        std::thread::sleep(every.saturating_sub(clearing));
+        let Some(clearing) = watch.begin().map_err(explained)? else { break };
+        std::thread::sleep(every.saturating_sub(looked.elapsed()));
         let Some(used) = watch.end().map_err(explained)? else { break };
         let (window, cost) = (looked.elapsed(), clearing + used.cost);
         let faults = before.map_or((0, 0), |before| {

@@ -13,7 +13,7 @@ use crate::parse::lines::number;
 use crate::trouble::{Malformed, Trouble};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Bytes;
 
 /// Processes that are watched as one.
@@ -45,7 +45,7 @@ pub struct Used {
     pub swapped: Bytes,
     /// Faults so far that needed no disk, and that did.
     pub faults: (u64, u64),
-    /// What looking took.
+    /// Processor time that looking took.
     pub cost: Duration,
 }
 
@@ -59,19 +59,19 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Forgets what was used so far. `false` if nobody is left.
-    pub fn begin(&self) -> Result<bool, Trouble> {
-        let mut any = false;
+    /// Forgets what was used so far. The processor time that it took; `None` if nobody is left.
+    pub fn begin(&self) -> Result<Option<Duration>, Trouble> {
+        let (began, mut any) = (processor_time(), false);
         for pid in self.pids()? {
             let path = self.root.join(format!("proc/{pid}/clear_refs"));
             any |= alive(fs::write(&path, "1"), &path)?.is_some();
         }
-        Ok(any)
+        Ok(any.then(|| processor_time().saturating_sub(began)))
     }
 
     /// What was used since the beginning. `None` if nobody is left.
     pub fn end(&self) -> Result<Option<Used>, Trouble> {
-        let (began, mut sum) = (Instant::now(), Used::default());
+        let (began, mut sum) = (processor_time(), Used::default());
         for pid in self.pids()? {
             let path = self.root.join(format!("proc/{pid}/smaps_rollup"));
             let Some(text) = alive(fs::read(&path), &path)? else { continue };
@@ -87,7 +87,7 @@ impl Watch {
                 sum.faults = (sum.faults.0 + minor, sum.faults.1 + major);
             }
         }
-        sum.cost = began.elapsed();
+        sum.cost = processor_time().saturating_sub(began);
         Ok((sum.processes > 0).then_some(sum))
     }
 
@@ -99,6 +99,12 @@ impl Watch {
         let text = fs::read_to_string(&group).map_err(|error| Trouble::unreadable(&group, error))?;
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
+}
+
+/// What this thread has had of a processor.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// `Rss:   123 kB`.
@@ -143,7 +149,7 @@ mod tests {
     fn what_is_touched_is_seen_and_what_is_not_is_not() {
         let mut memory = vec![1_u8; 32 << 20];
         let watch = Watch::of(Path::new("/"), Whom::Process(std::process::id())).unwrap();
-        assert!(watch.begin().unwrap());
+        assert!(watch.begin().unwrap().is_some());
         let idle = watch.end().unwrap().unwrap();
         memory.iter_mut().step_by(4096).for_each(|byte| *byte += 1);
         let busy = watch.end().unwrap().unwrap();
@@ -155,7 +161,7 @@ mod tests {
     #[test]
     fn nobody_is_nobody() {
         let watch = Watch::of(Path::new("/"), Whom::Process(u32::MAX)).unwrap();
-        assert_eq!((watch.begin().unwrap(), watch.end().unwrap()), (false, None));
+        assert_eq!((watch.begin().unwrap(), watch.end().unwrap()), (None, None));
         assert!(Watch::of(Path::new("/"), Whom::Group("/no/such".into())).is_err());
     }
 }
