@@ -24,6 +24,8 @@ use units::{Bytes, Micros};
 
 /// Between two looks at troubles and rivals.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
+/// The loop rests at least so many times as long as a turn of it took.
+const REST: u32 = 4;
 /// Stalls nearer to each other than this are one storm.
 const STORM: Duration = Duration::from_secs(10);
 
@@ -118,7 +120,9 @@ impl Guard {
         reload: &mut dyn FnMut() -> Result<Config, String>,
     ) -> Ended {
         loop {
-            let patience = self.tick();
+            let begun = Instant::now();
+            // On a machine so slow that a look takes long, looking must not be what it is busy with.
+            let patience = self.tick().max(begun.elapsed() * REST);
             self.notify.alive();
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let bounds = [Some(patience), watchdog, left];
