@@ -389,6 +389,7 @@ int main(int argc, char **argv)
 	}
 	folder = argv[1];
 	spare_self();
+	spread_self();
 	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++)
 		if (wanted(argc, argv, tests[i].name))
 			count += 1 + (tests[i].both && mglru);

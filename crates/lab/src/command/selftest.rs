@@ -38,7 +38,7 @@ pub(crate) struct Selftest {
     #[arg(long, value_name = "DIR", default_value = "kernel")]
     tree: PathBuf,
     /// NUMA nodes of the machine
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 1)]
     nodes: u32,
     /// Most seconds all of it may take
     #[arg(long, default_value_t = 1800)]
