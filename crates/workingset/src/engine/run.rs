@@ -210,6 +210,10 @@ impl<'a, M: Memory> Clockwork<'a, M> {
             *(if again { &mut task.told.stalled_ns } else { &mut task.told.read_ns }) += waits;
         }
         task.told.stalled_ns += reclaiming;
+        // The reference that faulted is made as soon as its page is there. Else programs that take each other's page
+        // before it is used would do so for ever.
+        (task.at, task.virtual_time) = (task.at + 1, task.virtual_time + self.machine.reference_ns);
+        self.pass(self.machine.reference_ns);
         self.reclaim_aside();
     }
 
