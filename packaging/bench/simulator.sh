@@ -60,7 +60,7 @@ while read -r policy other; do
     theirs='–' times='–' ours=$(whole "$policy")
     if "$has_peer"; then
         theirs=$(peer "$other")
-        times=$(echo "${ours%% *} ${theirs%% *}" | awk '{ printf "%.0f", $1 / $2 }')
+        times=$(echo "${ours%% *} ${theirs%% *}" | awk '{ if ($2 > 0) printf "%.0f", $1 / $2; else print "–" }')
     fi
     echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $ours | $theirs | $times |"
 done <<'POLICIES'
