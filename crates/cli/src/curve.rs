@@ -3,7 +3,7 @@
 mod size;
 
 use crate::reference::{self, Counted, Input};
-use crate::{Context, Form, simulate};
+use crate::{Context, Form, json_line, simulate};
 use anyhow::{Result, bail};
 use report::{Axis, Chart, Mark, Part, Scale, Series};
 use std::io::Write;
@@ -104,8 +104,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
                 let knees = curve.knees(args.service);
                 let line = serde_json::json!({ "policy": curve.policy, "time": curve.time, "references": trace.len(),
                     "distinct": trace.pages(), "points": curve.points, "knees": knees });
-                serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
-                writeln!(out)?;
+                json_line(out, &line)?;
             }
             (_, true) => csv(out, curve)?,
             _ => table(args, out, curve, trace.len())?,
@@ -141,8 +140,7 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
             curve.iter().map(|(size, misses)| serde_json::json!({ "size": size, "misses": misses })).collect();
         let line = serde_json::json!({ "policy": "lru", "references": references, "distinct": stream.pages(),
             "rate": stream.rate(), "points": points });
-        serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        json_line(out, &line)?;
         return Ok(ExitCode::SUCCESS);
     }
     writeln!(

@@ -180,6 +180,12 @@ pub(crate) fn json(out: &mut impl Write, value: &impl serde::Serialize) -> Resul
     Ok(writeln!(out)?)
 }
 
+/// `value` as JSON, on one line.
+pub(crate) fn json_line(out: &mut impl Write, value: &impl serde::Serialize) -> Result<()> {
+    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
+    Ok(writeln!(out)?)
+}
+
 /// `value`, or `unknown`.
 pub(crate) fn shown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())

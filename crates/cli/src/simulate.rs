@@ -1,7 +1,7 @@
 //! `warmset simulate`: what each policy misses at each size of memory.
 
 use crate::reference::{self, Input};
-use crate::{Context, Form};
+use crate::{Context, Form, json_line};
 use anyhow::{Context as _, Result};
 use rayon::prelude::*;
 use report::{Axis, Chart, Mark, Part, Scale, Series};
@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 use workingset::policy::{Choice, Options};
 use workingset::{POLICIES, Trace};
@@ -64,10 +65,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         plot(path, &rows)?;
     }
     match (context.form, args.csv) {
-        (Form::Json, _) => rows.iter().try_for_each(|row| -> Result<()> {
-            serde_json::to_writer(&mut *out, row).map_err(std::io::Error::from)?;
-            Ok(writeln!(out)?)
-        })?,
+        (Form::Json, _) => rows.iter().try_for_each(|row| json_line(out, row))?,
         (_, true) => csv(out, &rows)?,
         _ => table(out, &rows)?,
     }
@@ -239,18 +237,25 @@ pub(crate) fn draw(path: &Path, chart: Chart, table: Part) -> Result<()> {
 /// A picture of twice the size, in the light colours, with this machine's fonts.
 pub(crate) fn png(svg: &str) -> Result<Vec<u8>> {
     use resvg::{tiny_skia, usvg};
-    let mut options = usvg::Options::default();
-    options.fontdb_mut().load_system_fonts();
-    let face = options.fontdb.faces().find(|face| face.families.iter().any(|family| family.0.contains("Sans")));
-    let face = face.or_else(|| options.fontdb.faces().next());
-    let family = face.and_then(|face| face.families.first()).map(|family| family.0.clone());
-    let family = family.context("no font is installed to write with: install fonts-dejavu-core, or name an .svg")?;
-    options.fontdb_mut().set_sans_serif_family(family);
-    let tree = usvg::Tree::from_str(svg, &options)?;
+    // Read once: a report has a dozen pictures, a machine hundreds of fonts.
+    static FONTS: LazyLock<Option<Arc<usvg::fontdb::Database>>> = LazyLock::new(|| fonts().map(Arc::new));
+    let fonts =
+        FONTS.clone().context("no font is installed to write with: install fonts-dejavu-core, or name an .svg")?;
+    let tree = usvg::Tree::from_str(svg, &usvg::Options { fontdb: fonts, ..usvg::Options::default() })?;
     let size = tree.size().to_int_size().scale_by(2.0).context("a picture without a size")?;
     let mut pixels = tiny_skia::Pixmap::new(size.width(), size.height()).context("a picture without a size")?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
     Ok(pixels.encode_png()?)
+}
+
+/// This machine's fonts, one without serifs for what asks for no other; `None` if there is no font.
+fn fonts() -> Option<resvg::usvg::fontdb::Database> {
+    let mut fonts = resvg::usvg::fontdb::Database::new();
+    fonts.load_system_fonts();
+    let face = fonts.faces().find(|face| face.families.iter().any(|family| family.0.contains("Sans")));
+    let family = face.or_else(|| fonts.faces().next())?.families.first()?.0.clone();
+    fonts.set_sans_serif_family(family);
+    Some(fonts)
 }
 
 #[cfg(test)]

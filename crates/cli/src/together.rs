@@ -1,7 +1,7 @@
 //! `warmset together`: several programs under one memory.
 
 use crate::reference::{self, Input};
-use crate::{Context, Form};
+use crate::{Context, Form, json_line};
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -100,8 +100,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     bar.finish_and_clear();
     if context.form == Form::Json {
         for row in &rows {
-            serde_json::to_writer(&mut *out, row).map_err(std::io::Error::from)?;
-            writeln!(out)?;
+            json_line(out, row)?;
         }
     } else {
         table(out, &rows, footprint)?;

@@ -12,7 +12,7 @@
 //! opened beside, and the signal goes through the pidfd. No file is opened, no memory is taken, and none of the
 //! victim's locks (`cmdline`, `environ`, `maps`, `smaps` take them) is waited for.
 //!
-//! Cost: `benches/procs.rs`; bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
+//! Cost: `benches/tick.rs` of the daemon; bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
 //! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
 
 mod dossier;

@@ -2,7 +2,7 @@
 
 use super::{Args, published};
 use crate::reference::Counted;
-use crate::{Context, Form, simulate};
+use crate::{Context, Form, json_line, simulate};
 use anyhow::Result;
 use report::{Axis, Chart, Mark, Part, Scale};
 use serde::Serialize;
@@ -46,10 +46,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         simulate::draw(path, chart(&lines), table)?;
     }
     match (context.form, args.csv) {
-        (Form::Json, _) => lines.iter().try_for_each(|line| -> Result<()> {
-            serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
-            Ok(writeln!(out)?)
-        })?,
+        (Form::Json, _) => lines.iter().try_for_each(|line| json_line(out, line))?,
         (_, true) => csv(out, &lines)?,
         _ => table(out, &lines)?,
     }

@@ -2,9 +2,9 @@
 
 use super::Args;
 use crate::hinted::Hinted;
-use crate::{Context, Form};
+use crate::{Context, Form, json_line};
 use anyhow::{Context as _, Result};
-use host::process::{Used, Watch, Whom};
+use host::tracee::{Used, Watch, Whom};
 use host::{Trouble, TroubleKind};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
@@ -94,8 +94,7 @@ fn explained(trouble: Trouble) -> anyhow::Error {
 
 fn tell(out: &mut impl Write, form: Form, lines: usize, line: &Line) -> Result<()> {
     if form == Form::Json {
-        serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        json_line(out, line)?;
         return Ok(out.flush()?);
     }
     if lines == 0 {

@@ -44,6 +44,15 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
     })
 }
 
+/// The command's name in `/proc/PID/stat`, and the fields behind it, the state first. The name may hold anything, spaces
+/// and brackets too, so it ends at the last bracket.
+pub(crate) fn stat(text: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')').filter(|close| *close > open)?;
+    let fields = text[close + 1..].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    Some((&text[open + 1..close], fields))
+}
+
 /// Words between spaces and tabs.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())

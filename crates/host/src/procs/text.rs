@@ -1,5 +1,6 @@
 //! The texts of `/proc/PID`, as bytes that a process may have chosen itself.
 
+use crate::parse::lines;
 use pressure::census::Life;
 use units::{Bytes, Pages};
 
@@ -21,13 +22,11 @@ pub(super) struct Stat<'t> {
     pub(super) resident: Pages,
 }
 
-/// `123 (name) S …`. The name may hold anything, spaces and brackets too, so it ends at the last bracket.
+/// `123 (name) S …`.
 ///
 /// `None` if a field is missing or is no number: a text that was cut short says nothing.
 pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
-    let open = text.iter().position(|byte| *byte == b'(')?;
-    let close = text.iter().rposition(|byte| *byte == b')').filter(|close| *close > open)?;
-    let mut words = text[close + 1..].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let (name, mut words) = lines::stat(text)?;
     let state = *words.next()?.first()?;
     // ppid pgrp session tty tpgid, then flags.
     let flags = number(words.nth(5)?)?;
@@ -44,7 +43,7 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
         b'T' | b't' => Life::Stopped,
         _ => Life::Alive,
     };
-    let (name, is_kernels) = (&text[open + 1..close], flags & PF_KTHREAD != 0);
+    let is_kernels = flags & PF_KTHREAD != 0;
     Some(Stat { name, life, is_kernels, is_dead, start, resident })
 }
 

@@ -9,7 +9,7 @@
 //! - Cost: two walks of the page tables, about 5 ms for each GiB resident; what each look took is told.
 //! - Source: Documentation/filesystems/proc.rst of Linux, `clear_refs` and `smaps_rollup`, since 4.14.
 
-use crate::parse::lines::number;
+use crate::parse::lines::{number, stat};
 use crate::trouble::{Malformed, Trouble};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,12 +126,10 @@ fn alive<T>(done: std::io::Result<T>, path: &Path) -> Result<Option<T>, Trouble>
     }
 }
 
-/// Minor and major faults of `/proc/PID/stat`: the tenth and twelfth field; a command may have any character in it.
-fn faults(stat: &[u8]) -> Option<(u64, u64)> {
-    let text = String::from_utf8_lossy(stat);
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(7);
-    let minor = fields.next()?.parse().ok()?;
-    Some((minor, fields.nth(1)?.parse().ok()?))
+/// Minor and major faults of `/proc/PID/stat`: the tenth and twelfth field.
+fn faults(text: &[u8]) -> Option<(u64, u64)> {
+    let (_, mut fields) = stat(text)?;
+    Some((number(fields.nth(7)?)?, number(fields.nth(1)?)?))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Other processes: what they have mapped, and how much of it they use.
+//! Programs that are traced or watched: what they have mapped, and how much of it they use.
 
 mod maps;
 mod watch;
