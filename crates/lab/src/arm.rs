@@ -26,13 +26,17 @@ enum Kind {
     Damon,
     Earlyoom,
     Nohang,
-    Warmset { mode: &'static str, predictor: Option<&'static str> },
-    Protect,
+    /// In a mode, and what its configuration says besides.
+    Warmset(&'static str, &'static str),
     Floors(&'static str),
     Variant,
 }
 
-const TUNES: Kind = Kind::Warmset { mode: "tune", predictor: None };
+const TUNES: Kind = Kind::Warmset("tune", "");
+const CLASSIC: Kind = Kind::Warmset("tune", "predictor = \"classic\"\n");
+/// Judged by itself: what tuning does is another arm's affair.
+const GUARDS: Kind = Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n");
+const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
 
 /// The arms that there are, for people.
 pub const ARMS: &[(&str, &str)] = &[
@@ -62,10 +66,10 @@ impl Arm {
             "damon-reclaim" => Kind::Damon,
             "earlyoom" => Kind::Earlyoom,
             "nohang" => Kind::Nohang,
-            "classic" => Kind::Warmset { mode: "tune", predictor: Some("classic") },
+            "classic" => CLASSIC,
             "warmset" => TUNES,
-            "guard" => Kind::Warmset { mode: "guard", predictor: None },
-            "protect" => Kind::Protect,
+            "guard" => GUARDS,
+            "protect" => PROTECTS,
             "floors-1" => Kind::Floors("1"),
             "floors-2" => Kind::Floors("2"),
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
@@ -86,7 +90,7 @@ impl Arm {
 
     /// Whether our daemon runs in it.
     pub fn has_the_daemon(&self) -> bool {
-        matches!(self.kind, Kind::Warmset { .. } | Kind::Protect)
+        matches!(self.kind, Kind::Warmset(..))
     }
 
     /// What it needs on the root disk.
@@ -120,20 +124,14 @@ impl Arm {
                 let program = words("/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor");
                 Beside { program: Some(program), ..empty }
             }
-            Kind::Warmset { mode, predictor } => {
-                let predictor = predictor.map(|name| format!("predictor = \"{name}\"\n")).unwrap_or_default();
-                warmset(empty, mode, &predictor)
-            }
-            Kind::Protect => warmset(empty, "protect", "[protect]\nenabled = true\n"),
+            Kind::Warmset(mode, rest) => warmset(empty, mode, rest),
         })
     }
 }
 
 fn warmset(empty: Beside, mode: &str, rest: &str) -> Beside {
     let config = format!("{HOME}/warmset.toml");
-    // A guard is judged by itself: what tuning does is another arm's affair.
-    let alone = if mode == "guard" { "[gap]\nenabled = false\n[compaction]\nenabled = false\n" } else { "" };
-    let text = format!("mode = \"{mode}\"\nverbosity = 2\n{rest}{alone}");
+    let text = format!("mode = \"{mode}\"\nverbosity = 2\n{rest}");
     let program = format!("/lab/warmsetd --config {config} --state {HOME}/state --run {HOME}/run");
     Beside {
         files: vec![(config, text)],
