@@ -5,6 +5,8 @@ import math
 import subprocess
 import sys
 
+from markdown import table
+
 rows = [json.loads(line) for line in open(sys.argv[1])]
 command = sys.argv[2]
 memories = sorted({row["memory"] for row in rows}, reverse=True)
@@ -12,14 +14,6 @@ managers = list(dict.fromkeys(row["policy"] for row in rows))
 at = {(row["policy"], row["memory"]): row for row in rows}
 refaults = lambda row: sum(it["refaults_file"] + it["refaults_anon"] for it in row["processes"])
 seconds = lambda row: row["makespan_ns"] / 1e9
-
-
-def table(heading, lines):
-    print("| " + " | ".join(heading) + " |")
-    print("|---" * len(heading) + "|")
-    for line in lines:
-        print("| " + " | ".join(str(cell) for cell in line) + " |")
-    print()
 
 
 def exponent(manager):

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+from markdown import table
+
 folder, millions, missing = sys.argv[1:]
 ORDER = ["ls", "cc1", "sqlite3", "python3", "xterm", "mariadbd", "chromium"]
 told = {os.path.basename(path)[:-5]: json.load(open(path))[0] for path in glob.glob(folder + "/*.json")}
@@ -17,14 +19,6 @@ def short(value):
         if value >= size:
             return f"{value / (1e3 if unit == ' k' else size):.3g}{unit}"
     return f"{value:.4g}"
-
-
-def table(heading, rows):
-    print("| " + " | ".join(heading) + " |")
-    print("|---" * len(heading) + "|")
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    print()
 
 
 def best(name):
