@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
-use workingset::policy::{Choice, Options};
+use workingset::policy::{Choice, Options, Score};
 use workingset::{POLICIES, Trace};
 
 /// Simulate replacement policies on a reference trace
@@ -40,8 +40,8 @@ pub(crate) struct Args {
     jobs: Option<usize>,
 }
 
-/// A result, as `--json` and `--csv` print it.
-#[derive(Debug, Serialize)]
+/// A result, as `--json` and `--csv` print it. LRU's sizes are one pass, and each has the seconds of the pass.
+#[derive(Debug, Clone, Serialize)]
 struct Row {
     policy: String,
     capacity: usize,
@@ -54,6 +54,24 @@ struct Row {
     options: String,
     seconds: f64,
     references_per_second: f64,
+}
+
+impl Row {
+    fn of(choice: &Choice, score: Score, seconds: f64) -> Self {
+        Self {
+            policy: choice.label(),
+            miss_ratio: score.miss_ratio(),
+            capacity: score.capacity,
+            references: score.references,
+            distinct: score.distinct,
+            misses: score.misses,
+            writebacks: score.writebacks,
+            mean_size: score.mean_size,
+            options: score.options,
+            seconds,
+            references_per_second: score.references as f64 / seconds.max(1e-9),
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
@@ -113,30 +131,23 @@ fn rows(args: &Args, trace: &Trace, choices: &[Choice], capacities: &[usize]) ->
     if choices.iter().any(|choice| matches!(choice.spec.name, "opt" | "vmin")) {
         trace.next_uses();
     }
-    let tasks: Vec<(&Choice, usize)> =
-        choices.iter().flat_map(|choice| capacities.iter().map(move |capacity| (choice, *capacity))).collect();
+    let tasks: Vec<(&Choice, &[usize])> = choices
+        .iter()
+        .flat_map(|choice| {
+            let size = if choice.spec.is_at_once() { capacities.len() } else { 1 };
+            capacities.chunks(size).map(move |capacities| (choice, capacities))
+        })
+        .collect();
     let bar = reference::steps("simulating", tasks.len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0)).build()?;
-    let one = |(choice, capacity): &(&Choice, usize)| -> Result<Row> {
+    let one = |(choice, capacities): &(&Choice, &[usize])| -> Result<Vec<Row>> {
         let began = Instant::now();
-        let score = choice.spec.run(trace, *capacity, &choice.options).with_context(|| choice.label())?;
+        let scores = choice.spec.run_all(trace, capacities, &choice.options).with_context(|| choice.label())?;
         let seconds = began.elapsed().as_secs_f64();
         bar.inc(1);
-        Ok(Row {
-            policy: choice.label(),
-            capacity: score.capacity,
-            references: score.references,
-            distinct: score.distinct,
-            misses: score.misses,
-            miss_ratio: score.miss_ratio(),
-            writebacks: score.writebacks,
-            mean_size: score.mean_size,
-            options: score.options.clone(),
-            seconds,
-            references_per_second: score.references as f64 / seconds.max(1e-9),
-        })
+        Ok(scores.into_iter().map(|score| Row::of(choice, score, seconds)).collect())
     };
-    let rows = pool.install(|| tasks.par_iter().map(one).collect::<Result<Vec<Row>>>())?;
+    let rows = pool.install(|| tasks.par_iter().map(one).collect::<Result<Vec<Vec<Row>>>>())?.concat();
     bar.finish_and_clear();
     Ok(rows)
 }

@@ -6,9 +6,9 @@ use crate::input::Input;
 use crate::oracle::{self, OracleGeneral, Word, Words};
 use crate::rows::{self, Rows};
 use crate::text::{self, Lines};
-use crate::{Error, Reading, Source, compress};
+use crate::{Error, Reading, Source, ahead, compress};
 use std::io::Read;
-use workingset::{Batch, Loader, Trace};
+use workingset::{Loader, Trace};
 
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,11 +204,12 @@ fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {
 
 /// Reads a whole trace into memory; `told` hears how many references there are, now and then.
 pub fn read(source: &mut dyn Source, told: &dyn Fn(usize)) -> Result<Trace, Error> {
-    let (mut loader, mut batch, mut references) = (Loader::default(), Batch::default(), 0);
-    while source.fill(&mut batch)? {
-        loader.push(&batch)?;
+    let (mut loader, mut references) = (Loader::default(), 0);
+    let about = ahead(source, |batch| {
+        loader.push(batch)?;
         references += batch.len();
         told(references);
-    }
-    Ok(loader.finish(source.about())?)
+        Ok::<_, Error>(())
+    })?;
+    Ok(loader.finish(about)?)
 }

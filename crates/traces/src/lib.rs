@@ -7,6 +7,7 @@
 //!
 //! A reader gives references by the batch and knows where it is: an error names the line or the byte.
 
+mod ahead;
 mod columns;
 mod compress;
 mod damon;
@@ -21,6 +22,7 @@ mod stream;
 mod text;
 mod write;
 
+pub use ahead::ahead;
 pub use format::{FORMATS, Format, open, read};
 pub use write::{Output, write};
 
@@ -53,7 +55,7 @@ pub enum Error {
 }
 
 /// References as they come.
-pub trait Source {
+pub trait Source: Send {
     /// Clears a batch and fills it; `false` at the end, when it is empty.
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error>;
 

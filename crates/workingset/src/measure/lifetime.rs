@@ -10,6 +10,7 @@
 //!   and where ST is least.
 //! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding report.
 
+use super::sample::Sampled;
 use super::{Intervals, MissCurve};
 use crate::policy::{Choice, Options};
 use crate::{Error, Trace};
@@ -78,6 +79,13 @@ impl Lifetime {
         Self::new("lru", time, (1..all.len()).map(|c| (c as u64, sizes[c], all[c])))
     }
 
+    /// Of LRU from a part of the pages: a point where the curve falls, which is as fine as the sample is.
+    pub fn of_sample(sampled: &Sampled, time: u64) -> Self {
+        let (all, sizes) = (sampled.curve.all(), sampled.curve.mean_sizes());
+        let falls = |c: &usize| all[*c] < all[*c - 1] || *c + 1 == all.len();
+        Self::new("lru", time, (1..all.len()).filter(falls).map(|c| (c as u64, sizes[c], all[c])))
+    }
+
     /// Of any policy, one run for each capacity, in parallel.
     pub fn of_policy(trace: &Trace, choice: &Choice, capacities: &[usize], time: u64) -> Result<Self, Error> {
         let run = |capacity: &usize| -> Result<(u64, f64, f64), Error> {
@@ -137,6 +145,7 @@ pub fn sizes(pages: usize, count: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::sample::{Sampling, sampled};
 
     fn phased() -> Trace {
         let mut dice = crate::dice::Dice::new(9);
@@ -157,6 +166,16 @@ mod tests {
         let at = 35.0;
         let [ws, vmin, lru] = [ws, vmin, lru].map(|curve| curve.misses_at(at).unwrap());
         assert!(vmin <= ws && ws < lru / 2.0, "{vmin} {ws} {lru}");
+    }
+
+    #[test]
+    fn a_sample_has_the_points_at_which_its_curve_falls() {
+        let trace = phased();
+        let sampled = sampled(&trace, Sampling::Rate(0.3)).unwrap();
+        let (few, all) = (Lifetime::of_sample(&sampled, 1), Lifetime::of_lru(&sampled.curve, 1));
+        assert!(few.points.len() <= sampled.pages + 1 && few.points.len() < all.points.len());
+        assert!(few.points.iter().all(|point| all.points.contains(point)));
+        assert_eq!(few.points.last(), all.points.last());
     }
 
     #[test]
