@@ -94,6 +94,9 @@ pub trait Policy: Sized {
     fn resident(&self) -> usize;
 }
 
+/// What a policy comes to at several sizes.
+type Sizes = fn(&Trace, &[usize]) -> Vec<Score>;
+
 /// A policy by name.
 pub struct Spec {
     /// As `--policy` takes it.
@@ -108,7 +111,7 @@ pub struct Spec {
     pub variable: bool,
     /// The option that a variable policy's mean size rises with.
     pub fitted: Option<&'static str>,
-    sizes: Option<fn(&Trace, &[usize]) -> Vec<Score>>,
+    sizes: Option<Sizes>,
     run: fn(&Room<'_>) -> Result<Score, Error>,
     steps: fn(&Room<'_>) -> Result<Vec<Step>, Error>,
 }
@@ -136,7 +139,7 @@ impl Spec {
         Self { fitted: Some(option), ..self }
     }
 
-    const fn at_once(self, sizes: fn(&Trace, &[usize]) -> Vec<Score>) -> Self {
+    const fn at_once(self, sizes: Sizes) -> Self {
         Self { sizes: Some(sizes), ..self }
     }
 
