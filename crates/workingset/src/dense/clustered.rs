@@ -13,6 +13,8 @@ use crate::{Error, NONE, Page};
 const GROUP: u32 = 9;
 /// Numbers are looked up so many at a time.
 const BLOCK: usize = 256;
+/// Groups that are found without a hash, as a power of two: 128 GiB of addresses.
+const NEAR: u32 = 16;
 /// Pages of groups for each page that is used, at most; and how many more at any time: a trace may touch all of its
 /// groups first.
 const WASTE: usize = 4;
@@ -22,6 +24,8 @@ const START: usize = 1 << 20;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Clustered {
     groups: Scattered,
+    /// The rows of the first groups; [`NONE`] of one that has not been used.
+    near: Vec<Page>,
     /// A row for each group; [`NONE`] where a page has not been used.
     rows: Vec<Page>,
     names: Vec<u64>,
@@ -37,10 +41,7 @@ impl Clustered {
             if !self.is_dense() {
                 break;
             }
-            self.upper.clear();
-            self.upper.extend(block.iter().map(|page| page >> GROUP));
-            self.row.clear();
-            self.groups.extend(&self.upper, &mut self.row)?;
+            self.find_rows(block)?;
             self.rows.resize(self.groups.names().len() << GROUP, NONE);
             let place = |(page, row): (&u64, &Page)| (*row as usize) << GROUP | (page & ((1 << GROUP) - 1)) as usize;
             let begin = out.len();
@@ -59,6 +60,28 @@ impl Clustered {
             taken += block.len();
         }
         Ok(taken)
+    }
+
+    /// The row of each page's group, a new one if it has none.
+    fn find_rows(&mut self, block: &[u64]) -> Result<(), Error> {
+        self.row.clear();
+        if block.iter().fold(0, |all, page| all | page) >> (GROUP + NEAR) == 0 {
+            self.near.resize(1 << NEAR, NONE);
+            self.row.extend(block.iter().map(|page| self.near[(page >> GROUP) as usize]));
+            if !self.row.contains(&NONE) {
+                return Ok(());
+            }
+            self.row.clear();
+        }
+        self.upper.clear();
+        self.upper.extend(block.iter().map(|page| page >> GROUP));
+        self.groups.extend(&self.upper, &mut self.row)?;
+        for (group, row) in self.upper.iter().zip(&self.row) {
+            if let Some(near) = self.near.get_mut(*group as usize) {
+                *near = *row;
+            }
+        }
+        Ok(())
     }
 
     /// Whether enough of the groups' pages are used.

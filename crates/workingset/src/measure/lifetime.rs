@@ -79,11 +79,10 @@ impl Lifetime {
         Self::new("lru", time, (1..all.len()).map(|c| (c as u64, sizes[c], all[c])))
     }
 
-    /// Of LRU from a part of the pages: a point where the curve falls, which is as fine as the sample is.
+    /// Of LRU from a part of the pages: a point where the curve changes, which is as fine as the sample is.
     pub fn of_sample(sampled: &Sampled, time: u64) -> Self {
-        let (all, sizes) = (sampled.curve.all(), sampled.curve.mean_sizes());
-        let falls = |c: &usize| all[*c] < all[*c - 1] || *c + 1 == all.len();
-        Self::new("lru", time, (1..all.len()).filter(falls).map(|c| (c as u64, sizes[c], all[c])))
+        let steps = sampled.curve.steps().into_iter();
+        Self::new("lru", time, steps.map(|(size, misses)| (size as u64, size as f64, misses)))
     }
 
     /// Of any policy, one run for each capacity, in parallel.
@@ -169,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_the_points_at_which_its_curve_falls() {
+    fn a_sample_has_the_points_at_which_its_curve_changes() {
         let trace = phased();
         let sampled = sampled(&trace, Sampling::Rate(0.3)).unwrap();
         let (few, all) = (Lifetime::of_sample(&sampled, 1), Lifetime::of_lru(&sampled.curve, 1));
-        // The smallest size and the largest are points too.
-        assert!(few.points.len() <= sampled.pages + 2 && few.points.len() < all.points.len());
+        // The smallest size takes what the sample has too few or too many.
+        assert!(few.points.len() <= sampled.pages + 1 && few.points.len() < all.points.len());
         assert!(few.points.iter().all(|point| all.points.contains(point)));
-        assert_eq!(few.points.last(), all.points.last());
+        assert_eq!(few.points.last().unwrap().misses, all.points.last().unwrap().misses);
     }
 
     #[test]

@@ -75,8 +75,7 @@ pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
     }
     // What the sample has too few or too many goes to the smallest distance.
     hits[1] += trace.len() as f64 - refs.len() as f64 / rate;
-    let fills = (0..trace.pages()).map(|_| 0).collect();
-    let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64, fills);
+    let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64);
     let error = if rate >= 1.0 { 0.0 } else { 0.6 / (pages as f64).sqrt() };
     Ok(Sampled { curve, rate, pages, error })
 }
