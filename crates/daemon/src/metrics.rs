@@ -228,6 +228,9 @@ kinds! {
     Runaway "runaway";
     Deaf "deaf";
     Hopeless "hopeless";
+    Fills "fills";
+    Pushes "pushes";
+    Eased "eased";
     Protect "protect";
     Stop "stop";
 }

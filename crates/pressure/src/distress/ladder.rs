@@ -54,6 +54,11 @@ pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
     }
 }
 
+/// Room that is left when SIGTERM comes: what a contained unit may not take.
+pub(crate) fn reserve(outlook: &Outlook, config: &Guard) -> Bytes {
+    outlook.bound(config.term_ahead, config.term_room, MOST_TERM_ROOM)
+}
+
 /// Whether people should be told: the end is so near.
 pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
     outlook.left.is_some_and(|left| left <= ahead) && outlook.expected_room() <= WARN_ROOM.of(outlook.managed)
