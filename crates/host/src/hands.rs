@@ -9,8 +9,8 @@ use crate::procs::Folder;
 use crate::trouble::Trouble;
 use crate::undo::{Change, Held, Places, Restored, UndoLog, boot_id, read_number, write_number};
 use crate::worker::{Job, Worker};
-use pressure::decision::{Action, Decision};
 use pressure::Sample;
+use pressure::decision::{Action, Decision};
 use pressure::knob::{COUNT, KNOBS, Knob, KnobStates, KnobValues};
 
 /// What this run may do.

@@ -27,7 +27,7 @@ mod text;
 pub(crate) use folder::Folder;
 pub(crate) use place::place;
 pub use strike::{Missed, Order};
-pub(crate) use text::{number, printable};
+pub(crate) use text::{cgroup, number, printable};
 
 use crate::eyes::monotonic;
 use dossier::Dossier;

@@ -118,7 +118,8 @@ impl Clone for Sample {
         lists.3.clone_from(&source.swaps);
         let mut census = std::mem::take(&mut self.census);
         census.clone_from(&source.census);
-        *self = Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, warm, groups, ..*source };
+        *self =
+            Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, warm, groups, ..*source };
     }
 }
 

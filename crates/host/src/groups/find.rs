@@ -117,5 +117,6 @@ pub(super) fn is_recursive(root: &Path) -> bool {
 /// Whether processes live in the group itself, and not in groups below it.
 pub(super) fn is_leaf(root: &Path, folder: &Folder) -> bool {
     let entries = fs::read_dir(root.join(OsStr::from_bytes(folder.path.as_os_str().as_bytes())));
-    entries.is_ok_and(|mut entries| !entries.any(|it| it.is_ok_and(|it| it.file_type().is_ok_and(|kind| kind.is_dir()))))
+    entries
+        .is_ok_and(|mut entries| !entries.any(|it| it.is_ok_and(|it| it.file_type().is_ok_and(|kind| kind.is_dir()))))
 }

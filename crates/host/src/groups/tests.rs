@@ -63,7 +63,8 @@ impl Bench {
 
     fn grip(&mut self, grip: &Grip) -> Result<(), Trouble> {
         let root = self.places.root.clone();
-        let folder = |id| [HOG, SSH].iter().filter_map(|path| Folder::of(&root, path.as_bytes())).find(|it| it.inode == id);
+        let folder =
+            |id| [HOG, SSH].iter().filter_map(|path| Folder::of(&root, path.as_bytes())).find(|it| it.inode == id);
         self.groups.grip(grip, &mut self.log, &folder)
     }
 
@@ -119,7 +120,8 @@ fn a_ward_is_who_root_names_the_desktop_itself_or_what_was_asked_for() {
     assert_eq!((told[0].warm, told[0].used), (Bytes::mib(3), Bytes::mib(40)));
     assert_eq!(names(&["ss*"]).len(), 1);
     assert_eq!(names(&[&format!("/{IMPOSTOR}")])[0].0, "ssh.service", "by its path, a person asked for it");
-    for unit in ["/user.slice", "/", "/user.slice/user-1000.slice/user@1000.service/app.slice", "app.slice", "/../etc"] {
+    for unit in ["/user.slice", "/", "/user.slice/user-1000.slice/user@1000.service/app.slice", "app.slice", "/../etc"]
+    {
         assert!(names(&[unit]).is_empty(), "{unit} may hold anything");
     }
 }

@@ -186,7 +186,8 @@ impl Kept {
         };
         self.told.warm = Bytes::new(value("active_anon ") + value("active_file "));
         // One count before 5.9, two since.
-        let pages = value("workingset_refault_anon ") + value("workingset_refault_file ") + value("workingset_refault ");
+        let pages =
+            value("workingset_refault_anon ") + value("workingset_refault_file ") + value("workingset_refault ");
         self.told.refaulted = Bytes::new(pages.saturating_mul(rustix::param::page_size() as u64));
         self.told.floor = Bytes::new(self.limited.now()?);
         self.told.at = at;

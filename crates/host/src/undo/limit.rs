@@ -76,7 +76,8 @@ impl Limit {
     pub(super) fn parse(line: &str) -> Option<(Self, Held)> {
         let mut words = line.split('\t');
         let path = PathBuf::from(std::ffi::OsString::from_vec(plain(words.next()?)?));
-        let kind = [Kind::Min, Kind::High].into_iter().find(|kind| path.file_name() == Some(OsStr::new(kind.file())))?;
+        let kind =
+            [Kind::Min, Kind::High].into_iter().find(|kind| path.file_name() == Some(OsStr::new(kind.file())))?;
         let folder = path.parent()?.to_owned();
         let below = folder.strip_prefix(TOP).ok()?;
         if !below.components().all(|part| matches!(part, Component::Normal(_))) {

@@ -119,6 +119,9 @@ impl Config {
         }
         within("guard.contain-ahead", self.guard.contain_ahead, Span::default(), Span::secs(60))?;
         within("guard.contain-for", self.guard.contain_for, Span::secs(1), Span::secs(600))?;
+        if let Some(unit) = self.protect.units.iter().find(|unit| !super::is_ward(unit)) {
+            return Err(format!("protect.units: {unit:?} may hold anything, and so what makes memory run out"));
+        }
         if let Some(path) = self.protect.programs.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("protect.programs: {path:?} is no absolute path"));
         }

@@ -29,6 +29,13 @@ const UNITS: [&str; 11] = [
     "session.slice",
 ];
 
+/// Whether memory may be kept for what is named so: a slice, but for the desktop's own, holds whoever is started in it.
+pub fn is_ward(unit: &str) -> bool {
+    const DESKTOP: &str = "session.slice";
+    let name = unit.strip_suffix('*').unwrap_or(unit);
+    unit == DESKTOP || (!name.is_empty() && !unit.ends_with(".slice") && !unit.contains(".."))
+}
+
 /// Memory that reclaim shall leave: files that thrash, and programs that must answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]

@@ -53,7 +53,8 @@ impl Draft<'_> {
     pub(super) fn loosen(&mut self, outlook: &Outlook) {
         let sample = self.sample;
         let room = in_ram(outlook);
-        let grows_near = outlook.growth.time_for(room).is_some_and(|left| left <= 2 * self.config.guard.contain_ahead.get());
+        let grows_near =
+            outlook.growth.time_for(room).is_some_and(|left| left <= 2 * self.config.guard.contain_ahead.get());
         for one in &sample.groups.contained {
             let age = sample.at.get().saturating_sub(one.since.get());
             let pushes = self.history.distress.pushing.since(one.id, sample.at).is_some();
