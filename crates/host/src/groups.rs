@@ -42,6 +42,8 @@ pub(crate) struct Groups {
     search: Search,
     wards: Wards,
     contained: Vec<Cell>,
+    /// Those whose limit could not be put back: tried again at the end.
+    stuck: Vec<Cell>,
     /// Groups that are never contained: our own, and those whose limit could not be set.
     never: Vec<u64>,
     read_at: Option<Duration>,
@@ -59,6 +61,7 @@ impl Groups {
             search: Search::default(),
             wards: Wards::at(root),
             contained: Vec::new(),
+            stuck: Vec::new(),
             never: find::own(root).iter().map(|folder| folder.inode).collect(),
             read_at: None,
             searched_at: None,
@@ -100,16 +103,17 @@ impl Groups {
 
     fn look_at_contained(&mut self, seen: &mut Seen, log: &mut UndoLog) {
         seen.contained.clear();
-        self.contained.retain_mut(|cell| match cell.read() {
-            Some(contained) => {
-                seen.contained.push(contained);
-                true
+        for mut cell in std::mem::take(&mut self.contained) {
+            match cell.read() {
+                Some(contained) => {
+                    seen.contained.push(contained);
+                    self.contained.push(cell);
+                }
+                // If it is only that it cannot be read, it is still ours.
+                None if cell.limited.put_back(log).is_err() => self.stuck.push(cell),
+                None => {}
             }
-            None => {
-                cell.limited.forget(log);
-                false
-            }
-        });
+        }
     }
 
     /// Does what was decided, entered in the log first. `unit` finds the folder of a suspect's unit.
@@ -137,14 +141,19 @@ impl Groups {
             }
             Grip::Free { id, .. } => {
                 let Some(index) = self.contained.iter().position(|cell| cell.id() == id) else { return Ok(()) };
-                self.contained.swap_remove(index).limited.put_back(log).map(drop)
+                let cell = self.contained.swap_remove(index);
+                let back = cell.limited.put_back(log).map(drop);
+                if back.is_err() {
+                    self.stuck.push(cell);
+                }
+                back
             }
         }
     }
 
     /// Puts every limit back that is still ours, and tells.
     pub(crate) fn put_everything_back(&mut self, log: &mut UndoLog, restored: &mut Restored) {
-        for cell in self.contained.drain(..) {
+        for cell in self.contained.drain(..).chain(self.stuck.drain(..)) {
             limited::tell(cell.limited.put_back(log), restored);
         }
         self.wards.put_everything_back(log, restored);

@@ -50,14 +50,14 @@ impl Cell {
         self.limited.set(self.told.ceiling.get(), log)
     }
 
-    /// How it does; `None` if the group is gone or its limit is no longer ours.
+    /// How it does; `None` if the group is gone, cannot be read, or its limit is no longer ours.
     pub(super) fn read(&mut self) -> Option<Contained> {
         self.told.used = self.current()?;
         let mut buffer = [0; 256];
         let text = read(&self.events, &mut buffer)?;
         let high = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"high "))?;
         self.told.pushes = number(high)?;
-        (self.limited.now() == Some(self.told.ceiling.get())).then_some(self.told)
+        (self.limited.now().ok().flatten() == Some(self.told.ceiling.get())).then_some(self.told)
     }
 
     fn current(&self) -> Option<Bytes> {

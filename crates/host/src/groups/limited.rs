@@ -35,12 +35,12 @@ impl Limited {
 
     /// What it was before us; `None` if the group is gone.
     pub(super) fn found(&self, log: &UndoLog) -> Option<u64> {
-        log.limit(&self.limit).map(|held| held.found).or_else(|| self.now())
+        log.limit(&self.limit).map(|held| held.found).or_else(|| self.now().ok().flatten())
     }
 
     /// What it is now; `None` if the group is gone.
-    pub(super) fn now(&self) -> Option<u64> {
-        limit::read(&self.folder.file, self.limit.kind).ok().flatten()
+    pub(super) fn now(&self) -> io::Result<Option<u64>> {
+        limit::read(&self.folder.file, self.limit.kind)
     }
 
     /// What is held of it. What someone else has set since is let go of; what is as found again was reset by a manager,
@@ -54,9 +54,15 @@ impl Limited {
         None
     }
 
+    /// Whether the log still has it.
+    pub(super) fn is_held(&self, log: &UndoLog) -> bool {
+        log.limit(&self.limit).is_some()
+    }
+
     /// Sets it, entered in the log first.
     pub(super) fn set(&self, to: u64, log: &mut UndoLog) -> Result<(), Trouble> {
-        let Some(now) = self.now() else { return Err(self.trouble(io::Error::other("the group is gone"))) };
+        let now = self.now().map_err(|error| self.trouble(error))?;
+        let Some(now) = now else { return Err(self.trouble(io::Error::other("the group is gone"))) };
         let before = log.limit(&self.limit);
         if before.is_some_and(|held| now != held.ours && now != held.found) {
             self.forget(log);
@@ -75,16 +81,17 @@ impl Limited {
         })
     }
 
-    /// Puts it back if it is still ours.
+    /// Puts it back if it is still ours. After an error it is held on to.
     pub(super) fn put_back(&self, log: &mut UndoLog) -> Result<Back, Trouble> {
         let Some(held) = log.limit(&self.limit) else { return Ok(Back::Nothing) };
         let change = |from, to| Change { knob: self.limit.name(), from, to };
-        let back = match self.now() {
+        let stays = |error: io::Error| self.trouble(io::Error::other(format!("cannot be put back: {error}")));
+        let back = match self.now().map_err(stays)? {
             Some(now) if now == held.found => Back::Nothing,
             Some(now) if now == held.ours => {
                 let write = limit::write(&self.folder.file, self.limit.kind, held.found);
                 match write {
-                    Err(error) if !limit::is_gone(&error) => return Err(self.trouble(error)),
+                    Err(error) if !limit::is_gone(&error) => return Err(stays(error)),
                     _ => Back::Done(change(now, held.found)),
                 }
             }

@@ -256,6 +256,30 @@ fn a_limit_that_refuses_is_tried_once() {
 }
 
 #[test]
+fn what_cannot_be_put_back_now_is_put_back_at_the_end_or_by_the_next_guard() {
+    let mut bench = wards(&["ssh.service"]);
+    bench.keep(SSH, 24).unwrap();
+    bench.contain(400).unwrap();
+    let (min, high) = (bench.file(SSH, "memory.min"), bench.file(HOG, "memory.high"));
+    let away = |path: &Path| {
+        fs::rename(path, path.with_extension("away")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", path).unwrap();
+    };
+    let again = |path: &Path| fs::rename(path.with_extension("away"), path).unwrap();
+    away(&min);
+    away(&high);
+    bench.look(110);
+    assert!(bench.sample.groups.contained.is_empty() && bench.sample.groups.wards.is_empty(), "neither can be read");
+    assert!(bench.places.run.join("undo").exists(), "but both are still ours");
+    again(&min);
+    again(&high);
+    let mut restored = Restored::default();
+    bench.groups.put_everything_back(&mut bench.log, &mut restored);
+    assert_eq!(restored.back.len(), 2, "{restored}");
+    assert_eq!((bench.get(SSH, "memory.min"), bench.get(HOG, "memory.high")), ("0".to_owned(), "max".to_owned()));
+}
+
+#[test]
 fn our_own_group_is_never_contained() {
     let mut bench = Bench::new();
     let mut suspect = |path: &str| {

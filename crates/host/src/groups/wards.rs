@@ -26,6 +26,8 @@ pub(super) struct Wards {
     above: Vec<Limited>,
     /// Groups whose floor could not be set: they are none of ours any more.
     refused: Vec<u64>,
+    /// Those whose floor could not be put back: tried again at the end.
+    stuck: Vec<Limited>,
 }
 
 /// One ward.
@@ -39,7 +41,7 @@ struct Kept {
 
 impl Wards {
     pub(super) fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), all: Vec::new(), above: Vec::new(), refused: Vec::new() }
+        Self { root: root.to_owned(), all: Vec::new(), above: Vec::new(), refused: Vec::new(), stuck: Vec::new() }
     }
 
     /// These are the wards now: who was one stays as it is, who is none any more is let go.
@@ -70,7 +72,7 @@ impl Wards {
             }
         }
         let Some(limited) = Limited::open(folder, Kind::Min) else { return };
-        let found = limited.now().map(Bytes::new).unwrap_or_default();
+        let found = limited.now().ok().flatten().map(Bytes::new).unwrap_or_default();
         let told = Ward {
             id: limited.folder.inode,
             unit: name(&limited.folder.path),
@@ -88,7 +90,11 @@ impl Wards {
     /// Lets a ward go.
     fn dismiss(&mut self, id: u64, log: &mut UndoLog) {
         let _ = self.leave(id, log);
-        self.all.retain(|kept| kept.told.id != id);
+        let Some(index) = self.all.iter().position(|kept| kept.told.id == id) else { return };
+        let Kept { limited, .. } = self.all.swap_remove(index);
+        if limited.is_held(log) {
+            self.stuck.push(limited);
+        }
     }
 
     /// Reads all of them; who is gone is let go. What a manager has reset above one shows as its own floor gone.
@@ -96,7 +102,8 @@ impl Wards {
         let read = |kept: &mut Kept| kept.read(at).is_none().then_some(kept.told.id);
         let gone: Vec<u64> = self.all.iter_mut().filter_map(read).collect();
         gone.into_iter().for_each(|id| self.dismiss(id, log));
-        let is_reset = |one: &&Limited| one.now().is_some_and(|now| now < self.below(one.folder.inode).get());
+        let is_less = |one: &Limited, now: u64| now < self.below(one.folder.inode).get();
+        let is_reset = |one: &&Limited| one.now().ok().flatten().is_some_and(|now| is_less(one, now));
         let reset: Vec<u64> = self.above.iter().filter(is_reset).map(|one| one.folder.inode).collect();
         for kept in &mut self.all {
             if kept.told.ours.is_some() && kept.above.iter().any(|inode| reset.contains(inode)) {
@@ -141,7 +148,7 @@ impl Wards {
         let Some(kept) = self.all.iter_mut().find(|kept| kept.told.id == id) else { return Ok(()) };
         let back = kept.limited.put_back(log).map(drop);
         kept.told.ours = None;
-        kept.told.floor = kept.limited.now().map_or(kept.told.found, Bytes::new);
+        kept.told.floor = kept.limited.now().ok().flatten().map_or(kept.told.found, Bytes::new);
         let above = kept.above.clone();
         back.and(self.raise(&above, log))
     }
@@ -156,7 +163,7 @@ impl Wards {
         for one in self.above.iter().filter(|one| above.contains(&one.folder.inode)) {
             let Some(found) = one.found(log) else { continue };
             let to = self.below(one.folder.inode).get().max(found);
-            if one.now() != Some(to) {
+            if one.now().ok().flatten() != Some(to) {
                 one.set(to, log)?;
             }
         }
@@ -165,8 +172,8 @@ impl Wards {
 
     /// Puts every floor back that is still ours, and tells.
     pub(super) fn put_everything_back(&mut self, log: &mut UndoLog, restored: &mut Restored) {
-        for kept in self.all.drain(..) {
-            tell(kept.limited.put_back(log), restored);
+        for limited in self.all.drain(..).map(|kept| kept.limited).chain(self.stuck.drain(..)) {
+            tell(limited.put_back(log), restored);
         }
         for one in self.above.drain(..).rev() {
             tell(one.put_back(log), restored);
@@ -189,7 +196,7 @@ impl Kept {
         let pages =
             value("workingset_refault_anon ") + value("workingset_refault_file ") + value("workingset_refault ");
         self.told.refaulted = Bytes::new(pages.saturating_mul(rustix::param::page_size() as u64));
-        self.told.floor = Bytes::new(self.limited.now()?);
+        self.told.floor = Bytes::new(self.limited.now().ok()??);
         self.told.at = at;
         Some(())
     }

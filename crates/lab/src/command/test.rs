@@ -60,7 +60,7 @@ impl Test {
             failed += usize::from(!stood);
             let verdict = if stood { "ok" } else { "not ok" };
             say(&format!("{verdict} {} - {}: {}\n", index + 1, fault.name, fault.what))?;
-            say(&told.lines().map(|line| format!("# {line}\n")).collect::<String>())?;
+            told.lines().try_for_each(|line| say(&format!("# {line}\n")))?;
         }
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

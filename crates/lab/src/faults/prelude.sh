@@ -26,11 +26,11 @@ within() {
     done
 }
 
-# A guard in this mode, with these lines of configuration.
+# A guard in this mode, with these lines of configuration, started by the command in `as` if there is one.
 guard() {
     mkdir -p "$home"
     printf 'mode = "%s"\nverbosity = 2\n[gap]\nenabled = false\n[compaction]\nenabled = false\n%s\n' "$1" "${2-}" >"$home/toml"
-    /lab/warmsetd --config "$home/toml" --state "$home/state" --run "$home/run" >>"$home/log" 2>&1 &
+    ${as-} /lab/warmsetd --config "$home/toml" --state "$home/state" --run "$home/run" >>"$home/log" 2>&1 &
     guard=$!
     within 100 grep -q . "$home/log" || fail "the guard says nothing"
 }
@@ -91,3 +91,5 @@ leave() {
 trap leave EXIT
 rm -rf "$home"
 mkdir -p "$home"
+# A hog maps more than there is, and takes it bit by bit.
+echo 1 >/proc/sys/vm/overcommit_memory

@@ -4,7 +4,7 @@
 unit stuck.service
 unit batch.service
 echo 32M >/sys/block/zram0/disksize
-mke2fs /dev/zram0 >/dev/null 2>&1 || fail "no file system"
+mke2fs -b 4096 /dev/zram0 >/dev/null 2>&1 || fail "no file system"
 mkdir -p /run/frozen
 mount -t ext2 /dev/zram0 /run/frozen || mount -t ext4 /dev/zram0 /run/frozen || fail "it cannot be mounted"
 in_unit stuck.service dd if=/dev/zero of=/run/frozen/file bs=100M count=1 conv=fsync

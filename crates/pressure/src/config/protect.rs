@@ -33,7 +33,8 @@ const UNITS: [&str; 11] = [
 pub fn is_ward(unit: &str) -> bool {
     const DESKTOP: &str = "session.slice";
     let name = unit.strip_suffix('*').unwrap_or(unit);
-    unit == DESKTOP || (!name.is_empty() && !unit.ends_with(".slice") && !unit.contains(".."))
+    let is_slice = unit.as_bytes().ends_with(b".slice");
+    unit == DESKTOP || (!name.is_empty() && !is_slice && !unit.contains(".."))
 }
 
 /// Memory that reclaim shall leave: files that thrash, and programs that must answer.

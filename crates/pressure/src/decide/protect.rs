@@ -51,7 +51,7 @@ impl Draft<'_> {
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
         self.watch(calm);
         let held = self.let_go(calm);
-        let kept = self.keep_wards(held, calm);
+        let kept = self.keep_wards(held, calm.min(self.eased()));
         self.floors(held, calm);
         self.hold_files(held, calm, kept);
     }

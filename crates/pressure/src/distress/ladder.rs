@@ -66,7 +66,14 @@ pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
 
 /// Whether there is reason to look at who holds memory.
 pub(crate) fn alerts(outlook: &Outlook) -> bool {
-    outlook.left.is_some_and(|left| left <= ALERT_AHEAD) || outlook.expected_room() <= ALERT_ROOM.of(outlook.managed)
+    outlook.left.is_some_and(|left| left <= ALERT_AHEAD) || outlook.is_tight()
+}
+
+impl Outlook {
+    /// Whether there is so little room that who holds memory is worth a look, whether it grows or not.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.expected_room() <= ALERT_ROOM.of(self.managed)
+    }
 }
 
 /// Whether the one that grows has the machine standing still already, with swap left to fill.

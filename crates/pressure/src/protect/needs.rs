@@ -16,8 +16,8 @@ pub(crate) struct Need {
     id: u64,
     at: Span,
     refaulted: Bytes,
-    /// In use, the most of late.
-    pub(crate) need: Bytes,
+    /// The most of late.
+    pub(crate) in_use: Bytes,
     /// Of it, evicted and read again between the last two readings.
     pub(crate) missed: Bytes,
 }
@@ -40,7 +40,7 @@ impl Needs {
                 Some(index) => self.known[index].read(ward, measured),
                 None if self.known.len() < MAX_WARDS => {
                     let Ward { id, at, refaulted, .. } = *ward;
-                    self.known.push(Need { id, at, refaulted, need: measured, missed: Bytes::ZERO });
+                    self.known.push(Need { id, at, refaulted, in_use: measured, missed: Bytes::ZERO });
                 }
                 None => {}
             }
@@ -60,10 +60,10 @@ impl Need {
         }
         self.missed = ward.refaulted.less(self.refaulted);
         let measured = measured + self.missed;
-        if measured > self.need {
-            self.need = measured;
+        if measured > self.in_use {
+            self.in_use = measured;
         } else if self.missed == Bytes::ZERO {
-            self.need = self.need.less(self.need.less(measured).scaled(1, 8));
+            self.in_use = self.in_use.less(self.in_use.less(measured).scaled(1, 8));
         }
         (self.at, self.refaulted) = (ward.at, ward.refaulted);
     }
@@ -91,7 +91,7 @@ mod tests {
     fn after(readings: &[Ward]) -> u64 {
         let mut needs = Needs::default();
         readings.iter().for_each(|ward| needs.push(&[*ward]));
-        needs.of(&readings[0]).unwrap().need.get() >> 20
+        needs.of(&readings[0]).unwrap().in_use.get() >> 20
     }
 
     #[test]

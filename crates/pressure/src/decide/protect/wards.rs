@@ -30,7 +30,7 @@ impl Draft<'_> {
         let budget = self.floors_budget(held);
         let mut kept = Bytes::ZERO;
         for (ward, need) in self.by_need() {
-            let wanted = rounded(need.need + need.need.scaled(1, 5));
+            let wanted = rounded(need.in_use + need.in_use.scaled(1, 5));
             let share = wanted.min(whole(budget.less(kept)));
             let begins = ward.ours.is_none();
             if is_theirs(&ward) || share <= ward.found || (begins && calm >= SHORT) {
@@ -46,11 +46,21 @@ impl Draft<'_> {
             kept += to;
             if to != ward.floor {
                 let Ward { id, unit, floor: from, .. } = ward;
-                let why = Why::Used { need: need.need, missed: need.missed, kept, budget };
+                let why = Why::Used { need: need.in_use, missed: need.missed, kept, budget };
                 self.step(Action::Group(Grip::Keep { id, unit, from, to }), Reason::Protect(why));
             }
         }
         kept
+    }
+
+    /// Time since memory was last about to run out. Nothing need have been reclaimed for that.
+    pub(super) fn eased(&self) -> Duration {
+        let distress = &self.history.distress;
+        if distress.outlook.is_some_and(|outlook| outlook.is_tight()) {
+            return Duration::ZERO;
+        }
+        let since = |warned: Span| self.sample.at.get().saturating_sub(warned.get());
+        distress.warned.map_or(Duration::MAX, since)
     }
 
     /// Puts every floor back as it was found.
@@ -71,7 +81,7 @@ impl Draft<'_> {
         let known = self.sample.groups.wards.iter();
         let mut open: ArrayVec<_, MAX_WARDS> =
             known.filter_map(|ward| Some((*ward, self.history.needs.of(ward)?))).take(MAX_WARDS).collect();
-        open.sort_by_key(|(_, need)| need.need);
+        open.sort_by_key(|(_, need)| need.in_use);
         open
     }
 

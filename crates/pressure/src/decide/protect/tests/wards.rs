@@ -7,7 +7,7 @@ use crate::decision::{Action, Reason};
 use crate::groups::{Grip, Ward};
 use crate::protect::Why;
 use proptest::prelude::*;
-use units::{Bytes, Percent};
+use units::{Bytes, Pages, Percent};
 
 fn ward(id: u64, warm: u64) -> Ward {
     Ward {
@@ -61,6 +61,19 @@ fn what_a_ward_uses_stays_while_memory_is_short_and_goes_back_afterwards() {
     }
     let last = (0..5).flat_map(|_| grips(&mut bench, 0)).collect::<Vec<_>>();
     assert!(matches!(last[..], [(Grip::Leave { id: 5, .. }, Why::Calm { .. })]), "{last:?}");
+}
+
+#[test]
+fn a_full_machine_is_short_before_anything_is_reclaimed() {
+    let mut bench = Bench::new();
+    bench.sample.groups.wards = vec![ward(5, 20)];
+    bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
+    let memory = &mut bench.sample.memory;
+    (memory.anon, memory.shmem, memory.slab_unreclaimable) =
+        (Some(Bytes::mib(900)), Some(Bytes::ZERO), Some(Bytes::ZERO));
+    (memory.active_file, memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
+    bench.seconds(3, 0);
+    assert_eq!(kept(&grips(&mut bench, 0)), [(5, 24)]);
 }
 
 #[test]
