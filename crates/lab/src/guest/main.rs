@@ -44,6 +44,6 @@ fn main() -> ExitCode {
 /// Becomes a program that is root's and may not pass over the rights of files, as a service with few capabilities.
 fn humbly(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
     use std::os::unix::process::CommandExt;
-    rustix::thread::remove_capability_from_bounding_set(rustix::thread::Capability::DacOverride)?;
+    rustix::thread::remove_capability_from_bounding_set(rustix::thread::CapabilitySet::DAC_OVERRIDE)?;
     Err(std::process::Command::new(program).args(arguments).exec().into())
 }
