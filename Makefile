@@ -66,9 +66,9 @@ unit: build
 smoke: lab
 	packaging/tests/machines.sh smoke
 
-# The lab's own tests: every kernel, panics, wedges, Ctrl-C, and the package on a Debian with systemd.
+# The lab's own tests: every kernel, panics, wedges, Ctrl-C, what a guard must stand, and the package on a Debian with systemd.
 vm: lab deb
-	packaging/tests/machines.sh smoke trouble service
+	packaging/tests/machines.sh smoke trouble service protect
 
 # Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
 kernel: lab

@@ -19,6 +19,7 @@ mod look;
 mod page;
 mod past;
 mod policies;
+mod protect;
 mod prove;
 mod record;
 mod reference;
@@ -82,6 +83,7 @@ enum Command {
     Replay(replay::Args),
     Restore(restore::Args),
     Import(import::Args),
+    Protect(protect::Args),
     Spare(spare::Args),
     Release(release::Args),
     Prove(prove::Args),
@@ -155,6 +157,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Replay(args) => replay::run(args, context, out),
         Command::Restore(args) => restore::run(args, context, out),
         Command::Import(args) => import::run(args, context, out),
+        Command::Protect(args) => protect::run(args, context, out),
         Command::Spare(args) => spare::run(args, context, out),
         Command::Release(args) => release::run(args, context, out),
         Command::Prove(args) => prove::run(args, context, out),

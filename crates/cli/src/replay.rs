@@ -207,6 +207,7 @@ fn summary(decision: &Decision) -> String {
         Action::Reclaim { node, amount } => format!("reclaim {amount} from node {node}"),
         end @ Action::End { .. } => end.to_string(),
         Action::Protect(act) => act.to_string(),
+        Action::Group(grip) => grip.to_string(),
     };
     let words: Vec<String> =
         std::iter::once(decision.phase.name().to_owned()).chain(decision.steps.iter().map(step)).collect();

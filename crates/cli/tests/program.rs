@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 12] = [
-    "status", "why", "top", "record", "replay", "features", "doctor", "check", "restore", "import", "spare", "release",
+const SUBCOMMANDS: [&str; 13] = [
+    "status", "why", "top", "record", "replay", "features", "doctor", "check", "restore", "import", "protect", "spare",
+    "release",
 ];
 
 /// A recorded machine, and an empty run directory of its own.
@@ -486,6 +487,21 @@ fn a_person_spares_and_releases() {
     assert_eq!(place.warmset(&["release", "postgresql.service"]).out, "released: postgresql.service\n");
     assert!(!place.path("run/rules.toml").exists());
     assert_eq!(place.warmset(&["spare", "999999999"]).code, Some(1), "no such process");
+}
+
+#[test]
+fn a_person_protects_a_unit_and_never_what_holds_everyone() {
+    let place = Place::new();
+    assert_eq!(place.warmset(&["protect"]).out, "nobody is protected by hand\n");
+    place.warmset(&["spare", "a.service"]);
+    assert_eq!(place.warmset(&["protect", "postgresql.service"]).out, "protected: postgresql.service\n");
+    let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
+    assert!(rules.contains("units = [\"postgresql.service\"]") && rules.contains("spare = [\"a.service\"]"), "{rules}");
+    let slice = place.warmset(&["protect", "user.slice"]);
+    assert_eq!((slice.code, slice.err.lines().count()), (Some(1), 2), "{}", slice.err);
+    assert_eq!(place.warmset(&["protect", "999999999"]).code, Some(1), "no such process");
+    assert_eq!(place.warmset(&["release", "postgresql.service"]).out, "released: postgresql.service\n");
+    assert_eq!(place.warmset(&["spare"]).out, "spared: a.service\n");
 }
 
 #[test]

@@ -6,12 +6,12 @@ use pressure::census::Place;
 
 /// A place, and where in the path its unit ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found<'p> {
-    pub(super) place: Place,
+pub(crate) struct Found<'p> {
+    pub(crate) place: Place,
     /// The unit's own name; empty in the root group.
-    pub(super) unit: &'p [u8],
+    pub(crate) unit: &'p [u8],
     /// The path from the root group down to the unit.
-    pub(super) folder: &'p [u8],
+    pub(crate) folder: &'p [u8],
 }
 
 /// How container runtimes name the group of a container.
@@ -19,7 +19,7 @@ const CONTAINERS: &[&[u8]] =
     &[b"docker-", b"libpod-", b"crio-", b"cri-containerd-", b"machine-", b"lxc.payload.", b"nspawn-", b"buildkit-"];
 
 /// The place that a group's path names.
-pub(super) fn place(path: &[u8]) -> Found<'_> {
+pub(crate) fn place(path: &[u8]) -> Found<'_> {
     let mut parts = Parts::of(path);
     let Some(first) = parts.next() else { return Found { place: Place::Unknown, unit: b"", folder: b"/" } };
     if let Some(found) = Parts::of(path).find_map(|part| container(path, part)) {
