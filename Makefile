@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: report fleet lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint unit-test doc build report live unit deb-test lab smoke msrv
+test: setup-test format lint shell-lint unit-test doc build report fleet live unit deb-test lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -54,6 +54,10 @@ doc:
 # The report of a program's working set, in a browser without a screen.
 report: build
 	packaging/tests/report.sh $(TARGET)/release
+
+# Metrics, alerts and the dashboard, under a real Prometheus.
+fleet: build
+	packaging/tests/fleet.sh $(TARGET)/release
 
 # A live run of 10 seconds that must write nothing.
 live: build
