@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report fleet lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: report fleet kubernetes lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint unit-test doc build report fleet live unit deb-test lab smoke msrv
+test: setup-test format lint shell-lint unit-test doc build report fleet live unit deb-test kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -97,6 +97,10 @@ deb: lab pages
 # Installs the package in a clean root, runs it, purges it, and compares the root with before.
 deb-test: deb
 	packaging/tests/deb.sh $(TARGET)
+
+# The container image of the package, and what starts it: manifests, chart, a container each.
+kubernetes: deb
+	packaging/tests/kubernetes.sh $(TARGET)
 
 # What a tick costs, and what the guard costs beside earlyoom; takes four minutes, as root.
 bench: build
