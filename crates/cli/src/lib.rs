@@ -13,6 +13,7 @@ mod doctor;
 #[cfg(test)]
 mod example;
 mod features;
+mod fleet;
 mod hinted;
 mod import;
 mod look;
@@ -93,6 +94,7 @@ enum Command {
     Policies(policies::Args),
     Trace(trace::Args),
     Analyze(analyze::Args),
+    Report(fleet::Args),
 }
 
 /// How a subcommand is asked to print, and where the machine is.
@@ -166,6 +168,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Policies(args) => policies::run(args, context, out),
         Command::Trace(args) => trace::run(args, context, out),
         Command::Analyze(args) => analyze::run(args, context, out),
+        Command::Report(args) => fleet::run(args, context, out),
     }
 }
 

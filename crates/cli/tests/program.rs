@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 12] = [
+const SUBCOMMANDS: [&str; 13] = [
     "status", "why", "top", "record", "replay", "features", "doctor", "check", "restore", "import", "spare", "release",
+    "report",
 ];
 
 /// A recorded machine, and an empty run directory of its own.
