@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report fleet kubernetes lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: report fleet kubernetes arch release lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint unit-test doc build report fleet live unit deb-test kubernetes lab smoke msrv
+test: setup-test format lint shell-lint unit-test doc build report fleet live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -90,6 +90,7 @@ msrv:
 pages:
 	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
 	$(CARGO) run --quiet --locked -p warmset-lab --example pages -- $(TARGET)/release/lab-pages
+	packaging/tests/pages.sh $(TARGET)/release
 
 deb: lab pages
 	packaging/deb/build $(TARGET)
@@ -97,6 +98,14 @@ deb: lab pages
 # Installs the package in a clean root, runs it, purges it, and compares the root with before.
 deb-test: deb
 	packaging/tests/deb.sh $(TARGET)
+
+# What the PKGBUILD puts where, from the programs just built.
+arch: deb
+	packaging/tests/arch.sh $(TARGET)/release
+
+# Builds the commit twice and compares the bytes; half an hour. docs/releasing.md has the rest.
+release:
+	@packaging/release
 
 # The container image of the package, and what starts it: manifests, chart, a container each.
 kubernetes: deb

@@ -34,6 +34,7 @@ mod synth;
 mod together;
 mod top;
 mod trace;
+mod usage;
 mod why;
 
 use anyhow::Result;
@@ -112,9 +113,9 @@ pub(crate) enum Form {
     Json,
 }
 
-/// The definition of the command line; each subcommand's help ends with the exit codes.
+/// The definition of the command line; each subcommand's help ends with examples and the exit codes.
 pub fn command() -> clap::Command {
-    Cli::command().mut_subcommands(|subcommand| subcommand.after_help(CODES))
+    Cli::command().mut_subcommands(|subcommand| usage::with_examples(subcommand, CODES))
 }
 
 /// Runs the program with these arguments, its own name first.
