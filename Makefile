@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report fleet kubernetes arch release lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: report fleet kubernetes arch release links site lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint unit-test doc build report fleet live unit deb-test arch kubernetes lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build report fleet live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -44,6 +44,14 @@ lint:
 
 shell-lint:
 	packaging/tests/shell.sh
+
+# Every link in the pages of this repository leads somewhere.
+links:
+	python3 packaging/site/site.py check
+
+# The pages as a site, in target/site/html; brings mdBook from the registry the first time.
+site: links
+	packaging/site/build $(TARGET)
 
 unit-test:
 	$(CARGO) test --workspace --locked

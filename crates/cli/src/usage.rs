@@ -73,6 +73,47 @@ pub(crate) fn with_examples(subcommand: Command, codes: &'static str) -> Command
 mod tests {
     use super::*;
 
+    /// The words of a shell's line; `None` of a line that needs a shell.
+    fn words(line: &str) -> Option<Vec<String>> {
+        let line = line.split(" #").next().unwrap_or(line).split([';', '|', '>']).next().unwrap_or(line);
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for character in line.trim().trim_start_matches("sudo ").chars() {
+            match (character, words.last_mut()) {
+                ('\'', _) => quoted = !quoted,
+                (' ', _) if !quoted => words.push(String::new()),
+                (other, Some(word)) => word.push(other),
+                _ => {}
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        (words.first().map(String::as_str) == Some("warmset") && !line.contains('$')).then_some(words)
+    }
+
+    /// The commands that the pages tell people to run are understood.
+    #[test]
+    fn every_command_in_the_documentation_is_understood() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut count = 0;
+        for page in
+            ["README.md", "docs/fleet.md", "docs/formats.md", "docs/releasing.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+        {
+            let text = std::fs::read_to_string(root.join(page)).unwrap();
+            let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).flat_map(str::lines);
+            // In running text a command stands between single marks, often by its name alone.
+            let inline = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+            for words in blocks.chain(inline).filter_map(words) {
+                if let Err(error) = crate::command().try_get_matches_from(&words) {
+                    use clap::error::ErrorKind::{DisplayHelp, MissingRequiredArgument};
+                    let is_name = words.len() == 1 || matches!(error.kind(), DisplayHelp | MissingRequiredArgument);
+                    assert!(is_name, "{page}: {}: {error}", words.join(" "));
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 40, "{count} commands in the documentation");
+    }
+
     #[test]
     fn every_subcommand_has_examples_that_are_understood() {
         for subcommand in crate::command().get_subcommands() {
