@@ -134,16 +134,15 @@ def volume(scratch, it, text):
     return str(folder)
 
 
-def runtime(bundle, spec, text, scratch):
-    """runc's configuration for the pod, beginning with runc's own defaults."""
+def runtime(bundle, spec, text, scratch, options):
+    """runc's configuration for the pod, beginning with runc's own defaults; the guard's command line ends with `options`."""
     (container,) = spec["containers"]
     (bundle / "config.json").unlink(missing_ok=True)
     run("runc", "spec", "--bundle", str(bundle))
     config = json.loads((bundle / "config.json").read_text())
     process, rights = config["process"], container["securityContext"]
     process["terminal"] = False
-    # For some seconds, and without a write, whatever its configuration says.
-    process["args"] = container.get("command", ["/usr/sbin/warmsetd"]) + ["--observe", "--for", "6s"]
+    process["args"] = container.get("command", ["/usr/sbin/warmsetd"]) + options
     process["user"] = {"uid": rights["runAsUser"], "gid": rights["runAsGroup"]}
     names = [f"CAP_{name}" for name in granted(rights["capabilities"].get("add", []))]
     process["capabilities"] = {kind: names for kind in ("bounding", "effective", "permitted")}
@@ -159,6 +158,18 @@ def runtime(bundle, spec, text, scratch):
         )
     (bundle / "config.json").write_text(json.dumps(config))
     return sources
+
+
+def writable_copy(sources, scratch):
+    """Settings of the node that may be written to without harm, in the place of its own; its own are read."""
+    copy = scratch / "vm-copy"
+    copy.mkdir()
+    for file in pathlib.Path(sources["vm"]).iterdir():
+        try:
+            (copy / file.name).write_bytes(file.read_bytes())
+        except OSError:
+            pass
+    return str(copy)
 
 
 def inside(name, *command):
@@ -207,7 +218,8 @@ def start(variant, objects, text, scratch):
     scratch = scratch / variant
     scratch.mkdir()
     spec = pod(objects)
-    sources = runtime(bundle, spec, text, scratch)
+    # For some seconds, and without a write, whatever its configuration says.
+    sources = runtime(bundle, spec, text, scratch, ["--observe", "--for", "6s"])
     log = scratch / "log"
     with log.open("w") as output:
         container = subprocess.Popen(["runc", "run", "--bundle", str(bundle), name], stdout=output, stderr=output)
@@ -222,6 +234,25 @@ def start(variant, objects, text, scratch):
     assert "0 writes" in log.read_text(), log.read_text()
     assert not (pathlib.Path(sources.get("textfile", "/nowhere")) / "warmset.prom").exists()
     print(f"kubernetes: {variant}: rendered twice the same, valid for {', '.join(VERSIONS)}, started ({troubles} troubles)")
+
+
+def acts(objects, text, scratch):
+    """A guard with the rights of its manifest is one that acts: tried on copies of the settings, and in the mode that ends nobody."""
+    bundle, scratch = scratch / "bundle", scratch / "acts"
+    scratch.mkdir()
+    sources = runtime(bundle, pod(objects), text, scratch, ["--mode", "tune", "--for", "3s"])
+    config = json.loads((bundle / "config.json").read_text())
+    copy = writable_copy(sources, scratch)
+    for mount in config["mounts"]:
+        if mount["destination"] == "/host/proc/sys/vm":
+            mount["source"] = copy
+        if mount["destination"] == "/host/sys/devices/system/node":
+            mount["options"] = ["rbind", "ro"]
+    (bundle / "config.json").write_text(json.dumps(config))
+    done = subprocess.run(["runc", "run", "--bundle", str(bundle), f"warmset-test-{os.getpid()}-acts"], capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0 and "warmset ran for" in said and "observing only" not in said, said
+    print("kubernetes: the guard's container may act")
 
 
 def main():
@@ -243,6 +274,8 @@ def main():
                 text = check_configuration(rendered, scratch)
             if can_start:
                 start(variant, objects, text, scratch)
+                if variant == "guard":
+                    acts(objects, text, scratch)
         run("helm", "lint", str(FOLDER / "chart"))
     finally:
         shutil.rmtree(scratch)
