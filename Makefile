@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: report fleet kubernetes arch release links site lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint unit-test doc build report live unit deb-test lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build report fleet live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -45,6 +45,14 @@ lint:
 shell-lint:
 	packaging/tests/shell.sh
 
+# Every link in the pages of this repository leads somewhere.
+links:
+	python3 packaging/site/site.py check
+
+# The pages as a site, in target/site/html; brings mdBook from the registry the first time.
+site: links
+	packaging/site/build $(TARGET)
+
 unit-test:
 	$(CARGO) test --workspace --locked
 
@@ -54,6 +62,10 @@ doc:
 # The report of a program's working set, in a browser without a screen.
 report: build
 	packaging/tests/report.sh $(TARGET)/release
+
+# Metrics, alerts and the dashboard, under a real Prometheus.
+fleet: build
+	packaging/tests/fleet.sh $(TARGET)/release
 
 # A live run of 10 seconds that must write nothing.
 live: build
@@ -86,6 +98,7 @@ msrv:
 pages:
 	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
 	$(CARGO) run --quiet --locked -p warmset-lab --example pages -- $(TARGET)/release/lab-pages
+	packaging/tests/pages.sh $(TARGET)/release
 
 deb: lab pages
 	packaging/deb/build $(TARGET)
@@ -93,6 +106,18 @@ deb: lab pages
 # Installs the package in a clean root, runs it, purges it, and compares the root with before.
 deb-test: deb
 	packaging/tests/deb.sh $(TARGET)
+
+# What the PKGBUILD puts where, from the programs just built.
+arch: deb
+	packaging/tests/arch.sh $(TARGET)/release
+
+# Builds the commit twice and compares the bytes; half an hour. docs/releasing.md has the rest.
+release:
+	@packaging/release
+
+# The container image of the package, and what starts it: manifests, chart, a container each.
+kubernetes: deb
+	packaging/tests/kubernetes.sh $(TARGET)
 
 # What a tick costs, and what the guard costs beside earlyoom; takes four minutes, as root.
 bench: build

@@ -3,7 +3,7 @@
 use pressure::sample::Memory;
 use units::Bytes;
 
-/// Characters between the brackets.
+/// Characters between the brackets, at most.
 const WIDTH: u64 = 64;
 
 /// Parts of memory, in the order in which pressure eats them from the right.
@@ -32,18 +32,19 @@ impl Parts {
         self.total.less(self.programs + self.caches + self.free)
     }
 
-    /// `[####kkk====....]`: programs, the rest, caches, free.
-    pub(crate) fn bar(self) -> String {
+    /// `[####kkk====....]`: programs, the rest, caches, free; within so many columns.
+    pub(crate) fn bar(self, columns: usize) -> String {
+        let width = (columns as u64).saturating_sub(2).min(WIDTH);
         let mut bar = String::from("[");
         let (mut sum, mut drawn) = (Bytes::ZERO, 0);
         for (part, mark) in [(self.programs, '#'), (self.rest(), 'k'), (self.caches, '='), (self.free, '.')] {
             sum += part;
             // Marks end where the sum ends, so that the bar is always whole.
-            let end = sum.share_of(self.total).map_or(0, |share| share.get() * WIDTH / 10_000).min(WIDTH);
+            let end = sum.share_of(self.total).map_or(0, |share| share.get() * width / 10_000).min(width);
             bar.extend(std::iter::repeat_n(mark, (end - drawn) as usize));
             drawn = end;
         }
-        bar.extend(std::iter::repeat_n(' ', (WIDTH - drawn) as usize));
+        bar.extend(std::iter::repeat_n(' ', (width - drawn) as usize));
         bar + "]"
     }
 }
@@ -65,10 +66,11 @@ mod tests {
             (parts(250, 250, 250), "[################kkkkkkkkkkkkkkkk================................]"),
             (parts(900, 900, 900), "[#########################################################=======]"),
         ] {
-            assert_eq!(parts.bar(), expected);
+            assert_eq!(parts.bar(80), expected);
         }
         let nothing = Parts { total: Bytes::ZERO, ..parts(1, 1, 1) };
-        assert_eq!(nothing.bar().len(), 66);
+        assert_eq!(nothing.bar(80).len(), 66);
+        assert_eq!(parts(500, 250, 250).bar(10), "[####==..]");
     }
 
     #[test]

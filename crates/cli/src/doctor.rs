@@ -5,7 +5,7 @@ mod cost;
 mod settings;
 
 use crate::look::Glance;
-use crate::page::{Page, Paint, Style};
+use crate::page::{Page, Screen, Style, wrapped};
 use crate::{Context, Form, json};
 use anyhow::Result;
 use checks::CHECKS;
@@ -83,7 +83,7 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
     let report = examine(&Case { glance, settings: Settings::read(&context.root), root });
     match context.form {
         Form::Json => json(out, &report)?,
-        Form::Text => out.write_all(text(&report, Paint::of_environment()).as_bytes())?,
+        Form::Text => out.write_all(text(&report, Screen::of_environment()).as_bytes())?,
     }
     let is_ill = report.findings.iter().any(|finding| finding.level == Level::Problem);
     Ok(if is_ill { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -95,8 +95,8 @@ fn examine(case: &Case) -> Report {
     Report { cost: Cost::of(&case.glance.sample, &case.glance.facts), findings }
 }
 
-fn text(report: &Report, paint: Paint) -> String {
-    let mut page = Page::new(paint);
+fn text(report: &Report, screen: impl Into<Screen>) -> String {
+    let mut page = Page::new(screen);
     report.cost.show(&mut page);
     let (healthy, others): (Vec<_>, Vec<_>) = report.findings.iter().partition(|finding| finding.level == Level::Ok);
     for finding in others {
@@ -104,13 +104,14 @@ fn text(report: &Report, paint: Paint) -> String {
             Level::Problem => (Style::Bad, "problem"),
             _ => (Style::Notable, "advice"),
         };
-        let painted = page.paint.paint(style, word);
-        let _ = writeln!(page.text, "\n{painted}: {}", finding.what);
+        let painted = page.screen.paint.paint(style, word);
+        let lines = wrapped(&format!("{word}: {}", finding.what), page.screen.columns).join("\n");
+        let _ = writeln!(page.text, "\n{}", lines.replacen(word, &painted, 1));
         page.paragraph(2, &finding.why);
         page.paragraph(2, &format!("→ {}", finding.remedy));
     }
     if !healthy.is_empty() {
-        let painted = page.paint.paint(Style::Good, "ok");
+        let painted = page.screen.paint.paint(Style::Good, "ok");
         let _ = writeln!(page.text, "\n{painted}:");
         healthy.iter().for_each(|finding| page.paragraph(2, &finding.what));
     }

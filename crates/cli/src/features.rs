@@ -1,6 +1,6 @@
 //! `warmset features`: what this kernel offers, and what each absence costs.
 
-use crate::page::{Page, Paint, Side, Style, counted, table};
+use crate::page::{Page, Screen, Side, Style, counted, table};
 use crate::{Context, Form, json};
 use anyhow::Result;
 use host::Eyes;
@@ -41,7 +41,7 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         )?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut page = Page::new(Paint::of_environment());
+    let mut page = Page::new(Screen::of_environment());
     tell(&mut page, eyes.facts(), &features, &sample.knobs.now);
     protection(&mut page, &rungs);
     let text = page.text;
@@ -96,7 +96,7 @@ fn show(page: &mut Page, feature: &Feature) {
 }
 
 fn entry(page: &mut Page, style: Style, word: &str, name: &str) {
-    let painted = page.paint.paint(style, word);
+    let painted = page.screen.paint.paint(style, word);
     let _ = writeln!(page.text, "{painted}{}{name}", " ".repeat(5 - word.len()));
 }
 
@@ -132,7 +132,7 @@ mod tests {
             feature("a third", Presence::Unknown),
         ];
         let facts = Facts { container: Some("lxc".to_owned()), ..example::facts() };
-        let mut page = Page::new(Paint::Plain);
+        let mut page = Page::new(crate::page::Paint::Plain);
         tell(&mut page, &facts, &features, &example::sample().knobs.now);
         let rung = |name: &str, works, says: &str| Rung { name: name.to_owned(), works, says: says.to_owned() };
         let rungs = [rung("locks", true, "hot files can be held"), rung("events", false, "tracefs is not mounted")];

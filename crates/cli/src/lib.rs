@@ -13,6 +13,7 @@ mod doctor;
 #[cfg(test)]
 mod example;
 mod features;
+mod fleet;
 mod hinted;
 mod import;
 mod look;
@@ -34,6 +35,7 @@ mod synth;
 mod together;
 mod top;
 mod trace;
+mod usage;
 mod why;
 
 use anyhow::Result;
@@ -95,6 +97,7 @@ enum Command {
     Policies(policies::Args),
     Trace(trace::Args),
     Analyze(analyze::Args),
+    Report(fleet::Args),
 }
 
 /// How a subcommand is asked to print, and where the machine is.
@@ -112,9 +115,9 @@ pub(crate) enum Form {
     Json,
 }
 
-/// The definition of the command line; each subcommand's help ends with the exit codes.
+/// The definition of the command line; each subcommand's help ends with examples and the exit codes.
 pub fn command() -> clap::Command {
-    Cli::command().mut_subcommands(|subcommand| subcommand.after_help(CODES))
+    Cli::command().mut_subcommands(|subcommand| usage::with_examples(subcommand, CODES))
 }
 
 /// Runs the program with these arguments, its own name first.
@@ -169,6 +172,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Policies(args) => policies::run(args, context, out),
         Command::Trace(args) => trace::run(args, context, out),
         Command::Analyze(args) => analyze::run(args, context, out),
+        Command::Report(args) => fleet::run(args, context, out),
     }
 }
 

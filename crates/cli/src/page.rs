@@ -1,12 +1,17 @@
-//! Text for people: labelled paragraphs and tables, in 80 columns, with colour where that is wanted.
+//! Text for people: labelled paragraphs and tables, in 80 columns or what a small terminal has, with colour where that is wanted.
 
+use rustix::termios::tcgetwinsize;
 use std::fmt::{Display, Write as _};
 use std::io::IsTerminal;
 
-/// Paragraphs are wrapped here; a word longer than this stands out.
+/// Paragraphs are wrapped here at the latest; a word longer than this stands out.
 const COLUMNS: usize = 80;
+/// Nothing is made for less than this.
+const LEAST: usize = 32;
+/// A terminal with fewer columns than this is a phone's: tables become lists, and long words are broken.
+const NARROW: usize = 64;
 /// Width of a label, the blank behind it included.
-const LABEL: usize = 11;
+pub(crate) const LABEL: usize = 11;
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +55,35 @@ impl Paint {
     }
 }
 
+/// What text is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Screen {
+    pub(crate) paint: Paint,
+    pub(crate) columns: usize,
+}
+
+impl Screen {
+    /// As wide as the terminal, or as `COLUMNS` says; 80 columns where neither does, and at most.
+    pub(crate) fn of_environment() -> Self {
+        let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let own = || tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col)).filter(|&size| size > 0);
+        let columns = said.or_else(own).unwrap_or(COLUMNS).clamp(LEAST, COLUMNS);
+        Self { paint: Paint::of_environment(), columns }
+    }
+
+    /// Whether tables do not fit.
+    pub(crate) const fn is_narrow(self) -> bool {
+        self.columns < NARROW
+    }
+}
+
+/// 80 columns.
+impl From<Paint> for Screen {
+    fn from(paint: Paint) -> Self {
+        Self { paint, columns: COLUMNS }
+    }
+}
+
 /// `1 page`, `2 pages`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
@@ -59,47 +93,52 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) text: String,
-    pub(crate) paint: Paint,
+    pub(crate) screen: Screen,
 }
 
 impl Page {
-    pub(crate) fn new(paint: Paint) -> Self {
-        Self { text: String::new(), paint }
+    pub(crate) fn new(screen: impl Into<Screen>) -> Self {
+        Self { text: String::new(), screen: screen.into() }
     }
 
     pub(crate) fn heading(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        let painted = self.paint.paint(Style::Strong, text);
-        let _ = writeln!(self.text, "{painted}");
+        let fits = text.chars().count() <= self.screen.columns;
+        let lines = if fits { vec![text.to_owned()] } else { wrapped(text, self.screen.columns) };
+        for line in lines {
+            let painted = self.screen.paint.paint(Style::Strong, &line);
+            let _ = writeln!(self.text, "{painted}");
+        }
     }
 
     /// A paragraph, indented, its further lines by as much.
     pub(crate) fn paragraph(&mut self, indent: usize, text: &str) {
         let blank = " ".repeat(indent);
-        for line in wrapped(text, COLUMNS - indent) {
+        for line in wrapped(text, self.screen.columns - indent) {
             let _ = writeln!(self.text, "{blank}{line}");
         }
     }
 
     /// A label, and a paragraph beside it.
     pub(crate) fn entry(&mut self, label: &str, text: impl Display) {
-        let lines = wrapped(&text.to_string(), COLUMNS - LABEL);
+        let lines = wrapped(&text.to_string(), self.screen.columns - LABEL);
         for (index, line) in lines.iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             let blank = " ".repeat(LABEL.saturating_sub(label.chars().count()));
-            let painted = if label.is_empty() { String::new() } else { self.paint.paint(Style::Strong, label) };
+            let painted = if label.is_empty() { String::new() } else { self.screen.paint.paint(Style::Strong, label) };
             let _ = writeln!(self.text, "{painted}{blank}{line}");
         }
     }
 }
 
-/// The words of `text` in lines of at most `width` characters, where no word is longer.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+/// The words of `text` in lines of at most `width` characters, where no word is longer. On a narrow screen longer ones are broken;
+/// elsewhere they stand out, to be copied whole.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().flat_map(|word| pieces(word, width)) {
         let length = word.chars().count();
         if used > 0 && used + 1 + length > width {
             lines.push(String::new());
@@ -115,6 +154,19 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
         used += length;
     }
     lines
+}
+
+/// A word in parts that fit, where the screen is narrow.
+fn pieces(word: &str, width: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while let Some((at, _)) = rest.char_indices().nth(width).filter(|_| (LEAST - LABEL..NARROW).contains(&width)) {
+        let (piece, more) = rest.split_at(at);
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// Which side a column is flush with.
@@ -162,6 +214,16 @@ mod tests {
     #[test]
     fn a_word_too_long_stands_alone() {
         assert_eq!(wrapped("a bbbbbbbbbb c", 4), ["a", "bbbbbbbbbb", "c"]);
+    }
+
+    #[test]
+    fn on_a_narrow_screen_a_long_word_is_broken() {
+        let mut page = Page::new(Screen { paint: Paint::Plain, columns: 40 });
+        page.entry("program", "/usr/lib/x86_64-linux-gnu/a-name-that-does-not-end");
+        page.paragraph(2, "µ".repeat(60).as_str());
+        page.heading(&"word ".repeat(12));
+        assert!(page.text.lines().all(|line| line.chars().count() <= 40), "{}", page.text);
+        assert_eq!(page.text.matches('µ').count(), 60);
     }
 
     #[test]

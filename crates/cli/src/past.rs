@@ -46,7 +46,7 @@ pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
 
 /// The last entries, and a decision whose effect is not yet seen.
 #[derive(Debug)]
-struct Memory {
+pub(crate) struct Memory {
     number: usize,
     past: VecDeque<Past>,
     mode: Mode,
@@ -57,12 +57,12 @@ struct Memory {
 }
 
 impl Memory {
-    fn new(number: usize) -> Self {
+    pub(crate) fn new(number: usize) -> Self {
         let (past, sample) = (VecDeque::new(), Sample::default());
         Self { number, past, mode: Mode::Observe, sample, pending: None, proposed: Vec::new() }
     }
 
-    fn take(&mut self, entry: Entry) {
+    pub(crate) fn take(&mut self, entry: Entry) {
         match entry {
             Entry::Header(header) => self.mode = header.config.map_or(Mode::Observe, |config| config.mode),
             Entry::Sample(sample) => {
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    fn end(mut self) -> Vec<Past> {
+    pub(crate) fn end(mut self) -> Vec<Past> {
         self.settle(None);
         self.past.into()
     }

@@ -1,7 +1,7 @@
 //! `warmset status`: what the guard sees, expects and holds.
 
 use crate::bar::Parts;
-use crate::page::{Page, Paint, Side, counted, table};
+use crate::page::{LABEL, Page, Screen, Side, counted, table};
 use crate::socket::{Guard, ask};
 use crate::{Context, Form, clock, json, look, shown};
 use anyhow::Result;
@@ -55,13 +55,13 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
     let seen = Seen { guard, status };
     match context.form {
         Form::Json => json(out, &seen)?,
-        Form::Text => out.write_all(text(&seen, Paint::of_environment()).as_bytes())?,
+        Form::Text => out.write_all(text(&seen, Screen::of_environment()).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(seen: &Seen, paint: Paint) -> String {
-    let mut page = Page::new(paint);
+fn text(seen: &Seen, screen: impl Into<Screen>) -> String {
+    let mut page = Page::new(screen);
     head(&mut page, seen);
     let status = &seen.status;
     memory(&mut page, status);
@@ -104,7 +104,7 @@ fn head(page: &mut Page, seen: &Seen) {
 fn memory(page: &mut Page, status: &Status) {
     let memory = &status.sample.memory;
     if let Some(parts) = Parts::of(memory) {
-        page.entry("memory", parts.bar());
+        page.entry("memory", parts.bar(page.screen.columns - LABEL));
         let Parts { total, programs, caches, free } = parts;
         let rest = parts.rest();
         page.entry("", format!("# programs {programs}, k kernel {rest}"));
@@ -147,6 +147,14 @@ fn zones(page: &mut Page, status: &Status) {
         let [free, min, low, high, gap] = [amounts.free, amounts.min, amounts.low, amounts.high, gap].map(pages);
         [zone.node.to_string(), kind, free, min, low, high, gap]
     };
+    if page.screen.is_narrow() {
+        for zone in &status.sample.zones {
+            let [node, kind, numbers @ ..] = row(zone);
+            let numbers = head[2..].iter().zip(numbers).map(|(name, number)| format!("{name} {number}"));
+            page.entry("zone", format!("{node} {kind}: {}", numbers.collect::<Vec<_>>().join(", ")));
+        }
+        return;
+    }
     let rows: Vec<_> = std::iter::once(head).chain(status.sample.zones.iter().map(row)).collect();
     let sides = [Side::Right, Side::Left, Side::Right, Side::Right, Side::Right, Side::Right, Side::Right];
     page.text.push('\n');
@@ -258,6 +266,7 @@ fn last(page: &mut Page, status: &Status) {
 mod tests {
     use super::*;
     use crate::example;
+    use crate::page::Paint;
     use expect_test::expect;
 
     fn shown(guard: Whose, status: Status) -> String {
@@ -308,6 +317,22 @@ mod tests {
             last       1 min ago: allocations stalled: 3 in reclaim, 0 in compaction
         "]]
         .assert_eq(&shown(Whose::Running, example::guarding()));
+    }
+
+    #[test]
+    fn it_fits_a_phone() {
+        let screen = Screen { paint: Paint::Plain, columns: 40 };
+        let text = text(&Seen { guard: Whose::Running, status: example::guarding() }, screen);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        expect![[r"
+            warmsetd 1.2.3: guarding
+            guard      mode tune; predictor
+                       base-stock; process 42, since
+                       2026-11-21 02:31:54 UTC
+            memory     [##########k============....]
+        "]]
+        .assert_eq(&text.split_inclusive('\n').take(5).collect::<String>());
+        assert!(text.contains("zone       0 DMA32: free 250 MiB, min 10"), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod frame;
 
 use crate::Context;
-use crate::page::Paint;
+use crate::page::{Paint, Screen};
 use crate::socket::{Guard, ask};
 use anyhow::{Context as _, Result};
 use frame::{Frame, Line};
@@ -23,12 +23,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 use units::{Bytes, Rate, Span};
 
-/// The size of a terminal that does not tell.
-const SIZE: (u16, u16) = (80, 24);
+/// Rows of a terminal that does not tell.
+const ROWS: u16 = 24;
 
 /// Show what memory does, who holds it and who grows, live
 ///
-/// Fits 80 by 24 and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the
+/// Fits 80 by 24, and a phone of 40 columns, and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the
 /// guard and every program. q ends it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -45,14 +45,15 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let every = args.every.get().max(Duration::from_millis(100));
     if args.once || !io::stdout().is_terminal() {
         // Growth needs two looks.
-        eyes.frame(context, SIZE)?;
+        let size = (Screen::of_environment().columns as u16, ROWS);
+        eyes.frame(context, size)?;
         std::thread::sleep(every);
-        out.write_all(eyes.frame(context, SIZE)?.text(Paint::of_environment()).as_bytes())?;
+        out.write_all(eyes.frame(context, size)?.text(Paint::of_environment()).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let keys = Keys::begin()?;
     loop {
-        let size = tcgetwinsize(io::stdout()).map_or(SIZE, |size| (size.ws_col.max(40), size.ws_row.max(10)));
+        let size = tcgetwinsize(io::stdout()).map_or((80, ROWS), |size| (size.ws_col.max(40), size.ws_row.max(10)));
         let text = eyes.frame(context, size)?.text(Paint::of_environment());
         // Home, each line cleared to its end, then everything below: no flicker, and nothing scrolls.
         write!(out, "\x1b[H{}\x1b[J", text.trim_end().replace('\n', "\x1b[K\r\n"))?;

@@ -1,7 +1,7 @@
 //! `warmset why`: the last decisions, in plain words.
 
 use crate::hinted::Hinted;
-use crate::page::{Page, Paint};
+use crate::page::{Page, Screen};
 use crate::past::{self, Recorded};
 use crate::socket::{Guard, ask};
 use crate::{Context, Form, NO_GUARD, clock, json};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     };
     match context.form {
         Form::Json => json(out, &past)?,
-        Form::Text => out.write_all(text(&past, Paint::of_environment()).as_bytes())?,
+        Form::Text => out.write_all(text(&past, Screen::of_environment()).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -85,8 +85,8 @@ fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {text}");
 }
 
-fn text(past: &[Past], paint: Paint) -> String {
-    let mut page = Page::new(paint);
+fn text(past: &[Past], screen: impl Into<Screen>) -> String {
+    let mut page = Page::new(screen);
     if past.is_empty() {
         page.paragraph(0, "Nothing was done, and nothing had to be said.");
     }
@@ -110,6 +110,7 @@ fn tell(page: &mut Page, past: &Past) {
 mod tests {
     use super::*;
     use crate::example;
+    use crate::page::Paint;
 
     #[test]
     fn the_past_reads_from_old_to_new_with_its_reasons() {
@@ -128,6 +129,12 @@ mod tests {
               frees 20 MiB of it meanwhile, the gap holds 24 MiB
         "]]
         .assert_eq(&text(&example::guarding().past, Paint::Plain));
+    }
+
+    #[test]
+    fn the_past_fits_a_phone() {
+        let text = text(&example::guarding().past, Screen { paint: Paint::Plain, columns: 40 });
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
     }
 
     #[test]

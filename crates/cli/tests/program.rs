@@ -18,11 +18,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 13] = [
-    "status", "why", "top", "record", "replay", "features", "doctor", "check", "restore", "import", "protect", "spare",
-    "release",
-];
-
 /// A recorded machine, and an empty run directory of its own.
 struct Place {
     dir: TempDir,
@@ -47,7 +42,7 @@ impl Place {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
         command.arg("--root").arg(fixture()).arg("--run").arg(self.path("run"));
-        command.args(args).current_dir(self.dir.path()).env("NO_COLOR", "1");
+        command.args(args).current_dir(self.dir.path()).env("NO_COLOR", "1").env_remove("COLUMNS");
         command
     }
 
@@ -138,9 +133,9 @@ fn every_help_ends_well_and_tells_the_exit_codes() {
         assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{args:?}: {}", said.out);
     };
     help(&["--help"]);
-    for subcommand in SUBCOMMANDS {
-        help(&[subcommand, "--help"]);
-        help(&[subcommand, "-h"]);
+    for subcommand in warmset_cli::command().get_subcommands() {
+        help(&[subcommand.get_name(), "--help"]);
+        help(&[subcommand.get_name(), "-h"]);
     }
 }
 
@@ -473,6 +468,16 @@ fn text_in_a_pipe_has_no_colour() {
     let place = Place::new();
     let output = place.command(&["doctor"]).env_remove("NO_COLOR").output().unwrap();
     assert!(!output.stdout.contains(&0x1b));
+}
+
+#[test]
+fn all_of_it_fits_a_phone() {
+    let place = Place::new();
+    for args in [&["status"][..], &["top", "--once", "--every", "100ms"], &["doctor"]] {
+        let output = place.command(args).env("COLUMNS", "40").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(!text.is_empty() && text.lines().all(|line| line.chars().count() <= 40), "{args:?}: {text}");
+    }
 }
 
 #[test]

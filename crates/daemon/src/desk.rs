@@ -42,7 +42,7 @@ const MAX_TROUBLES: usize = 64;
 
 const INDEX: &str = "warmsetd keeps this machine's warm set in memory.\n\n\
     /status   what it sees, expects, does and did, as JSON\n\
-    /metrics  the same in numbers, as OpenMetrics\n";
+    /metrics  the same in numbers, for Prometheus\n";
 
 /// The running desk. Dropping it closes the sockets and removes their file and the textfile;
 /// this takes no longer than one renewal of the textfile, whatever a visitor does.
@@ -191,7 +191,7 @@ impl Clerk {
         self.text.clear();
         match answer {
             Ok(Page::Index) => self.text.push_str(INDEX),
-            Ok(Page::Metrics) => self.draw_up(Dialect::OpenMetrics),
+            Ok(Page::Metrics(dialect)) => self.draw_up(dialect),
             Ok(Page::Status) => self.text = json(&self.board.read(), std::mem::take(&mut self.text)),
             Err(refusal) => self.text.push_str(refusal.says().1),
         }

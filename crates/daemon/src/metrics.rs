@@ -11,7 +11,7 @@ pub use text::Dialect;
 use pressure::config::{Mode, Predictor};
 use pressure::decision::{Phase, Reason};
 use pressure::knob::KNOBS;
-use pressure::sample::{Pressure, Zone, ZoneAmounts};
+use pressure::sample::{Pressure, Wall, Zone, ZoneAmounts};
 use pressure::status::Status;
 use text::{Head, Kind, Number, Points};
 use units::{Bytes, Pages};
@@ -54,6 +54,7 @@ const FAMILIES: &[Family] = &[
     (info("build", "The running daemon."), |s, p| p.put_at(&[("version", &s.version)], Number::Whole(1))),
     (info("machine", "What it runs on."), |s, p| p.put_at(&[("kernel", &s.facts.kernel)], Number::Whole(1))),
     (gauge("start_time", "seconds", "When the daemon started, since 1970."), |s, p| p.put(Number::Fraction(s.started.0 as f64 / 1000.0))),
+    (gauge("sample_timestamp", "seconds", "When the last sample was taken, since 1970."), |s, p| p.put(taken(s))),
     (states("mode", "What the daemon may do."), |s, p| p.states(&["observe", "tune", "guard", "protect"], mode(s.mode))),
     (states("predictor", "How the gap is found."), |s, p| p.states(&["base-stock", "classic"], predictor(s.predictor))),
     (gauge("only_observes", "", "1 if something forbids the writes the mode allows."), |s, p| p.put(Number::from(s.only_observes.is_some()))),
@@ -75,8 +76,11 @@ const FAMILIES: &[Family] = &[
     (counter("asked_to_end", "", "Processes that the guard asked to end (SIGTERM)."), |s, p| p.put(Number::from(s.tally.asked))),
     (counter("kills", "", "Processes that the guard killed (SIGKILL)."), |s, p| p.put(Number::from(s.tally.killed))),
     (counter("signals_missed", "", "Signals that could not be sent."), |s, p| p.put(Number::from(s.tally.missed))),
+    (gauge("signalled", "", "Processes that were signalled and are not gone yet."), |s, p| p.put(Number::from(s.sample.census.victims.iter().filter(|victim| victim.gone.is_none()).count()))),
+    (gauge("in_flight", "bytes", "Memory of signalled processes, on its way back."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.in_flight)))),
     (counter("protections", "", "Files held in memory or let go, and watches of the page cache begun or ended."), |s, p| p.put(Number::from(s.tally.protections))),
     (gauge("protected", "bytes", "Memory of files that the guard holds locked."), |s, p| p.put(known(s.sample.warm.sums.held))),
+    (gauge("protection_watching", "", "1 while the kernel tells what enters and leaves its page cache."), |s, p| p.put(known(s.sample.warm.sums.watching))),
     (gauge("protected_files", "", "Files that the guard holds locked, in part or whole."), protected_files),
     (counter("page_cache_events", "", "Pages heard of that entered or left the page cache, since the watcher started."), |s, p| p.put(known(s.sample.warm.sums.events))),
     (counter("page_cache_events_lost", "", "Such events that the watcher came too late for."), |s, p| p.put(known(s.sample.warm.sums.lost))),
@@ -92,6 +96,8 @@ const FAMILIES: &[Family] = &[
     (counter("refaults", "", "Pages read again after eviction, since the daemon started."), |s, p| p.put(Number::from(s.tally.refaults))),
     (counter("oom_kills", "", "Processes the kernel killed for want of memory, since the daemon started."), |s, p| p.put(Number::from(s.tally.oom_kills))),
     (counter("pressure_stall", "seconds", "Time in which some or all tasks stalled, since boot."), pressure_totals),
+    (counter("reclaimed", "bytes", "Memory that reclaim took, since boot."), reclaimed),
+    (counter("pages_refaulted", "", "Pages read again after eviction, since boot."), refaulted),
     (gauge("memory_size", "bytes", "Usable memory."), |s, p| p.put(known(s.sample.memory.total))),
     (gauge("memory_free", "bytes", "Memory on the free lists."), |s, p| p.put(known(s.sample.memory.free))),
     (gauge("memory_available", "bytes", "What can be had without swapping, by the kernel's estimate."), |s, p| p.put(known(s.sample.memory.available))),
@@ -115,6 +121,8 @@ const FAMILIES: &[Family] = &[
     (counter("withheld", "byte_seconds", "Withheld memory, summed over time."), |s, p| p.put(Number::from(s.tally.gap_seconds))),
     (gauge("until_min", "seconds", "When free memory reaches the min watermark, if it falls."), |s, p| p.put(known(s.decision.forecast.until_min))),
     (gauge("room", "bytes", "Room for memory that cannot be given back: free, cache above what is in use, swap."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.room)))),
+    (gauge("cache_floor", "bytes", "File cache counted as in use, and so not as room."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.floor)))),
+    (gauge("all_stalled", "ratio", "Share of the last seconds in which all tasks stalled for memory."), |s, p| p.put(known(s.decision.forecast.outlook.and_then(|outlook| outlook.stalled)))),
     (gauge("growth", "bytes_per_second", "How fast memory that cannot be given back grows."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.growth)))),
     (gauge("room_left", "seconds", "When room is used up, if it goes on so."), |s, p| p.put(known(s.decision.forecast.outlook.and_then(|outlook| outlook.left)))),
     (gauge("exhaustion", "seconds", "When memory that reclaim cannot free runs out, if it grows."), exhaustion),
@@ -136,6 +144,33 @@ fn predictor(predictor: Predictor) -> &'static str {
     match predictor {
         Predictor::BaseStock => "base-stock",
         Predictor::Classic => "classic",
+    }
+}
+
+/// Before the first sample there is no time of it.
+fn taken(status: &Status) -> Option<Number> {
+    let Wall(millis) = status.sample.wall;
+    (millis != 0).then(|| Number::Fraction(millis as f64 / 1000.0))
+}
+
+fn reclaimed(status: &Status, points: &mut Points<'_>) {
+    let counters = &status.sample.counters;
+    let takers = [
+        ("kswapd", counters.pgsteal_kswapd),
+        ("direct", counters.pgsteal_direct),
+        ("khugepaged", counters.pgsteal_khugepaged),
+        ("proactive", counters.pgsteal_proactive),
+    ];
+    for (by, pages) in takers {
+        let bytes = pages.map(|pages| Pages::new(pages).to_bytes(status.facts.page_size));
+        points.put_at(&[("by", &by)], known(bytes));
+    }
+}
+
+fn refaulted(status: &Status, points: &mut Points<'_>) {
+    let counters = &status.sample.counters;
+    for (kind, pages) in [("anon", counters.workingset_refault_anon), ("file", counters.workingset_refault_file)] {
+        points.put_at(&[("kind", &kind)], known(pages));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::example;
+use crate::page::Paint;
 use expect_test::expect;
 use host::{Rival, RivalKind};
 use pressure::knob::Knob;

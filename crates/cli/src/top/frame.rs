@@ -1,7 +1,7 @@
 //! One picture: text of a given size, whatever is known.
 
 use crate::bar::Parts;
-use crate::page::{Paint, Style};
+use crate::page::{Paint, Screen, Style, wrapped};
 use crate::shown;
 use pressure::Sample;
 use pressure::census::Suspect;
@@ -10,8 +10,8 @@ use pressure::distress::{Outlook, Shield};
 use std::fmt::Write as _;
 use units::{Bytes, Rate};
 
-/// Lines above and below the table.
-const AROUND: usize = 11;
+/// Rows that a terminal must have for its lines to be wrapped, not cut.
+const TALL: u16 = 20;
 
 /// Everything that a picture shows.
 #[derive(Debug)]
@@ -49,30 +49,54 @@ impl Frame {
     }
 
     fn rows(&self) -> Vec<(String, Option<Style>)> {
-        let memory = &self.sample.memory;
-        let mut rows = vec![(format!("warmset top · {}", self.state), Some(Style::Strong))];
-        match Parts::of(memory) {
+        let (mut rows, below) = (self.above(), self.below());
+        rows.push((String::new(), None));
+        rows.push((Line::head(self.is_narrow()), Some(Style::Strong)));
+        // A line is left for the cursor.
+        let room = usize::from(self.size.1).saturating_sub(rows.len() + below.len() + 1).max(1);
+        rows.extend(self.lines.iter().take(room).map(|line| line.row(self.is_narrow())));
+        rows.extend(below);
+        rows
+    }
+
+    fn is_narrow(&self) -> bool {
+        Screen { paint: Paint::Plain, columns: self.size.0.into() }.is_narrow()
+    }
+
+    /// A line that is cut where it does not fit, or wrapped where there is room.
+    fn put(&self, rows: &mut Vec<(String, Option<Style>)>, line: &str, style: Option<Style>) {
+        if self.is_narrow() && self.size.1 >= TALL {
+            rows.extend(wrapped(line, self.size.0.into()).into_iter().map(|line| (line, style)));
+        } else {
+            rows.push((line.to_owned(), style));
+        }
+    }
+
+    fn above(&self) -> Vec<(String, Option<Style>)> {
+        let mut rows = Vec::new();
+        self.put(&mut rows, &format!("warmset top · {}", self.state), Some(Style::Strong));
+        match Parts::of(&self.sample.memory) {
             Some(parts) => {
                 let Parts { total, programs, caches, free } = parts;
-                rows.push((format!("{} {total}", parts.bar()), None));
+                let columns = usize::from(self.size.0).saturating_sub(total.to_string().len() + 1);
+                rows.push((format!("{} {total}", parts.bar(columns)), None));
                 let rest = parts.rest();
-                rows.push((
-                    format!("# programs {programs} · k kernel {rest} · = caches {caches} · . free {free}"),
-                    None,
-                ));
+                let parts = format!("# programs {programs} · k kernel {rest} · = caches {caches} · . free {free}");
+                self.put(&mut rows, &parts, None);
             }
-            None => rows.push(("the kernel does not say what memory is used for".to_owned(), Some(Style::Bad))),
+            None => self.put(&mut rows, "the kernel does not say what memory is used for", Some(Style::Bad)),
         }
-        rows.push((self.swap(), None));
-        rows.push((self.pressure(), None));
-        rows.push(self.outlook());
-        rows.push((String::new(), None));
-        let head = format!("{:>7} {:<15} {:>9} {:>9} {:>12} {:<22}", "PID", "NAME", "MEMORY", "SWAP", "GROWTH", "UNIT");
-        rows.push((head, Some(Style::Strong)));
-        let room = usize::from(self.size.1).saturating_sub(AROUND).max(1);
-        rows.extend(self.lines.iter().take(room).map(Line::row));
-        rows.push((String::new(), None));
-        rows.push((self.last.as_ref().map_or_else(String::new, |last| format!("last: {last}")), None));
+        self.put(&mut rows, &self.swap(), None);
+        self.put(&mut rows, &self.pressure(), None);
+        let (outlook, style) = self.outlook();
+        self.put(&mut rows, &outlook, style);
+        rows
+    }
+
+    fn below(&self) -> Vec<(String, Option<Style>)> {
+        let mut rows = vec![(String::new(), None)];
+        let last = self.last.as_ref().map_or_else(String::new, |last| format!("last: {last}"));
+        self.put(&mut rows, &last, None);
         rows.push(("* is never ended · q ends".to_owned(), None));
         rows
     }
@@ -115,12 +139,26 @@ impl Frame {
 }
 
 impl Line {
-    fn row(&self) -> (String, Option<Style>) {
+    /// The names of the columns.
+    fn head(is_narrow: bool) -> String {
+        if is_narrow {
+            return format!("{:>7} {:<10} {:>9} {:>11}", "PID", "NAME", "MEMORY", "GROWTH");
+        }
+        format!("{:>7} {:<15} {:>9} {:>9} {:>12} {:<22}", "PID", "NAME", "MEMORY", "SWAP", "GROWTH", "UNIT")
+    }
+
+    fn row(&self, is_narrow: bool) -> (String, Option<Style>) {
         let suspect = &self.suspect;
         let growth = self.growth.filter(|(rate, _)| rate.get() >= 1 << 20);
         let growth_text = growth.map_or_else(String::new, |(rate, sign)| format!("{sign}{rate}"));
         let mark = if self.shield.is_some() { '*' } else { ' ' };
         let swapped = if suspect.swapped == Bytes::ZERO { String::new() } else { suspect.swapped.to_string() };
+        let style = growth.filter(|(_, sign)| *sign == '+').map(|_| Style::Notable);
+        if is_narrow {
+            let name: String = suspect.name.chars().take(10).collect();
+            let size = (suspect.resident + suspect.swapped).to_string();
+            return (format!("{:>7}{mark}{name:<10} {size:>9} {growth_text:>11}", suspect.who.pid), style);
+        }
         let row = format!(
             "{:>7}{mark}{:<15} {:>9} {:>9} {:>12} {:<22}",
             suspect.who.pid,
@@ -130,7 +168,7 @@ impl Line {
             growth_text,
             suspect.unit
         );
-        (row, growth.filter(|(_, sign)| *sign == '+').map(|_| Style::Notable))
+        (row, style)
     }
 }
 
@@ -204,6 +242,33 @@ mod tests {
                1200*gnome-shell       400 MiB                        app-gnome-org.mozilla.f
 
             last: 04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB
+            * is never ended · q ends
+        "]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn a_phone_shows_all_that_matters() {
+        let text = frame((40, 30)).text(Paint::Plain);
+        assert!(text.lines().count() < 30 && text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        expect_test::expect![[r"
+            warmset top · guard · distress
+            [###########k==============....] 7.8 GiB
+            # programs 2.9 GiB · k kernel 400 MiB ·
+            = caches 3.5 GiB · . free 1000 MiB
+            swap 48 MiB of 2 GiB · gap 156 MiB, 320
+            MiB withheld · cache in use 400 MiB
+            pressure: some 1.52 %, all 0.3 % of the
+            last 10 s · demand 60 MiB/s
+            room for 700 MiB more, growing by 100
+            MiB/s: out of memory in 7 s
+
+                PID NAME          MEMORY      GROWTH
+               4711 a-name-tha   2.8 GiB   +98 MiB/s
+               1200*gnome-shel   400 MiB
+
+            last: 04:31:55 SIGTERM to hog (4711),
+            which holds 2.9 GiB
             * is never ended · q ends
         "]]
         .assert_eq(&text);

@@ -1,5 +1,6 @@
 //! As much of HTTP as the desk needs: the head of a `GET` in, the head of an answer out. Pure.
 
+use crate::metrics::Dialect;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -13,7 +14,7 @@ pub(super) const HEAD: usize = 16 * 1024;
 pub(super) enum Page {
     Index,
     Status,
-    Metrics,
+    Metrics(Dialect),
 }
 
 impl Page {
@@ -21,7 +22,8 @@ impl Page {
         match self {
             Self::Index => "text/plain; charset=utf-8",
             Self::Status => "application/json",
-            Self::Metrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Metrics(Dialect::OpenMetrics) => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Metrics(Dialect::Prometheus) => "text/plain; version=0.0.4; charset=utf-8",
         }
     }
 }
@@ -73,32 +75,53 @@ pub(super) fn read(bytes: &[u8]) -> Option<Result<Request, Refusal>> {
     let Some(fields) = fields(&head[line_end + 1..]) else {
         return (bytes.len() >= HEAD).then_some(Err(Refusal::HeadTooLong));
     };
-    let page = page(trimmed(&bytes[..line_end]));
-    Some(page.map(|page| Request { page, host_is_local: fields.iter().all(is_local) }))
+    let page = page(trimmed(&bytes[..line_end]), fields.dialect);
+    Some(page.map(|page| Request { page, host_is_local: fields.hosts.iter().all(is_local) }))
 }
 
-/// The `Host` fields up to the empty line; `None` while that has not come.
-fn fields(mut rest: &[u8]) -> Option<arrayvec::ArrayVec<&[u8], 2>> {
-    let mut hosts = arrayvec::ArrayVec::new();
+/// What the fields of a head tell.
+struct Fields<'a> {
+    hosts: arrayvec::ArrayVec<&'a [u8], 2>,
+    dialect: Dialect,
+}
+
+/// The fields up to the empty line; `None` while that has not come.
+fn fields(mut rest: &[u8]) -> Option<Fields<'_>> {
+    let mut fields = Fields { hosts: arrayvec::ArrayVec::new(), dialect: Dialect::Prometheus };
     loop {
         let end = rest.iter().position(|&byte| byte == b'\n')?;
         let line = trimmed(&rest[..end]);
         if line.is_empty() {
-            return Some(hosts);
+            return Some(fields);
         }
-        if line.len() > 5 && line[..5].eq_ignore_ascii_case(b"host:") {
+        if let Some(host) = value(line, b"host:") {
             // A request has one host; a third changes nothing about two.
-            let _ = hosts.try_push(line[5..].trim_ascii());
+            let _ = fields.hosts.try_push(host);
+        }
+        if value(line, b"accept:").is_some_and(names_openmetrics) {
+            fields.dialect = Dialect::OpenMetrics;
         }
         rest = &rest[end + 1..];
     }
+}
+
+/// What stands behind `name`, if the line is of that field.
+fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (start, rest) = line.split_at_checked(name.len())?;
+    start.eq_ignore_ascii_case(name).then(|| rest.trim_ascii())
+}
+
+/// Whether `accepted` names the newer format. Who does not gets the older one, which all that scrape can read.
+fn names_openmetrics(accepted: &[u8]) -> bool {
+    let name = b"application/openmetrics-text";
+    accepted.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name))
 }
 
 fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn page(line: &[u8]) -> Result<Page, Refusal> {
+fn page(line: &[u8], dialect: Dialect) -> Result<Page, Refusal> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
     else {
@@ -116,7 +139,7 @@ fn page(line: &[u8]) -> Result<Page, Refusal> {
     let page = match path {
         b"/" => Page::Index,
         b"/status" => Page::Status,
-        b"/metrics" => Page::Metrics,
+        b"/metrics" => Page::Metrics(dialect),
         _ => return Err(Refusal::NoSuchPage),
     };
     if method == b"GET" { Ok(page) } else { Err(Refusal::OnlyGet) }
@@ -160,7 +183,7 @@ mod tests {
         let table = [
             ("GET / HTTP/1.0", Ok(Page::Index)),
             ("GET /status HTTP/1.1", Ok(Page::Status)),
-            ("GET /metrics?name[]=x HTTP/1.1", Ok(Page::Metrics)),
+            ("GET /metrics?name[]=x HTTP/1.1", Ok(Page::Metrics(Dialect::Prometheus))),
             ("GET /status/ HTTP/1.1", Err(Refusal::NoSuchPage)),
             ("GET ../status HTTP/1.1", Err(Refusal::NoSuchPage)),
             ("POST /status HTTP/1.1", Err(Refusal::OnlyGet)),
@@ -202,11 +225,33 @@ mod tests {
         assert!(!two.host_is_local);
     }
 
+    #[test]
+    fn who_names_openmetrics_gets_it() {
+        let asked = |accept: &str| answer(&format!("GET /metrics HTTP/1.1\r\n{accept}\r\n\r\n")).unwrap().unwrap();
+        let prometheus = "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+        assert_eq!(asked(prometheus), Page::Metrics(Dialect::OpenMetrics));
+        assert_eq!(asked("ACCEPT:text/html, Application/OpenMetrics-Text"), Page::Metrics(Dialect::OpenMetrics));
+        for accept in ["Accept: */*", "Accept: text/plain", "Accept:", "X: application/openmetrics-text"] {
+            assert_eq!(asked(accept), Page::Metrics(Dialect::Prometheus), "{accept}");
+        }
+    }
+
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             any::<Vec<u8>>(),
-            prop::sample::select(vec!["GET ", "/status", "/", " HTTP/1.1", "\r\n", "\n", "Host:", " localhost", "?"])
-                .prop_map(|text| text.as_bytes().to_vec()),
+            prop::sample::select(vec![
+                "GET ",
+                "/status",
+                "/",
+                " HTTP/1.1",
+                "\r\n",
+                "\n",
+                "Host:",
+                " localhost",
+                "Accept:",
+                "?"
+            ])
+            .prop_map(|text| text.as_bytes().to_vec()),
             Just(vec![b'x'; 3000]),
         ];
         prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())

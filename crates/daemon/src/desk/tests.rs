@@ -62,10 +62,14 @@ fn status_is_what_is_on_the_board() {
 }
 
 #[test]
-fn metrics_are_openmetrics() {
+fn metrics_come_in_the_format_that_was_asked_for() {
     let place = Place::new();
     let _desk = place.desk();
     let (head, body) = place.get("/metrics");
+    assert!(head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
+    assert!(body.contains("\nwarmset_samples_total 7\n") && !body.contains("# EOF"), "{body}");
+    let asked = "GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n";
+    let (head, body) = converse(place.visit(), asked);
     assert!(head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"), "{head}");
     assert!(body.contains("\nwarmset_samples_total 7\n") && body.ends_with("\n# EOF\n"), "{body}");
     assert_eq!(place.get("/").1, INDEX);

@@ -163,6 +163,36 @@ fn is_name(name: &str) -> bool {
     name.starts_with(is_letter) && name.chars().all(|character| is_letter(character) || character.is_ascii_digit())
 }
 
+/// So that the test below, and the reader of the expected files, see every name.
+#[test]
+fn a_busy_guard_has_a_line_of_every_family() {
+    let text = text(&busy(), Dialect::OpenMetrics);
+    for (head, _) in FAMILIES {
+        assert!(text.contains(&format!("# HELP {head} ")), "{head}");
+    }
+}
+
+/// What dashboards and alerts ask for is what is exported.
+#[test]
+fn every_name_in_a_dashboard_or_an_alert_is_exported() {
+    let exposed = text(&busy(), Dialect::OpenMetrics);
+    let exported: HashSet<&str> = exposed
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split([' ', '{']).next())
+        .collect();
+    let packaging = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    for (file, least) in [("grafana/warmset.json", 30), ("prometheus/warmset.rules.yml", 10)] {
+        let text = std::fs::read_to_string(packaging.join(file)).unwrap();
+        let words = text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+        let asked: HashSet<&str> = words.filter(|word| word.starts_with("warmset_")).collect();
+        let label =
+            |name: &&str| FAMILIES.iter().any(|(head, _)| head.to_string() == **name && head.kind == Kind::States);
+        let unknown: Vec<_> = asked.iter().filter(|name| !exported.contains(*name) && !label(name)).collect();
+        assert!(asked.len() >= least && unknown.is_empty(), "{file}: {} names, not exported: {unknown:?}", asked.len());
+    }
+}
+
 /// Kinds are the names in a recording, so that metrics, log and replay agree.
 #[test]
 fn reasons_are_named_as_they_are_recorded() {

@@ -19,7 +19,15 @@ const CONTAINERS: &[&[u8]] =
     &[b"docker-", b"libpod-", b"crio-", b"cri-containerd-", b"machine-", b"lxc.payload.", b"nspawn-", b"buildkit-"];
 
 /// The place that a group's path names.
+///
+/// A guard in a container with a namespace of control groups is told of others by the way up and down from its own group,
+/// `/../../system.slice/a.service`. The way up is left out: what follows begins at the root, unless both are in one slice, and then
+/// the folder is not found, which takes the unit's files and nothing else.
 pub(crate) fn place(path: &[u8]) -> Found<'_> {
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix(b"/..").filter(|rest| rest.first().is_none_or(|byte| *byte == b'/')) {
+        path = rest;
+    }
     let mut parts = Parts::of(path);
     let Some(first) = parts.next() else { return Found { place: Place::Unknown, unit: b"", folder: b"/" } };
     if let Some(found) = Parts::of(path).find_map(|part| container(path, part)) {
@@ -155,6 +163,19 @@ mod tests {
                 "/system.slice/docker-0123.scope",
             ),
             ("/hog", Place::Unknown, "hog", "/hog"),
+            ("/..hog", Place::Unknown, "..hog", "/..hog"),
+            (
+                "/../../../../system.slice/kubelet.service",
+                Place::Service,
+                "kubelet.service",
+                "/system.slice/kubelet.service",
+            ),
+            (
+                "/../../kubepods-burstable.slice/kubepods-burstable-podab.slice/cri-containerd-01.scope",
+                Place::Container,
+                "cri-containerd-01.scope",
+                "/kubepods-burstable.slice/kubepods-burstable-podab.slice/cri-containerd-01.scope",
+            ),
         ] {
             let found = place(path.as_bytes());
             let shown = (found.place, String::from_utf8_lossy(found.unit), String::from_utf8_lossy(found.folder));
@@ -164,9 +185,17 @@ mod tests {
 
     #[test]
     fn a_name_made_of_slashes_and_nothing_is_read_without_a_panic() {
-        for path in
-            ["", "//", "/system.slice", "/user.slice", "/user.slice/x", "user.slice//", "/user.slice/u/user@.service/"]
-        {
+        for path in [
+            "",
+            "//",
+            "/..",
+            "/../..",
+            "/system.slice",
+            "/user.slice",
+            "/user.slice/x",
+            "user.slice//",
+            "/user.slice/u/user@.service/",
+        ] {
             let found = place(path.as_bytes());
             assert!(!found.place.is_of_its_own(), "{path}");
         }

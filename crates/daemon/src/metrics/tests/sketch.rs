@@ -23,6 +23,15 @@ pub(super) fn busy() -> Status {
     sample.memory.available = Some(Bytes::mib(1000));
     sample.memory.swap_total = Some(Bytes::ZERO);
     sample.memory.swap_free = Some(Bytes::ZERO);
+    sample.wall = Wall(1_700_000_100_500);
+    sample.counters.pgsteal_kswapd = Some(1000);
+    sample.counters.pgsteal_direct = Some(0);
+    sample.counters.workingset_refault_anon = Some(2);
+    sample.counters.workingset_refault_file = Some(900);
+    sample.warm.sums.watching = Some(1);
+    sample.warm.sums.events = Some(5000);
+    sample.warm.sums.lost = Some(0);
+    sample.warm.sums.held = Some(Bytes::mib(64));
     sample.memory_pressure.some_total = Some(Micros::new(1_234_567));
     sample.memory_pressure.full_total = Some(Micros::new(1_000_000));
     sample.cpu_pressure.some_total = Some(Micros::new(5));
@@ -71,10 +80,10 @@ fn forecast() -> Forecast {
             swap: Bytes::ZERO,
             managed: Bytes::mib(1000),
             floor: Bytes::mib(50),
-            in_flight: Bytes::ZERO,
+            in_flight: Bytes::mib(8),
             growth: Rate::new(50_000_000),
             left: Some(Span::secs(12)),
-            stalled: None,
+            stalled: Some(Percent::new(12)),
         }),
     }
 }

@@ -1,0 +1,74 @@
+#!/bin/sh
+# The guard under a real Prometheus: fleet.sh PROGRAMS
+#
+# Where there is no Prometheus, Debian's is unpacked beside the build: installed, it would run as a service here.
+# Alert rules by their own tests; what a real guard exports, by promtool in both formats; then Prometheus scrapes the guard
+# each second, answers every question of the dashboard and of the alerts, and goes on while the guard ends.
+set -eu
+cd "$(dirname "$0")/../.."
+programs=$PWD/$1
+tools=$(dirname "$programs")/tools/prometheus
+if ! command -v promtool >/dev/null 2>&1 && [ ! -x "$tools/usr/bin/promtool" ]; then
+    mkdir -p "$tools"
+    (cd "$tools" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb) || {
+        echo "SKIPPED: fleet: Prometheus cannot be had (apt-get update first?)" >&2
+        exit 0
+    }
+fi
+PATH=$tools/usr/bin:$PATH
+scratch=$(mktemp -d)
+started=''
+stop() {
+    # shellcheck disable=SC2086
+    [ -z "$started" ] || kill $started 2>/dev/null || true
+    rm -rf "$scratch"
+}
+trap stop EXIT
+
+promtool check rules packaging/prometheus/warmset.rules.yml
+promtool test rules packaging/prometheus/warmset.rules.test.yml
+
+# Two ports that are free now.
+ports=$(python3 -c '
+import socket
+taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+print(*(it.getsockname()[1] for it in taken))')
+guard=127.0.0.1:${ports% *}
+prometheus=127.0.0.1:${ports#* }
+
+mkdir "$scratch/textfile"
+cat >"$scratch/warmset.toml" <<CONFIG
+mode = "observe"
+[metrics]
+listen = "$guard"
+textfile = "$scratch/textfile"
+[wake]
+calmest = "1 s"
+CONFIG
+cat >"$scratch/prometheus.yml" <<CONFIG
+global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
+rule_files: [$PWD/packaging/prometheus/warmset.rules.yml]
+scrape_configs:
+  - job_name: warmset
+    static_configs: [{targets: ["$guard"]}]
+CONFIG
+
+"$programs/warmsetd" --config "$scratch/warmset.toml" --state "$scratch/state" --run "$scratch/run" >"$scratch/guard.log" 2>&1 &
+warmsetd=$!
+started=$warmsetd
+prometheus --config.file="$scratch/prometheus.yml" --storage.tsdb.path="$scratch/data" --web.listen-address="$prometheus" \
+    --log.level=warn >"$scratch/prometheus.log" 2>&1 &
+started="$warmsetd $!"
+
+if ! timeout 90 python3 packaging/tests/fleet.py "$guard" "$prometheus" "$warmsetd" "$scratch/textfile/warmset.prom"; then
+    tail -n 20 "$scratch/guard.log" "$scratch/prometheus.log" >&2
+    exit 1
+fi
+wait "$warmsetd" || {
+    echo "fleet.sh: the guard ended with status $?" >&2
+    exit 1
+}
+if grep -E 'level=(warn|error)' "$scratch/prometheus.log"; then
+    echo "fleet.sh: Prometheus has objections" >&2
+    exit 1
+fi

@@ -1,0 +1,284 @@
+"""Manifests, chart and containers: kubernetes.py IMAGE WARMSET (called by kubernetes.sh)."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import kubernetes_validate
+import yaml
+
+IMAGE, WARMSET = sys.argv[1:]
+FOLDER = pathlib.Path("packaging/kubernetes")
+VERSIONS = ["1.30", "1.33", "1.37"]
+NODE_EXPORTER = "/var/lib/node_exporter/textfile_collector"
+# What each variant may write to on its node, and which capabilities it may have: no other, and never more.
+VARIANTS = {
+    "observe": (set(), set(), []),
+    "textfile": ({NODE_EXPORTER}, set(), ["--set", f"textfile={NODE_EXPORTER}"]),
+    "guard": (
+        {"/proc/sys/vm", "/sys/devices/system/node", "/run/warmset"},
+        {"SYS_CHROOT", "KILL", "SYS_PTRACE", "IPC_LOCK", "SYS_RESOURCE", "SYS_NICE"},
+        ["--set", "mode=guard"],
+    ),
+}
+# Numbers of capabilities, and those that this machine has to give.
+CAPABILITY = {"KILL": 5, "IPC_LOCK": 14, "SYS_CHROOT": 18, "SYS_PTRACE": 19, "SYS_NICE": 23, "SYS_RESOURCE": 24}
+
+HERE = int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("CapBnd")), 16)
+
+
+def granted(names):
+    """Of these capabilities, those that can be had here."""
+    return [name for name in names if HERE >> CAPABILITY[name] & 1]
+
+
+def run(*command, **options):
+    """Standard output of `command`, which must succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{command}: {done.returncode}: {done.stderr}{done.stdout}"
+    return done.stdout
+
+
+def parsed(text):
+    return {it["kind"]: it for it in yaml.safe_load_all(text) if it}
+
+
+def kustomized(variant):
+    folder = FOLDER / ("base" if variant == "observe" else f"overlays/{variant}")
+    return parsed(run("kubectl", "kustomize", str(folder)))
+
+
+def templated(*options):
+    return parsed(run("helm", "template", "warmset", str(FOLDER / "chart"), *options))
+
+
+def pod(objects):
+    return objects["DaemonSet"]["spec"]["template"]["spec"]
+
+
+def normal(spec):
+    """A pod without the order of its lists and the name of its configuration, which Kustomize makes of its content."""
+    spec = json.loads(json.dumps(spec))
+    for volume in spec["volumes"]:
+        volume.get("configMap", {}).pop("name", None)
+    spec["volumes"].sort(key=lambda it: it["name"])
+    spec["containers"][0]["volumeMounts"].sort(key=lambda it: it["mountPath"])
+    return spec
+
+
+def check_schema(objects):
+    for version in VERSIONS:
+        for it in objects.values():
+            kubernetes_validate.validate(it, version, strict=True)
+
+
+def check_rights(spec, variant):
+    """The pod asks for what its variant may have."""
+    writes, capabilities, _ = VARIANTS[variant]
+    assert "hostNetwork" not in spec and "hostIPC" not in spec and spec["automountServiceAccountToken"] is False
+    (container,) = spec["containers"]
+    rights = container["securityContext"]
+    assert "privileged" not in rights and rights["allowPrivilegeEscalation"] is False and rights["readOnlyRootFilesystem"] is True
+    assert rights["capabilities"]["drop"] == ["ALL"] and set(rights["capabilities"].get("add", [])) == capabilities
+    assert rights["runAsNonRoot"] is (variant == "observe")
+    paths = {it["name"]: it["hostPath"]["path"] for it in spec["volumes"] if "hostPath" in it}
+    written = {paths[it["name"]] for it in container["volumeMounts"] if it["name"] in paths and not it.get("readOnly")}
+    assert written == writes, written
+    assert container["resources"]["limits"] == {"memory": "64Mi"} and "cpu" in container["resources"]["requests"]
+
+
+def check_configuration(objects, scratch):
+    """`warmset check` accepts what the guard will read."""
+    text = objects["ConfigMap"]["data"]["warmset.toml"]
+    file = scratch / "check.toml"
+    file.write_text(text)
+    run(WARMSET, "check", str(file))
+    return text
+
+
+def refused():
+    """What is wrong is seen to be wrong, by the schemas and by the chart."""
+    wrong = kustomized("observe")["DaemonSet"]
+    pod({"DaemonSet": wrong})["containers"][0]["securityContext"]["runAsNonRot"] = True
+    try:
+        kubernetes_validate.validate(wrong, VERSIONS[0], strict=True)
+        raise SystemExit("kubernetes.py: the schema accepts a misspelt field")
+    except kubernetes_validate.ValidationError:
+        pass
+    for wrong in ["mode=tune", "textfile=relative", "imagee.tag=1", "spare=one"]:
+        done = subprocess.run(
+            ["helm", "template", "warmset", str(FOLDER / "chart"), "--set", wrong], capture_output=True, check=False
+        )
+        assert done.returncode != 0, wrong
+
+
+def volume(scratch, it, text):
+    """The folder that the kubelet would mount, or the node's own where only reading or nothing of ours is at stake."""
+    folder = scratch / it["name"]
+    if "hostPath" in it and it["hostPath"]["path"].startswith(("/proc", "/sys")):
+        return it["hostPath"]["path"]
+    folder.mkdir()
+    if "configMap" in it:
+        # As the kubelet does it: a link to a link.
+        (folder / "..2026").mkdir()
+        (folder / "..2026/warmset.toml").write_text(text)
+        (folder / "..data").symlink_to("..2026")
+        (folder / "warmset.toml").symlink_to("..data/warmset.toml")
+    elif "emptyDir" in it:
+        folder.chmod(0o777)
+    return str(folder)
+
+
+def runtime(bundle, spec, text, scratch, options):
+    """runc's configuration for the pod, beginning with runc's own defaults; the guard's command line ends with `options`."""
+    (container,) = spec["containers"]
+    (bundle / "config.json").unlink(missing_ok=True)
+    run("runc", "spec", "--bundle", str(bundle))
+    config = json.loads((bundle / "config.json").read_text())
+    process, rights = config["process"], container["securityContext"]
+    process["terminal"] = False
+    process["args"] = container.get("command", ["/usr/sbin/warmsetd"]) + options
+    process["user"] = {"uid": rights["runAsUser"], "gid": rights["runAsGroup"]}
+    names = [f"CAP_{name}" for name in granted(rights["capabilities"].get("add", []))]
+    process["capabilities"] = {kind: names for kind in ("bounding", "effective", "permitted")}
+    process["noNewPrivileges"] = True
+    config["root"] = {"path": "rootfs", "readonly": True}
+    config["linux"]["namespaces"] = [it for it in config["linux"]["namespaces"] if it["type"] != "pid"]
+    config["linux"].pop("resources", None)
+    sources = {it["name"]: volume(scratch, it, text) for it in spec["volumes"]}
+    for it in sorted(container["volumeMounts"], key=lambda it: it["mountPath"]):
+        options = ["rbind", "rprivate", "ro" if it.get("readOnly") else "rw"]
+        config["mounts"].append(
+            {"destination": it["mountPath"], "type": "bind", "source": sources[it["name"]], "options": options}
+        )
+    (bundle / "config.json").write_text(json.dumps(config))
+    return sources
+
+
+def writable_copy(sources, scratch):
+    """Settings of the node that may be written to without harm, in the place of its own; its own are read."""
+    copy = scratch / "vm-copy"
+    copy.mkdir()
+    for file in pathlib.Path(sources["vm"]).iterdir():
+        try:
+            (copy / file.name).write_bytes(file.read_bytes())
+        except OSError:
+            pass
+    return str(copy)
+
+
+def inside(name, *command):
+    return subprocess.run(["runc", "exec", name, *command], capture_output=True, text=True, check=False)
+
+
+def probe(name, spec):
+    """The kubelet's own question, until it is answered."""
+    command = spec["containers"][0]["livenessProbe"]["exec"]["command"]
+    for _ in range(20):
+        done = inside(name, *command)
+        if done.returncode == 0:
+            return command
+        time.sleep(0.2)
+    raise SystemExit(f"kubernetes.py: {name}: {command}: {done.stdout}{done.stderr}")
+
+
+def check_alive(name, variant, spec, sources):
+    """The container is what its manifest says, and sees the node."""
+    command = probe(name, spec)
+    status = json.loads(inside(name, *command, "--json").stdout)
+    guard = status.get("status", status)
+    own = pathlib.Path(f"/proc/{guard['pid']}/status").read_text()
+    told = dict(line.split(":\t", 1) for line in own.splitlines() if ":\t" in line)
+    mask = sum(1 << CAPABILITY[it] for it in granted(VARIANTS[variant][1]))
+    assert int(told["CapEff"], 16) == mask and int(told["CapBnd"], 16) == mask and told["NoNewPrivs"] == "1", own
+    assert told["Uid"].split()[1] == str(spec["containers"][0]["securityContext"]["runAsUser"])
+    memory = pathlib.Path("/proc/meminfo").read_text().split()[1]
+    assert guard["sample"]["memory"]["total"] == int(memory) * 1024 and guard["mode"] == "observe"
+    touch = inside(name, "/bin/busybox", "touch", "/x")
+    assert touch.returncode != 0 and "Read-only" in touch.stderr, touch
+    if variant == "textfile":
+        file = pathlib.Path(sources["textfile"]) / "warmset.prom"
+        assert "\nwarmset_samples_total " in file.read_text() and file.stat().st_uid == 0
+    if variant == "guard":
+        again = "v=$(busybox cat /host/proc/sys/{0}) && echo $v > /host/proc/sys/{0}"
+        for knob, writable in [("vm/swappiness", True), ("kernel/panic", False), ("fs/file-max", False)]:
+            done = inside(name, "/bin/busybox", "sh", "-c", again.format(knob))
+            assert (done.returncode == 0) is writable, (knob, done)
+    return len(guard["troubles"])
+
+
+def start(variant, objects, text, scratch):
+    """Starts the container, looks at it, and sees it end by itself."""
+    name, bundle = f"warmset-test-{os.getpid()}-{variant}", scratch / "bundle"
+    scratch = scratch / variant
+    scratch.mkdir()
+    spec = pod(objects)
+    # For some seconds, and without a write, whatever its configuration says.
+    sources = runtime(bundle, spec, text, scratch, ["--observe", "--for", "6s"])
+    log = scratch / "log"
+    with log.open("w") as output:
+        container = subprocess.Popen(["runc", "run", "--bundle", str(bundle), name], stdout=output, stderr=output)
+    try:
+        troubles = check_alive(name, variant, spec, sources)
+        assert container.wait(timeout=20) == 0, log.read_text()
+    except BaseException:
+        print(log.read_text(), file=sys.stderr)
+        raise
+    finally:
+        subprocess.run(["runc", "delete", "--force", name], capture_output=True, check=False)
+    assert "0 writes" in log.read_text(), log.read_text()
+    assert not (pathlib.Path(sources.get("textfile", "/nowhere")) / "warmset.prom").exists()
+    print(f"kubernetes: {variant}: rendered twice the same, valid for {', '.join(VERSIONS)}, started ({troubles} troubles)")
+
+
+def acts(objects, text, scratch):
+    """A guard with the rights of its manifest is one that acts: tried on copies of the settings, and in the mode that ends nobody."""
+    bundle, scratch = scratch / "bundle", scratch / "acts"
+    scratch.mkdir()
+    sources = runtime(bundle, pod(objects), text, scratch, ["--mode", "tune", "--for", "3s"])
+    config = json.loads((bundle / "config.json").read_text())
+    copy = writable_copy(sources, scratch)
+    for mount in config["mounts"]:
+        if mount["destination"] == "/host/proc/sys/vm":
+            mount["source"] = copy
+        if mount["destination"] == "/host/sys/devices/system/node":
+            mount["options"] = ["rbind", "ro"]
+    (bundle / "config.json").write_text(json.dumps(config))
+    done = subprocess.run(["runc", "run", "--bundle", str(bundle), f"warmset-test-{os.getpid()}-acts"], capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0 and "warmset ran for" in said and "observing only" not in said, said
+    print("kubernetes: the guard's container may act")
+
+
+def main():
+    scratch = pathlib.Path(tempfile.mkdtemp())
+    try:
+        refused()
+        can_start = os.geteuid() == 0 and shutil.which("runc") is not None
+        if can_start:
+            tag = run("umoci", "ls", "--layout", IMAGE).strip()
+            run("umoci", "unpack", "--image", f"{IMAGE}:{tag}", str(scratch / "bundle"))
+        else:
+            print("SKIPPED: kubernetes: no container is started: that needs root and runc", file=sys.stderr)
+        for variant, (_, _, options) in VARIANTS.items():
+            objects, chart = kustomized(variant), templated(*options)
+            assert normal(pod(objects)) == normal(pod(chart)), f"{variant}: Kustomize and the chart differ"
+            for rendered in (objects, chart):
+                check_schema(rendered)
+                check_rights(pod(rendered), variant)
+                text = check_configuration(rendered, scratch)
+            if can_start:
+                start(variant, objects, text, scratch)
+                if variant == "guard":
+                    acts(objects, text, scratch)
+        run("helm", "lint", str(FOLDER / "chart"))
+    finally:
+        shutil.rmtree(scratch)
+
+
+main()

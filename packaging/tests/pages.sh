@@ -1,0 +1,45 @@
+#!/bin/sh
+# Every subcommand has its manual page and its completions: pages.sh PROGRAMS
+#
+# The list is the programs' own help. Pages are formatted without a complaint, and completions are read by the shells that are here.
+set -eu
+programs=$1
+
+fail() {
+    echo "pages.sh: $1" >&2
+    exit 1
+}
+
+subcommands() { # of a program, by its help
+    "$1" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' | grep -vx help
+}
+
+checked=0
+for of in warmset:pages warmset-lab:lab-pages; do
+    program=${of%:*}
+    pages=$programs/${of#*:}
+    names=$(subcommands "$programs/$program")
+    [ "$(echo "$names" | wc -l)" -gt 3 ] || fail "$program --help lists only: $names"
+    for name in $names; do
+        [ -n "$(find "$pages/man1" -name "$program-$name.1*")" ] || fail "$program-$name(1) is missing"
+        for shell in "bash/$program" "zsh/_$program" "fish/$program.fish"; do
+            grep -qw -- "$name" "$pages/$shell" || fail "$shell does not know $name"
+        done
+        checked=$((checked + 1))
+    done
+done
+for option in $("$programs/warmsetd" --help | sed -n 's/^ .*--\([a-z]*\).*/\1/p'); do
+    grep -q -- "--$option" "$programs/pages/bash/warmsetd" || fail "warmsetd's completions do not know --$option"
+    zcat -f "$programs"/pages/man8/warmsetd.8* | grep -q "$option" || fail "warmsetd(8) does not know --$option"
+    checked=$((checked + 1))
+done
+for file in "$programs"/pages/bash/* "$programs"/lab-pages/bash/*; do bash -n "$file"; done
+for file in "$programs"/pages/zsh/* "$programs"/lab-pages/zsh/*; do ! command -v zsh >/dev/null 2>&1 || zsh -n "$file"; done
+for file in "$programs"/pages/fish/* "$programs"/lab-pages/fish/*; do ! command -v fish >/dev/null 2>&1 || fish -n "$file"; done
+if command -v groff >/dev/null 2>&1; then
+    for page in "$programs"/pages/man*/* "$programs"/lab-pages/man*/*; do
+        said=$(zcat -f "$page" | groff -man -ww -Tutf8 2>&1 >/dev/null | grep -v 'cannot select font\|can.t find font' || true)
+        [ -z "$said" ] || fail "$page: $said"
+    done
+fi
+echo "pages: $checked subcommands and options have their pages and completions"
