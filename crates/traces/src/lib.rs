@@ -16,12 +16,14 @@ pub mod live;
 mod numbers;
 mod oracle;
 mod parquet;
+mod part;
 mod rows;
 mod stream;
 mod text;
 mod write;
 
 pub use format::{FORMATS, Format, open, read};
+pub use part::{Wanted, part};
 pub use write::{Output, write};
 
 use std::io;
