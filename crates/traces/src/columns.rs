@@ -6,7 +6,9 @@
 use crate::input::Input;
 use crate::parquet::{Groups, Writer};
 use crate::stream::{self, Stream};
+use crate::tables;
 use crate::{Error, Source};
+use arrow_array::RecordBatchReader;
 use std::io::{Read, Write};
 use workingset::{About, Batch, Clock, Op};
 
@@ -32,6 +34,7 @@ impl Table {
 enum Tables<'a> {
     Parquet(Groups),
     Arrow(Stream<'a>),
+    Memory(tables::Tables<'a>),
 }
 
 /// A columnar trace, by the table.
@@ -63,10 +66,21 @@ impl<'a> Columns<'a> {
         Ok(Self { tables: Tables::Arrow(stream), page, about, rows: 0, open: None })
     }
 
+    /// Arrow tables in memory.
+    pub(crate) fn memory(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Result<Self, Error> {
+        let tables = tables::Tables::new(reader);
+        let names = tables.names();
+        let page = page(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let about = about(tables.told(), "arrow")?;
+        Ok(Self { tables: Tables::Memory(tables), page, about, rows: 0, open: None })
+    }
+
     fn next(&mut self) -> Result<Option<Table>, Error> {
+        let wanted = [self.page.as_str(), "time", "run", "op", "task"];
         match &mut self.tables {
             Tables::Arrow(stream) => stream.next(),
-            Tables::Parquet(groups) => groups.next(&[self.page.as_str(), "time", "run", "op", "task"]),
+            Tables::Parquet(groups) => groups.next(&wanted),
+            Tables::Memory(tables) => tables.next(&wanted),
         }
     }
 

@@ -19,10 +19,11 @@ mod parquet;
 mod part;
 mod rows;
 mod stream;
+mod tables;
 mod text;
 mod write;
 
-pub use format::{FORMATS, Format, open, read};
+pub use format::{FORMATS, Format, open, read, tables};
 pub use part::{Wanted, part};
 pub use write::{Output, write};
 
