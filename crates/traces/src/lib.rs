@@ -45,7 +45,7 @@ pub enum Error {
     #[error("{0}")]
     Format(String),
     /// The bytes end, or cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// More than a trace can hold, or nothing.
     #[error(transparent)]

@@ -127,6 +127,15 @@ mod tests {
     }
 
     #[test]
+    fn time_goes_forward() {
+        let time: ArrayRef =
+            Arc::new(UInt64Array::from_iter_values((0..ROWS as u64 + 9).map(|at| at % (ROWS as u64 + 4))));
+        let mut source = opened(vec![("page", Arc::clone(&time)), ("time", time)]).unwrap();
+        let read = crate::read(&mut *source, &|_| {}).unwrap_err().to_string();
+        assert_eq!(read, "row 65540: time goes back from 65539 to 0");
+    }
+
+    #[test]
     fn an_error_of_the_other_program_is_told() {
         let schema = Arc::new(Schema::new(vec![Field::new("page", DataType::UInt64, false)]));
         let broken = [Err(ArrowError::ComputeError("the query failed".to_owned()))];
