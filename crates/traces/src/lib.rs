@@ -28,6 +28,7 @@ pub use part::{Wanted, part};
 pub use write::{Output, write};
 
 use std::io;
+use workingset::synth::Synth;
 use workingset::{About, Batch};
 
 /// Why a trace cannot be read or written.
@@ -62,6 +63,17 @@ pub trait Source {
 
     /// What is known of the trace as a whole: all of it only at the end.
     fn about(&self) -> About;
+}
+
+/// References as they are made.
+impl Source for Synth {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        Ok(Self::fill(self, batch, BATCH))
+    }
+
+    fn about(&self) -> About {
+        Self::about(self)
+    }
 }
 
 /// References of a batch.
