@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import numpy as np
-import polars
+import polars as pl
 import pyarrow as pa
 import pytest
+
 import warmset
 
 PAGES = np.arange(200_000, dtype=np.uint64) % 777
@@ -26,7 +27,7 @@ def test_any_integers_will_do(kind: pa.DataType) -> None:
 
 
 def test_other_libraries_and_streams_will_do() -> None:
-    assert np.array_equal(warmset.Trace.from_arrow(polars.DataFrame({"key": PAGES})).pages, PAGES)
+    assert np.array_equal(warmset.Trace.from_arrow(pl.DataFrame({"key": PAGES})).pages, PAGES)
     schema = pa.schema([("page", pa.uint64())])
     batches = [pa.record_batch([pa.array(part)], schema=schema) for part in np.split(PAGES, 8)]
     assert np.array_equal(warmset.Trace.from_arrow(pa.Table.from_batches(batches)).pages, PAGES)
@@ -81,4 +82,4 @@ def test_a_stream_that_fails_says_why() -> None:
 
 def test_results_are_tables_for_others() -> None:
     scores = warmset.simulate(warmset.synth("zipf:pages=300", 5000, writes=0.5), "lru,arc", ["10%", "50%"])
-    assert pa.table(scores).num_rows == polars.DataFrame(scores).height == 4
+    assert pa.table(scores).num_rows == pl.DataFrame(scores).height == 4

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import warmset
 from conftest import FIXTURES, STORM, Command, printed
+
+import warmset
 
 LACKEY = FIXTURES / "traces" / "gzip-lackey.txt.zst"
 WEB = FIXTURES / "traces" / "web12.trace.xz"

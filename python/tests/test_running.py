@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+
 import warmset
 
 
@@ -37,7 +38,7 @@ def test_an_exception_of_the_callback_ends_the_call() -> None:
         lambda: warmset.synth("zipf", 10_000_000, progress=stop),
     ):
         with pytest.raises(Enough):
-            call()  # type: ignore[no-untyped-call]
+            call()
 
 
 def test_other_threads_run_meanwhile() -> None:
@@ -60,7 +61,9 @@ def test_other_threads_run_meanwhile() -> None:
 def test_calls_of_several_threads_do_not_disturb_each_other() -> None:
     trace = warmset.synth("zipf:pages=1000", 200_000)
     expected, results = warmset.curve(trace), list[bool]()
-    check = [threading.Thread(target=lambda: results.append(bool((warmset.curve(trace) == expected).all()))) for _ in "123"]
+    check = [
+        threading.Thread(target=lambda: results.append(bool((warmset.curve(trace) == expected).all()))) for _ in "123"
+    ]
     for thread in check:
         thread.start()
     for thread in check:

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import warmset
 from conftest import FIXTURES, STORM
+
+import warmset
 
 PAGES = [7, 9, 7, 7, 2**40, 9]
 INTEGERS = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", ">u4", ">i8", "<u2"]
 
 
 def same(trace: warmset.Trace, pages: Any) -> bool:  # noqa: ANN401
-    return trace.pages.tolist() == [int(page) for page in pages]
+    return bool(trace.pages.tolist() == [int(page) for page in pages])
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -30,7 +31,15 @@ def test_any_layout_will_do() -> None:
     packed = np.zeros(1000, dtype=[("flag", "u1"), ("page", "u8")])
     packed["page"] = numbers[:1000]
     table = numbers.reshape(-1, 4)
-    for pages in (numbers, read_only, numbers[::-3], packed["page"], table[:, 2], table.T[1], np.asfortranarray(table)[3]):
+    for pages in (
+        numbers,
+        read_only,
+        numbers[::-3],
+        packed["page"],
+        table[:, 2],
+        table.T[1],
+        np.asfortranarray(table)[3],
+    ):
         assert same(warmset.Trace(pages), pages)
     assert same(warmset.Trace(PAGES), PAGES)
     assert same(warmset.Trace(range(5)), range(5))
@@ -134,7 +143,7 @@ def test_files_that_are_none_are_python_errors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1.0, 0.0])
 def test_samples_that_are_none_are_refused(number: float) -> None:
-    with pytest.raises(warmset.Error, match="sample|rate"):
+    with pytest.raises(warmset.Error, match=r"sample|rate"):
         warmset.curve(warmset.Trace(PAGES), sample=number)
 
 
@@ -158,7 +167,7 @@ def test_numbers_out_of_range_are_refused() -> None:
         lambda: warmset.replay(warmset.Recording(STORM), compare=[], coverage=True),
     ):
         with pytest.raises(warmset.Error):
-            call()  # type: ignore[no-untyped-call]
+            call()
     with pytest.raises(OverflowError):
         warmset.working_set(trace, -5)
 

@@ -7,7 +7,7 @@ another configuration of the guard would have done, out. Everything is computed 
 >>> import warmset
 >>> trace = warmset.synth("zipf:pages=500", 10_000)
 >>> trace
-<warmset.Trace: 10000 references to 500 pages>
+<warmset.Trace: 10000 references to 496 pages>
 >>> misses = warmset.curve(trace)
 >>> scores = warmset.simulate(trace, "lru,arc,opt", ["10%"])
 >>> bool(scores["misses"][0] == misses[50])

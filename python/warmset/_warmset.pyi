@@ -5,6 +5,21 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "Error",
+    "Lifetime",
+    "Recording",
+    "Trace",
+    "WorkingSet",
+    "curve",
+    "lifetime",
+    "policies",
+    "replay",
+    "simulate",
+    "synth",
+    "working_set",
+]
+
 _Path: TypeAlias = str | PathLike[str]
 _Progress: TypeAlias = Callable[[int, int | None], object]
 _Clock: TypeAlias = Literal["references", "instructions", "instruction-bytes", "nanoseconds", "seconds"]
