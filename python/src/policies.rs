@@ -57,7 +57,7 @@ pub(crate) fn simulate<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (py, trace) = (trace.py(), Arc::clone(&trace.get().inner));
     let policies = policies.map_or_else(|| Ok(vec!["lru,opt".to_owned()]), words)?;
-    let choices = Choice::list(&policies.join(",")).map_err(failed)?;
+    let choices = Choice::list(&policies).map_err(failed)?;
     let usual = || Ok(["1%", "5%", "10%", "25%", "50%"].map(str::to_owned).to_vec());
     let told = capacities.map_or_else(usual, words)?;
     let told: Vec<&str> = told.iter().flat_map(|text| text.split(',')).collect();

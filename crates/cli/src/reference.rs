@@ -170,6 +170,7 @@ pub(crate) fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> R
             }
             Some("zst") => {
                 let mut packed = zstd::stream::write::Encoder::new(&mut out, 3)?;
+                packed.include_checksum(true)?;
                 fill(&mut packed).with_context(failed)?;
                 packed.finish().with_context(failed)?;
             }

@@ -57,7 +57,7 @@ struct Row {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let choices = Choice::list(&args.policies.join(","))?;
+    let choices = Choice::list(&args.policies)?;
     let trace = args.input.load()?;
     let capacities = capacity::of_trace(&args.capacities, &trace)?;
     let rows = rows(args, &trace, &choices, &capacities)?;

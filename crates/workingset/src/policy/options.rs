@@ -73,10 +73,10 @@ const VARIANTS: &[Variant] = &[
 ];
 
 impl Choice {
-    /// Several, separated by commas; `all` is every policy with its own options.
-    pub fn list(text: &str) -> Result<Vec<Self>, Error> {
+    /// Several, in each text separated by commas; `all` is every policy with its own options.
+    pub fn list(told: &[impl AsRef<str>]) -> Result<Vec<Self>, Error> {
         let mut choices: Vec<Self> = Vec::new();
-        for word in split(text) {
+        for word in told.iter().flat_map(|text| split(text.as_ref())) {
             if word == "all" {
                 choices.extend(POLICIES.iter().map(|spec| Self { spec, options: Options::of(spec) }));
             } else {
@@ -167,7 +167,7 @@ mod tests {
     fn commas_separate_policies_and_options() {
         assert_eq!(split("lru,2q:kin=0.3,kout=0.6,opt"), ["lru", "2q:kin=0.3,kout=0.6", "opt"]);
         assert_eq!(split("lirs(unbounded,dedup),arc"), ["lirs(unbounded,dedup)", "arc"]);
-        assert_eq!(Choice::list("all").unwrap().len(), POLICIES.len());
+        assert_eq!(Choice::list(&["all"]).unwrap().len(), POLICIES.len());
     }
 
     #[test]
