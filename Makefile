@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report fleet kubernetes arch release links site lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: python report fleet kubernetes arch release links site lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint links unit-test doc build report fleet live unit deb-test arch kubernetes lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build report fleet python live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -66,6 +66,10 @@ report: build
 # Metrics, alerts and the dashboard, under a real Prometheus.
 fleet: build
 	packaging/tests/fleet.sh $(TARGET)/release
+
+# The Python package in a fresh environment: lint, types, examples, tests, the notebook.
+python: build
+	packaging/tests/python.sh $(TARGET)/release
 
 # A live run of 10 seconds that must write nothing.
 live: build
@@ -125,6 +129,7 @@ bench: build
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
 	packaging/bench/instructions.sh $(TARGET)/release
 	packaging/bench/simulator.sh $(TARGET)/release
+	packaging/bench/python.sh
 
 # The parsers beside a fuzzer, ten minutes: needs a nightly compiler and cargo-fuzz. What it keeps, `make test` reads again.
 fuzz:

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use workingset::Trace;
-use workingset::measure::lifetime::sizes;
 use workingset::measure::sample::{Sampling, sampled};
 use workingset::measure::stream::Stream;
-use workingset::measure::{Intervals, Lifetime, MissCurve, Point};
+use workingset::measure::{Lifetime, Point};
 use workingset::policy::Choice;
 
 /// Draw how long a program runs between faults against the memory it has
@@ -165,38 +164,21 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
 
 fn curve(args: &Args, trace: &Trace, choice: &Choice, out: &mut impl Write, form: Form) -> Result<Lifetime> {
     let timed = args.input.counted() != Counted::References;
-    let told = !choice.options.told().is_empty();
-    let intervals = || Intervals::of(trace, timed);
-    let time = match trace.time().filter(|_| timed) {
-        Some(time) => time[time.len() - 1] - time[0] + 1,
-        None => trace.len() as u64,
+    let Some(sample) = args.sample.filter(|_| choice.spec.name == "lru") else {
+        return Ok(Lifetime::of(trace, timed, choice, args.points)?);
     };
-    Ok(match (choice.spec.name, args.sample) {
-        ("lru", Some(sample)) => {
-            let sampling = if sample <= 1.0 { Sampling::Rate(sample) } else { Sampling::Pages(sample as usize) };
-            let sampled = sampled(trace, sampling)?;
-            if form == Form::Text {
-                writeln!(
-                    out,
-                    "lru from {} of {} pages (rate {:.4}): miss ratios within about {:.4} in the mean",
-                    sampled.pages,
-                    trace.pages(),
-                    sampled.rate,
-                    sampled.error
-                )?;
-            }
-            Lifetime::of_sample(&sampled, time)
-        }
-        ("lru", None) => Lifetime::of_lru(&MissCurve::of(trace), time),
-        ("ws", _) if !told => Lifetime::of_working_set(&intervals()),
-        ("vmin", _) if !told => Lifetime::of_vmin(&intervals()),
-        _ => {
-            if args.points < 2 {
-                bail!("--points {}: two or more make a curve", args.points);
-            }
-            Lifetime::of_policy(trace, choice, &sizes(trace.pages(), args.points), time)?
-        }
-    })
+    let sampled = sampled(trace, Sampling::told(sample)?)?;
+    if form == Form::Text {
+        writeln!(
+            out,
+            "lru from {} of {} pages (rate {:.4}): miss ratios within about {:.4} in the mean",
+            sampled.pages,
+            trace.pages(),
+            sampled.rate,
+            sampled.error
+        )?;
+    }
+    Ok(Lifetime::of_sample(&sampled, trace.span(timed)))
 }
 
 /// As many points as asked for, evenly by the logarithm of their size.

@@ -31,6 +31,7 @@ mod simulate;
 mod socket;
 mod spare;
 mod status;
+mod sweep;
 mod synth;
 mod together;
 mod top;
@@ -95,6 +96,7 @@ enum Command {
     Convert(convert::Args),
     Synth(synth::Args),
     Policies(policies::Args),
+    Sweep(sweep::Args),
     Trace(trace::Args),
     Analyze(analyze::Args),
     Report(fleet::Args),
@@ -170,6 +172,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Convert(args) => convert::run(args, context, out),
         Command::Synth(args) => synth::run(args, context, out),
         Command::Policies(args) => policies::run(args, context, out),
+        Command::Sweep(args) => sweep::run(args, context, out),
         Command::Trace(args) => trace::run(args, context, out),
         Command::Analyze(args) => analyze::run(args, context, out),
         Command::Report(args) => fleet::run(args, context, out),

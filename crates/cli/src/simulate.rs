@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
-use workingset::policy::{Choice, Options, Score};
-use workingset::{POLICIES, Trace};
+use workingset::policy::{Choice, Score};
+use workingset::{Trace, capacity};
 
 /// Simulate replacement policies on a reference trace
 ///
@@ -75,9 +75,9 @@ impl Row {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let choices = choices(&args.policies)?;
+    let choices = Choice::list(&args.policies)?;
     let trace = args.input.load()?;
-    let capacities = capacities(&args.capacities, &trace)?;
+    let capacities = capacity::of_trace(&args.capacities, &trace)?;
     let rows = rows(args, &trace, &choices, &capacities)?;
     if let Some(path) = &args.plot {
         plot(path, &rows)?;
@@ -88,43 +88,6 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         _ => table(out, &rows)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Commas separate policies, and within one its options.
-fn choices(told: &[String]) -> Result<Vec<Choice>> {
-    let mut choices: Vec<Choice> = Vec::new();
-    for word in told.iter().flat_map(|text| split(text)) {
-        if word == "all" {
-            choices.extend(POLICIES.iter().map(|spec| Choice { spec, options: Options::of(spec) }));
-        } else {
-            choices.push(Choice::parse(&word)?);
-        }
-    }
-    Ok(choices)
-}
-
-/// A comma starts a new policy unless a `NAME=VALUE` follows, or a bracket is open.
-fn split(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for part in text.split(',') {
-        let open = words.last().is_some_and(|last| last.contains('(') && !last.contains(')'));
-        let option = part.contains('=') && !part.contains(':');
-        match words.last_mut() {
-            Some(last) if open || option => {
-                last.push(',');
-                last.push_str(part);
-            }
-            _ => words.push(part.to_owned()),
-        }
-    }
-    words
-}
-
-fn capacities(told: &[String], trace: &Trace) -> Result<Vec<usize>> {
-    let mut all = told.iter().map(|text| reference::capacity(text, trace)).collect::<Result<Vec<_>>>()?;
-    all.sort_unstable();
-    all.dedup();
-    Ok(all)
 }
 
 fn rows(args: &Args, trace: &Trace, choices: &[Choice], capacities: &[usize]) -> Result<Vec<Row>> {
@@ -267,16 +230,4 @@ fn fonts() -> Option<resvg::usvg::fontdb::Database> {
     let family = face.or_else(|| fonts.faces().next())?.families.first()?.0.clone();
     fonts.set_sans_serif_family(family);
     Some(fonts)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commas_separate_policies_and_options() {
-        assert_eq!(split("lru,2q:kin=0.3,kout=0.6,opt"), ["lru", "2q:kin=0.3,kout=0.6", "opt"]);
-        assert_eq!(split("lirs(unbounded,dedup),arc"), ["lirs(unbounded,dedup)", "arc"]);
-        assert_eq!(choices(&["all".to_owned()]).unwrap().len(), POLICIES.len());
-    }
 }

@@ -7,6 +7,7 @@ use crate::oracle::{self, OracleGeneral, Word, Words};
 use crate::rows::{self, Rows};
 use crate::text::{self, Lines};
 use crate::{Error, Reading, Source, ahead, compress};
+use arrow_array::RecordBatchReader;
 use std::io::Read;
 use workingset::{Loader, Trace};
 
@@ -187,6 +188,13 @@ pub fn open<'a>(
         Format::U32Be => Box::new(Words::new(input, Word::Big32, reading)),
         Format::U64 => Box::new(Words::new(input, Word::Little64, reading)),
     })
+}
+
+/// Opens Arrow tables in memory: columns as those of our page trace, or any with a column called page.
+///
+/// Errors: no column has the pages.
+pub fn tables<'a>(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Result<Box<dyn Source + 'a>, Error> {
+    Ok(Box::new(Columns::memory(reader)?))
 }
 
 fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {

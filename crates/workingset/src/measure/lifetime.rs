@@ -85,6 +85,19 @@ impl Lifetime {
         Self::new("lru", time, steps.map(|(size, misses)| (size as u64, size as f64, misses)))
     }
 
+    /// Of a policy, in the trace's own time if it has one and `timed` says so: LRU at every size, the working set and
+    /// VMIN at every window, unless an option is told; any other by runs at `points` sizes, two at least.
+    pub fn of(trace: &Trace, timed: bool, choice: &Choice, points: usize) -> Result<Self, Error> {
+        let told = !choice.options.told().is_empty();
+        match choice.spec.name {
+            "lru" => Ok(Self::of_lru(&MissCurve::of(trace), trace.span(timed))),
+            "ws" if !told => Ok(Self::of_working_set(&Intervals::of(trace, timed))),
+            "vmin" if !told => Ok(Self::of_vmin(&Intervals::of(trace, timed))),
+            _ if points < 2 => Err(Error::Unfit(format!("--points {points}: two or more make a curve"))),
+            _ => Self::of_policy(trace, choice, &sizes(trace.pages(), points), trace.span(timed)),
+        }
+    }
+
     /// Of any policy, one run for each capacity, in parallel.
     pub fn of_policy(trace: &Trace, choice: &Choice, capacities: &[usize], time: u64) -> Result<Self, Error> {
         let run = |capacity: &usize| -> Result<(u64, f64, f64), Error> {

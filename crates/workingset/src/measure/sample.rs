@@ -24,6 +24,17 @@ pub enum Sampling {
     Pages(usize),
 }
 
+impl Sampling {
+    /// As a number says it: a share of the pages up to 1, a number of pages above.
+    pub fn told(number: f64) -> Result<Self, Error> {
+        match number {
+            rate if rate <= 1.0 => Ok(Self::Rate(rate)),
+            pages if pages.is_finite() => Ok(Self::Pages(pages as usize)),
+            wrong => Err(Error::Unfit(format!("a sample of {wrong}: a share up to 1 or a number of pages is meant"))),
+        }
+    }
+}
+
 /// A curve and what it was made from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
