@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: python report fleet kubernetes arch release links site lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: python report fleet kubernetes arch release links site lab smoke vm kernel results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
@@ -23,6 +23,9 @@ setup:
 
 setup-test:
 	@packaging/bootstrap test
+
+setup-kernel:
+	@packaging/bootstrap kernel
 
 build: setup
 	$(CARGO) build --release --locked -p warmset-cli
@@ -87,7 +90,7 @@ vm: lab deb
 	packaging/tests/machines.sh smoke trouble service protect
 
 # Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
-kernel: lab
+kernel: setup-kernel lab
 	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12)
 	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12) --nodes 2 nodes
 
