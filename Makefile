@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: report fleet kubernetes arch release links site cargo-install lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: python report fleet kubernetes arch release links site cargo-install lab smoke vm kernel results run test setup setup-test build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint links unit-test doc build cargo-install report fleet live unit deb-test arch kubernetes lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report fleet python live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -71,6 +71,10 @@ report: build
 fleet: build
 	packaging/tests/fleet.sh $(TARGET)/release
 
+# The Python package in a fresh environment: lint, types, examples, tests, the notebook.
+python: build
+	packaging/tests/python.sh $(TARGET)/release
+
 # A live run of 10 seconds that must write nothing.
 live: build
 	packaging/tests/live.sh $(TARGET)/release/warmsetd
@@ -82,9 +86,9 @@ unit: build
 smoke: lab
 	packaging/tests/machines.sh smoke
 
-# The lab's own tests: every kernel, panics, wedges, Ctrl-C, and the package on a Debian with systemd.
+# The lab's own tests: every kernel, panics, wedges, Ctrl-C, what a guard must stand, and the package on a Debian with systemd.
 vm: lab deb
-	packaging/tests/machines.sh smoke trouble service
+	packaging/tests/machines.sh smoke trouble service protect
 
 # Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
 kernel: lab
@@ -129,6 +133,7 @@ bench: build
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
 	packaging/bench/instructions.sh $(TARGET)/release
 	packaging/bench/simulator.sh $(TARGET)/release
+	packaging/bench/python.sh
 
 # The parsers beside a fuzzer, ten minutes: needs a nightly compiler and cargo-fuzz. What it keeps, `make test` reads again.
 fuzz:

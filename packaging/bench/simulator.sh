@@ -1,8 +1,9 @@
 #!/bin/sh
 # How fast the simulator is: simulator.sh PROGRAMS [RUNS [POWER]]
 #
-# References of each policy in a second, alone on one processor; the median of RUNS (5) and its extremes. The traces: Zipf's law with
-# 20 million references to a million pages and room for 100,000, and the recorded program of fixtures/traces with room for a tenth.
+# References of each policy in a second, and the processor's time of whole processes; the median of RUNS (5) and its extremes.
+# The traces: Zipf's law with 20 million references to a million pages and room for 100,000, and the recorded program of
+# fixtures/traces with room for a tenth.
 # Where Python has libcachesim, it runs on the same file in between. Growth is measured to 10^POWER references (8); 9 takes
 # 12 GB of memory and 4 GB of disk.
 set -eu
@@ -17,7 +18,7 @@ zipf=$scratch/zipf.oracleGeneral program=fixtures/traces/ls-lackey-pages.u32.zst
 "$warmset" synth zipf:pages=1000000,alpha=1 -n 20000000 -o "$zipf" >/dev/null
 
 # median: of the numbers on its lines, with the least and the most.
-median() { sort -n | awk '{ v[NR] = $1 } END { printf "%.1f [%.1f, %.1f]", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
+median() { sort -n | awk '{ v[NR] = $1 } END { printf "%.3g [%.3g, %.3g]", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
 
 # speed TRACE CAPACITY POLICY: millions of references a second.
 speed() {
@@ -27,42 +28,48 @@ speed() {
     done | median
 }
 
-# whole POLICY: millions of references a second from the file in the page cache to the result, the start of the program included.
-whole() {
+# user CAPACITIES POLICY: seconds of the processor in user mode, from the file in the page cache to the result, the start of the
+# program included.
+user() {
     for _ in $(seq "$runs"); do
-        begin=$(date +%s%N)
-        "$warmset" simulate "$zipf" --policy "$1" --capacity 100000 --json >/dev/null
-        echo "$(date +%s%N) $begin" | awk '{ print 2e10 / ($1 - $2) }'
+        python3 - "$warmset" simulate "$zipf" --policy "$2" --capacity "$1" <<'PYTHON'
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime)
+PYTHON
     done | median
 }
 
-# peer POLICY: the same by libcachesim, without the start of Python.
+# peer POLICY: the same by libcachesim at one size, without the start of Python.
 peer() {
     python3 - "$zipf" "$1" 100000 "$runs" <<'PYTHON' 2>/dev/null | median || echo '–'
-import sys, time
+import resource, sys
 import libcachesim as lcs
 path, policy, size, runs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 for _ in range(runs):
     reader = lcs.TraceReader(path, lcs.TraceType.ORACLE_GENERAL_TRACE, lcs.ReaderInitParam(ignore_obj_size=True))
     cache = getattr(lcs, policy)(size)
-    start = time.perf_counter()
+    start = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     cache.process_trace(reader)
-    print(20 / (time.perf_counter() - start))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_utime - start)
 PYTHON
+}
+
+# ratio OURS THEIRS [SIZES]: how many times as fast, for so many sizes of theirs.
+ratio() {
+    echo "${1%% *} ${2%% *} ${3:-1}" | awk '{ if ($1 > 0 && $2 > 0) printf "%.1f", $2 * $3 / $1; else print "–" }'
 }
 
 has_peer=false
 python3 -c 'import libcachesim' 2>/dev/null && has_peer=true
 
-echo '| policy | Zipf, M refs/s | program, M refs/s | whole process, Zipf | libcachesim, Zipf | times as fast, whole |'
+echo '| policy | Zipf, M refs/s | program, M refs/s | whole process, Zipf, user s | libcachesim, user s | times as fast |'
 echo '|---|---:|---:|---:|---:|---:|'
 while read -r policy other; do
-    theirs='–' times='–' ours=$(whole "$policy")
-    if "$has_peer"; then
-        theirs=$(peer "$other")
-        times=$(echo "${ours%% *} ${theirs%% *}" | awk '{ if ($2 > 0) printf "%.0f", $1 / $2; else print "–" }')
-    fi
-    echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $ours | $theirs | $times |"
+    theirs='–' ours=$(user 100000 "$policy")
+    if "$has_peer"; then theirs=$(peer "$other"); fi
+    echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $ours | $theirs | $(ratio "$ours" "$theirs") |"
+    [ "$policy" != lru ] || lru=$theirs
 done <<'POLICIES'
 fifo FIFO
 clock Clock
@@ -75,24 +82,33 @@ lirs LIRS
 opt Belady
 POLICIES
 
-# wall COMMAND...: seconds of the whole process.
-wall() {
+sixteen=$(seq -s, 30000 30000 480000)
+ours=$(user "$sixteen" lru)
+echo "| lru, sixteen sizes | | | $ours | $lru each | $(ratio "$ours" "$lru" 16) |"
+
+# curve TRACE OPTIONS...: millions of references a second of a measure, without reading.
+curve() {
+    for _ in $(seq "$runs"); do
+        "$warmset" curve "$@" --json | sed 's/.*"references_per_second":\([0-9.e+]*\).*/\1/' | awk '{ print $1 / 1e6 }'
+    done | median
+}
+
+# reading: millions of references a second of a whole process, but for the policy.
+reading() {
     for _ in $(seq "$runs"); do
         begin=$(date +%s%N)
-        "$@" >/dev/null
-        echo "$(date +%s%N) $begin" | awk '{ print ($1 - $2) / 1e9 }'
+        policy=$("$warmset" simulate "$zipf" --jobs 1 --policy fifo --capacity 100000 --json | sed 's/.*"seconds":\([0-9.e-]*\).*/\1/')
+        echo "$(date +%s%N) $begin $policy" | awk '{ print 20 / (($1 - $2) / 1e9 - $3) }'
     done | median
 }
 
 echo
-echo '| whole process, from the file in the page cache to the result | seconds |'
-echo '|---|---:|'
-echo "| LRU at one size, Zipf | $(wall "$warmset" simulate "$zipf" -p lru -c 100000) |"
-echo "| LRU at sixteen sizes, Zipf | $(wall "$warmset" simulate "$zipf" -p lru -c 30000,60000,90000,120000,150000,180000,210000,240000,270000,300000,330000,360000,390000,420000,450000,480000) |"
-echo "| LRU exactly at every size, Zipf | $(wall "$warmset" curve "$zipf" --of lru --json) |"
-echo "| LRU from 1 % of the pages, Zipf | $(wall "$warmset" curve "$zipf" --of lru --sample 0.01 --json) |"
-echo "| working set and VMIN at every window, Zipf | $(wall "$warmset" curve "$zipf" --of ws,vmin --json) |"
-echo "| LRU exactly at every size, program | $(wall "$warmset" curve "$program" --of lru --json) |"
+echo '| measure | Zipf, M refs/s | program, M refs/s |'
+echo '|---|---:|---:|'
+echo "| reading, with dense numbers | $(reading) | |"
+echo "| LRU exactly at every size | $(curve "$zipf" --of lru) | $(curve "$program" --of lru) |"
+echo "| LRU from 1 % of the pages | $(curve "$zipf" --of lru --sample 0.01) | |"
+echo "| working set at every window | $(curve "$zipf" --of ws) | $(curve "$program" --of ws) |"
 
 # spent COMMAND...: seconds of the whole process, and its most memory in MB.
 spent() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use workingset::analysis::{Analysis, Wanted};
 use workingset::uses::Gatherer;
-use workingset::{About, Batch, Clock, Uses};
+use workingset::{About, Clock, Uses};
 
 /// Show the working set of a program: how large, when, and what memory it is worth
 ///
@@ -85,16 +85,15 @@ fn analyzed(input: &Input, wanted: &Wanted) -> Result<Analysis> {
 /// The trace, references to one page one after the other as one.
 fn gathered(input: &Input) -> Result<Uses> {
     let bar = reference::spinner("reading");
-    let (mut source, mut gatherer, mut batch) = (input.open()?, Gatherer::default(), Batch::default());
+    let (mut source, mut gatherer) = (input.open()?, Gatherer::default());
     let (mut references, mut timed) = (0, true);
-    while source.fill(&mut batch)? {
+    let about = traces::ahead(&mut *source, |batch| {
         timed &= !batch.time.is_empty();
-        gatherer.push(&batch)?;
         references += batch.len() as u64;
         bar.set_position(references);
-    }
+        Ok::<_, anyhow::Error>(gatherer.push(batch)?)
+    })?;
     bar.finish_and_clear();
-    let about = source.about();
     let clock = if timed { about.clock } else { Clock::References };
     Ok(gatherer.finish(About { clock, ..about })?)
 }

@@ -9,12 +9,12 @@ use report::{Axis, Chart, Mark, Part, Scale, Series};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use workingset::measure::lifetime::sizes;
+use std::time::Instant;
+use workingset::Trace;
 use workingset::measure::sample::{Sampling, sampled};
 use workingset::measure::stream::Stream;
-use workingset::measure::{Intervals, Lifetime, MissCurve, Point};
+use workingset::measure::{Lifetime, Point};
 use workingset::policy::Choice;
-use workingset::{Batch, Trace};
 
 /// Draw how long a program runs between faults against the memory it has
 ///
@@ -82,7 +82,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let bar = reference::steps("curves", choices.len());
     let mut curves = Vec::new();
     for choice in &choices {
-        curves.push(curve(args, &trace, choice, out, context.form)?);
+        let began = Instant::now();
+        let curve = curve(args, &trace, choice, out, context.form)?;
+        curves.push((curve, began.elapsed().as_secs_f64()));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -90,20 +92,22 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         let bytes = Args { input: published(args)?, ..args.clone() };
         let trace = bytes.input.load()?;
         for choice in &choices {
+            let began = Instant::now();
             let mut curve = curve(&bytes, &trace, choice, out, context.form)?;
             curve.policy.push_str(" as published");
-            curves.push(curve);
+            curves.push((curve, began.elapsed().as_secs_f64()));
         }
     }
     if let Some(path) = &args.plot {
         plot(args, path, &curves, trace.len())?;
     }
-    for curve in &curves {
+    for (curve, seconds) in &curves {
         match (context.form, args.csv) {
             (Form::Json, _) => {
                 let knees = curve.knees(args.service);
                 let line = serde_json::json!({ "policy": curve.policy, "time": curve.time, "references": trace.len(),
-                    "distinct": trace.pages(), "points": curve.points, "knees": knees });
+                    "distinct": trace.pages(), "points": curve.points, "knees": knees,
+                    "seconds": seconds, "references_per_second": trace.len() as f64 / seconds.max(1e-9) });
                 json_line(out, &line)?;
             }
             (_, true) => csv(out, curve)?,
@@ -124,12 +128,13 @@ fn published(args: &Args) -> Result<Input> {
 /// The trace is not held: each reference is seen once.
 fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result<ExitCode> {
     let mut source = args.input.open()?;
-    let (mut stream, mut batch) = (Stream::new(pages), Batch::default());
+    let mut stream = Stream::new(pages);
     let bar = reference::spinner("reading");
-    while source.fill(&mut batch)? {
+    traces::ahead(&mut *source, |batch| {
         batch.page.iter().for_each(|page| stream.push(*page));
         bar.set_position(stream.references());
-    }
+        Ok::<_, anyhow::Error>(())
+    })?;
     bar.finish_and_clear();
     let (curve, references) = (stream.curve(), stream.references());
     if references == 0 {
@@ -159,38 +164,21 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
 
 fn curve(args: &Args, trace: &Trace, choice: &Choice, out: &mut impl Write, form: Form) -> Result<Lifetime> {
     let timed = args.input.counted() != Counted::References;
-    let told = !choice.options.told().is_empty();
-    let intervals = || Intervals::of(trace, timed);
-    let time = match trace.time().filter(|_| timed) {
-        Some(time) => time[time.len() - 1] - time[0] + 1,
-        None => trace.len() as u64,
+    let Some(sample) = args.sample.filter(|_| choice.spec.name == "lru") else {
+        return Ok(Lifetime::of(trace, timed, choice, args.points)?);
     };
-    Ok(match (choice.spec.name, args.sample) {
-        ("lru", Some(sample)) => {
-            let sampling = if sample <= 1.0 { Sampling::Rate(sample) } else { Sampling::Pages(sample as usize) };
-            let sampled = sampled(trace, sampling)?;
-            if form == Form::Text {
-                writeln!(
-                    out,
-                    "lru from {} of {} pages (rate {:.4}): miss ratios within about {:.4} in the mean",
-                    sampled.pages,
-                    trace.pages(),
-                    sampled.rate,
-                    sampled.error
-                )?;
-            }
-            Lifetime::of_lru(&sampled.curve, time)
-        }
-        ("lru", None) => Lifetime::of_lru(&MissCurve::of(trace), time),
-        ("ws", _) if !told => Lifetime::of_working_set(&intervals()),
-        ("vmin", _) if !told => Lifetime::of_vmin(&intervals()),
-        _ => {
-            if args.points < 2 {
-                bail!("--points {}: two or more make a curve", args.points);
-            }
-            Lifetime::of_policy(trace, choice, &sizes(trace.pages(), args.points), time)?
-        }
-    })
+    let sampled = sampled(trace, Sampling::told(sample)?)?;
+    if form == Form::Text {
+        writeln!(
+            out,
+            "lru from {} of {} pages (rate {:.4}): miss ratios within about {:.4} in the mean",
+            sampled.pages,
+            trace.pages(),
+            sampled.rate,
+            sampled.error
+        )?;
+    }
+    Ok(Lifetime::of_sample(&sampled, trace.span(timed)))
 }
 
 /// As many points as asked for, evenly by the logarithm of their size.
@@ -243,7 +231,7 @@ fn csv(out: &mut impl Write, curve: &Lifetime) -> Result<()> {
     Ok(())
 }
 
-fn plot(args: &Args, path: &Path, curves: &[Lifetime], references: usize) -> Result<()> {
+fn plot(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize) -> Result<()> {
     let (title, label) = match args.show {
         Show::Lifetime => ("Lifetime by memory", "mean time between faults"),
         Show::Misses => ("Misses by memory", "misses for each reference"),
@@ -254,7 +242,7 @@ fn plot(args: &Args, path: &Path, curves: &[Lifetime], references: usize) -> Res
         Show::Misses => point.misses / references as f64,
         _ => curve.space_time(point, args.service),
     };
-    let series = curves.iter().map(|curve| Series {
+    let series = curves.iter().map(|(curve, _)| Series {
         name: curve.policy.clone(),
         points: curve.points.iter().map(|point| (point.size, value(curve, point))).collect(),
         mark: if curve.points.len() <= args.points { Mark::Dots } else { Mark::Line },
@@ -263,7 +251,7 @@ fn plot(args: &Args, path: &Path, curves: &[Lifetime], references: usize) -> Res
     let chart =
         Chart { title: title.to_owned(), x: axis("mean pages in memory"), y: axis(label), series: series.collect() };
     let heading = ["policy", "mean size", "misses", "lifetime"].map(str::to_owned).to_vec();
-    let rows = curves.iter().flat_map(|curve| {
+    let rows = curves.iter().flat_map(|(curve, _)| {
         picked(curve, args.points).into_iter().map(|point| {
             vec![
                 curve.policy.clone(),

@@ -20,6 +20,7 @@ mod look;
 mod page;
 mod past;
 mod policies;
+mod protect;
 mod prove;
 mod record;
 mod reference;
@@ -30,6 +31,7 @@ mod simulate;
 mod socket;
 mod spare;
 mod status;
+mod sweep;
 mod synth;
 mod together;
 mod top;
@@ -84,6 +86,7 @@ enum Command {
     Replay(replay::Args),
     Restore(restore::Args),
     Import(import::Args),
+    Protect(protect::Args),
     Spare(spare::Args),
     Release(release::Args),
     Prove(prove::Args),
@@ -93,6 +96,7 @@ enum Command {
     Convert(convert::Args),
     Synth(synth::Args),
     Policies(policies::Args),
+    Sweep(sweep::Args),
     Trace(trace::Args),
     Analyze(analyze::Args),
     Report(fleet::Args),
@@ -158,6 +162,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Replay(args) => replay::run(args, context, out),
         Command::Restore(args) => restore::run(args, context, out),
         Command::Import(args) => import::run(args, context, out),
+        Command::Protect(args) => protect::run(args, context, out),
         Command::Spare(args) => spare::run(args, context, out),
         Command::Release(args) => release::run(args, context, out),
         Command::Prove(args) => prove::run(args, context, out),
@@ -167,6 +172,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Convert(args) => convert::run(args, context, out),
         Command::Synth(args) => synth::run(args, context, out),
         Command::Policies(args) => policies::run(args, context, out),
+        Command::Sweep(args) => sweep::run(args, context, out),
         Command::Trace(args) => trace::run(args, context, out),
         Command::Analyze(args) => analyze::run(args, context, out),
         Command::Report(args) => fleet::run(args, context, out),

@@ -4,6 +4,7 @@ use anyhow::Result;
 use host::recordings::{ReadError, Reader};
 use pressure::config::Mode;
 use pressure::decision::{Action, Decision, Notice, Step};
+use pressure::groups::{Grip, Ward};
 use pressure::recording::Entry;
 use pressure::sample::Sample;
 use pressure::status::Past;
@@ -108,6 +109,16 @@ fn is_done(step: &Step, next: &Sample) -> bool {
         Action::PutBack { knob, .. } => next.knobs.ours.of(knob).is_none(),
         Action::End { who, signal, .. } => {
             next.census.victims.iter().any(|victim| victim.who == who && victim.signal == signal)
+        }
+        Action::Group(grip) => {
+            let groups = &next.groups;
+            let (id, kept) = (grip.id(), |ward: &Ward| ward.id == grip.id() && ward.ours.is_some());
+            match grip {
+                Grip::Keep { .. } => groups.wards.iter().any(kept),
+                Grip::Leave { .. } => !groups.wards.iter().any(kept),
+                Grip::Contain { .. } => groups.contained.iter().any(|one| one.id == id),
+                Grip::Free { .. } => groups.contained.iter().all(|one| one.id != id),
+            }
         }
         Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) => true,
     }

@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use traces::{Format, Reading, Source};
+use traces::{Format, Reading, Source, Wanted};
 use units::Bytes;
-use workingset::{About, Batch, Trace};
+use workingset::Trace;
 
 /// Which trace, and how it is to be read.
 #[derive(Debug, Clone, clap::Args)]
@@ -114,11 +114,8 @@ impl Input {
         };
         let source = traces::open(bytes, &name, format, reading).with_context(|| name.clone())?;
         let window = self.window.as_deref().map(window).transpose()?;
-        let timeless = self.counted() == Counted::References;
-        if window.is_none() && self.task.is_none() && !timeless {
-            return Ok(source);
-        }
-        Ok(Box::new(Cut { source, window, task: self.task, timeless, seen: 0, ended: false }))
+        let wanted = Wanted { window, task: self.task, time: self.counted() != Counted::References };
+        Ok(traces::part(source, wanted))
     }
 }
 
@@ -130,55 +127,6 @@ fn window(text: &str) -> Result<(u64, u64)> {
     let (from, to) = (number(from, 0)?, number(to, u64::MAX)?);
     anyhow::ensure!(from < to, "--window {text}: nothing is between");
     Ok((from, to))
-}
-
-/// A part of a source.
-struct Cut {
-    source: Box<dyn Source>,
-    window: Option<(u64, u64)>,
-    task: Option<u16>,
-    /// Times are not wanted.
-    timeless: bool,
-    seen: u64,
-    ended: bool,
-}
-
-impl Source for Cut {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool, traces::Error> {
-        loop {
-            if self.ended || !self.source.fill(batch)? {
-                batch.clear();
-                return Ok(false);
-            }
-            if self.timeless {
-                batch.time.clear();
-            }
-            let (from, to) = self.window.unwrap_or((0, u64::MAX));
-            let first = self.seen;
-            self.seen += batch.len() as u64;
-            self.ended = self.seen >= to;
-            if let (Some(task), true) = (self.task, batch.task.is_empty()) {
-                return Err(traces::Error::Format(format!("the trace tells no tasks: --task {task} chooses nothing")));
-            }
-            if self.window.is_none() && self.task.is_none() {
-                return Ok(true);
-            }
-            let keep: Vec<bool> = (0..batch.len())
-                .map(|at| {
-                    let place = first + at as u64;
-                    place >= from && place < to && self.task.is_none_or(|task| batch.task[at] == task)
-                })
-                .collect();
-            batch.retain(&keep);
-            if !batch.is_empty() {
-                return Ok(true);
-            }
-        }
-    }
-
-    fn about(&self) -> About {
-        self.source.about()
-    }
 }
 
 /// A sign of life on a terminal: references so far, and how fast.
@@ -222,6 +170,7 @@ pub(crate) fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> R
             }
             Some("zst") => {
                 let mut packed = zstd::stream::write::Encoder::new(&mut out, 3)?;
+                packed.include_checksum(true)?;
                 fill(&mut packed).with_context(failed)?;
                 packed.finish().with_context(failed)?;
             }
@@ -233,33 +182,4 @@ pub(crate) fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> R
     file.as_file().set_permissions(mode).with_context(failed)?;
     file.persist(path).with_context(failed)?;
     Ok(())
-}
-
-/// Pages of memory as a user says them: `1000`, `64MiB`, `10%` of the footprint.
-pub(crate) fn size(text: &str, footprint: usize, page_size: u64) -> Result<usize> {
-    let text = text.trim();
-    let meant = || format!("capacity '{text}': pages, bytes or per cent are meant, such as 1000, 64MiB, 10%");
-    let wanted = if let Some(percent) = text.strip_suffix('%') {
-        let share: f64 = percent.trim().parse().with_context(meant)?;
-        let fits = share > 0.0 && share <= 100.0;
-        anyhow::ensure!(fits, "capacity {text}: above 0 and at most 100 % of {footprint} pages is meant");
-        return Ok(((footprint as f64 * share / 100.0).round() as usize).max(1));
-    } else if let Ok(pages) = text.parse::<u64>() {
-        pages
-    } else {
-        text.parse::<Bytes>().with_context(meant)?.get() / page_size.max(1)
-    };
-    anyhow::ensure!(wanted > 0, "capacity {text}: a policy needs a page of memory");
-    Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
-}
-
-/// The same of one trace, of which no more can be used than it has.
-pub(crate) fn capacity(text: &str, trace: &Trace) -> Result<usize> {
-    let wanted = size(text, trace.pages(), trace.about.page_size)?;
-    let pages = trace.pages();
-    anyhow::ensure!(
-        wanted <= pages,
-        "capacity {text} is {wanted} pages, above the footprint: the trace has {pages} different pages"
-    );
-    Ok(wanted)
 }

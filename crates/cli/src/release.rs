@@ -1,35 +1,37 @@
-//! `warmset release`: what was spared by hand is as any other again.
+//! `warmset release`: who was spared or protected by hand is as any other again.
 
 use crate::hinted::Hinted;
 use crate::spare::{reload, rule};
-use crate::{Context, Form, json};
+use crate::{Context, Form, json, protect};
 use anyhow::Result;
-use host::rules;
+use host::rules::Rules;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Undo warmset spare
+/// Undo warmset spare and warmset protect
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What was spared: unit, process number, or program:NAME
+    /// Who was spared or protected: unit, process number, or program:NAME
     who: String,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut spared = rules::spared(&context.run)?;
-    let before = spared.len();
+    let mut rules = Rules::read(&context.run)?;
+    let before = rules.clone();
     // A process that has ended is released by its number alone.
     let ended = format!("pid:{}@", args.who);
     let exact = rule(&args.who, context).unwrap_or_else(|_| args.who.clone());
-    spared.retain(|rule| *rule != exact && !rule.starts_with(&ended));
-    if spared.len() == before {
-        return Err(Hinted::new(format!("{} is not spared by hand", args.who), "warmset spare lists who is").into());
+    rules.spare.retain(|rule| *rule != exact && !rule.starts_with(&ended));
+    let unit = protect::unit(&args.who, context).unwrap_or_else(|_| args.who.clone());
+    rules.protect.retain(|kept| *kept != unit);
+    if rules == before {
+        let hint = "warmset spare and warmset protect list who is";
+        return Err(Hinted::new(format!("{} is neither spared nor protected by hand", args.who), hint).into());
     }
-    rules::spare(&context.run, &spared)
-        .map_err(|error| Hinted::new(error, "rules are root's: sudo warmset release"))?;
+    rules.write(&context.run).map_err(|error| Hinted::new(error, "rules are root's: sudo warmset release"))?;
     reload(context)?;
     match context.form {
-        Form::Json => json(out, &spared)?,
+        Form::Json => json(out, &rules.spare)?,
         Form::Text => writeln!(out, "released: {}", args.who)?,
     }
     Ok(ExitCode::SUCCESS)

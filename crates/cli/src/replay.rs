@@ -1,11 +1,10 @@
 //! `warmset replay`: decide again over a recording, or let other configurations meet the same demand.
 
 use crate::{Context, Form};
-use anyhow::{Result, bail};
-use host::recordings::Reader;
+use anyhow::Result;
+use host::recordings;
 use pressure::Config;
 use pressure::decision::{Action, Decision, Step};
-use pressure::recording::Entry;
 use pressure::replay::{
     Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate, compare, decide_again,
 };
@@ -63,10 +62,12 @@ struct Report {
 /// Replays, and prints the outcome on `out`; notes about the files go to standard error.
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let config = args.config.as_deref().map(crate::record::load).transpose()?;
-    let (entries, notes) = read(&args.files)?;
+    let mut progress = Progress::new();
+    let (entries, notes) = recordings::read(&args.files, &mut |path, entries| progress.show(path, entries))?;
+    progress.clear();
     let mut report = Report { again: None, comparison: None, coverage: None, notes };
     if let Some(others) = &args.compare {
-        let plan = Plan { arms: &arms(others), config: config.as_ref(), response: args.response.get() };
+        let plan = Plan { arms: &Arm::beside_usual(others), config: config.as_ref(), response: args.response.get() };
         report.comparison = Some(compare(&entries, &plan)?);
     } else if args.coverage {
         report.coverage = Some(calibrate(&entries)?);
@@ -81,42 +82,6 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }
     let same = report.again.as_ref().is_none_or(|again| again.differing.is_empty() && again.decisions > 0);
     Ok(if args.verify && !same { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// The arms of the table: what was, what doing nothing gives, ours, and the others.
-fn arms(others: &[Arm]) -> Vec<Arm> {
-    let mut arms = vec![Arm::Recorded, Arm::Nothing, Arm::Warmset];
-    for arm in others {
-        if !arms.contains(arm) {
-            arms.push(*arm);
-        }
-    }
-    arms
-}
-
-/// All entries of all files. A line that cannot be read is a note; a file that cannot be is an error.
-fn read(files: &[PathBuf]) -> Result<(Vec<Entry>, Vec<String>)> {
-    let (mut entries, mut notes) = (Vec::new(), Vec::new());
-    let mut progress = Progress::new();
-    for path in files {
-        let before = entries.len();
-        let mut reader = Reader::open(path)?;
-        for entry in &mut reader {
-            match entry {
-                Ok(entry) => entries.push(entry),
-                Err(error @ host::recordings::ReadError::Line { .. }) => notes.push(error.to_string()),
-                Err(error) => return Err(error.into()),
-            }
-            progress.show(path, entries.len());
-        }
-        notes.extend_from_slice(reader.notes());
-        if entries.len() == before {
-            let why = notes.last().map(|note| format!(": {note}")).unwrap_or_default();
-            bail!("{}: no recording in it{why}", path.display());
-        }
-    }
-    progress.clear();
-    Ok((entries, notes))
 }
 
 /// A word on a terminal while a long recording is read.
@@ -207,6 +172,7 @@ fn summary(decision: &Decision) -> String {
         Action::Reclaim { node, amount } => format!("reclaim {amount} from node {node}"),
         end @ Action::End { .. } => end.to_string(),
         Action::Protect(act) => act.to_string(),
+        Action::Group(grip) => grip.to_string(),
     };
     let words: Vec<String> =
         std::iter::once(decision.phase.name().to_owned()).chain(decision.steps.iter().map(step)).collect();

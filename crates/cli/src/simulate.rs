@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
-use workingset::policy::{Choice, Options};
-use workingset::{POLICIES, Trace};
+use workingset::policy::{Choice, Score};
+use workingset::{Trace, capacity};
 
 /// Simulate replacement policies on a reference trace
 ///
@@ -40,8 +40,8 @@ pub(crate) struct Args {
     jobs: Option<usize>,
 }
 
-/// A result, as `--json` and `--csv` print it.
-#[derive(Debug, Serialize)]
+/// A result, as `--json` and `--csv` print it. LRU's sizes are one pass, and each has the seconds of the pass.
+#[derive(Debug, Clone, Serialize)]
 struct Row {
     policy: String,
     capacity: usize,
@@ -56,10 +56,28 @@ struct Row {
     references_per_second: f64,
 }
 
+impl Row {
+    fn of(choice: &Choice, score: Score, seconds: f64) -> Self {
+        Self {
+            policy: choice.label(),
+            miss_ratio: score.miss_ratio(),
+            capacity: score.capacity,
+            references: score.references,
+            distinct: score.distinct,
+            misses: score.misses,
+            writebacks: score.writebacks,
+            mean_size: score.mean_size,
+            options: score.options,
+            seconds,
+            references_per_second: score.references as f64 / seconds.max(1e-9),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let choices = choices(&args.policies)?;
+    let choices = Choice::list(&args.policies)?;
     let trace = args.input.load()?;
-    let capacities = capacities(&args.capacities, &trace)?;
+    let capacities = capacity::of_trace(&args.capacities, &trace)?;
     let rows = rows(args, &trace, &choices, &capacities)?;
     if let Some(path) = &args.plot {
         plot(path, &rows)?;
@@ -72,71 +90,27 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Commas separate policies, and within one its options.
-fn choices(told: &[String]) -> Result<Vec<Choice>> {
-    let mut choices: Vec<Choice> = Vec::new();
-    for word in told.iter().flat_map(|text| split(text)) {
-        if word == "all" {
-            choices.extend(POLICIES.iter().map(|spec| Choice { spec, options: Options::of(spec) }));
-        } else {
-            choices.push(Choice::parse(&word)?);
-        }
-    }
-    Ok(choices)
-}
-
-/// A comma starts a new policy unless a `NAME=VALUE` follows, or a bracket is open.
-fn split(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for part in text.split(',') {
-        let open = words.last().is_some_and(|last| last.contains('(') && !last.contains(')'));
-        let option = part.contains('=') && !part.contains(':');
-        match words.last_mut() {
-            Some(last) if open || option => {
-                last.push(',');
-                last.push_str(part);
-            }
-            _ => words.push(part.to_owned()),
-        }
-    }
-    words
-}
-
-fn capacities(told: &[String], trace: &Trace) -> Result<Vec<usize>> {
-    let mut all = told.iter().map(|text| reference::capacity(text, trace)).collect::<Result<Vec<_>>>()?;
-    all.sort_unstable();
-    all.dedup();
-    Ok(all)
-}
-
 fn rows(args: &Args, trace: &Trace, choices: &[Choice], capacities: &[usize]) -> Result<Vec<Row>> {
     if choices.iter().any(|choice| matches!(choice.spec.name, "opt" | "vmin")) {
         trace.next_uses();
     }
-    let tasks: Vec<(&Choice, usize)> =
-        choices.iter().flat_map(|choice| capacities.iter().map(move |capacity| (choice, *capacity))).collect();
+    let tasks: Vec<(&Choice, &[usize])> = choices
+        .iter()
+        .flat_map(|choice| {
+            let size = if choice.spec.is_at_once() { capacities.len() } else { 1 };
+            capacities.chunks(size).map(move |capacities| (choice, capacities))
+        })
+        .collect();
     let bar = reference::steps("simulating", tasks.len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0)).build()?;
-    let one = |(choice, capacity): &(&Choice, usize)| -> Result<Row> {
+    let one = |(choice, capacities): &(&Choice, &[usize])| -> Result<Vec<Row>> {
         let began = Instant::now();
-        let score = choice.spec.run(trace, *capacity, &choice.options).with_context(|| choice.label())?;
+        let scores = choice.spec.run_all(trace, capacities, &choice.options).with_context(|| choice.label())?;
         let seconds = began.elapsed().as_secs_f64();
         bar.inc(1);
-        Ok(Row {
-            policy: choice.label(),
-            capacity: score.capacity,
-            references: score.references,
-            distinct: score.distinct,
-            misses: score.misses,
-            miss_ratio: score.miss_ratio(),
-            writebacks: score.writebacks,
-            mean_size: score.mean_size,
-            options: score.options.clone(),
-            seconds,
-            references_per_second: score.references as f64 / seconds.max(1e-9),
-        })
+        Ok(scores.into_iter().map(|score| Row::of(choice, score, seconds)).collect())
     };
-    let rows = pool.install(|| tasks.par_iter().map(one).collect::<Result<Vec<Row>>>())?;
+    let rows = pool.install(|| tasks.par_iter().map(one).collect::<Result<Vec<Vec<Row>>>>())?.concat();
     bar.finish_and_clear();
     Ok(rows)
 }
@@ -256,16 +230,4 @@ fn fonts() -> Option<resvg::usvg::fontdb::Database> {
     let family = face.or_else(|| fonts.faces().next())?.families.first()?.0.clone();
     fonts.set_sans_serif_family(family);
     Some(fonts)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commas_separate_policies_and_options() {
-        assert_eq!(split("lru,2q:kin=0.3,kout=0.6,opt"), ["lru", "2q:kin=0.3,kout=0.6", "opt"]);
-        assert_eq!(split("lirs(unbounded,dedup),arc"), ["lirs(unbounded,dedup)", "arc"]);
-        assert_eq!(choices(&["all".to_owned()]).unwrap().len(), POLICIES.len());
-    }
 }

@@ -4,7 +4,7 @@ use crate::hinted::Hinted;
 use crate::socket::{Guard, ask};
 use crate::{Context, Form, json};
 use anyhow::Result;
-use host::rules;
+use host::rules::{self, Rules};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -20,22 +20,27 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut spared = rules::spared(&context.run)?;
+    let mut rules = Rules::read(&context.run)?;
     if let Some(who) = &args.who {
         let rule = rule(who, context)?;
-        if !spared.contains(&rule) {
-            spared.push(rule);
-            rules::spare(&context.run, &spared)
-                .map_err(|error| Hinted::new(error, "rules are root's: sudo warmset spare"))?;
+        if !rules.spare.contains(&rule) {
+            rules.spare.push(rule);
+            rules.write(&context.run).map_err(|error| Hinted::new(error, "rules are root's: sudo warmset spare"))?;
             reload(context)?;
         }
     }
-    match context.form {
-        Form::Json => json(out, &spared)?,
-        Form::Text if spared.is_empty() => writeln!(out, "nobody is spared by hand")?,
-        Form::Text => spared.iter().try_for_each(|rule| writeln!(out, "spared: {rule}"))?,
-    }
+    told("spared", &rules.spare, context, out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lists who is spared, or protected, by hand.
+pub(crate) fn told(how: &str, whom: &[String], context: &Context, out: &mut impl Write) -> Result<()> {
+    match context.form {
+        Form::Json => json(out, &whom)?,
+        Form::Text if whom.is_empty() => writeln!(out, "nobody is {how} by hand")?,
+        Form::Text => whom.iter().try_for_each(|rule| writeln!(out, "{how}: {rule}"))?,
+    }
+    Ok(())
 }
 
 /// The rule for what was written: a number is a process that must be there.

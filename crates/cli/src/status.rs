@@ -212,6 +212,12 @@ fn holds(page: &mut Page, status: &Status) {
         })
         .collect();
     page.entry("holds", if held.is_empty() { "nothing".to_owned() } else { held.join(", ") });
+    for ward in status.sample.groups.wards.iter().filter(|ward| ward.ours.is_some()) {
+        page.entry("", format!("{} of memory kept for {}, which has {}", ward.floor, ward.unit, ward.used));
+    }
+    for one in &status.sample.groups.contained {
+        page.entry("", format!("{} contained at {}, has {}", one.unit, one.ceiling, one.used));
+    }
     for file in status.sample.warm.files.iter().filter(|file| file.is_held()) {
         let Some(id) = file.id() else { continue };
         let known = status.names.iter().find(|(known, _)| *known == id);

@@ -5,9 +5,8 @@ use anyhow::{Context as _, Result};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use traces::{Output, Source};
+use traces::Output;
 use workingset::synth::{Kind, Recipe, Synth};
-use workingset::{About, Batch};
 
 const KINDS: &str = "\
 Kinds, with what they are unless told:
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &Args, _: &Context, out: &mut impl Write) -> Result<Exit
         writes: args.writes,
         seed: args.seed,
     };
-    let mut making = Making(Synth::new(recipe)?);
+    let mut making = Synth::new(recipe)?;
     reference::whole(&args.output, |file| {
         traces::write(&mut making, output, file)?;
         Ok(())
@@ -73,16 +72,4 @@ pub(crate) fn run(args: &Args, _: &Context, out: &mut impl Write) -> Result<Exit
         writeln!(out, "{} references in {name}", args.references)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-struct Making(Synth);
-
-impl Source for Making {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool, traces::Error> {
-        Ok(self.0.fill(batch, traces::BATCH))
-    }
-
-    fn about(&self) -> About {
-        self.0.about()
-    }
 }

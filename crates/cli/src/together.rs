@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use workingset::Trace;
+use workingset::capacity;
 use workingset::engine::{Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, Target, run as simulate};
 use workingset::frames::{ActiveInactive, Clock, Floors, Frames, Generations, Lru, Tuning};
 
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let processes: Vec<Process<'_>> =
         traces.iter().zip(&inputs).map(|(trace, input)| Process::new(&input.name(), trace)).collect();
     let footprint: usize = traces.iter().map(Trace::pages).sum();
-    let sizes = args.memory.iter().map(|text| reference::size(text, footprint, 4096)).collect::<Result<Vec<_>>>()?;
+    let sizes = args.memory.iter().map(|text| capacity::pages(text, footprint, 4096)).collect::<Result<Vec<_>, _>>()?;
     let tasks: Vec<(&String, usize)> =
         sizes.iter().flat_map(|size| args.policy.iter().map(move |name| (name, *size))).collect();
     let bar = reference::steps("running", tasks.len());

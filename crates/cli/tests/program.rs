@@ -495,6 +495,21 @@ fn a_person_spares_and_releases() {
 }
 
 #[test]
+fn a_person_protects_a_unit_and_never_what_holds_everyone() {
+    let place = Place::new();
+    assert_eq!(place.warmset(&["protect"]).out, "nobody is protected by hand\n");
+    place.warmset(&["spare", "a.service"]);
+    assert_eq!(place.warmset(&["protect", "postgresql.service"]).out, "protected: postgresql.service\n");
+    let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
+    assert!(rules.contains("units = [\"postgresql.service\"]") && rules.contains("spare = [\"a.service\"]"), "{rules}");
+    let slice = place.warmset(&["protect", "user.slice"]);
+    assert_eq!((slice.code, slice.err.lines().count()), (Some(1), 2), "{}", slice.err);
+    assert_eq!(place.warmset(&["protect", "999999999"]).code, Some(1), "no such process");
+    assert_eq!(place.warmset(&["release", "postgresql.service"]).out, "released: postgresql.service\n");
+    assert_eq!(place.warmset(&["spare"]).out, "spared: a.service\n");
+}
+
+#[test]
 fn one_picture_is_printed_where_there_is_no_terminal() {
     let said = Place::new().warmset(&["top", "--every", "100ms"]);
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -140,9 +140,12 @@ impl Guard {
         }
     }
 
-    /// Starts the process that locks, if the configuration asks for protection. Without it the rest goes on.
+    /// Starts the process that locks, and looks for the units whose memory is to stay, if the configuration asks for
+    /// protection. Without it the rest goes on.
     pub fn hold_if_asked(&mut self) {
-        if self.config.mode == Mode::Protect && self.config.protect.enabled {
+        let asked = self.config.mode == Mode::Protect && self.config.protect.enabled;
+        self.machine.ward(if asked { &self.config.protect.units } else { &[] });
+        if asked {
             if let Err(error) = self.machine.hold(&self.config.protect.programs) {
                 self.voice.say(Topic::Error, format_args!("nothing can be held in memory: {error}"));
             }
@@ -171,6 +174,7 @@ impl Guard {
         self.tally.killed += outcome.killed;
         self.tally.missed += outcome.missed;
         self.tally.protections += outcome.protected;
+        self.tally.grips += outcome.gripped;
         self.count(&decision);
         self.tell(&decision);
         self.board.publish(&self.sample, &decision, self.tally);
@@ -248,6 +252,7 @@ impl Guard {
             let would = match step.action {
                 _ if done => "",
                 Action::End { .. } => "would send ",
+                Action::Group(_) => "would: ",
                 _ => "would set ",
             };
             if self.voice.says(Topic::Reason) {

@@ -51,7 +51,9 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
         None => settings::of_machine(Path::new("/"))?,
     };
     let config = &mut settings.config;
-    config.guard.spare.extend(host::rules::spared(&options.run)?);
+    let rules = host::rules::Rules::read(&options.run)?;
+    config.guard.spare.extend(rules.spare);
+    config.protect.units.extend(rules.protect);
     config.mode = options.mode.unwrap_or(config.mode);
     config.protect.enabled |= options.protect;
     let level = config.verbosity.get().saturating_add(options.verbose).min(5);

@@ -84,6 +84,9 @@ const FAMILIES: &[Family] = &[
     (gauge("protected_files", "", "Files that the guard holds locked, in part or whole."), protected_files),
     (counter("page_cache_events", "", "Pages heard of that entered or left the page cache, since the watcher started."), |s, p| p.put(known(s.sample.warm.sums.events))),
     (counter("page_cache_events_lost", "", "Such events that the watcher came too late for."), |s, p| p.put(known(s.sample.warm.sums.lost))),
+    (counter("limits_set", "", "Limits of control groups set or put back."), |s, p| p.put(Number::from(s.tally.grips))),
+    (gauge("kept_for_units", "bytes", "Memory that reclaim leaves to units (memory.min), by the guard."), kept_for_units),
+    (gauge("contained_units", "", "Units that may not take more (memory.high), by the guard."), |s, p| p.put(Number::from(s.sample.groups.contained.len()))),
     (gauge("recent_steps", "", "Steps in the decisions that the daemon remembers, by reason."), recent_steps),
     (gauge("knob", "", "A knob as the kernel says it is (now), as it was found, and as the guard last set it (ours)."), knobs),
     // What it sees.
@@ -176,6 +179,11 @@ fn protected_files(status: &Status, points: &mut Points<'_>) {
     points.put(warm.sums.held.map(|_| Number::from(warm.files.iter().filter(|file| file.is_held()).count())));
 }
 
+fn kept_for_units(status: &Status, points: &mut Points<'_>) {
+    let kept: Bytes = status.sample.groups.wards.iter().filter_map(|ward| ward.ours).sum();
+    points.put(Number::from(kept));
+}
+
 fn knobs(status: &Status, points: &mut Points<'_>) {
     let states = &status.sample.knobs;
     for spec in KNOBS {
@@ -263,6 +271,9 @@ kinds! {
     Runaway "runaway";
     Deaf "deaf";
     Hopeless "hopeless";
+    Fills "fills";
+    Pushes "pushes";
+    Eased "eased";
     Protect "protect";
     Stop "stop";
 }

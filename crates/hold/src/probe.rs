@@ -1,5 +1,7 @@
 //! What works here, found by its effect: a page is locked and counted, an event is caused and heard, a file is found.
 
+mod floors;
+
 use crate::finder;
 use crate::map::Map;
 use crate::ring::{Rings, Said};
@@ -24,6 +26,7 @@ pub fn probe() -> Vec<Rung> {
         rung("locks of files' pages", lock()),
         rung("events of the page cache", events()),
         rung("files by their number", by_number()),
+        rung("floors of units", floors::try_out()),
     ]
 }
 
@@ -82,7 +85,7 @@ mod tests {
     #[test]
     fn each_rung_is_tried_and_says_something() {
         let rungs = probe();
-        assert_eq!(rungs.len(), 3);
+        assert_eq!(rungs.len(), 4);
         assert!(rungs.iter().all(|rung| !rung.says.is_empty() && !rung.says.contains(['\t', '\n'])), "{rungs:?}");
         assert!(rungs[0].works, "a page can be locked everywhere: {rungs:?}");
     }

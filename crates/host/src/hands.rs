@@ -4,9 +4,12 @@
 //! the medium, it is written. A knob that refuses is reported once and given up; the rest goes on. On
 //! drop, everything that is still ours is put back.
 
+use crate::groups::Groups;
+use crate::procs::Folder;
 use crate::trouble::Trouble;
 use crate::undo::{Change, Held, Places, Restored, UndoLog, boot_id, read_number, write_number};
 use crate::worker::{Job, Worker};
+use pressure::Sample;
 use pressure::decision::{Action, Decision};
 use pressure::knob::{COUNT, KNOBS, Knob, KnobStates, KnobValues};
 
@@ -40,6 +43,8 @@ pub struct Outcome {
     pub missed: u64,
     /// Acts of protection handed to the process that locks.
     pub protected: u64,
+    /// Limits of control groups set or put back.
+    pub gripped: u64,
 }
 
 /// The hands of a guard that may act.
@@ -52,13 +57,15 @@ pub(crate) struct Hands {
     yielded: KnobValues,
     found: KnobValues,
     troubles: Vec<String>,
+    groups: Groups,
 }
 
 impl Hands {
     pub(crate) fn open(places: &Places) -> Result<Self, Trouble> {
         let log = UndoLog::open(places, &boot_id(&places.root)?)?;
         let (found, yielded) = (KnobValues::default(), KnobValues::default());
-        Ok(Self { places: places.clone(), log, given_up: [false; COUNT], yielded, found, troubles: Vec::new() })
+        let groups = Groups::at(&places.root);
+        Ok(Self { places: places.clone(), log, given_up: [false; COUNT], yielded, found, troubles: Vec::new(), groups })
     }
 
     /// Fills in what was found and what is ours, hides knobs that were given up, and lets go of those that
@@ -87,6 +94,32 @@ impl Hands {
         }
     }
 
+    /// Whose memory is to stay, from the next sample on.
+    pub(crate) fn ward(&mut self, units: &[String]) {
+        self.groups.ward(units);
+    }
+
+    /// Reads the control groups that we look after into the sample.
+    pub(crate) fn look(&mut self, sample: &mut Sample) {
+        self.groups.look(sample, &mut self.log);
+    }
+
+    /// Sets limits of control groups, and puts them back; `unit` finds the folder of a suspect's unit.
+    pub(crate) fn grip(&mut self, decision: &Decision, unit: &dyn Fn(u64) -> Option<Folder>) -> Outcome {
+        let mut outcome = Outcome::default();
+        for step in &decision.steps {
+            let Action::Group(grip) = &step.action else { continue };
+            match self.groups.grip(grip, &mut self.log, unit) {
+                Ok(()) => outcome.gripped += 1,
+                Err(trouble) => {
+                    outcome.refused += 1;
+                    self.give_up(None, &trouble);
+                }
+            }
+        }
+        outcome
+    }
+
     /// Carries out the steps of a decision.
     pub(crate) fn act(&mut self, decision: &Decision, worker: &Worker) -> Outcome {
         let mut outcome = Outcome::default();
@@ -103,7 +136,7 @@ impl Hands {
                     Ok(())
                 }
                 // No file's affair: the machine sees to it, or the process that locks.
-                Action::End { .. } | Action::Protect(_) => Ok(()),
+                Action::End { .. } | Action::Protect(_) | Action::Group(_) => Ok(()),
             };
             if let Err((knob, trouble)) = done.map_err(|trouble| (step.action.knob(), trouble)) {
                 outcome.refused += 1;
@@ -143,12 +176,13 @@ impl Hands {
             write_number(&path, held.found)?;
         }
         self.forget(knob);
-        Ok(now.map(|now| Change { knob: knob.spec().name, from: now, to: held.found }))
+        Ok(now.map(|now| Change { knob: knob.spec().name.to_owned(), from: now, to: held.found }))
     }
 
     /// Puts back everything that is still ours, and tells.
     pub(crate) fn put_everything_back(&mut self) -> Restored {
         let mut restored = Restored::default();
+        self.groups.put_everything_back(&mut self.log, &mut restored);
         for knob in KNOBS.iter().map(|spec| spec.knob) {
             let held = self.log.held(knob);
             match (held, self.put_back(knob)) {
@@ -160,7 +194,7 @@ impl Hands {
                 _ => {}
             }
             if let Some((ours, now)) = self.yielded.of(knob).zip(read_number(&self.places.knob(knob)).ok().flatten()) {
-                restored.left_alone.push(Change { knob: knob.spec().name, from: ours, to: now });
+                restored.left_alone.push(Change { knob: knob.spec().name.to_owned(), from: ours, to: now });
                 self.yielded.put(knob, None);
             }
         }

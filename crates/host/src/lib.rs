@@ -7,6 +7,7 @@ mod alarm;
 mod eyes;
 mod facts;
 pub mod features;
+mod groups;
 mod hands;
 pub mod holder;
 mod lock;

@@ -104,6 +104,13 @@ impl Machine {
         Ok(())
     }
 
+    /// Whose memory is to stay while it is short, if this run may act: units as the configuration names them.
+    pub fn ward(&mut self, units: &[String]) {
+        if let Some(hands) = &mut self.hands {
+            hands.ward(units);
+        }
+    }
+
     /// Files that are hot or held, by name, as far as names are known.
     pub fn files(&self) -> &[(FileId, String)] {
         self.holder.as_ref().map_or(&[], Holder::names)
@@ -134,7 +141,10 @@ impl Machine {
         }
         self.processes.watch(sample.at, &mut sample.census);
         match &mut self.hands {
-            Some(hands) => hands.note(&mut sample.knobs),
+            Some(hands) => {
+                hands.note(&mut sample.knobs);
+                hands.look(sample);
+            }
             None => {
                 // Nothing is ours, so everything is as found.
                 sample.knobs.found = sample.knobs.now;
@@ -182,8 +192,12 @@ impl Machine {
                 outcome.protected += u64::from(holder.act(&act));
             }
         }
-        let written = self.hands.as_mut().map(|hands| hands.act(decision, &self.worker)).unwrap_or_default();
+        let Some(hands) = &mut self.hands else { return outcome };
+        let gripped = hands.grip(decision, &|id| self.processes.unit(id));
+        let written = hands.act(decision, &self.worker);
         Outcome {
+            gripped: gripped.gripped,
+            refused: gripped.refused + written.refused,
             asked: outcome.asked,
             killed: outcome.killed,
             missed: outcome.missed,

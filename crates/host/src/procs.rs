@@ -16,6 +16,7 @@
 //! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
 
 mod dossier;
+mod folder;
 mod place;
 mod program;
 mod reaper;
@@ -23,7 +24,10 @@ mod roll;
 mod strike;
 mod text;
 
+pub(crate) use folder::Folder;
+pub(crate) use place::place;
 pub use strike::{Missed, Order};
+pub(crate) use text::{cgroup, number, printable};
 
 use crate::eyes::monotonic;
 use dossier::Dossier;
@@ -108,6 +112,12 @@ impl Processes {
         self.dossiers.retain(|dossier| dossier.wanted);
         let took = monotonic().saturating_sub(begun);
         self.next = at.get() + PACE.max((took * REST).min(LONGEST_REST));
+    }
+
+    /// The folder of a suspect's unit, opened anew, as its suspect may go before it.
+    pub(crate) fn unit(&self, id: u64) -> Option<Folder> {
+        let path = self.dossiers.iter().find_map(|dossier| dossier.group_path(id))?;
+        Folder::open(&self.root, path).filter(|folder| folder.inode == id)
     }
 
     /// Forgets who was looked at; those who were signalled are still watched.

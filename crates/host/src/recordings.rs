@@ -9,7 +9,7 @@ mod folder;
 mod reader;
 
 pub use folder::{list, newest};
-pub use reader::{ReadError, Reader};
+pub use reader::{ReadError, Reader, read};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -1,12 +1,15 @@
-//! Whom a person has asked to spare, until the next boot: a small file in the run directory.
+//! What a person has asked for, until the next boot: a small file in the run directory.
 //!
 //! ```toml
 //! [guard]
 //! spare = ["postgresql.service", "pid:4711@90210"]
+//! [protect]
+//! units = ["postgresql.service"]
 //! ```
 //!
-//! A process is named with its start, so that a later one with the same number is not meant.
+//! A process is named with its start, so that a later one with the same number is not meant; memory is kept for units only.
 
+use crate::procs::{cgroup, place};
 use crate::trouble::Trouble;
 use pressure::Config;
 use pressure::config::ConfigError;
@@ -20,33 +23,62 @@ pub fn path(run: &Path) -> PathBuf {
     run.join("rules.toml")
 }
 
-/// Whom a person has asked to spare; nobody if there is no file.
-pub fn spared(run: &Path) -> Result<Vec<String>, ConfigError> {
-    let path = path(run);
-    let name = path.display().to_string();
-    match crate::settings::read(&path)? {
-        Some(text) => Ok(Config::parse(&name, &text)?.guard.spare),
-        None => Ok(Vec::new()),
+/// Whom to spare, and for whom to keep memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Who is never ended, as `guard.spare` names them.
+    pub spare: Vec<String>,
+    /// Whose memory is to stay, as `protect.units` names them.
+    pub protect: Vec<String>,
+}
+
+impl Rules {
+    /// What a person has asked for; nothing if there is no file.
+    pub fn read(run: &Path) -> Result<Self, ConfigError> {
+        let path = path(run);
+        let name = path.display().to_string();
+        let Some(text) = crate::settings::read(&path)? else { return Ok(Self::default()) };
+        let config = Config::parse(&name, &text)?;
+        // A file without the key has nobody there, and not those of the defaults.
+        let named = config.protect.units != Config::default().protect.units;
+        let protect = if named { config.protect.units } else { Vec::new() };
+        Ok(Self { spare: config.guard.spare, protect })
+    }
+
+    /// Replaces what was asked for; nothing leaves no file.
+    pub fn write(&self, run: &Path) -> Result<(), Trouble> {
+        let path = path(run);
+        let at = |error: io::Error| Trouble::unreadable(&path, error);
+        if *self == Self::default() {
+            return match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(at(error)),
+                _ => Ok(()),
+            };
+        }
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(run).map_err(at)?;
+        let draft = run.join("rules.new");
+        let _ = fs::remove_file(&draft);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(at)?;
+        let (spare, units) = (quoted(&self.spare), quoted(&self.protect));
+        let head = "# Made by `warmset spare` and `warmset protect`; gone at the next boot.";
+        let text = format!("{head}\n[guard]\nspare = [{spare}]\n[protect]\nunits = [{units}]\n");
+        io::Write::write_all(&mut file, text.as_bytes()).and_then(|()| fs::rename(&draft, &path)).map_err(at)
     }
 }
 
-/// Replaces whom to spare; nobody leaves no file.
-pub fn spare(run: &Path, whom: &[String]) -> Result<(), Trouble> {
-    let path = path(run);
-    let at = |error: io::Error| Trouble::unreadable(&path, error);
-    if whom.is_empty() {
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(at(error)),
-            _ => Ok(()),
-        };
-    }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(run).map_err(at)?;
-    let quoted: Vec<String> = whom.iter().map(|rule| format!("{rule:?}")).collect();
-    let draft = run.join("rules.new");
-    let _ = fs::remove_file(&draft);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(at)?;
-    let text = format!("# Made by `warmset spare`; gone at the next boot.\n[guard]\nspare = [{}]\n", quoted.join(", "));
-    io::Write::write_all(&mut file, text.as_bytes()).and_then(|()| fs::rename(&draft, &path)).map_err(at)
+fn quoted(rules: &[String]) -> String {
+    let quoted: Vec<String> = rules.iter().map(|rule| toml_text(rule)).collect();
+    quoted.join(", ")
+}
+
+/// A text as TOML quotes it.
+fn toml_text(text: &str) -> String {
+    let escaped = text.chars().map(|letter| match letter {
+        '"' | '\\' => format!("\\{letter}"),
+        letter if letter.is_control() => format!("\\u{:04x}", u32::from(letter)),
+        letter => letter.to_string(),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
 }
 
 /// The rule that names a process: its number and its start.
@@ -59,6 +91,20 @@ pub fn of_process(root: &Path, pid: u32) -> Result<String, Trouble> {
     }
 }
 
+/// The path of the unit that a process lives in, as `protect.units` takes it; an error says why memory cannot be kept for
+/// that.
+pub fn unit_of(root: &Path, pid: u32) -> Result<String, Trouble> {
+    let path = root.join(format!("proc/{pid}/cgroup"));
+    let wrong = |why: &str| Trouble::unreadable(&path, io::Error::other(why.to_owned()));
+    let text = fs::read(&path).map_err(|error| Trouble::unreadable(&path, error))?;
+    let group = cgroup(&text).ok_or_else(|| wrong("it names no control group of version 2"))?;
+    let found = place(group);
+    if !found.place.is_of_its_own() {
+        return Err(wrong("the process has no unit of its own: what is kept for that would be for everyone in it"));
+    }
+    String::from_utf8(found.folder.to_vec()).map_err(|_| wrong("its path is not text in UTF-8"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,12 +113,24 @@ mod tests {
     fn what_is_written_is_read_and_nobody_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("run");
-        assert!(spared(&run).unwrap().is_empty());
-        let whom = ["a \"b\".service".to_owned(), "pid:1@2".to_owned()];
-        spare(&run, &whom).unwrap();
-        assert_eq!(spared(&run).unwrap(), whom);
-        spare(&run, &[]).unwrap();
-        assert!(!path(&run).exists() && spared(&run).unwrap().is_empty());
+        assert_eq!(Rules::read(&run).unwrap(), Rules::default());
+        let spare = vec!["a \"b\".service".to_owned(), "pid:1@2".to_owned()];
+        let spared = Rules { spare, protect: Vec::new() };
+        spared.write(&run).unwrap();
+        assert_eq!(Rules::read(&run).unwrap(), spared);
+        let rules = Rules { protect: vec!["/system.slice/dev-a\\x2db\u{7f}.service".to_owned()], ..spared };
+        rules.write(&run).unwrap();
+        assert_eq!(Rules::read(&run).unwrap(), rules);
+        Rules::default().write(&run).unwrap();
+        assert!(!path(&run).exists());
+    }
+
+    #[test]
+    fn a_file_of_before_has_nobody_to_protect() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(path(dir.path()), "[guard]\nspare = [\"a.service\"]\n").unwrap();
+        let rules = Rules::read(dir.path()).unwrap();
+        assert_eq!((rules.spare.len(), rules.protect.len()), (1, 0));
     }
 
     #[test]
@@ -80,5 +138,18 @@ mod tests {
         let rule = of_process(Path::new("/"), std::process::id()).unwrap();
         assert!(rule.starts_with(&format!("pid:{}@", std::process::id())), "{rule}");
         assert!(of_process(Path::new("/nowhere"), 1).is_err());
+    }
+
+    #[test]
+    fn a_unit_is_named_by_its_path_and_a_session_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("proc/7")).unwrap();
+        let unit = |text: &str| {
+            fs::write(dir.path().join("proc/7/cgroup"), text).unwrap();
+            unit_of(dir.path(), 7).map_err(|error| error.to_string())
+        };
+        assert_eq!(unit("0::/system.slice/a.service/deep\n"), Ok("/system.slice/a.service".to_owned()));
+        assert!(unit("0::/user.slice/user-1.slice/session-2.scope\n").unwrap_err().contains("no unit of its own"));
+        assert!(unit("0::/\n").is_err() && unit("1:cpu:/x\n").is_err());
     }
 }

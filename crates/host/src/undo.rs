@@ -13,7 +13,10 @@
 //! kernel and is dropped. Only paths in [`pressure::knob::KNOBS`] are ever written. A line that is cut
 //! short was never acted on: the write comes after the file is whole.
 
+pub(crate) mod limit;
+
 use crate::trouble::Trouble;
+use limit::{Limit, shown};
 use pressure::knob::{COUNT, KNOBS, Knob};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -69,13 +72,14 @@ pub(crate) struct UndoLog {
     places: Places,
     boot_id: String,
     held: [Option<Held>; COUNT],
+    limits: Vec<(Limit, Held)>,
 }
 
 impl UndoLog {
     /// Opens the run directory, which must be ours alone.
     pub(crate) fn open(places: &Places, boot_id: &str) -> Result<Self, Trouble> {
         own_directory(&places.run)?;
-        Ok(Self { places: places.clone(), boot_id: boot_id.to_owned(), held: [None; COUNT] })
+        Ok(Self { places: places.clone(), boot_id: boot_id.to_owned(), held: [None; COUNT], limits: Vec::new() })
     }
 
     pub(crate) fn held(&self, knob: Knob) -> Option<Held> {
@@ -88,9 +92,22 @@ impl UndoLog {
         self.store().inspect_err(|_| self.held[knob as usize] = old)
     }
 
+    /// What is held of a control group's limit.
+    pub(crate) fn limit(&self, limit: &Limit) -> Option<Held> {
+        self.limits.iter().find(|(known, _)| known == limit).map(|(_, held)| *held)
+    }
+
+    /// Enters or removes a limit; on return the file is on the medium.
+    pub(crate) fn set_limit(&mut self, limit: &Limit, held: Option<Held>) -> Result<(), Trouble> {
+        let before = self.limits.clone();
+        self.limits.retain(|(known, _)| known != limit);
+        self.limits.extend(held.map(|held| (limit.clone(), held)));
+        self.store().inspect_err(|_| self.limits = before)
+    }
+
     fn store(&self) -> Result<(), Trouble> {
         let path = self.places.log();
-        if self.held.iter().all(Option::is_none) {
+        if self.held.iter().all(Option::is_none) && self.limits.is_empty() {
             return remove(&path);
         }
         let mut text = format!("{MAGIC}{}\n", self.boot_id);
@@ -99,6 +116,7 @@ impl UndoLog {
                 let _ = writeln!(text, "{}\t{found}\t{ours}\t{before}", spec.path);
             }
         }
+        text.extend(self.limits.iter().map(|(limit, held)| limit.line(*held)));
         let draft = self.places.run.join("undo.new");
         let write = || -> io::Result<()> {
             let _ = fs::remove_file(&draft);
@@ -127,8 +145,8 @@ pub struct Restored {
 /// A knob, and two values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Its name.
-    pub knob: &'static str,
+    /// Its name, or the path of a control group's limit.
+    pub knob: String,
     /// What it was (put back), or what we had written (left alone).
     pub from: u64,
     /// What it is.
@@ -138,9 +156,10 @@ pub struct Change {
 impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Change { knob, from, to } in &self.back {
-            writeln!(f, "put back {knob} {from} → {to}")?;
+            writeln!(f, "put back {knob} {} → {}", shown(*from), shown(*to))?;
         }
         for Change { knob, from, to } in &self.left_alone {
+            let (from, to) = (shown(*from), shown(*to));
             writeln!(f, "left {knob} alone: it is {to}, we had set {from}; someone else has set it since")?;
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
@@ -172,7 +191,10 @@ pub fn restore(places: &Places) -> Result<Restored, Trouble> {
     for line in lines.split_inclusive('\n').collect::<Vec<_>>().into_iter().rev() {
         match (line.ends_with('\n'), entry(line.trim_end())) {
             (true, Some((knob, held))) => undo(places, knob, held, &mut restored)?,
-            (true, None) => return Err(refused(&path, format!("{:?} names no knob", cut(line.trim_end())))),
+            (true, None) => match Limit::parse(line.trim_end_matches('\n')) {
+                Some((limit, held)) => undo_limit(places, &limit, held, &mut restored)?,
+                None => return Err(refused(&path, format!("{:?} names no knob", cut(line.trim_end())))),
+            },
             (false, _) => {
                 let line = cut(line);
                 restored.notes.push(format!("ignored a half-written line {line:?}: it was never acted on"));
@@ -191,9 +213,30 @@ fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Res
         Some(now) if now == held.found => {}
         Some(now) if now == held.ours || now == held.before => {
             write_number(&path, held.found)?;
-            restored.back.push(Change { knob: name, from: now, to: held.found });
+            restored.back.push(Change { knob: name.to_owned(), from: now, to: held.found });
         }
-        Some(now) => restored.left_alone.push(Change { knob: name, from: held.ours, to: now }),
+        Some(now) => restored.left_alone.push(Change { knob: name.to_owned(), from: held.ours, to: now }),
+    }
+    Ok(())
+}
+
+fn undo_limit(places: &Places, limit: &Limit, held: Held, restored: &mut Restored) -> Result<(), Trouble> {
+    let path = places.root.join(&limit.folder).join(limit.kind.file());
+    let at = |error| Trouble::unreadable(&path, error);
+    let folder = limit.open(&places.root).map_err(at)?;
+    let now = match &folder {
+        Some(folder) => limit::read(folder, limit.kind).map_err(at)?,
+        None => None,
+    };
+    let knob = limit.name();
+    match (folder, now) {
+        (Some(folder), Some(now)) if now != held.found && (now == held.ours || now == held.before) => {
+            limit::write(&folder, limit.kind, held.found).map_err(at)?;
+            restored.back.push(Change { knob, from: now, to: held.found });
+        }
+        (_, Some(now)) if now != held.found => restored.left_alone.push(Change { knob, from: held.ours, to: now }),
+        (_, Some(_)) => {}
+        (_, None) => restored.notes.push(format!("{knob} is gone: nothing to put back")),
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod list;
 mod run;
 mod selftest;
 mod shell;
+mod test;
 
 use crate::store::Store;
 use anyhow::Result;
@@ -36,6 +37,7 @@ enum Command {
     Demo(demo::Demo),
     Prove(demo::Prove),
     Selftest(selftest::Selftest),
+    Test(test::Test),
     Sh(shell::Shell),
 }
 
@@ -64,6 +66,7 @@ impl Options {
             Command::Arms(arms) => arms.run()?,
             Command::Run(run) => return run.run(&store()?),
             Command::Selftest(selftest) => return selftest.run(&store()?),
+            Command::Test(test) => return test.run(&store()?),
             Command::Sh(shell) => return shell.run(&store()?),
             Command::Demo(demo) => return demo.run(&store()?),
             Command::Prove(prove) => return prove.run(&store()?),

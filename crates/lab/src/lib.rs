@@ -16,6 +16,7 @@ pub mod command;
 pub mod compare;
 pub mod debian;
 pub mod dice;
+pub mod faults;
 pub mod frame;
 pub mod image;
 pub mod kernels;

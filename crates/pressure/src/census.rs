@@ -142,6 +142,9 @@ pub enum Mark {
 pub struct Group {
     /// The inode of its folder.
     pub id: u64,
+    /// All of its memory: `memory.current`; zero if unknown.
+    #[serde(default)]
+    pub used: Bytes,
     /// Anonymous memory.
     pub anon: Bytes,
     /// On swap.

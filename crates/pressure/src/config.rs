@@ -11,7 +11,7 @@ mod text;
 
 pub use guard::Guard;
 pub use layers::{ConfigError, Layers};
-pub use protect::Protect;
+pub use protect::{Protect, is_ward};
 
 use crate::decision::Event;
 use crate::knob::Knob;

@@ -13,6 +13,7 @@
 
 mod blocks;
 mod caches;
+mod contain;
 mod gap;
 mod protect;
 mod rules;

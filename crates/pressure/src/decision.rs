@@ -2,6 +2,7 @@
 
 use crate::census::{Identity, Name, Signal, UnitName};
 use crate::distress::{Considered, Extent, Outlook};
+use crate::groups::Grip;
 use crate::knob::Knob;
 use crate::protect::{Act, Why};
 use arrayvec::ArrayVec;
@@ -215,6 +216,8 @@ pub enum Action {
     },
     /// Have something held in memory, or let go.
     Protect(Act),
+    /// Set a limit of a control group, or put it back.
+    Group(Grip),
 }
 
 /// Why a step is taken: the numbers that decided.
@@ -378,6 +381,29 @@ pub enum Reason {
         /// Share of the last seconds in which all tasks stalled.
         stalled: Percent,
     },
+    /// It is what makes memory run out, and has a unit of its own: it may have all but the reserve.
+    Fills {
+        /// How fast it grows.
+        growth: Rate,
+        /// Room that is left.
+        room: Bytes,
+        /// Of it, what everyone else is left with.
+        reserve: Bytes,
+        /// When room is used up, if it grows on.
+        left: Span,
+    },
+    /// It has been held up at its ceiling, and there is no room to raise that.
+    Pushes {
+        /// For how long.
+        since: Span,
+        /// Room that is left.
+        room: Bytes,
+    },
+    /// There is room again, or it takes no more: nobody is to be slowed down.
+    Eased {
+        /// Room that is left.
+        room: Bytes,
+    },
     /// Why something is held, or let go.
     Protect(Why),
     /// Someone said stop: the kill switch, a rival, or the end of the run.
@@ -515,7 +541,7 @@ impl Action {
     pub fn knob(&self) -> Option<Knob> {
         match self {
             Self::Set { knob, .. } | Self::PutBack { knob, .. } => Some(*knob),
-            Self::Compact { .. } | Self::Reclaim { .. } | Self::End { .. } | Self::Protect(_) => None,
+            Self::Compact { .. } | Self::Reclaim { .. } | Self::End { .. } | Self::Protect(_) | Self::Group(_) => None,
         }
     }
 }

@@ -20,6 +20,7 @@
 mod choice;
 mod growth;
 mod ladder;
+mod pushing;
 mod roles;
 mod room;
 
@@ -28,9 +29,10 @@ pub use growth::Growth;
 pub use roles::{Shield, shield};
 pub use room::Outlook;
 
-pub(crate) use choice::{Bench, Choice, Pick, choose, largest};
+pub(crate) use choice::{Bench, Choice, Pick, choose, extent, largest};
 use growth::Growths;
-pub(crate) use ladder::{Rung, freezes, rung};
+pub(crate) use ladder::{Rung, freezes, reserve, rung};
+use pushing::Pushing;
 
 use crate::census::{Signal, Victim};
 use crate::config::Guard;
@@ -78,6 +80,9 @@ pub struct Distress {
     /// Oldest first; room for all is taken at the start.
     points: Vec<Point>,
     pub(crate) growths: Growths,
+    /// Who is held up at its ceiling.
+    #[serde(default)]
+    pub(crate) pushing: Pushing,
     /// What the last sample leaves.
     pub(crate) outlook: Option<Outlook>,
     /// Near to this end, people are told.
@@ -106,6 +111,7 @@ impl Distress {
     /// Takes a sample in. Allocates nothing.
     pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes) {
         self.growths.push(&sample.census);
+        self.pushing.push(&sample.groups.contained, sample.at);
         let settled = sample.census.victims.iter().filter_map(|victim| victim.gone).max();
         // What fell when a process ended says nothing about how the others grow.
         let begin = settled.map_or(Duration::ZERO, Span::get);

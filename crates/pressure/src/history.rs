@@ -10,6 +10,7 @@ use crate::decision::Event;
 use crate::demand::Demand;
 use crate::distress::Distress;
 use crate::knob::Knob;
+use crate::protect::Needs;
 use crate::rates::Rates;
 use crate::sample::{Facts, Sample};
 use crate::sketch::{Sketch, faded};
@@ -79,6 +80,9 @@ pub struct History {
     pub(crate) classic: Option<Classic>,
     #[serde(default)]
     pub(crate) distress: Distress,
+    /// What those need whose memory is to stay.
+    #[serde(default)]
+    pub(crate) needs: Needs,
 }
 
 /// What the last pair of samples said.
@@ -148,6 +152,7 @@ impl History {
             seen,
             classic: (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness)),
             distress: Distress::new(&config.guard),
+            needs: Needs::default(),
         }
     }
 
@@ -180,6 +185,7 @@ impl History {
         }
         self.trends(sample);
         self.distress.push(sample, self.page_size);
+        self.needs.push(&sample.groups.wards);
         if let Some(classic) = &mut self.classic {
             classic.push(sample);
         }

@@ -15,6 +15,7 @@ mod decide;
 pub mod decision;
 pub mod demand;
 pub mod distress;
+pub mod groups;
 pub mod history;
 pub mod import;
 pub mod knob;

@@ -10,10 +10,12 @@
 mod act;
 mod ghosts;
 mod learn;
+mod needs;
 mod ranges;
 mod warm;
 
 pub use act::{Act, FileId, Why};
 pub use learn::{Event, EventKind, Hot, Learner, STRIDE};
+pub(crate) use needs::{Need, Needs};
 pub use ranges::Ranges;
 pub use warm::{MAX_FILES, Warm, WarmFile, WarmSums};

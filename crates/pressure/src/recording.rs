@@ -100,7 +100,7 @@ impl Shape {
 }
 
 /// Name and unit of each column of `sample`, in order, such as `("vmstat.nr_free_pages", "pages")`.
-fn columns(sample: &Sample) -> Vec<(String, &'static str)> {
+pub fn columns(sample: &Sample) -> Vec<(String, &'static str)> {
     let sections = sample.labels().into_iter().zip(sample.sections());
     let columns = sections.flat_map(|(label, section)| {
         section.fields().iter().map(move |field| (format!("{label}.{}", field.name), field.unit))

@@ -5,6 +5,7 @@
 //! `None` everywhere. Nothing in here is derived: rates, gaps and forecasts are recomputed.
 
 use crate::census::Census;
+use crate::groups::Groups;
 use crate::knob::KnobStates;
 use crate::protect::Warm;
 use crate::section::{Field, Section, section};
@@ -88,6 +89,9 @@ pub struct Sample {
     pub pools: Vec<Pool>,
     /// Swap areas, in the kernel's order.
     pub swaps: Vec<Swap>,
+    /// Control groups whose limits we set; empty unless there are some.
+    #[serde(default, skip_serializing_if = "Groups::is_empty")]
+    pub groups: Groups,
     /// Who holds memory; empty unless memory is short.
     #[serde(default)]
     pub census: Census,
@@ -106,13 +110,16 @@ impl Clone for Sample {
         let mut lists = (std::mem::take(zones), std::mem::take(nodes), std::mem::take(pools), std::mem::take(swaps));
         let mut warm = std::mem::take(warm);
         warm.copy(&source.warm);
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.copy(&source.groups);
         lists.0.clone_from(&source.zones);
         lists.1.clone_from(&source.nodes);
         lists.2.clone_from(&source.pools);
         lists.3.clone_from(&source.swaps);
         let mut census = std::mem::take(&mut self.census);
         census.clone_from(&source.census);
-        *self = Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, warm, ..*source };
+        *self =
+            Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, warm, groups, ..*source };
     }
 }
 

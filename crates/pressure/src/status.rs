@@ -65,6 +65,9 @@ pub struct Tally {
     /// Files held in memory or let go, and watches of the page cache begun or ended.
     #[serde(default)]
     pub protections: u64,
+    /// Limits of control groups set or put back.
+    #[serde(default)]
+    pub grips: u64,
     /// Allocations that reclaimed for themselves.
     pub allocation_stalls: u64,
     /// Allocations that compacted for themselves.

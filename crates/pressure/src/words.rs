@@ -70,6 +70,7 @@ impl Display for Action {
                 write!(f, ", which holds {size}")
             }
             Self::Protect(act) => act.fmt(f),
+            Self::Group(grip) => grip.fmt(f),
         }
     }
 }
@@ -136,6 +137,14 @@ impl Display for Reason {
             Self::Hopeless { since, stalled } => {
                 write!(f, "no room at all for {since}, all tasks stalled {stalled} of the time, and it holds the most")
             }
+            Self::Fills { growth, room, reserve, left } => write!(
+                f,
+                "it grows by {growth} and fills memory in {left}; of room for {room}, {reserve} are kept for all others"
+            ),
+            Self::Pushes { since, room } => {
+                write!(f, "held up at its ceiling for {since}, it still wants more, and there is room for {room}")
+            }
+            Self::Eased { room } => write!(f, "room for {room}: nobody is to be slowed down"),
             Self::Protect(why) => why.fmt(f),
             Self::Stop => f.write_str("nothing is to be held now"),
         }

@@ -6,7 +6,9 @@
 use crate::input::Input;
 use crate::parquet::{Groups, Writer};
 use crate::stream::{self, Stream};
+use crate::tables;
 use crate::{Error, Source};
+use arrow_array::RecordBatchReader;
 use std::io::{Read, Write};
 use workingset::{About, Batch, Clock, Op};
 
@@ -32,6 +34,7 @@ impl Table {
 enum Tables<'a> {
     Parquet(Groups),
     Arrow(Stream<'a>),
+    Memory(tables::Tables<'a>),
 }
 
 /// A columnar trace, by the table.
@@ -40,6 +43,8 @@ pub(crate) struct Columns<'a> {
     page: String,
     about: About,
     rows: u64,
+    /// The time given last.
+    last: u64,
     /// A table, and how far it has been given.
     open: Option<(Table, usize)>,
 }
@@ -53,25 +58,36 @@ impl<'a> Columns<'a> {
         let names = groups.names();
         let page = page(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
         let about = about(groups.told(), "parquet")?;
-        Ok(Self { tables: Tables::Parquet(groups), page, about, rows: 0, open: None })
+        Ok(Self { tables: Tables::Parquet(groups), page, about, rows: 0, last: 0, open: None })
     }
 
     /// An Arrow stream.
     pub(crate) fn arrow(input: Input<'a>) -> Result<Self, Error> {
         let stream = Stream::open(input)?;
         let (page, about) = (page(&stream.names())?, about(stream.told.clone(), "arrow")?);
-        Ok(Self { tables: Tables::Arrow(stream), page, about, rows: 0, open: None })
+        Ok(Self { tables: Tables::Arrow(stream), page, about, rows: 0, last: 0, open: None })
+    }
+
+    /// Arrow tables in memory.
+    pub(crate) fn memory(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Result<Self, Error> {
+        let tables = tables::Tables::new(reader);
+        let names = tables.names();
+        let page = page(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let about = about(tables.told(), "arrow")?;
+        Ok(Self { tables: Tables::Memory(tables), page, about, rows: 0, last: 0, open: None })
     }
 
     fn next(&mut self) -> Result<Option<Table>, Error> {
+        let wanted = [self.page.as_str(), "time", "run", "op", "task"];
         match &mut self.tables {
             Tables::Arrow(stream) => stream.next(),
-            Tables::Parquet(groups) => groups.next(&[self.page.as_str(), "time", "run", "op", "task"]),
+            Tables::Parquet(groups) => groups.next(&wanted),
+            Tables::Memory(tables) => tables.next(&wanted),
         }
     }
 
     /// References of a table from a row on, runs unfolded, about a batch of them; the row at which to go on.
-    fn unfold(&self, table: &Table, from: usize, batch: &mut Batch) -> Result<usize, Error> {
+    fn unfold(&mut self, table: &Table, from: usize, batch: &mut Batch) -> Result<usize, Error> {
         let pages = table.column(&self.page).ok_or_else(|| Error::Columns("the page column is gone".to_owned()))?;
         let [time, run, op, task] = ["time", "run", "op", "task"].map(|name| table.column(name));
         for row in from..table.rows.min(pages.len()) {
@@ -79,14 +95,21 @@ impl<'a> Columns<'a> {
                 return Ok(row);
             }
             let times = run.map_or(1, |run| run[row]);
-            let wrong = |what: String| Err(Error::Malformed { place: format!("row {}", self.rows + row as u64), what });
+            let place = self.rows + row as u64;
+            let wrong = |what: String| Err(Error::Malformed { place: format!("row {place}"), what });
             if times == 0 || times > LONGEST_RUN {
                 return wrong(format!("a run of {times} references"));
             }
             let times = times as usize;
             batch.page.extend(std::iter::repeat_n(pages[row], times));
             let step = u64::from(is_paced(self.about.clock, op.map(|op| op[row] as u8)));
-            batch.time.extend(time.into_iter().flat_map(|time| (0..times as u64).map(move |at| time[row] + at * step)));
+            if let Some(time) = time.map(|time| time[row]) {
+                if time < self.last {
+                    return wrong(format!("time goes back from {} to {time}", self.last));
+                }
+                batch.time.extend((0..times as u64).map(|at| time.saturating_add(at * step)));
+                self.last = time.saturating_add((times as u64 - 1) * step);
+            }
             batch.op.extend(op.into_iter().flat_map(|op| std::iter::repeat_n(Op(op[row] as u8 & 7), times)));
             if let Some(task) = task {
                 let Ok(task) = u16::try_from(task[row]) else {

@@ -6,9 +6,10 @@ use crate::input::Input;
 use crate::oracle::{self, OracleGeneral, Word, Words};
 use crate::rows::{self, Rows};
 use crate::text::{self, Lines};
-use crate::{Error, Reading, Source, compress};
+use crate::{Error, Reading, Source, ahead, compress};
+use arrow_array::RecordBatchReader;
 use std::io::Read;
-use workingset::{Batch, Loader, Trace};
+use workingset::{Loader, Trace};
 
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +190,13 @@ pub fn open<'a>(
     })
 }
 
+/// Opens Arrow tables in memory: columns as those of our page trace, or any with a column called page.
+///
+/// Errors: no column has the pages.
+pub fn tables<'a>(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Result<Box<dyn Source + 'a>, Error> {
+    Ok(Box::new(Columns::memory(reader)?))
+}
+
 fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {
     let head = input.peek()?;
     if head.is_empty() {
@@ -204,11 +212,12 @@ fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {
 
 /// Reads a whole trace into memory; `told` hears how many references there are, now and then.
 pub fn read(source: &mut dyn Source, told: &dyn Fn(usize)) -> Result<Trace, Error> {
-    let (mut loader, mut batch, mut references) = (Loader::default(), Batch::default(), 0);
-    while source.fill(&mut batch)? {
-        loader.push(&batch)?;
+    let (mut loader, mut references) = (Loader::default(), 0);
+    let about = ahead(source, |batch| {
+        loader.push(batch)?;
         references += batch.len();
         told(references);
-    }
-    Ok(loader.finish(source.about())?)
+        Ok::<_, Error>(())
+    })?;
+    Ok(loader.finish(about)?)
 }

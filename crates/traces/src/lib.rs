@@ -7,6 +7,7 @@
 //!
 //! A reader gives references by the batch and knows where it is: an error names the line or the byte.
 
+mod ahead;
 mod columns;
 mod compress;
 mod damon;
@@ -16,15 +17,20 @@ pub mod live;
 mod numbers;
 mod oracle;
 mod parquet;
+mod part;
 mod rows;
 mod stream;
+mod tables;
 mod text;
 mod write;
 
-pub use format::{FORMATS, Format, open, read};
+pub use ahead::ahead;
+pub use format::{FORMATS, Format, open, read, tables};
+pub use part::{Wanted, part};
 pub use write::{Output, write};
 
 use std::io;
+use workingset::synth::Synth;
 use workingset::{About, Batch};
 
 /// Why a trace cannot be read or written.
@@ -42,7 +48,7 @@ pub enum Error {
     #[error("{0}")]
     Format(String),
     /// The bytes end, or cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// More than a trace can hold, or nothing.
     #[error(transparent)]
@@ -53,12 +59,23 @@ pub enum Error {
 }
 
 /// References as they come.
-pub trait Source {
+pub trait Source: Send {
     /// Clears a batch and fills it; `false` at the end, when it is empty.
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error>;
 
     /// What is known of the trace as a whole: all of it only at the end.
     fn about(&self) -> About;
+}
+
+/// References as they are made.
+impl Source for Synth {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        Ok(Self::fill(self, batch, BATCH))
+    }
+
+    fn about(&self) -> About {
+        Self::about(self)
+    }
 }
 
 /// References of a batch.

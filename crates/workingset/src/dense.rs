@@ -1,118 +1,78 @@
 //! Page numbers of any size into dense ones, in the order of first use.
 //!
-//! Open addressing over 8-byte slots: the upper half of a slot is a tag of the page's hash, the lower its dense number.
-//! A tag that fits is checked against the page's number. References are looked up sixteen at a time, in two steps that
-//! do not wait for each other, so that memory's latency is paid once for many.
-//!
-//! Cost: 8 B for each page, and 9 to 18 B in the table while loading. When the table grows, it is made anew from the
-//! pages: there are never two.
+//! ```text
+//!   page ──► clustered: group of 512 ─► row ─► number
+//!                │ too few pages of the groups are used
+//!                ▼
+//!            scattered: hash ─► slot ─► number
+//! ```
 
-use crate::dice::mix;
+mod clustered;
+mod scattered;
+
 use crate::{Error, Page};
-
-/// What no slot holds: a tag and the number of no page.
-const EMPTY: u64 = u64::MAX;
-const AT_ONCE: usize = 16;
+use clustered::Clustered;
+use scattered::Scattered;
 
 /// The dense numbers given so far.
+///
+/// Cost: 8 B for each page; while loading at most 16 B more and 4 MiB where pages are neighbours, 18 B where they are not.
 #[derive(Debug, Clone)]
-pub struct Dense {
-    slots: Vec<u64>,
-    names: Vec<u64>,
-    shift: u32,
+pub struct Dense(Table);
+
+#[derive(Debug, Clone)]
+enum Table {
+    Clustered(Clustered),
+    Scattered(Scattered),
 }
 
 impl Default for Dense {
     fn default() -> Self {
-        Self { slots: vec![EMPTY; 1 << 12], names: Vec::new(), shift: 64 - 12 }
+        Self(Table::Clustered(Clustered::default()))
     }
 }
 
 impl Dense {
     /// Appends the dense numbers of pages to `out`.
+    ///
+    /// Errors: more pages than there are numbers.
     pub fn extend(&mut self, pages: &[u64], out: &mut Vec<Page>) -> Result<(), Error> {
-        let mut chunks = pages.chunks_exact(AT_ONCE);
-        for chunk in &mut chunks {
-            let mut hashes = [0; AT_ONCE];
-            let mut found = [0; AT_ONCE];
-            let mut names = [0; AT_ONCE];
-            for at in 0..AT_ONCE {
-                hashes[at] = mix(chunk[at]);
-                found[at] = self.slots[(hashes[at] >> self.shift) as usize];
+        let mut left = pages;
+        if let Table::Clustered(table) = &mut self.0 {
+            left = &pages[table.extend(pages, out)?..];
+            if !table.is_dense() {
+                self.0 = Table::Scattered(Scattered::of(std::mem::take(table).into_names()));
             }
-            for at in 0..AT_ONCE {
-                names[at] = self.names.get((found[at] as u32) as usize).copied().unwrap_or(0);
-            }
-            let mut numbers = [0; AT_ONCE];
-            for at in 0..AT_ONCE {
-                let fits = tag(hashes[at]) == found[at] >> 32 && names[at] == chunk[at] && found[at] != EMPTY;
-                numbers[at] = if fits { found[at] as u32 } else { self.number(chunk[at])? };
-            }
-            out.extend_from_slice(&numbers);
         }
-        for page in chunks.remainder() {
-            out.push(self.number(*page)?);
+        match &mut self.0 {
+            Table::Scattered(table) => table.extend(left, out),
+            Table::Clustered(_) => Ok(()),
         }
-        Ok(())
-    }
-
-    /// The dense number of a page, a new one if it has none.
-    pub fn number(&mut self, page: u64) -> Result<Page, Error> {
-        let hash = mix(page);
-        let mask = self.slots.len() - 1;
-        let mut place = (hash >> self.shift) as usize;
-        loop {
-            let slot = self.slots[place];
-            if slot == EMPTY {
-                break;
-            }
-            if slot >> 32 == tag(hash) && self.names[(slot as u32) as usize] == page {
-                return Ok(slot as u32);
-            }
-            place = (place + 1) & mask;
-        }
-        let number = self.names.len();
-        if number >= (u32::MAX - 64) as usize {
-            return Err(Error::TooMany("2^32 pages"));
-        }
-        self.names.push(page);
-        self.slots[place] = tag(hash) << 32 | number as u64;
-        if self.names.len() * 8 > self.slots.len() * 5 {
-            self.grow();
-        }
-        Ok(number as u32)
     }
 
     /// The page that each dense number stands for.
     pub fn names(&self) -> &[u64] {
-        &self.names
+        match &self.0 {
+            Table::Clustered(table) => table.names(),
+            Table::Scattered(table) => table.names(),
+        }
     }
 
-    /// Forgets the table, keeps the pages.
+    /// Forgets the tables, keeps the pages.
     pub fn into_names(self) -> Vec<u64> {
-        self.names
-    }
-
-    fn grow(&mut self) {
-        let size = self.slots.len() * 2;
-        self.slots = Vec::new();
-        self.slots = vec![EMPTY; size];
-        self.shift -= 1;
-        for (number, page) in self.names.iter().enumerate() {
-            let hash = mix(*page);
-            let mut place = (hash >> self.shift) as usize;
-            while self.slots[place] != EMPTY {
-                place = (place + 1) & (size - 1);
-            }
-            self.slots[place] = tag(hash) << 32 | number as u64;
+        match self.0 {
+            Table::Clustered(table) => table.into_names(),
+            Table::Scattered(table) => table.into_names(),
         }
     }
 }
 
-/// The lower half of the hash; its upper bits choose the slot.
-#[inline]
-fn tag(hash: u64) -> u64 {
-    hash & 0xffff_ffff
+/// The number of the next new page.
+fn next(names: &[u64]) -> Result<Page, Error> {
+    match u32::try_from(names.len()) {
+        Ok(number) if number < u32::MAX - 64 => Ok(number),
+        _ => Err(Error::TooMany("2^32 pages")),
+    }
 }
 
 #[cfg(test)]
@@ -136,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows() {
+    fn pages_far_apart_are_numbered_too() {
         let (mut dense, mut got) = (Dense::default(), Vec::new());
         let pages: Vec<u64> = (0..100_000).map(|n| n << 12).collect();
         dense.extend(&pages, &mut got).unwrap();

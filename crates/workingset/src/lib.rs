@@ -11,6 +11,7 @@
 //! array.
 
 pub mod analysis;
+pub mod capacity;
 pub mod dense;
 pub mod dice;
 pub mod engine;

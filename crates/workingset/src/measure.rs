@@ -1,5 +1,6 @@
 //! Measures of a trace, each in one pass: what the working set is at every window, what LRU misses at every size.
 
+pub mod chunk;
 pub mod interval;
 pub mod lifetime;
 pub mod map;
@@ -14,6 +15,7 @@ pub mod stack;
 pub mod stream;
 pub mod timed;
 
+pub use chunk::Chunk;
 pub use interval::Intervals;
 pub use lifetime::{Knees, Lifetime, Point};
 pub use published::published;

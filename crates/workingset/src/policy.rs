@@ -17,6 +17,7 @@ mod linux;
 mod lirs;
 mod lru;
 mod lru_k;
+mod lru_sizes;
 mod mglru;
 mod mq;
 mod nfu;
@@ -93,6 +94,9 @@ pub trait Policy: Sized {
     fn resident(&self) -> usize;
 }
 
+/// What a policy comes to at several sizes.
+type Sizes = fn(&Trace, &[usize]) -> Vec<Score>;
+
 /// A policy by name.
 pub struct Spec {
     /// As `--policy` takes it.
@@ -107,6 +111,7 @@ pub struct Spec {
     pub variable: bool,
     /// The option that a variable policy's mean size rises with.
     pub fitted: Option<&'static str>,
+    sizes: Option<Sizes>,
     run: fn(&Room<'_>) -> Result<Score, Error>,
     steps: fn(&Room<'_>) -> Result<Vec<Step>, Error>,
 }
@@ -120,6 +125,7 @@ impl Spec {
             options: &[],
             variable: P::VARIABLE,
             fitted: None,
+            sizes: None,
             run: drive::run::<P>,
             steps: drive::steps::<P>,
         }
@@ -133,17 +139,32 @@ impl Spec {
         Self { fitted: Some(option), ..self }
     }
 
+    const fn at_once(self, sizes: Sizes) -> Self {
+        Self { sizes: Some(sizes), ..self }
+    }
+
+    /// Whether all sizes are one pass: [`Spec::run_all`] is then no more work than a run or two.
+    pub fn is_at_once(&self) -> bool {
+        self.sizes.is_some()
+    }
+
+    /// As [`Spec::run`] at each of these sizes, which must rise.
+    pub fn run_all(&self, trace: &Trace, capacities: &[usize], options: &Options) -> Result<Vec<Score>, Error> {
+        match self.sizes {
+            Some(sizes) if capacities.len() > 1 => {
+                capacities.iter().try_for_each(|capacity| fits(trace, *capacity))?;
+                Ok(sizes(trace, capacities))
+            }
+            _ => capacities.iter().map(|capacity| self.run(trace, *capacity, options)).collect(),
+        }
+    }
+
     /// The whole trace at this many pages of memory; a variable policy whose fitted option was not told gets the
     /// largest value at which its mean size is no more.
     ///
     /// Errors: a capacity of zero or above the footprint's, an option out of range.
     pub fn run(&self, trace: &Trace, capacity: usize, options: &Options) -> Result<Score, Error> {
-        if capacity == 0 || capacity > trace.pages() {
-            return Err(Error::Unfit(format!(
-                "{capacity} pages of memory: the trace has {} different ones, and what is more would never be used",
-                trace.pages()
-            )));
-        }
+        fits(trace, capacity)?;
         let fitted = self.fitted.filter(|name| !options.is_told(name));
         let options = match fitted {
             Some(name) => &drive::fit(self, name, trace, capacity, options)?,
@@ -156,6 +177,16 @@ impl Spec {
     pub fn steps(&self, trace: &Trace, capacity: usize, options: &Options) -> Result<Vec<Step>, Error> {
         (self.steps)(&Room { capacity, trace, options })
     }
+}
+
+fn fits(trace: &Trace, capacity: usize) -> Result<(), Error> {
+    if (1..=trace.pages()).contains(&capacity) {
+        return Ok(());
+    }
+    Err(Error::Unfit(format!(
+        "{capacity} pages of memory: the trace has {} different ones, and what is more would never be used",
+        trace.pages()
+    )))
 }
 
 impl fmt::Debug for Spec {

@@ -239,6 +239,14 @@ impl Trace {
         self.time.as_deref().map(Vec::as_slice)
     }
 
+    /// How long it is: in its own time if it has one and `timed` says so, else in references.
+    pub fn span(&self, timed: bool) -> u64 {
+        match self.time().filter(|_| timed) {
+            Some(time) => time[time.len() - 1] - time[0] + 1,
+            None => self.len() as u64,
+        }
+    }
+
     /// The reference at which each one's page is used next, [`NEVER`](crate::policy::NEVER) if it is not. Computed
     /// once, 4 B each.
     pub fn next_uses(&self) -> Arc<Vec<u32>> {

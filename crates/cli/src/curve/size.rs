@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let timed = args.input.counted() != Counted::References;
     let mut lines: Vec<Line> = Vec::new();
     for theta in &args.theta {
-        let series = Series::of(&trace, timed, *theta, PIXELS);
+        let series = Series::of(&trace, timed, *theta, PIXELS)?;
         lines.push(Line { policy: "ws", theta: *theta, shape: Some(series.shape()), pixels: series.pixels });
     }
     if args.as_published {

@@ -1,5 +1,6 @@
 //! What is known of one suspect, and what is held open to end it.
 
+use super::folder::Folder;
 use super::place::place;
 use super::program::program;
 use super::roll::{Entry, read};
@@ -9,9 +10,7 @@ use pressure::census::{Group, Identity, Mark, Name, Place, Suspect, UnitName};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::{Bytes, Span};
 
@@ -47,6 +46,8 @@ pub(super) struct Hold {
 #[derive(Debug)]
 struct GroupFiles {
     id: u64,
+    path: PathBuf,
+    used: Option<OwnedFd>,
     stat: Option<OwnedFd>,
     swap: Option<OwnedFd>,
     processes: Option<OwnedFd>,
@@ -73,8 +74,8 @@ impl Dossier {
         let mut buffer = [0; 4096];
         let path = file(&folder, "cgroup").and_then(|file| text::cgroup(read(&file, &mut buffer)?));
         let found = place(path.unwrap_or(b"/"));
-        let own = found.place.is_of_its_own().then(|| group_folder(root, found.folder)).flatten();
-        let unit = own.as_ref().filter(|_| live).and_then(|folder| written(folder, "cgroup.kill"));
+        let own = found.place.is_of_its_own().then(|| Folder::of(root, found.folder)).flatten();
+        let unit = own.as_ref().filter(|_| live).and_then(|folder| written(&folder.file, "cgroup.kill"));
         Some(Self {
             who: entry.identity(),
             wanted: true,
@@ -83,9 +84,14 @@ impl Dossier {
             program: program(root, folder.as_fd()),
             unit: printable(found.unit),
             place: found.place,
-            mark: own.as_ref().map_or(Mark::None, mark),
-            group: own.as_ref().and_then(GroupFiles::open),
+            mark: own.as_ref().map_or(Mark::None, |folder| mark(&folder.file)),
+            group: own.and_then(GroupFiles::open),
         })
+    }
+
+    /// Where its unit's folder is, if that is this one.
+    pub(super) fn group_path(&self, id: u64) -> Option<&Path> {
+        self.group.as_ref().filter(|group| group.id == id).map(|group| group.path.as_path())
     }
 
     /// The suspect as it is now.
@@ -113,11 +119,12 @@ impl Dossier {
 }
 
 impl GroupFiles {
-    fn open(folder: &OwnedFd) -> Option<Self> {
-        let id = rustix::fs::fstat(folder).ok()?.st_ino;
-        let [stat, swap, processes, high] =
-            ["memory.stat", "memory.swap.current", "pids.current", "memory.high"].map(|name| file(folder, name));
-        stat.is_some().then_some(Self { id, stat, swap, processes, high })
+    fn open(folder: Folder) -> Option<Self> {
+        let Folder { file: open, path, inode: id } = folder;
+        let [used, stat, swap, processes, high] =
+            ["memory.current", "memory.stat", "memory.swap.current", "pids.current", "memory.high"]
+                .map(|name| file(&open, name));
+        stat.is_some().then_some(Self { id, path, used, stat, swap, processes, high })
     }
 
     fn read(&self) -> Group {
@@ -133,6 +140,7 @@ impl GroupFiles {
         });
         Group {
             id: self.id,
+            used: Bytes::new(one(&self.used).unwrap_or(0)),
             anon: Bytes::new(anon.unwrap_or(0)),
             swapped: Bytes::new(one(&self.swap).unwrap_or(0)),
             processes: one(&self.processes).and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
@@ -150,16 +158,6 @@ fn file(folder: impl AsFd, name: &str) -> Option<OwnedFd> {
 fn written(folder: impl AsFd, name: &str) -> Option<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     rustix::fs::openat(folder, name, flags, Mode::empty()).ok()
-}
-
-/// The unit's folder, wherever version 2 is mounted.
-fn group_folder(root: &Path, path: &[u8]) -> Option<OwnedFd> {
-    let relative = Path::new(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)));
-    // A path that climbs is no group's.
-    let is_plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = |mount: &str| rustix::fs::open(root.join(mount).join(relative), flags, Mode::empty()).ok();
-    is_plain.then(|| open("sys/fs/cgroup").or_else(|| open("sys/fs/cgroup/unified"))).flatten()
 }
 
 /// What the unit's attributes ask for, and whether root says so. Who may set one: root, and the folder's owner.

@@ -6,12 +6,12 @@ use pressure::census::Place;
 
 /// A place, and where in the path its unit ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found<'p> {
-    pub(super) place: Place,
+pub(crate) struct Found<'p> {
+    pub(crate) place: Place,
     /// The unit's own name; empty in the root group.
-    pub(super) unit: &'p [u8],
+    pub(crate) unit: &'p [u8],
     /// The path from the root group down to the unit.
-    pub(super) folder: &'p [u8],
+    pub(crate) folder: &'p [u8],
 }
 
 /// How container runtimes name the group of a container.
@@ -23,7 +23,7 @@ const CONTAINERS: &[&[u8]] =
 /// A guard in a container with a namespace of control groups is told of others by the way up and down from its own group,
 /// `/../../system.slice/a.service`. The way up is left out: what follows begins at the root, unless both are in one slice, and then
 /// the folder is not found, which takes the unit's files and nothing else.
-pub(super) fn place(path: &[u8]) -> Found<'_> {
+pub(crate) fn place(path: &[u8]) -> Found<'_> {
     let mut path = path;
     while let Some(rest) = path.strip_prefix(b"/..").filter(|rest| rest.first().is_none_or(|byte| *byte == b'/')) {
         path = rest;

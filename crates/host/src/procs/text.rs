@@ -74,7 +74,7 @@ pub(super) fn status(text: &[u8]) -> Status {
 }
 
 /// The path of a process's group: of version 2, else of systemd's own hierarchy.
-pub(super) fn cgroup(text: &[u8]) -> Option<&[u8]> {
+pub(crate) fn cgroup(text: &[u8]) -> Option<&[u8]> {
     let lines = || text.split(|byte| *byte == b'\n');
     let path = |line: &'_ [u8], prefix: &[u8]| line.strip_prefix(prefix).map(<[u8]>::len);
     let v2 = lines().find_map(|line| path(line, b"0::").filter(|length| *length > 1).map(|_| &line[3..]));
@@ -88,7 +88,7 @@ pub(super) fn cgroup(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Decimal digits and nothing else.
-pub(super) fn number(digits: &[u8]) -> Option<u64> {
+pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 20 {
         return None;
     }
@@ -107,7 +107,7 @@ pub(super) fn adjustment(text: &[u8]) -> Option<i16> {
 }
 
 /// Bytes that someone else chose, as text that can be printed: cut to fit, what is no plain letter replaced.
-pub(super) fn printable<const N: usize>(bytes: &[u8]) -> arrayvec::ArrayString<N> {
+pub(crate) fn printable<const N: usize>(bytes: &[u8]) -> arrayvec::ArrayString<N> {
     let mut text = arrayvec::ArrayString::new();
     for letter in String::from_utf8_lossy(bytes).chars() {
         let letter = if letter.is_control() || letter == '\u{fffd}' || is_bidi(letter) { '?' } else { letter };

@@ -28,6 +28,39 @@ pub enum ReadError {
         /// Where and why.
         source: Malformed,
     },
+    /// A file without an entry.
+    #[error("{}: no recording in it{why}", path.display())]
+    Nothing {
+        /// The file.
+        path: PathBuf,
+        /// `: ` and what is known, or nothing.
+        why: String,
+    },
+}
+
+/// All entries of files, oldest first, and what should be known of them; `told` hears how many there are.
+///
+/// A line that cannot be read is a note; a file that cannot be, or has no entry, is an error.
+pub fn read(files: &[PathBuf], told: &mut dyn FnMut(&Path, usize)) -> Result<(Vec<Entry>, Vec<String>), ReadError> {
+    let (mut entries, mut notes) = (Vec::new(), Vec::new());
+    for path in files {
+        let before = entries.len();
+        let mut reader = Reader::open(path)?;
+        for entry in &mut reader {
+            match entry {
+                Ok(entry) => entries.push(entry),
+                Err(error @ ReadError::Line { .. }) => notes.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+            told(path, entries.len());
+        }
+        notes.extend_from_slice(reader.notes());
+        if entries.len() == before {
+            let why = notes.last().map(|note| format!(": {note}")).unwrap_or_default();
+            return Err(ReadError::Nothing { path: path.clone(), why });
+        }
+    }
+    Ok((entries, notes))
 }
 
 /// Entries of one file, one by one: gzip or plain text, whichever it is.

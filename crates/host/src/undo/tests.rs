@@ -37,7 +37,7 @@ const FACTOR_LINE: &str = "proc/sys/vm/watermark_scale_factor\t10\t240\t160\n";
 fn what_a_killed_guard_left_is_put_back() {
     let (_dir, places) = machine(&log(FACTOR_LINE));
     let restored = restore(&places).unwrap();
-    assert_eq!(restored.back, [Change { knob: "vm.watermark_scale_factor", from: 240, to: 10 }]);
+    assert_eq!(restored.back, [Change { knob: "vm.watermark_scale_factor".to_owned(), from: 240, to: 10 }]);
     assert_eq!(get(&places, FACTOR), 10);
     assert!(!places.log().exists());
     assert_eq!(restore(&places).unwrap().to_string(), "nothing to put back\n");

@@ -14,6 +14,13 @@ pub struct Guard {
     /// Who makes memory run out is asked to end (SIGTERM) when room is used up within this time. 0 s: never asked.
     #[serde(with = "text")]
     pub term_ahead: Span,
+    /// Who fills memory and has a unit of its own may have all but the reserve of `term-room` from this time before
+    /// memory is full: `memory.high`, undone afterwards. 0 s: nobody is contained.
+    #[serde(with = "text")]
+    pub contain_ahead: Span,
+    /// Who pushes against that for so long, with no room to raise it, is asked to end.
+    #[serde(with = "text")]
+    pub contain_for: Span,
     /// It is killed (SIGKILL) when room is used up within this time.
     #[serde(with = "text")]
     pub kill_ahead: Span,
@@ -49,6 +56,8 @@ impl Default for Guard {
         Self {
             warn_ahead: Span::secs(15),
             term_ahead: Span::secs(3),
+            contain_ahead: Span::secs(6),
+            contain_for: Span::secs(3),
             kill_ahead: Span::secs(1),
             term_room: Percent::new(6),
             kill_room: Percent::new(2),

@@ -114,6 +114,14 @@ impl Config {
         if self.protect.budget > Percent::new(25) {
             return Err(format!("protect.budget = \"{}\" is more than a quarter of memory", self.protect.budget));
         }
+        if self.protect.floors > Percent::new(25) {
+            return Err(format!("protect.floors = \"{}\" is more than a quarter of memory", self.protect.floors));
+        }
+        within("guard.contain-ahead", self.guard.contain_ahead, Span::default(), Span::secs(60))?;
+        within("guard.contain-for", self.guard.contain_for, Span::secs(1), Span::secs(600))?;
+        if let Some(unit) = self.protect.units.iter().find(|unit| !super::is_ward(unit)) {
+            return Err(format!("protect.units: {unit:?} may hold anything, and so what makes memory run out"));
+        }
         if let Some(path) = self.protect.programs.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("protect.programs: {path:?} is no absolute path"));
         }

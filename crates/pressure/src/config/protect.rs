@@ -14,6 +14,29 @@ const PROGRAMS: [&str; 6] = [
     "/usr/sbin/agetty",
 ];
 
+/// Services that do, and the desktop itself.
+const UNITS: [&str; 11] = [
+    "ssh.service",
+    "sshd.service",
+    "dbus.service",
+    "dbus-broker.service",
+    "systemd-logind.service",
+    "display-manager.service",
+    "gdm.service",
+    "lightdm.service",
+    "sddm.service",
+    "greetd.service",
+    "session.slice",
+];
+
+/// Whether memory may be kept for what is named so: a slice, but for the desktop's own, holds whoever is started in it.
+pub fn is_ward(unit: &str) -> bool {
+    const DESKTOP: &str = "session.slice";
+    let name = unit.strip_suffix('*').unwrap_or(unit);
+    let is_slice = unit.as_bytes().ends_with(b".slice");
+    unit == DESKTOP || (!name.is_empty() && !is_slice && !unit.contains(".."))
+}
+
 /// Memory that reclaim shall leave: files that thrash, and programs that must answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -24,11 +47,18 @@ pub struct Protect {
     /// kernel kills sooner.
     #[serde(with = "text")]
     pub budget: Percent,
+    /// Most of memory that stays with `units`, in all, up to 25 %; with what is locked it is never more than a quarter.
+    #[serde(with = "text")]
+    pub floors: Percent,
     /// A file is worth its memory if its pages are read again within this time. More holds colder files.
     #[serde(with = "text")]
     pub reuse: Span,
     /// Executables of programs that must answer: what they run from is held while they run, up to half of the budget.
     pub programs: Vec<String>,
+    /// Units that must answer: what they use stays with them (`memory.min`) while memory is short. A service of the
+    /// system, `session.slice` for the desktop itself, or a control group by its path; a star at the end stands for
+    /// anything.
+    pub units: Vec<String>,
     /// Without use for so long, or without a shortage, a file is let go. More holds through longer pauses.
     #[serde(with = "text")]
     pub release_after: Span,
@@ -39,7 +69,9 @@ impl Default for Protect {
         Self {
             enabled: false,
             budget: Percent::new(20),
+            floors: Percent::new(10),
             reuse: Span::secs(60),
+            units: UNITS.map(str::to_owned).to_vec(),
             programs: PROGRAMS.map(str::to_owned).to_vec(),
             release_after: Span::secs(60),
         }

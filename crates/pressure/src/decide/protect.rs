@@ -8,6 +8,7 @@
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
 
 mod floor;
+mod wards;
 
 use super::Draft;
 use crate::config::Mode;
@@ -50,8 +51,9 @@ impl Draft<'_> {
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
         self.watch(calm);
         let held = self.let_go(calm);
+        let kept = self.keep_wards(held, calm.min(self.eased()));
         self.floors(held, calm);
-        self.hold_files(held, calm);
+        self.hold_files(held, calm, kept);
     }
 
     /// Lets go of every file, and stops watching.
@@ -63,6 +65,7 @@ impl Draft<'_> {
         if sample.warm.sums.watching == Some(1) {
             self.step(Action::Protect(Act::Rest), Reason::Protect(why));
         }
+        self.leave_wards(why);
         self.release_floors(why);
     }
 
@@ -82,7 +85,7 @@ impl Draft<'_> {
     fn let_go(&mut self, calm: Duration) -> Pages {
         let sample = self.sample;
         let after = self.config.protect.release_after;
-        let budget = self.hold_budget();
+        let budget = self.hold_budget(self.kept());
         let mut held = Pages::ZERO;
         for (file, id) in sample.warm.files.iter().filter_map(|file| Some((file, file.id()?))) {
             if !file.is_held() {
@@ -107,9 +110,10 @@ impl Draft<'_> {
         held
     }
 
-    fn hold_files(&mut self, mut held: Pages, calm: Duration) {
+    fn hold_files(&mut self, mut held: Pages, calm: Duration, kept: Bytes) {
         let page = self.history.page_size;
-        let budget = self.hold_budget();
+        // What is kept now and what will be: neither may meet locks that leave no room for it.
+        let budget = self.hold_budget(kept.max(self.kept()));
         let sample = self.sample;
         let known = sample.warm.files.iter().filter_map(|file| self.candidate(file));
         // What thrashed is left alone once memory is there again.
@@ -172,10 +176,16 @@ impl Draft<'_> {
         file.size.unwrap_or(Bytes::ZERO).to_pages(self.history.page_size).get()
     }
 
-    /// What may be held in all.
-    fn hold_budget(&self) -> Pages {
+    /// What may be held in all, `kept` being left to units.
+    fn hold_budget(&self, kept: Bytes) -> Pages {
         let sizes = self.history.latest.sizes;
-        self.config.protect.budget.of(sizes.managed.less(sizes.huge)).to_pages(self.history.page_size)
+        let memory = sizes.managed.less(sizes.huge);
+        self.config.protect.budget.of(memory).min(wards::ALL.of(memory).less(kept)).to_pages(self.history.page_size)
+    }
+
+    /// What is left to units now.
+    fn kept(&self) -> Bytes {
+        self.sample.groups.wards.iter().filter_map(|ward| ward.ours).sum()
     }
 }
 

@@ -33,13 +33,18 @@ impl Draft<'_> {
     pub(super) fn runaway(&mut self) -> Attention {
         self.forecast.outlook = self.history.distress.outlook;
         self.tell_who_is_gone();
-        let Some(outlook) = self.forecast.outlook.filter(|_| self.config.mode.guards()) else { return Attention::Rest };
+        let Some(outlook) = self.forecast.outlook.filter(|_| self.config.mode.guards()) else {
+            self.free_all();
+            return Attention::Rest;
+        };
         if self.sample.circumstances.disabled == Some(1) {
+            self.free_all();
             return Attention::Rest;
         }
         let rung = rung(&outlook, &self.config.guard);
         let at = self.sample.at.get();
         let awaited = self.sample.census.victims.iter().any(|victim| victim.gone.is_none())
+            || !self.sample.groups.contained.is_empty()
             || self.history.distress.alerted.is_some_and(|alerted| at.saturating_sub(alerted.get()) < WATCHFUL);
         let hopeless = self.hopeless(&outlook);
         if rung == Rung::Calm && !awaited && hopeless.is_none() {
@@ -48,13 +53,17 @@ impl Draft<'_> {
         self.distressed = rung >= Rung::Warn;
         self.warn(&outlook);
         if self.sample.circumstances.rival_guard == Some(1) {
+            self.free_all();
             if rung >= Rung::Term && self.history.enters_slot(WARN_EVERY) {
                 self.say(Notice::LeftToRival);
             }
-        } else if !self.awaits(&outlook) {
-            match hopeless {
-                Some(reason) if rung < Rung::Term => self.end_largest(&outlook, reason),
-                _ => self.end_runaway(&outlook, rung),
+        } else {
+            self.loosen(&outlook);
+            if !self.awaits(&outlook) && !self.end_who_pushes(&outlook) && !self.contain(&outlook, rung) {
+                match hopeless {
+                    Some(reason) if rung < Rung::Term => self.end_largest(&outlook, reason),
+                    _ => self.end_runaway(&outlook, rung),
+                }
             }
         }
         Attention::Suspects
@@ -109,12 +118,18 @@ impl Draft<'_> {
             Rung::Kill => GRACE_AT_LEAST,
             Rung::Term => guard.term_grace.get(),
             Rung::Warn => LONG_ASKED,
+            // It grows no more because it is contained: that it was asked stands.
+            Rung::Alert | Rung::Calm if self.is_held_up(victim) => 2 * guard.term_grace.get(),
             Rung::Alert | Rung::Calm => return false,
         };
         asked >= patience
     }
 
-    fn bench<'a>(&'a self, outlook: &'a Outlook) -> Bench<'a> {
+    fn is_held_up(&self, victim: &Victim) -> bool {
+        self.sample.census.find(victim.who).is_some_and(|suspect| self.pushes(suspect))
+    }
+
+    pub(super) fn bench<'a>(&'a self, outlook: &'a Outlook) -> Bench<'a> {
         let distress = &self.history.distress;
         Bench { census: &self.sample.census, growths: &distress.growths, config: &self.config.guard, outlook }
     }
@@ -133,6 +148,7 @@ impl Draft<'_> {
         };
         let signal = match rung {
             Rung::Kill => Signal::Kill,
+            _ if self.has_respite(&pick.suspect) => return,
             // A unit is ended whole by the kernel, which knows no gentle way.
             _ if pick.extent == Extent::Unit => return,
             Rung::Term => Signal::Term,
@@ -157,7 +173,7 @@ impl Draft<'_> {
         self.end(&pick, Signal::Kill, why);
     }
 
-    fn end(&mut self, pick: &Pick, signal: Signal, why: Reason) {
+    pub(super) fn end(&mut self, pick: &Pick, signal: Signal, why: Reason) {
         let suspect = &pick.suspect;
         let (who, name, unit) = (suspect.who, suspect.name, suspect.unit);
         self.step(Action::End { who, name, unit, signal, extent: pick.extent, size: pick.size() }, why);

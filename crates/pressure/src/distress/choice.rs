@@ -189,7 +189,7 @@ fn own_preference<'c, 'a>(ranked: &'c [Candidate<'a>]) -> Option<&'c Candidate<'
 }
 
 /// The whole unit, if it is one of its own in which no process stands out and none is spared.
-fn extent(bench: Bench<'_>, suspect: &Suspect) -> Extent {
+pub(crate) fn extent(bench: Bench<'_>, suspect: &Suspect) -> Extent {
     let Some(group) = suspect.group.filter(|_| suspect.place.is_of_its_own()) else { return Extent::Process };
     let stands_out = suspect.size() >= MOST_OF_IT.of(group.anon + group.swapped);
     let mut inside = bench.census.suspects.iter().filter(|other| other.group.is_some_and(|it| it.id == group.id));

@@ -54,6 +54,11 @@ pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
     }
 }
 
+/// Room that is left when SIGTERM comes: what a contained unit may not take.
+pub(crate) fn reserve(outlook: &Outlook, config: &Guard) -> Bytes {
+    outlook.bound(config.term_ahead, config.term_room, MOST_TERM_ROOM)
+}
+
 /// Whether people should be told: the end is so near.
 pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
     outlook.left.is_some_and(|left| left <= ahead) && outlook.expected_room() <= WARN_ROOM.of(outlook.managed)
@@ -61,7 +66,14 @@ pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
 
 /// Whether there is reason to look at who holds memory.
 pub(crate) fn alerts(outlook: &Outlook) -> bool {
-    outlook.left.is_some_and(|left| left <= ALERT_AHEAD) || outlook.expected_room() <= ALERT_ROOM.of(outlook.managed)
+    outlook.left.is_some_and(|left| left <= ALERT_AHEAD) || outlook.is_tight()
+}
+
+impl Outlook {
+    /// Whether there is so little room that who holds memory is worth a look, whether it grows or not.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.expected_room() <= ALERT_ROOM.of(self.managed)
+    }
 }
 
 /// Whether the one that grows has the machine standing still already, with swap left to fill.

@@ -43,9 +43,14 @@ impl Outlook {
         self.room + self.in_flight
     }
 
+    /// A share of memory, or what grows in half of `ahead` if that is more, up to `most`.
+    pub(crate) fn bound(&self, ahead: Span, share: Percent, most: Percent) -> Bytes {
+        share.of(self.managed).max(self.growth.during(ahead.get() / 2)).min(most.of(self.managed))
+    }
+
     /// Whether room is used up within `ahead`, and is below a share of memory, or below what grows within `ahead`.
     pub(crate) fn ends_within(&self, ahead: Span, share: Percent, most: Percent) -> bool {
-        let bound = share.of(self.managed).max(self.growth.during(ahead.get() / 2)).min(most.of(self.managed));
+        let bound = self.bound(ahead, share, most);
         self.left.is_some_and(|left| left <= ahead) && self.expected_room() <= bound
     }
 }

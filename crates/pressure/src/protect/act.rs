@@ -82,6 +82,17 @@ pub enum Why {
         /// So much.
         measured: Bytes,
     },
+    /// A unit that must answer uses so much.
+    Used {
+        /// In use, the most of late.
+        need: Bytes,
+        /// Of it, evicted and read again since the last look.
+        missed: Bytes,
+        /// What reclaim leaves to all such units then.
+        kept: Bytes,
+        /// What it may.
+        budget: Bytes,
+    },
     /// Protection is off.
     Off,
 }
@@ -125,6 +136,9 @@ impl Display for Why {
             }
             Self::Budget { held, budget } => write!(f, "{held} are held, and {budget} may be"),
             Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
+            Self::Used { need, missed, kept, budget } => {
+                write!(f, "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so")
+            }
             Self::Off => f.write_str("protection is off"),
         }
     }
@@ -153,6 +167,7 @@ mod tests {
             Why::Idle { idle: Micros::new(61_000_000) },
             Why::Budget { held: budget, budget: held },
             Why::Floor { measured: held },
+            Why::Used { need: Bytes::mib(40), missed: Bytes::mib(3), kept: Bytes::mib(60), budget: held },
             Why::Off,
         ];
         let lines = acts.iter().map(|act| act as &dyn Display).chain(reasons.iter().map(|why| why as &dyn Display));
@@ -168,6 +183,7 @@ mod tests {
             nobody used it for 1 min
             200 MiB are held, and 100 MiB may be
             100 MiB of files are read again and again
+            it uses 40 MiB, of which 3 MiB had been evicted; 60 MiB of 100 MiB are then kept so
             protection is off
         "]]
         .assert_eq(&lines.map(|line| line.to_string() + "\n").collect::<String>());

@@ -2,6 +2,7 @@
 
 use super::{Entry, Header, Shape, VERSION, columns};
 use crate::census::Census;
+use crate::groups::Groups;
 use crate::sample::{Facts, Sample, Wall};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +36,8 @@ pub struct Decoder {
     base: Base,
     /// Who holds memory, for the sample that follows.
     census: Census,
+    /// Control groups that we look after, if that has changed with the sample that follows.
+    groups: Option<Groups>,
 }
 
 /// What the next sample builds on.
@@ -101,6 +104,10 @@ impl Decoder {
                 self.census = census;
                 None
             }),
+            "g" => from_json(rest).map(|groups| {
+                self.groups = Some(groups);
+                None
+            }),
             "d" => match self.base {
                 Base::Broken => Ok(None),
                 _ => from_json(rest).map(|decision| Some(Entry::Decision(Box::new(decision)))),
@@ -137,6 +144,9 @@ impl Decoder {
             Base::Last { sample, columns } => match fill(sample, columns, cells) {
                 Ok(()) => {
                     sample.census = std::mem::take(&mut self.census);
+                    if let Some(groups) = self.groups.take() {
+                        sample.groups = groups;
+                    }
                     Ok(Some(Entry::Sample(sample.clone())))
                 }
                 Err(what) => {

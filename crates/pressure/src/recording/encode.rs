@@ -75,6 +75,9 @@ impl Encoder {
             // A census is plain numbers and names: there is nothing in it that JSON cannot say.
             let _ = json_line(out, "p\t", &sample.census);
         }
+        if sample.groups != last.groups {
+            let _ = json_line(out, "g\t", &sample.groups);
+        }
         let nanos = u64::try_from(sample.at.get().as_nanos()).unwrap_or(u64::MAX);
         put(out, format_args!("s\t{nanos}\t{}", sample.wall.0));
         // Tabs are owed, not written, so that empty cells at the end cost nothing.

@@ -217,3 +217,29 @@ proptest! {
         decode(&text).for_each(drop);
     }
 }
+
+#[test]
+fn groups_are_written_when_they_change_and_stand_until_then() {
+    let ward = crate::groups::Ward {
+        id: 7,
+        unit: crate::census::UnitName::from("ssh.service").unwrap(),
+        at: Span::secs(1),
+        used: Bytes::mib(9),
+        warm: Bytes::mib(4),
+        refaulted: Bytes::ZERO,
+        floor: Bytes::ZERO,
+        found: Bytes::ZERO,
+        ours: None,
+    };
+    let mut samples: Vec<Sample> = (1..=5).map(|second| sample_at(second, 4096)).collect();
+    samples[1].groups.wards = vec![ward];
+    samples[2].groups.wards = vec![ward];
+    samples[3].groups.wards = vec![crate::groups::Ward { ours: Some(Bytes::mib(5)), ..ward }];
+    let text = write(&samples);
+    assert_eq!(String::from_utf8_lossy(&text).matches("\ng\t").count(), 3, "it comes, it changes, it goes");
+    let read = decode(&text).filter_map(|entry| match entry.unwrap() {
+        Entry::Sample(sample) => Some(*sample),
+        _ => None,
+    });
+    assert!(read.eq(samples));
+}

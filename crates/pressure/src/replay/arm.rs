@@ -30,6 +30,19 @@ pub enum Arm {
 #[error("{0:?} is not an arm: recorded, none, static:1 to static:3000, classic or warmset")]
 pub struct NotAnArm(String);
 
+impl Arm {
+    /// What was, what doing nothing gives and ours, and then the others, each once.
+    pub fn beside_usual(others: &[Self]) -> Vec<Self> {
+        let mut arms = vec![Self::Recorded, Self::Nothing, Self::Warmset];
+        for arm in others {
+            if !arms.contains(arm) {
+                arms.push(*arm);
+            }
+        }
+        arms
+    }
+}
+
 impl FromStr for Arm {
     type Err = NotAnArm;
 

@@ -309,7 +309,11 @@ impl Decider {
                     self.knobs.now.put(knob, Some(to));
                     self.knobs.ours.put(knob, None);
                 }
-                Action::Compact { .. } | Action::Reclaim { .. } | Action::End { .. } | Action::Protect(_) => {}
+                Action::Compact { .. }
+                | Action::Reclaim { .. }
+                | Action::End { .. }
+                | Action::Protect(_)
+                | Action::Group(_) => {}
             }
         }
         self.sample.knobs = self.knobs;

@@ -44,6 +44,14 @@ fn reasons() -> Vec<Reason> {
         Reason::Stop,
         Reason::Protect(crate::protect::Why::Off),
         Reason::Thrash { per_second: 450, target: 200 },
+        Reason::Fills {
+            growth: Rate::new(80 << 20),
+            room: Bytes::mib(300),
+            reserve: Bytes::mib(120),
+            left: Span::millis(3750),
+        },
+        Reason::Pushes { since: Span::secs(3), room: Bytes::mib(70) },
+        Reason::Eased { room: Bytes::mib(700) },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -69,8 +77,11 @@ fn reasons() -> Vec<Reason> {
         Reason::Stop => 20,
         Reason::Protect(_) => 21,
         Reason::Thrash { .. } => 22,
+        Reason::Fills { .. } => 23,
+        Reason::Pushes { .. } => 24,
+        Reason::Eased { .. } => 25,
     };
-    assert!(all.iter().map(number).eq(0..23), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..26), "one reason is missing or stands twice");
     all
 }
 
@@ -166,6 +177,9 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         nothing is to be held now
         protection is off
         programs wait 450 times/s for their own pages to be read again (accepted: 200), which the gap takes a part of
+        it grows by 80 MiB/s and fills memory in 3.7 s; of room for 300 MiB, 120 MiB are kept for all others
+        held up at its ceiling for 3 s, it still wants more, and there is room for 70 MiB
+        room for 700 MiB: nobody is to be slowed down
     "#]]
     .assert_eq(&lines(reasons()));
 }

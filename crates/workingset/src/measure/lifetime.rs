@@ -10,6 +10,7 @@
 //!   and where ST is least.
 //! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding report.
 
+use super::sample::Sampled;
 use super::{Intervals, MissCurve};
 use crate::policy::{Choice, Options};
 use crate::{Error, Trace};
@@ -78,6 +79,25 @@ impl Lifetime {
         Self::new("lru", time, (1..all.len()).map(|c| (c as u64, sizes[c], all[c])))
     }
 
+    /// Of LRU from a part of the pages: a point where the curve changes, which is as fine as the sample is.
+    pub fn of_sample(sampled: &Sampled, time: u64) -> Self {
+        let steps = sampled.curve.steps().into_iter();
+        Self::new("lru", time, steps.map(|(size, misses)| (size as u64, size as f64, misses)))
+    }
+
+    /// Of a policy, in the trace's own time if it has one and `timed` says so: LRU at every size, the working set and
+    /// VMIN at every window, unless an option is told; any other by runs at `points` sizes, two at least.
+    pub fn of(trace: &Trace, timed: bool, choice: &Choice, points: usize) -> Result<Self, Error> {
+        let told = !choice.options.told().is_empty();
+        match choice.spec.name {
+            "lru" => Ok(Self::of_lru(&MissCurve::of(trace), trace.span(timed))),
+            "ws" if !told => Ok(Self::of_working_set(&Intervals::of(trace, timed))),
+            "vmin" if !told => Ok(Self::of_vmin(&Intervals::of(trace, timed))),
+            _ if points < 2 => Err(Error::Unfit(format!("--points {points}: two or more make a curve"))),
+            _ => Self::of_policy(trace, choice, &sizes(trace.pages(), points), trace.span(timed)),
+        }
+    }
+
     /// Of any policy, one run for each capacity, in parallel.
     pub fn of_policy(trace: &Trace, choice: &Choice, capacities: &[usize], time: u64) -> Result<Self, Error> {
         let run = |capacity: &usize| -> Result<(u64, f64, f64), Error> {
@@ -137,6 +157,7 @@ pub fn sizes(pages: usize, count: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::sample::{Sampling, sampled};
 
     fn phased() -> Trace {
         let mut dice = crate::dice::Dice::new(9);
@@ -157,6 +178,17 @@ mod tests {
         let at = 35.0;
         let [ws, vmin, lru] = [ws, vmin, lru].map(|curve| curve.misses_at(at).unwrap());
         assert!(vmin <= ws && ws < lru / 2.0, "{vmin} {ws} {lru}");
+    }
+
+    #[test]
+    fn a_sample_has_the_points_at_which_its_curve_changes() {
+        let trace = phased();
+        let sampled = sampled(&trace, Sampling::Rate(0.3)).unwrap();
+        let (few, all) = (Lifetime::of_sample(&sampled, 1), Lifetime::of_lru(&sampled.curve, 1));
+        // The smallest size takes what the sample has too few or too many.
+        assert!(few.points.len() <= sampled.pages + 1 && few.points.len() < all.points.len());
+        assert!(few.points.iter().all(|point| all.points.contains(point)));
+        assert_eq!(few.points.last().unwrap().misses, all.points.last().unwrap().misses);
     }
 
     #[test]

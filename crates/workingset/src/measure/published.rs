@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn data_leave_early_and_code_does_not() {
         let mean = |drawn: &[(u64, u64)]| drawn.iter().map(|point| point.1 as f64).sum::<f64>() / drawn.len() as f64;
-        let right = Series::of(&trace(false), true, 1000, 100).shape().mean;
+        let right = Series::of(&trace(false), true, 1000, 100).unwrap().shape().mean;
         let code = mean(&published(&trace(true), 1000, 100).unwrap());
         let data = mean(&published(&trace(false), 1000, 100).unwrap());
         // Of 21 pages a pixel of 100 touches three; drawn before the purge, those of two pixels may stand.

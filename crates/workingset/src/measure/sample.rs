@@ -24,6 +24,17 @@ pub enum Sampling {
     Pages(usize),
 }
 
+impl Sampling {
+    /// As a number says it: a share of the pages up to 1, a number of pages above.
+    pub fn told(number: f64) -> Result<Self, Error> {
+        match number {
+            rate if rate <= 1.0 => Ok(Self::Rate(rate)),
+            pages if pages.is_finite() => Ok(Self::Pages(pages as usize)),
+            wrong => Err(Error::Unfit(format!("a sample of {wrong}: a share up to 1 or a number of pages is meant"))),
+        }
+    }
+}
+
 /// A curve and what it was made from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
@@ -75,8 +86,7 @@ pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
     }
     // What the sample has too few or too many goes to the smallest distance.
     hits[1] += trace.len() as f64 - refs.len() as f64 / rate;
-    let fills = (0..trace.pages()).map(|_| 0).collect();
-    let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64, fills);
+    let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64);
     let error = if rate >= 1.0 { 0.0 } else { 0.6 / (pages as f64).sqrt() };
     Ok(Sampled { curve, rate, pages, error })
 }

@@ -5,7 +5,7 @@
 //!   last.
 //! - Source: Denning, CACM 11(5), 1968; the founding report draws the last value of each pixel.
 
-use crate::{NONE, Trace};
+use crate::{Error, NONE, Trace};
 use serde::Serialize;
 
 /// A stretch of time.
@@ -49,7 +49,12 @@ pub struct Series {
 
 impl Series {
     /// Of a trace, in its own time if it has one and `timed` says so, in so many pixels.
-    pub fn of(trace: &Trace, timed: bool, theta: u64, pixels: usize) -> Self {
+    ///
+    /// Errors: a window of no time.
+    pub fn of(trace: &Trace, timed: bool, theta: u64, pixels: usize) -> Result<Self, Error> {
+        if theta == 0 {
+            return Err(Error::Unfit(format!("a window of 0: the trace is {} long", trace.span(timed))));
+        }
         let time = trace.time().filter(|_| timed);
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
         let (first, span) = (at(0), at(trace.len() - 1) - at(0) + 1);
@@ -60,7 +65,7 @@ impl Series {
         for (reference, page) in trace.refs().iter().enumerate() {
             let now = at(reference);
             size += u64::from(std::mem::replace(&mut last[*page as usize], reference as u32) == NONE);
-            while at(oldest) + theta <= now {
+            while at(oldest).saturating_add(theta) <= now {
                 let page = trace.refs()[oldest] as usize;
                 if last[page] == oldest as u32 {
                     last[page] = NONE;
@@ -84,7 +89,7 @@ impl Series {
         while sizes.last() == Some(&0) {
             sizes.pop();
         }
-        Self { theta, pixels, sizes }
+        Ok(Self { theta, pixels, sizes })
     }
 
     /// Moments of the sizes.
@@ -118,8 +123,10 @@ mod tests {
         let pages: Vec<u64> = (0..30_000).map(|at| dice.below(30) + at / 10_000 * 40).collect();
         let trace = Trace::of(&pages).unwrap();
         let window = Intervals::of(&trace, false).at(200);
-        let series = Series::of(&trace, false, window.theta, 100);
+        let series = Series::of(&trace, false, window.theta, 100).unwrap();
         assert!((series.shape().mean - window.size).abs() < 1e-9);
+        assert!(Series::of(&trace, false, 0, 100).is_err());
+        assert_eq!(Series::of(&trace, false, u64::MAX, 1).unwrap().pixels[0].most, trace.pages() as u64);
         assert_eq!(series.pixels.len(), 100);
         assert!(series.pixels.iter().all(|pixel| pixel.least as f64 <= pixel.mean && pixel.mean <= pixel.most as f64));
     }

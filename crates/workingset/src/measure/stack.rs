@@ -54,7 +54,8 @@ pub struct MissCurve {
     pub references: u64,
     /// References of a page never used before.
     pub cold: u64,
-    /// References at which size each memory has been filled: the first use of the k-th page.
+    /// References at which size each memory has been filled: the first use of the k-th page. Empty where nobody knows:
+    /// all are full then from the start.
     fills: Vec<u64>,
 }
 
@@ -71,8 +72,8 @@ impl MissCurve {
     }
 
     /// From scaled counts of a sample: see [`super::sample`].
-    pub(super) fn scaled(hits: Vec<f64>, references: u64, cold: u64, fills: Vec<u64>) -> Self {
-        Self { hits, references, cold, fills }
+    pub(super) fn scaled(hits: Vec<f64>, references: u64, cold: u64) -> Self {
+        Self { hits, references, cold, fills: Vec::new() }
     }
 
     /// Misses with room for `pages`: everything with none, the cold ones with room for all.
@@ -91,8 +92,23 @@ impl MissCurve {
         all.collect()
     }
 
+    /// The sizes at which misses change, and the misses there.
+    pub fn steps(&self) -> Vec<(usize, f64)> {
+        let mut left = self.references as f64;
+        let steps = self.hits.iter().enumerate().filter(|(_, hits)| **hits != 0.0);
+        steps
+            .map(|(size, hits)| {
+                left -= hits;
+                (size, left.max(self.cold as f64))
+            })
+            .collect()
+    }
+
     /// Mean of the pages in memory over the references, from the empty memory on, at every size from 0.
     pub fn mean_sizes(&self) -> Vec<f64> {
+        if self.fills.is_empty() {
+            return (0..self.hits.len()).map(|size| size as f64).collect();
+        }
         let mut sum = 0.0;
         let grown = self.fills.iter().map(|at| {
             sum += (self.references - at) as f64 / self.references as f64;

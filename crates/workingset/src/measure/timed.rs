@@ -199,7 +199,7 @@ mod tests {
             theta in 1..60_u64,
         ) {
             let trace = Trace::of(&pages).unwrap();
-            let (by_use, by_reference) = (sizes(&uses(&pages), theta, 20), Series::of(&trace, false, theta, 20));
+            let (by_use, by_reference) = (sizes(&uses(&pages), theta, 20), Series::of(&trace, false, theta, 20).unwrap());
             prop_assert_eq!(&by_use.series.sizes, &by_reference.sizes);
             for (one, other) in by_use.series.pixels.iter().zip(&by_reference.pixels) {
                 prop_assert_eq!((one.least, one.most), (other.least, other.most));

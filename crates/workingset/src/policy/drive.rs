@@ -2,10 +2,10 @@
 
 use super::{Access, Gone, Options, Policy, Room, Spec};
 use crate::{Error, Op, Page, Trace};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a run came to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Pages of memory.
     pub capacity: usize,

@@ -26,18 +26,25 @@ impl Policy for Fifo {
 
     #[inline]
     fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
-        if self.resident[page as usize] {
+        let hit = self.resident[page as usize];
+        if self.ring.len() < self.capacity {
+            self.resident[page as usize] = true;
+            if !hit {
+                self.ring.push(page);
+            }
+            return if hit { Access::Hit } else { Access::Miss };
+        }
+        // Without a branch, which nothing could foretell: a hit writes what is there already.
+        let oldest = self.ring[self.hand];
+        self.ring[self.hand] = if hit { oldest } else { page };
+        self.resident[oldest as usize] = hit;
+        self.resident[page as usize] = true;
+        let next = if self.hand + 1 == self.capacity { 0 } else { self.hand + 1 };
+        self.hand = if hit { self.hand } else { next };
+        if hit {
             return Access::Hit;
         }
-        if self.ring.len() < self.capacity {
-            self.ring.push(page);
-        } else {
-            let victim = std::mem::replace(&mut self.ring[self.hand], page);
-            self.resident[victim as usize] = false;
-            gone.gone(victim);
-            self.hand = if self.hand + 1 == self.capacity { 0 } else { self.hand + 1 };
-        }
-        self.resident[page as usize] = true;
+        gone.gone(oldest);
         Access::Miss
     }
 

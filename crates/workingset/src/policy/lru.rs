@@ -14,7 +14,8 @@ pub(super) const SPEC: Spec = Spec::of::<Lru>(
     "lru",
     "the least recently used goes",
     "Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970",
-);
+)
+.at_once(super::lru_sizes::scores);
 
 struct Lru {
     list: Links<1>,

@@ -73,6 +73,19 @@ const VARIANTS: &[Variant] = &[
 ];
 
 impl Choice {
+    /// Several, in each text separated by commas; `all` is every policy with its own options.
+    pub fn list(told: &[impl AsRef<str>]) -> Result<Vec<Self>, Error> {
+        let mut choices: Vec<Self> = Vec::new();
+        for word in told.iter().flat_map(|text| split(text.as_ref())) {
+            if word == "all" {
+                choices.extend(POLICIES.iter().map(|spec| Self { spec, options: Options::of(spec) }));
+            } else {
+                choices.push(Self::parse(&word)?);
+            }
+        }
+        Ok(choices)
+    }
+
     /// `NAME`, `NAME:OPTION=VALUE,…` or `NAME(VARIANT,…)`.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (name, rest) = match (text.split_once(':'), text.split_once('(')) {
@@ -129,9 +142,33 @@ impl Choice {
     }
 }
 
+/// A comma starts a new policy unless a `NAME=VALUE` follows, or a bracket is open.
+fn split(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let open = words.last().is_some_and(|last| last.contains('(') && !last.contains(')'));
+        let option = part.contains('=') && !part.contains(':');
+        match words.last_mut() {
+            Some(last) if open || option => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commas_separate_policies_and_options() {
+        assert_eq!(split("lru,2q:kin=0.3,kout=0.6,opt"), ["lru", "2q:kin=0.3,kout=0.6", "opt"]);
+        assert_eq!(split("lirs(unbounded,dedup),arc"), ["lirs(unbounded,dedup)", "arc"]);
+        assert_eq!(Choice::list(&["all"]).unwrap().len(), POLICIES.len());
+    }
 
     #[test]
     fn policies_are_found_by_any_of_their_names() {

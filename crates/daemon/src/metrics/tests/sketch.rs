@@ -91,6 +91,7 @@ fn forecast() -> Forecast {
 fn tally() -> Tally {
     Tally {
         protections: 0,
+        grips: 0,
         samples: 1000,
         pressure_wakeups: 3,
         writes: 5,

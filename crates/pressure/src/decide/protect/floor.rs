@@ -27,7 +27,7 @@ impl Draft<'_> {
             return self.release_floors(Why::Calm { calm: units::Span::new(calm) });
         }
         let thrashing = self.sample.warm.files.iter().filter_map(|file| self.candidate(file)).map(|open| open.more);
-        let measured = (held + thrashing.sum()).min(self.hold_budget()).to_bytes(self.history.page_size);
+        let measured = (held + thrashing.sum()).min(self.hold_budget(self.kept())).to_bytes(self.history.page_size);
         let managed = self.history.latest.sizes.managed.get().max(1);
         let ratio = measured.scaled(100, managed).get() + 1;
         // Each write is seen by every reclaimer: one point up or down is not worth it.

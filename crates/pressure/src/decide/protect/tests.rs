@@ -1,3 +1,5 @@
+mod wards;
+
 use crate::config::{Config, Mode};
 use crate::decide::decide;
 use crate::decision::{Action, Reason};

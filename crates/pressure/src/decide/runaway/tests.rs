@@ -1,3 +1,4 @@
+mod contained;
 mod machine;
 
 use crate::census::{Group, Mark, Name, Place, Signal, Suspect, UnitName};

@@ -5,6 +5,7 @@ use crate::config::{Config, Mode};
 use crate::decide;
 use crate::decision::{Action, Attention, Decision, Notice};
 use crate::distress::Extent;
+use crate::groups::{Contained, Grip};
 use crate::history::History;
 use crate::recording::tests::facts;
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
@@ -56,6 +57,8 @@ pub(super) struct Machine {
     pub(super) swap: Bytes,
     /// Everything that was signalled, in order.
     pub(super) signals: Vec<(u32, Signal, Extent)>,
+    /// Everything that was done to limits.
+    pub(super) grips: Vec<Grip>,
     pub(super) said: Vec<Notice>,
     /// Who went.
     pub(super) ended: Vec<u32>,
@@ -84,7 +87,7 @@ impl Machine {
         };
         sample.zones = vec![Zone { amounts, ..Zone::default() }];
         sample.memory_pressure.full_total = Some(Micros::new(0));
-        let (signals, said, ended) = (Vec::new(), Vec::new(), Vec::new());
+        let (signals, grips, said, ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self {
             config,
             history,
@@ -93,6 +96,7 @@ impl Machine {
             processes,
             swap: Bytes::ZERO,
             signals,
+            grips,
             said,
             ended,
             out_of_memory: false,
@@ -126,11 +130,42 @@ impl Machine {
             if is_ending || self.processes[index].suspect.life == Life::Stopped {
                 continue;
             }
+            if self.is_held_up(index, step) {
+                continue;
+            }
             self.out_of_memory |= step > self.left();
             let step = step.min(self.left());
             let suspect = &mut self.processes[index].suspect;
             suspect.resident += step;
             suspect.age = Span::new(suspect.age.get() + TICK);
+        }
+    }
+
+    /// What all of this process's group has.
+    fn of_group(&self, id: u64) -> Bytes {
+        let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == id);
+        self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum()
+    }
+
+    /// Whether the kernel lets it wait at a ceiling; it counts that.
+    fn is_held_up(&mut self, index: usize, step: Bytes) -> bool {
+        let Some(group) = self.processes[index].suspect.group else { return false };
+        let used = self.of_group(group.id);
+        let contained = self.sample.groups.contained.iter_mut().find(|one| one.id == group.id);
+        let Some(one) = contained.filter(|one| step > Bytes::ZERO && used + step > one.ceiling) else { return false };
+        one.pushes += 1;
+        true
+    }
+
+    fn grip(&mut self, grip: Grip) {
+        self.grips.push(grip);
+        let since = self.sample.at;
+        let contained = &mut self.sample.groups.contained;
+        match grip {
+            Grip::Contain { id, unit, used, ceiling, reserve } => {
+                contained.push(Contained { id, unit, since, used, ceiling, reserve, pushes: 0 });
+            }
+            other => contained.retain(|one| one.id != other.id()),
         }
     }
 
@@ -181,6 +216,7 @@ impl Machine {
                 if let Some(group) = &mut suspect.group {
                     let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
                     group.anon = self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum();
+                    group.used = group.anon;
                 }
             }
         }
@@ -188,7 +224,11 @@ impl Machine {
 
     fn obey(&mut self) {
         let at = self.sample.at;
-        for step in &self.decision.steps {
+        let steps = self.decision.steps.clone();
+        for step in &steps {
+            if let Action::Group(grip) = step.action {
+                self.grip(grip);
+            }
             let Action::End { who, name, signal, extent, size, .. } = step.action else { continue };
             self.signals.push((who.pid, signal, extent));
             let folder = |process: &Process| process.suspect.group.map(|group| group.id);

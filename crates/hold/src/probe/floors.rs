@@ -1,0 +1,92 @@
+//! Whether `memory.min` has its effect here: memory of a group of our own is asked back, with a floor and without.
+//!
+//! Two groups are made for that and removed: reclaim is asked of the outer one, the floor is on the inner one, which holds
+//! a file of [`SIZE`]. The floor is honoured if the file stays with it and goes without it.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+const TOP: &str = "/sys/fs/cgroup";
+/// The file's bytes.
+const SIZE: u64 = 4 << 20;
+
+/// What the kernel was found to do.
+pub(super) fn try_out() -> io::Result<String> {
+    let place = Place::make()?;
+    let file = place.fill()?;
+    let with = place.left_of("8388608")?;
+    let without = place.left_of("0")?;
+    drop(file);
+    if without >= SIZE / 2 {
+        return Err(io::Error::other("reclaim took nothing of a group without a floor: it cannot be told"));
+    }
+    if with < SIZE / 2 {
+        return Err(io::Error::other("reclaim takes what is below memory.min: floors are not counted on"));
+    }
+    Ok("memory.min keeps what a unit uses".to_owned())
+}
+
+/// Two groups, one in the other, and where this process was before.
+struct Place {
+    outer: PathBuf,
+    inner: PathBuf,
+    home: PathBuf,
+}
+
+impl Place {
+    fn make() -> io::Result<Self> {
+        let own = fs::read_to_string("/proc/self/cgroup")?;
+        let home = own.lines().find_map(|line| line.strip_prefix("0::/"));
+        let home = Path::new(TOP).join(home.ok_or_else(|| io::Error::other("no control groups of version 2"))?);
+        let outer = Path::new(TOP).join(format!("warmset-probe-{}", std::process::id()));
+        let place = Self { inner: outer.join("kept"), outer, home };
+        fs::create_dir(&place.outer).map_err(|error| at(&place.outer, &error))?;
+        put(&place.outer.join("cgroup.subtree_control"), "+memory")?;
+        fs::create_dir(&place.inner)?;
+        put(&place.inner.join("cgroup.procs"), "0")?;
+        Ok(place)
+    }
+
+    /// A file whose pages are charged to the inner group.
+    fn fill(&self) -> io::Result<File> {
+        // Not below /tmp: what is in a tmpfs cannot be reclaimed without swap.
+        let path = Path::new("/var/tmp").join(format!("warmset-probe-{}", std::process::id()));
+        let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        fs::remove_file(&path)?;
+        (0..SIZE >> 12).try_for_each(|_| file.write_all(&[1; 4096]))?;
+        file.sync_all()?;
+        file.rewind()?;
+        io::copy(&mut Read::by_ref(&mut file), &mut io::sink())?;
+        put(&self.home.join("cgroup.procs"), "0")?;
+        Ok(file)
+    }
+
+    /// What is left of the file after all of it was asked back, with this floor.
+    fn left_of(&self, floor: &str) -> io::Result<u64> {
+        put(&self.inner.join("memory.min"), floor)?;
+        // Less than was asked for, or nothing, is what a floor is for.
+        let _ = put(&self.outer.join("memory.reclaim"), &SIZE.to_string());
+        let stat = fs::read_to_string(self.inner.join("memory.stat"))?;
+        let file = stat.lines().find_map(|line| line.strip_prefix("file ")).and_then(|number| number.parse().ok());
+        file.ok_or_else(|| io::Error::other("memory.stat has no file"))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = put(&self.home.join("cgroup.procs"), "0");
+        let _ = fs::remove_dir(&self.inner);
+        let _ = fs::remove_dir(&self.outer);
+    }
+}
+
+/// Writes a file that is there.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    let write = || File::options().write(true).open(path)?.write_all(text.as_bytes());
+    write().map_err(|error| at(path, &error))
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("{}: {error}", path.display()))
+}

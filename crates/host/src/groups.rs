@@ -1,0 +1,164 @@
+//! Control groups: whose memory is to stay, and who may not take more.
+//!
+//! ```text
+//! patterns ─► find ─► wards: used, warm, refaulted, memory.min ─┐
+//! suspects of a decision ─► contained: used, pushes ────────────┴─► the sample
+//! Grip ─► the undo log ─► memory.min of the ward and what is above it, or memory.high
+//! ```
+//!
+//! Memory that is kept for a group must be kept for every group above it too, so those get the sum of what is below them,
+//! and nothing more: what a group above has beyond that would go to whoever else lives in it.
+//!
+//! Cost: reading a ward is three small files, every [`PACE`]; wards are looked for every [`SEARCH`].
+
+mod contained;
+mod find;
+mod limited;
+mod wards;
+
+use crate::procs::Folder;
+use crate::trouble::Trouble;
+use crate::undo::{Restored, UndoLog};
+use contained::Cell;
+use find::Search;
+use pressure::groups::{Grip, Groups as Seen};
+use pressure::sample::Sample;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::{Bytes, Percent, Span};
+use wards::Wards;
+
+/// Between two readings of a ward.
+const PACE: Duration = Duration::from_secs(5);
+/// Between two searches for wards.
+const SEARCH: Duration = Duration::from_secs(30);
+/// No more than this share of memory is kept for wards, whoever asks.
+const MOST_KEPT: Percent = Percent::new(25);
+
+/// All groups that we look after.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    root: PathBuf,
+    search: Search,
+    wards: Wards,
+    contained: Vec<Cell>,
+    /// Those whose limit could not be put back: tried again at the end.
+    stuck: Vec<Cell>,
+    /// Groups that are never contained: our own, and those whose limit could not be set.
+    never: Vec<u64>,
+    read_at: Option<Duration>,
+    searched_at: Option<Duration>,
+    memory: Bytes,
+    /// When the last sample was taken.
+    at: Span,
+}
+
+impl Groups {
+    /// The groups of the machine at `root`. Looks at nothing yet.
+    pub(crate) fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            search: Search::default(),
+            wards: Wards::at(root),
+            contained: Vec::new(),
+            stuck: Vec::new(),
+            never: find::own(root).iter().map(|folder| folder.inode).collect(),
+            read_at: None,
+            searched_at: None,
+            memory: Bytes::ZERO,
+            at: Span::default(),
+        }
+    }
+
+    /// Whose memory is to stay, from the next sample on.
+    pub(crate) fn ward(&mut self, units: &[String]) {
+        self.search = Search::new(units);
+        self.searched_at = None;
+    }
+
+    /// Reads what is due into the sample. What is no longer there is let go of, in the log too.
+    pub(crate) fn look(&mut self, sample: &mut Sample, log: &mut UndoLog) {
+        self.memory = sample.memory.total.unwrap_or_default();
+        self.at = sample.at;
+        for suspect in &mut sample.census.suspects {
+            if let Some(group) = suspect.group.as_mut().filter(|group| self.never.contains(&group.id)) {
+                // Unknown: who has nothing cannot be contained.
+                group.used = Bytes::ZERO;
+            }
+        }
+        self.look_at_contained(&mut sample.groups, log);
+        let now = sample.at.get();
+        let is_due = |last: Option<Duration>, pace| last.is_none_or(|last| now.saturating_sub(last) >= pace);
+        if is_due(self.searched_at, SEARCH) {
+            self.searched_at = Some(now);
+            self.wards.replace(self.search.run(&self.root), log);
+            self.read_at = None;
+        }
+        if is_due(self.read_at, PACE) {
+            self.read_at = Some(now);
+            self.wards.read(sample.at, log);
+        }
+        self.wards.tell(&mut sample.groups.wards, log);
+    }
+
+    fn look_at_contained(&mut self, seen: &mut Seen, log: &mut UndoLog) {
+        seen.contained.clear();
+        for mut cell in std::mem::take(&mut self.contained) {
+            match cell.read() {
+                Some(contained) => {
+                    seen.contained.push(contained);
+                    self.contained.push(cell);
+                }
+                // If it is only that it cannot be read, it is still ours.
+                None if cell.limited.put_back(log).is_err() => self.stuck.push(cell),
+                None => {}
+            }
+        }
+    }
+
+    /// Does what was decided, entered in the log first. `unit` finds the folder of a suspect's unit.
+    pub(crate) fn grip(
+        &mut self,
+        grip: &Grip,
+        log: &mut UndoLog,
+        unit: &dyn Fn(u64) -> Option<Folder>,
+    ) -> Result<(), Trouble> {
+        match *grip {
+            Grip::Keep { id, to, .. } => self.wards.keep(id, to, MOST_KEPT.of(self.memory), log),
+            Grip::Leave { id, .. } => self.wards.leave(id, log),
+            Grip::Contain { id, .. } => {
+                let cell = unit(id).map(|folder| Cell::open(folder, grip, self.at));
+                let Some(mut cell) = cell.flatten() else {
+                    self.never.push(id);
+                    return Ok(());
+                };
+                let done = cell.close(log);
+                match done {
+                    Ok(()) => self.contained.push(cell),
+                    Err(_) => self.never.push(id),
+                }
+                done
+            }
+            Grip::Free { id, .. } => {
+                let Some(index) = self.contained.iter().position(|cell| cell.id() == id) else { return Ok(()) };
+                let cell = self.contained.swap_remove(index);
+                let back = cell.limited.put_back(log).map(drop);
+                if back.is_err() {
+                    self.stuck.push(cell);
+                }
+                back
+            }
+        }
+    }
+
+    /// Puts every limit back that is still ours, and tells.
+    pub(crate) fn put_everything_back(&mut self, log: &mut UndoLog, restored: &mut Restored) {
+        for cell in self.contained.drain(..).chain(self.stuck.drain(..)) {
+            limited::tell(cell.limited.put_back(log), restored);
+        }
+        self.wards.put_everything_back(log, restored);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! The groups whose memory is to stay, and those above them.
+
+use super::contained::name;
+use super::find::{is_leaf, is_recursive};
+use super::limited::{Limited, tell};
+use crate::procs::{Folder, number};
+use crate::trouble::Trouble;
+use crate::undo::limit::Kind;
+use crate::undo::{Restored, UndoLog};
+use pressure::groups::Ward;
+use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use units::{Bytes, Span};
+
+/// No `memory.stat` is longer.
+const STAT: u64 = 16 * 1024;
+
+/// All wards.
+#[derive(Debug)]
+pub(super) struct Wards {
+    root: PathBuf,
+    all: Vec<Kept>,
+    /// Groups above wards, which must keep what those keep.
+    above: Vec<Limited>,
+    /// Groups whose floor could not be set: they are none of ours any more.
+    refused: Vec<u64>,
+    /// Those whose floor could not be put back: tried again at the end.
+    stuck: Vec<Limited>,
+}
+
+/// One ward.
+#[derive(Debug)]
+struct Kept {
+    limited: Limited,
+    /// Inodes of the groups above it.
+    above: Vec<u64>,
+    told: Ward,
+}
+
+impl Wards {
+    pub(super) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned(), all: Vec::new(), above: Vec::new(), refused: Vec::new(), stuck: Vec::new() }
+    }
+
+    /// These are the wards now: who was one stays as it is, who is none any more is let go.
+    pub(super) fn replace(&mut self, found: Vec<Folder>, log: &mut UndoLog) {
+        let is_gone = |kept: &&Kept| !found.iter().any(|folder| folder.inode == kept.told.id);
+        let gone: Vec<u64> = self.all.iter().filter(is_gone).map(|kept| kept.told.id).collect();
+        gone.into_iter().for_each(|id| self.dismiss(id, log));
+        for folder in found {
+            let is_known = self.all.iter().any(|kept| kept.told.id == folder.inode);
+            if !is_known && !self.refused.contains(&folder.inode) {
+                self.admit(folder);
+            }
+        }
+        let wards = &self.all;
+        self.above.retain(|one| wards.iter().any(|kept| kept.above.contains(&one.folder.inode)));
+    }
+
+    fn admit(&mut self, folder: Folder) {
+        // Without this a group that asks for nothing gets nothing of what is kept above it.
+        if !is_leaf(&self.root, &folder) && !is_recursive(&self.root) {
+            return;
+        }
+        let above = folder.above(&self.root);
+        let inodes = above.iter().map(|folder| folder.inode).collect();
+        for folder in above {
+            if self.above.iter().all(|one| one.folder.inode != folder.inode) {
+                self.above.extend(Limited::open(folder, Kind::Min));
+            }
+        }
+        let Some(limited) = Limited::open(folder, Kind::Min) else { return };
+        let found = limited.now().ok().flatten().map(Bytes::new).unwrap_or_default();
+        let told = Ward {
+            id: limited.folder.inode,
+            unit: name(&limited.folder.path),
+            at: Span::default(),
+            used: Bytes::ZERO,
+            warm: Bytes::ZERO,
+            refaulted: Bytes::ZERO,
+            floor: found,
+            found,
+            ours: None,
+        };
+        self.all.push(Kept { limited, above: inodes, told });
+    }
+
+    /// Lets a ward go.
+    fn dismiss(&mut self, id: u64, log: &mut UndoLog) {
+        let _ = self.leave(id, log);
+        let Some(index) = self.all.iter().position(|kept| kept.told.id == id) else { return };
+        let Kept { limited, .. } = self.all.swap_remove(index);
+        if limited.is_held(log) {
+            self.stuck.push(limited);
+        }
+    }
+
+    /// Reads all of them; who is gone is let go. What a manager has reset above one shows as its own floor gone.
+    pub(super) fn read(&mut self, at: Span, log: &mut UndoLog) {
+        let read = |kept: &mut Kept| kept.read(at).is_none().then_some(kept.told.id);
+        let gone: Vec<u64> = self.all.iter_mut().filter_map(read).collect();
+        gone.into_iter().for_each(|id| self.dismiss(id, log));
+        let is_less = |one: &Limited, now: u64| now < self.below(one.folder.inode).get();
+        let is_reset = |one: &&Limited| one.now().ok().flatten().is_some_and(|now| is_less(one, now));
+        let reset: Vec<u64> = self.above.iter().filter(is_reset).map(|one| one.folder.inode).collect();
+        for kept in &mut self.all {
+            if kept.told.ours.is_some() && kept.above.iter().any(|inode| reset.contains(inode)) {
+                kept.told.floor = kept.told.found;
+            }
+        }
+    }
+
+    /// Tells how they are.
+    pub(super) fn tell(&mut self, wards: &mut Vec<Ward>, log: &mut UndoLog) {
+        wards.clear();
+        for kept in &mut self.all {
+            let held = kept.limited.held(kept.told.floor.get(), log);
+            kept.told.ours = held.map(|held| Bytes::new(held.ours));
+            wards.push(kept.told);
+        }
+    }
+
+    /// Has reclaim leave `to` to a ward, if all wards together stay within `most`.
+    pub(super) fn keep(&mut self, id: u64, to: Bytes, most: Bytes, log: &mut UndoLog) -> Result<(), Trouble> {
+        let Some(index) = self.all.iter().position(|kept| kept.told.id == id) else { return Ok(()) };
+        let others: Bytes = self.all.iter().filter(|kept| kept.told.id != id).filter_map(|kept| kept.told.ours).sum();
+        if others + to > most {
+            // A smaller one comes first, and this with the next decision.
+            return Ok(());
+        }
+        self.all[index].told.ours = Some(to);
+        let above = self.all[index].above.clone();
+        let done = self.raise(&above, log).and_then(|()| self.all[index].limited.set(to.get(), log));
+        match &done {
+            Ok(()) => self.all[index].told.floor = to,
+            Err(_) => {
+                self.refused.push(id);
+                self.dismiss(id, log);
+            }
+        }
+        done
+    }
+
+    /// Puts a ward's floor back, and what is above it.
+    pub(super) fn leave(&mut self, id: u64, log: &mut UndoLog) -> Result<(), Trouble> {
+        let Some(kept) = self.all.iter_mut().find(|kept| kept.told.id == id) else { return Ok(()) };
+        let back = kept.limited.put_back(log).map(drop);
+        kept.told.ours = None;
+        kept.told.floor = kept.limited.now().ok().flatten().map_or(kept.told.found, Bytes::new);
+        let above = kept.above.clone();
+        back.and(self.raise(&above, log))
+    }
+
+    /// What is kept below a group.
+    fn below(&self, inode: u64) -> Bytes {
+        self.all.iter().filter(|kept| kept.above.contains(&inode)).filter_map(|kept| kept.told.ours).sum()
+    }
+
+    /// Gives each of these groups above the sum of what is below it, or what was found if that is more.
+    fn raise(&self, above: &[u64], log: &mut UndoLog) -> Result<(), Trouble> {
+        for one in self.above.iter().filter(|one| above.contains(&one.folder.inode)) {
+            let Some(found) = one.found(log) else { continue };
+            let to = self.below(one.folder.inode).get().max(found);
+            if one.now().ok().flatten() != Some(to) {
+                one.set(to, log)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts every floor back that is still ours, and tells.
+    pub(super) fn put_everything_back(&mut self, log: &mut UndoLog, restored: &mut Restored) {
+        for limited in self.all.drain(..).map(|kept| kept.limited).chain(self.stuck.drain(..)) {
+            tell(limited.put_back(log), restored);
+        }
+        for one in self.above.drain(..).rev() {
+            tell(one.put_back(log), restored);
+        }
+    }
+}
+
+impl Kept {
+    /// Reads it; `None` if the group is gone.
+    fn read(&mut self, at: Span) -> Option<()> {
+        let folder = &self.limited.folder.file;
+        self.told.used = Bytes::new(number(text(folder, "memory.current")?.trim_ascii())?);
+        let stat = text(folder, "memory.stat")?;
+        let value = |name: &str| {
+            let line = stat.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()));
+            line.and_then(|rest| number(rest.trim_ascii())).unwrap_or(0)
+        };
+        self.told.warm = Bytes::new(value("active_anon ") + value("active_file "));
+        // One count before 5.9, two since.
+        let pages =
+            value("workingset_refault_anon ") + value("workingset_refault_file ") + value("workingset_refault ");
+        self.told.refaulted = Bytes::new(pages.saturating_mul(rustix::param::page_size() as u64));
+        self.told.floor = Bytes::new(self.limited.now().ok()??);
+        self.told.at = at;
+        Some(())
+    }
+}
+
+fn text(folder: impl AsFd, name: &str) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?);
+    let mut text = Vec::new();
+    let read: io::Result<usize> = file.take(STAT).read_to_end(&mut text);
+    read.ok().map(|_| text)
+}

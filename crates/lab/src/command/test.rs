@@ -1,0 +1,129 @@
+//! `test`: faults that a guard must stand, in machines of their own.
+
+use super::say;
+use crate::faults::{FAULTS, Fault};
+use crate::frame::Frame;
+use crate::image::{self, Programs};
+use crate::kernels::{self, Kernel};
+use crate::store::Store;
+use crate::vm::disk::Drive;
+use crate::vm::{Hardware, Silence, Vm, accel, guest_program, is_static};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use units::Bytes;
+
+const BOOT: Duration = Duration::from_secs(240);
+
+/// What there is to test.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Suite {
+    /// Protection: containment, floors, and that everything is put back.
+    Protect,
+}
+
+/// Do to a guard what can happen to one, in a machine; TAP
+#[derive(Debug, Args)]
+pub(crate) struct Test {
+    /// What to test
+    #[arg(value_enum)]
+    suite: Suite,
+    /// 6.1, 6.12, 7, or the folder of one that was built
+    #[arg(long, default_value = "6.12")]
+    kernel: String,
+    /// The guard
+    #[arg(long, value_name = "FILE")]
+    warmsetd: Option<PathBuf>,
+    /// Only these faults
+    #[arg(value_name = "FAULT")]
+    faults: Vec<String>,
+}
+
+impl Test {
+    pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
+        let Suite::Protect = self.suite;
+        let known = |name: &&String| FAULTS.iter().all(|fault| fault.name != **name);
+        if let Some(name) = self.faults.iter().find(known) {
+            let names: Vec<&str> = FAULTS.iter().map(|fault| fault.name).collect();
+            anyhow::bail!("no fault '{name}': {}", names.join(", "));
+        }
+        let chosen = |fault: &&Fault| self.faults.is_empty() || self.faults.iter().any(|name| name == fault.name);
+        let faults: Vec<&Fault> = FAULTS.iter().filter(chosen).collect();
+        let bench = self.bench(store)?;
+        say(&format!("1..{}\n", faults.len()))?;
+        let (mut machine, mut failed) = (None, 0);
+        for (index, fault) in faults.iter().enumerate() {
+            let (stood, told) = bench.inflict(fault, &mut machine)?;
+            failed += usize::from(!stood);
+            let verdict = if stood { "ok" } else { "not ok" };
+            say(&format!("{verdict} {} - {}: {}\n", index + 1, fault.name, fault.what))?;
+            told.lines().try_for_each(|line| say(&format!("# {line}\n")))?;
+        }
+        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn bench<'s>(&self, store: &'s Store) -> Result<Bench<'s>> {
+        let guest = guest_program()?;
+        let daemon = self.warmsetd.clone().unwrap_or_else(|| guest.with_file_name("warmsetd"));
+        anyhow::ensure!(is_static(&daemon), "{} is not there or not static: make build", daemon.display());
+        let holder = Some(daemon.with_file_name("warmset-hold")).filter(|path| path.is_file());
+        let programs = Programs { daemon: Some(daemon), holder, ..Programs::alone(guest) };
+        let kernel = kernels::kernel(store, &self.kernel)?;
+        Ok(Bench { store, kernel, programs })
+    }
+}
+
+/// What machines are made of.
+struct Bench<'s> {
+    store: &'s Store,
+    kernel: Kernel,
+    programs: Programs,
+}
+
+impl Bench<'_> {
+    /// Runs one fault, in the machine that is there if it is of the right size; whether the guard stood it, and what the
+    /// script said. A machine that does not answer is a failure, and the next fault has another.
+    fn inflict(&self, fault: &Fault, machine: &mut Option<(Bytes, Vm)>) -> Result<(bool, String)> {
+        if machine.as_ref().is_none_or(|(memory, _)| *memory != fault.memory) {
+            *machine = Some((fault.memory, self.boot(fault.memory)?));
+        }
+        let (_, vm) = machine.as_mut().context("a machine was booted")?;
+        vm.send(&Frame::new("sh", fault.script()))?;
+        match vm.next(Instant::now() + Duration::from_secs(fault.seconds)) {
+            Ok(frame) => {
+                let said = String::from_utf8_lossy(&frame.payload).into_owned();
+                let (status, text) = said.split_once('\n').unwrap_or(("1", &said));
+                Ok((status == "0", text.to_owned()))
+            }
+            Err(silence) => {
+                let why = match silence {
+                    Silence::Wedged => "it did not answer in time".to_owned(),
+                    other => format!("{other:?}"),
+                };
+                let told = format!("{why}\n{}", vm.console());
+                *machine = None;
+                Ok((false, told))
+            }
+        }
+    }
+
+    fn boot(&self, memory: Bytes) -> Result<Vm> {
+        let root = image::root(self.store, &self.programs, &BTreeSet::new())?;
+        let hardware = Hardware {
+            memory,
+            cpus: 1,
+            nodes: 1,
+            accel: accel::choose(self.store, &self.kernel, &self.programs.guest)?,
+            drives: vec![Drive::new(root, None)],
+            append: String::new(),
+        };
+        let mut vm = Vm::boot(self.store, &self.kernel, &self.programs.guest, &hardware)?;
+        let hello = vm.next(Instant::now() + BOOT);
+        let up = hello.as_ref().is_ok_and(|frame| frame.kind == "hello");
+        anyhow::ensure!(up, "the machine did not boot: {hello:?}\n{}", vm.console());
+        Ok(vm)
+    }
+}

@@ -1,0 +1,55 @@
+//! Faults: what a machine does to a guard, each a script that runs in a machine and says whether the guard stood it.
+//!
+//! Nothing may crash, nobody else may end, and everything must be as it was afterwards, also after `kill -9`. The machine
+//! has no systemd: units are control groups by systemd's names. A file that is cut short or replaced while it is locked is
+//! in the tests of `warmset-hold`.
+
+use units::Bytes;
+
+/// What all scripts share.
+const PRELUDE: &str = include_str!("faults/prelude.sh");
+
+/// One fault.
+#[derive(Debug, Clone, Copy)]
+pub struct Fault {
+    /// Its name.
+    pub name: &'static str,
+    /// What happens, in a few words.
+    pub what: &'static str,
+    script: &'static str,
+    /// Memory of the machine that it takes.
+    pub memory: Bytes,
+    /// Most seconds it may take, under the translator.
+    pub seconds: u64,
+}
+
+macro_rules! faults {
+    ($($name:ident $mib:literal $seconds:literal $what:literal;)*) => {
+        /// Every fault, those of one size of machine beside each other.
+        pub const FAULTS: &[Fault] = &[$(Fault {
+            name: stringify!($name), what: $what, script: include_str!(concat!("faults/", stringify!($name), ".sh")),
+            memory: Bytes::mib($mib), seconds: $seconds,
+        }),*];
+    };
+}
+
+faults! {
+    contains 512 180 "a runaway with a unit of its own is contained, then ended, and the limit undone";
+    keeps 512 180 "what a critical service uses is kept for it and above it, and put back";
+    killed 512 180 "kill -9 of the guard while it holds a floor and a ceiling: the next one puts both back";
+    deaf 512 180 "a process ignores SIGTERM";
+    vanishing 512 180 "a unit goes while it is contained, amid processes that are gone at once";
+    frozen 512 180 "a process is frozen";
+    stuck 512 180 "a process sits in a sleep that no signal ends";
+    names 512 180 "a process and its unit have hostile names";
+    forks 512 180 "a fork bomb";
+    denied 512 180 "permission is lost half way";
+    crowd 4096 900 "ten thousand processes";
+}
+
+impl Fault {
+    /// All of its script.
+    pub fn script(&self) -> String {
+        format!("{PRELUDE}\n{}", self.script)
+    }
+}

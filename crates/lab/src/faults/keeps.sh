@@ -1,0 +1,21 @@
+#!/bin/sh
+# shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
+unit ssh.service
+unit batch.service
+in_unit ssh.service env WARMSET_UNTIL=99999999 /lab/guest work touch 24
+guard protect '[protect]
+enabled = true
+programs = []
+release-after = "5 s"'
+sleep 2
+hog batch.service 50
+within 400 is_not 0 "$units/ssh.service/memory.min" || fail "nothing was kept for ssh.service"
+kept=$(cat "$units/ssh.service/memory.min")
+is "$kept" "$units/memory.min" || fail "system.slice keeps $(cat "$units/memory.min"), not $kept"
+is 0 "$units/batch.service/memory.min" || fail "the hog's unit is kept too"
+within 300 gone "$hog" || fail "the hog lives"
+within 400 is 0 "$units/ssh.service/memory.min" || fail "it was not put back"
+is 0 "$units/memory.min" || fail "not above it"
+end_guard
+all_is_back
+say "$((kept >> 20)) MiB kept, in system.slice too; put back afterwards"

@@ -1,0 +1,22 @@
+//! What can happen to a guard, in machines: `warmset-lab test protect`, all of it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+#[test]
+#[ignore = "boots machines: make vm"]
+fn a_guard_stands_what_can_happen_to_it() {
+    let done = Command::new(env!("CARGO_BIN_EXE_warmset-lab")).args(["test", "protect"]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    println!("{said}");
+    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(said.matches("\nok ").count() >= 11, "{said}");
+}
+
+#[test]
+fn an_unknown_fault_is_told_with_those_that_there_are() {
+    let done = Command::new(env!("CARGO_BIN_EXE_warmset-lab")).args(["test", "protect", "meteor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success() && said.contains("no fault 'meteor': contains, keeps"), "{said}");
+}

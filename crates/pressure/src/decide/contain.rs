@@ -1,0 +1,135 @@
+//! Who fills memory and has a unit of its own is contained first: it may have all but the reserve, and is slowed down by
+//! the kernel where it takes more (`memory.high`). What it would have done to everyone it then does to itself, and there
+//! is time to ask it to end.
+//!
+//! - Law: `ceiling = used + (room in RAM − reserve)⁺`, with the reserve at which the ladder would send SIGTERM; never below
+//!   what the unit has. It ends when it has pushed against that for `contain-for` and there is no room to raise it.
+//! - Undone: when there is twice the reserve, or it has not pushed for [`STILL`].
+//! - Source: `memory.high` on a runaway alone saves every warm set, and never ends it; so it is a respite, not an end.
+//! - Limit: a process of a session scope has no unit of its own, and goes the old way.
+
+use super::Draft;
+use crate::census::{Signal, Suspect};
+use crate::decision::{Action, Reason};
+use crate::distress::{Extent, Outlook, Pick, Rung, choose, extent, reserve, shield};
+use crate::groups::{Contained, Grip, MAX_CONTAINED};
+use std::time::Duration;
+use units::{Bytes, Percent, Span};
+
+/// A ceiling stands at least so long.
+const AT_LEAST: Duration = Duration::from_secs(3);
+/// Who has not pushed for so long has what it wants.
+const STILL: Duration = Duration::from_secs(30);
+/// A forecast of seconds means nothing while half of memory is left.
+const NEAR: Percent = Percent::new(50);
+/// With swap, nobody is contained while hardly any time is lost: what is idle may go there.
+const LOST: Percent = Percent::new(10);
+
+impl Draft<'_> {
+    /// Contains who fills memory, if that is possible and was not done.
+    pub(super) fn contain(&mut self, outlook: &Outlook, rung: Rung) -> bool {
+        let ahead = self.config.guard.contain_ahead;
+        let room = in_ram(outlook);
+        let left = outlook.growth.time_for(room).map(Span::new).filter(|left| *left <= ahead);
+        let costly = outlook.swap == Bytes::ZERO || outlook.stalled.is_some_and(|stalled| stalled >= LOST);
+        let (Some(left), true) = (left, costly && rung < Rung::Kill && room <= NEAR.of(outlook.managed)) else {
+            return false;
+        };
+        let Some(pick) = choose(self.bench(outlook)).pick else { return false };
+        let reserve = reserve(outlook, &self.config.guard);
+        let Some((id, used)) = self.containable(&pick.suspect) else { return false };
+        let ceiling = used + room.less(reserve);
+        let limited = pick.suspect.group.and_then(|group| group.high).is_some_and(|high| high <= ceiling);
+        if limited || self.contained(&pick.suspect).is_some() || self.sample.groups.contained.len() == MAX_CONTAINED {
+            return false;
+        }
+        let grip = Grip::Contain { id, unit: pick.suspect.unit, used, ceiling, reserve };
+        let why = Reason::Fills { growth: pick.growth.rate, room, reserve, left };
+        self.step(Action::Group(grip), why);
+        true
+    }
+
+    /// Frees who need not be contained any longer.
+    pub(super) fn loosen(&mut self, outlook: &Outlook) {
+        let sample = self.sample;
+        let room = in_ram(outlook);
+        let grows_near =
+            outlook.growth.time_for(room).is_some_and(|left| left <= 2 * self.config.guard.contain_ahead.get());
+        for one in &sample.groups.contained {
+            let age = sample.at.get().saturating_sub(one.since.get());
+            let pushes = self.history.distress.pushing.since(one.id, sample.at).is_some();
+            let ample = room >= one.reserve.scaled(2, 1) && !grows_near;
+            if age >= AT_LEAST && (ample || (age >= STILL && !pushes)) {
+                self.free(one, Reason::Eased { room });
+            }
+        }
+    }
+
+    /// Frees everyone.
+    pub(super) fn free_all(&mut self) {
+        let sample = self.sample;
+        sample.groups.contained.iter().for_each(|one| self.free(one, Reason::Stop));
+    }
+
+    fn free(&mut self, one: &Contained, why: Reason) {
+        self.step(Action::Group(Grip::Free { id: one.id, unit: one.unit }), why);
+    }
+
+    /// Ends who has pushed against its ceiling for too long, with no room to raise it.
+    pub(super) fn end_who_pushes(&mut self, outlook: &Outlook) -> bool {
+        let sample = self.sample;
+        let full = |one: &&Contained| outlook.expected_room() <= one.reserve.scaled(5, 4);
+        for one in sample.groups.contained.iter().filter(full) {
+            let since = self.history.distress.pushing.since(one.id, sample.at);
+            let Some(since) = since.filter(|since| *since >= self.config.guard.contain_for) else { continue };
+            let Some(suspect) = self.largest_of(one) else { continue };
+            let extent = extent(self.bench(outlook), suspect);
+            // A unit is ended whole by the kernel, which knows no gentle way.
+            let gentle = extent == Extent::Process && self.config.guard.term_ahead > Span::default();
+            let signal = if gentle { Signal::Term } else { Signal::Kill };
+            let pick = Pick { suspect: *suspect, extent, growth: crate::distress::Growth::default() };
+            self.end(&pick, signal, Reason::Pushes { since, room: outlook.room });
+            return true;
+        }
+        false
+    }
+
+    /// Whether it is contained and has not yet had the time that this is to give it.
+    pub(super) fn has_respite(&self, suspect: &Suspect) -> bool {
+        let Some(one) = self.contained(suspect) else { return false };
+        let pushing = self.history.distress.pushing.since(one.id, self.sample.at);
+        pushing.is_none_or(|since| since < self.config.guard.contain_for)
+    }
+
+    /// Whether it pushes against a ceiling.
+    pub(super) fn pushes(&self, suspect: &Suspect) -> bool {
+        let pushing = &self.history.distress.pushing;
+        self.contained(suspect).is_some_and(|one| pushing.since(one.id, self.sample.at).is_some())
+    }
+
+    fn contained(&self, suspect: &Suspect) -> Option<&Contained> {
+        let id = suspect.group?.id;
+        self.sample.groups.contained.iter().find(|one| one.id == id)
+    }
+
+    fn largest_of(&self, one: &Contained) -> Option<&Suspect> {
+        let inside = |suspect: &&Suspect| suspect.group.is_some_and(|group| group.id == one.id);
+        let may_end = |suspect: &&Suspect| shield(suspect, &self.config.guard).is_none();
+        let mine = self.sample.census.suspects.iter().filter(inside).filter(may_end);
+        mine.max_by_key(|suspect| suspect.size())
+    }
+
+    /// The unit of its own that a suspect lives in, and what that has, if nobody in it is spared.
+    fn containable(&self, suspect: &Suspect) -> Option<(u64, Bytes)> {
+        let group = suspect.group.filter(|_| suspect.place.is_of_its_own())?;
+        let inside = |other: &&Suspect| other.group.is_some_and(|it| it.id == group.id);
+        let spared = self.sample.census.suspects.iter().filter(inside);
+        let spared = spared.filter(|other| shield(other, &self.config.guard).is_some()).count();
+        (spared == 0 && group.used > Bytes::ZERO).then_some((group.id, group.used))
+    }
+}
+
+/// Room in memory itself, and what comes back.
+fn in_ram(outlook: &Outlook) -> Bytes {
+    outlook.expected_room().less(outlook.swap)
+}

@@ -1,0 +1,172 @@
+//! Memory that stays with units.
+
+use super::{Bench, held, hot};
+use crate::census::UnitName;
+use crate::decide::decide;
+use crate::decision::{Action, Reason};
+use crate::groups::{Grip, Ward};
+use crate::protect::Why;
+use proptest::prelude::*;
+use units::{Bytes, Pages, Percent};
+
+fn ward(id: u64, warm: u64) -> Ward {
+    Ward {
+        id,
+        unit: UnitName::from("ssh.service").unwrap(),
+        at: units::Span::secs(1),
+        used: Bytes::mib(warm),
+        warm: Bytes::mib(warm),
+        refaulted: Bytes::ZERO,
+        floor: Bytes::ZERO,
+        found: Bytes::ZERO,
+        ours: None,
+    }
+}
+
+/// A second passes; what was decided about wards is done.
+fn grips(bench: &mut Bench, stalls: u64) -> Vec<(Grip, Why)> {
+    bench.second(stalls);
+    let decision = decide(&bench.config, &bench.history);
+    let mut grips = Vec::new();
+    for step in &decision.steps {
+        let (Action::Group(grip), Reason::Protect(why)) = (step.action, step.why) else { continue };
+        let ward = bench.sample.groups.wards.iter_mut().find(|ward| ward.id == grip.id()).unwrap();
+        (ward.ours, ward.floor) = match grip {
+            Grip::Keep { to, .. } => (Some(to), to),
+            _ => (None, ward.found),
+        };
+        grips.push((grip, why));
+    }
+    grips
+}
+
+fn kept(grips: &[(Grip, Why)]) -> Vec<(u64, u64)> {
+    let kept = grips.iter().filter_map(|(grip, _)| match grip {
+        Grip::Keep { id, to, .. } => Some((*id, to.get() >> 20)),
+        _ => None,
+    });
+    kept.collect()
+}
+
+#[test]
+fn what_a_ward_uses_stays_while_memory_is_short_and_goes_back_afterwards() {
+    let mut bench = Bench::new();
+    bench.sample.groups.wards = vec![ward(5, 20)];
+    bench.seconds(4, 0);
+    assert!(grips(&mut bench, 0).is_empty(), "a machine with memory is left alone");
+    assert_eq!(kept(&grips(&mut bench, 1)), [(5, 24)], "a fifth more than it uses");
+    assert!(grips(&mut bench, 1).is_empty(), "once");
+    for _ in 0..59 {
+        assert!(grips(&mut bench, 0).is_empty(), "a pause is no end");
+    }
+    let last = (0..5).flat_map(|_| grips(&mut bench, 0)).collect::<Vec<_>>();
+    assert!(matches!(last[..], [(Grip::Leave { id: 5, .. }, Why::Calm { .. })]), "{last:?}");
+}
+
+#[test]
+fn a_full_machine_is_short_before_anything_is_reclaimed() {
+    let mut bench = Bench::new();
+    bench.sample.groups.wards = vec![ward(5, 20)];
+    bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
+    let memory = &mut bench.sample.memory;
+    (memory.anon, memory.shmem, memory.slab_unreclaimable) =
+        (Some(Bytes::mib(900)), Some(Bytes::ZERO), Some(Bytes::ZERO));
+    (memory.active_file, memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
+    bench.seconds(3, 0);
+    assert_eq!(kept(&grips(&mut bench, 0)), [(5, 24)]);
+}
+
+#[test]
+fn refaults_make_it_more_and_small_changes_change_nothing() {
+    let mut bench = Bench::new();
+    bench.sample.groups.wards = vec![ward(5, 20)];
+    bench.seconds(4, 1);
+    assert_eq!(kept(&grips(&mut bench, 1)), [(5, 24)]);
+    let read = |bench: &mut Bench, refaulted: u64| {
+        let ward = &mut bench.sample.groups.wards[0];
+        ward.at = bench.sample.at;
+        ward.refaulted += Bytes::mib(refaulted);
+        kept(&grips(bench, 1))
+    };
+    assert_eq!(read(&mut bench, 1), [], "25 are near enough to 24");
+    assert_eq!(read(&mut bench, 20), [(5, 48)]);
+}
+
+#[test]
+fn the_smallest_come_first_and_the_budget_is_all_there_is() {
+    let mut bench = Bench::new();
+    bench.sample.groups.wards = vec![ward(1, 300), ward(2, 30), ward(3, 10)];
+    bench.seconds(3, 1);
+    assert_eq!(kept(&grips(&mut bench, 1)), [(3, 12), (2, 36), (1, 54)], "102 MiB, a tenth of memory");
+}
+
+#[test]
+fn locks_and_floors_share_a_quarter_of_memory() {
+    let mut bench = Bench::new();
+    bench.config.protect.budget = Percent::new(25);
+    let mut file = hot(8, 200);
+    file.asked = file.hot;
+    bench.sample.warm.files[0] = file;
+    bench.sample.groups.wards = vec![ward(1, 300)];
+    bench.seconds(3, 1);
+    assert_eq!(kept(&grips(&mut bench, 1)), [(1, 56)], "256 less 200");
+    // And the other way round: what is kept is not locked.
+    let mut bench = Bench::new();
+    bench.config.protect.budget = Percent::new(25);
+    bench.sample.groups.wards = vec![ward(1, 300)];
+    bench.seconds(4, 1);
+    assert_eq!(kept(&grips(&mut bench, 1)), [(1, 102)]);
+    bench.sample.warm.sums.watching = Some(1);
+    bench.sample.warm.files[0] = hot(8, 200);
+    assert!(held(&bench.short()).is_empty(), "154 are left");
+    bench.sample.warm.files[0] = hot(8, 150);
+    assert_eq!(held(&bench.short()), [8]);
+}
+
+#[test]
+fn what_someone_else_has_set_is_theirs_and_what_a_manager_reset_is_set_again() {
+    let mut bench = Bench::new();
+    let theirs = Ward { floor: Bytes::mib(1), ..ward(1, 20) };
+    let more = Ward { floor: Bytes::mib(64), found: Bytes::mib(64), ..ward(2, 20) };
+    bench.sample.groups.wards = vec![theirs, more, ward(3, 20)];
+    bench.seconds(3, 1);
+    assert_eq!(kept(&grips(&mut bench, 1)), [(3, 24)]);
+    bench.sample.groups.wards[2].floor = Bytes::ZERO;
+    assert_eq!(kept(&grips(&mut bench, 1)), [(3, 24)], "a reload of the manager undid it");
+}
+
+#[test]
+fn the_kill_switch_and_another_mode_put_all_back() {
+    let mut bench = Bench::new();
+    bench.sample.groups.wards = vec![ward(5, 20)];
+    bench.seconds(3, 1);
+    grips(&mut bench, 1);
+    bench.sample.circumstances.disabled = Some(1);
+    let last = grips(&mut bench, 1);
+    assert!(matches!(last[..], [(Grip::Leave { id: 5, .. }, Why::Off)]), "{last:?}");
+}
+
+proptest! {
+    /// Whatever the wards say, at every moment: floors and locks are within a quarter of memory.
+    #[test]
+    fn it_cannot_be_overcommitted(
+        readings in prop::collection::vec((0_usize..6, 0_u64..4000, 0_u64..500), 1..60),
+        locked in 0_u64..200,
+    ) {
+        let mut bench = Bench::new();
+        bench.config.protect.floors = Percent::new(25);
+        bench.config.protect.budget = Percent::new(25);
+        let mut file = hot(8, locked.max(1));
+        file.asked = file.hot;
+        bench.sample.warm.files[0] = file;
+        bench.sample.groups.wards = (0..6).map(|id| ward(id, 10)).collect();
+        for (which, warm, missed) in readings {
+            let ward = &mut bench.sample.groups.wards[which];
+            (ward.at, ward.used, ward.warm) = (bench.sample.at, Bytes::mib(warm), Bytes::mib(warm));
+            ward.refaulted += Bytes::mib(missed);
+            grips(&mut bench, 1);
+            let kept: Bytes = bench.sample.groups.wards.iter().filter_map(|ward| ward.ours).sum();
+            prop_assert!(kept + Bytes::mib(locked.max(1)) <= Bytes::mib(256), "{kept} kept");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Memory that stays with the units that must answer: `memory.min`, while memory is short.
+//!
+//! - Law: `floor = ⌈1.2 · need⌉` of a MiB, the smallest needs first, in all at most
+//!   `min(protect.floors, 25 % − what is locked)` of memory; needs by `Needs`.
+//! - Source: `reference` measurements of `memory.min` and `memory.low` under a runaway: `memory.low` is eaten, before the
+//!   kernel ends anyone, so it is not counted on.
+//! - Cost: O(wards²) of 8 wards.
+//! - Limit: what a unit uses is charged to who touched it first, so libraries that others brought in are not covered.
+
+use super::{Draft, SHORT};
+use crate::decision::{Action, Reason};
+use crate::groups::{Grip, MAX_WARDS, Ward};
+use crate::protect::{Need, Why};
+use arrayvec::ArrayVec;
+use std::time::Duration;
+use units::{Bytes, Pages, Percent, Span};
+
+/// Locks and floors together are no more than this share of memory.
+pub(super) const ALL: Percent = Percent::new(25);
+/// A change smaller than this, or than an eighth, is not worth its writes.
+const LEAST_CHANGE: Bytes = Bytes::mib(2);
+
+impl Draft<'_> {
+    /// Keeps what the wards use; says how much of memory is kept so, `held` being locked.
+    pub(super) fn keep_wards(&mut self, held: Pages, calm: Duration) -> Bytes {
+        if calm >= self.config.protect.release_after.get() {
+            self.leave_wards(Why::Calm { calm: Span::new(calm) });
+            return Bytes::ZERO;
+        }
+        let budget = self.floors_budget(held);
+        let mut kept = Bytes::ZERO;
+        for (ward, need) in self.by_need() {
+            let wanted = rounded(need.in_use + need.in_use.scaled(1, 5));
+            let share = wanted.min(whole(budget.less(kept)));
+            let begins = ward.ours.is_none();
+            if is_theirs(&ward) || share <= ward.found || (begins && calm >= SHORT) {
+                if !begins {
+                    self.step_back(&ward, Why::Budget { held: ward.floor, budget });
+                }
+                continue;
+            }
+            // A little too much or too little is left as it is, but never beyond the budget.
+            let ours = ward.ours.unwrap_or(Bytes::ZERO);
+            let near = ours.get().abs_diff(share.get()) < LEAST_CHANGE.max(ours.scaled(1, 8)).get();
+            let to = if near && ours <= budget.less(kept) && !begins { ours } else { share };
+            kept += to;
+            if to != ward.floor {
+                let Ward { id, unit, floor: from, .. } = ward;
+                let why = Why::Used { need: need.in_use, missed: need.missed, kept, budget };
+                self.step(Action::Group(Grip::Keep { id, unit, from, to }), Reason::Protect(why));
+            }
+        }
+        kept
+    }
+
+    /// Time since memory was last about to run out. Nothing need have been reclaimed for that.
+    pub(super) fn eased(&self) -> Duration {
+        let distress = &self.history.distress;
+        if distress.outlook.is_some_and(|outlook| outlook.is_tight()) {
+            return Duration::ZERO;
+        }
+        let since = |warned: Span| self.sample.at.get().saturating_sub(warned.get());
+        distress.warned.map_or(Duration::MAX, since)
+    }
+
+    /// Puts every floor back as it was found.
+    pub(super) fn leave_wards(&mut self, why: Why) {
+        let sample = self.sample;
+        for ward in sample.groups.wards.iter().filter(|ward| ward.ours.is_some()) {
+            self.step_back(ward, why);
+        }
+    }
+
+    fn step_back(&mut self, ward: &Ward, why: Why) {
+        let Ward { id, unit, .. } = *ward;
+        self.step(Action::Group(Grip::Leave { id, unit }), Reason::Protect(why));
+    }
+
+    /// The wards whose need is known, the smallest first: each byte there lets more be answered.
+    fn by_need(&self) -> ArrayVec<(Ward, Need), MAX_WARDS> {
+        let known = self.sample.groups.wards.iter();
+        let mut open: ArrayVec<_, MAX_WARDS> =
+            known.filter_map(|ward| Some((*ward, self.history.needs.of(ward)?))).take(MAX_WARDS).collect();
+        open.sort_by_key(|(_, need)| need.in_use);
+        open
+    }
+
+    fn floors_budget(&self, held: Pages) -> Bytes {
+        let sizes = self.history.latest.sizes;
+        let memory = sizes.managed.less(sizes.huge);
+        self.config.protect.floors.of(memory).min(ALL.of(memory).less(held.to_bytes(self.history.page_size)))
+    }
+}
+
+/// Someone else has set it since, or had set more before.
+fn is_theirs(ward: &Ward) -> bool {
+    ward.ours.is_none() && ward.floor != ward.found
+}
+
+fn rounded(bytes: Bytes) -> Bytes {
+    Bytes::mib(bytes.get().div_ceil(1 << 20))
+}
+
+fn whole(bytes: Bytes) -> Bytes {
+    Bytes::mib(bytes.get() >> 20)
+}

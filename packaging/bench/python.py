@@ -1,0 +1,52 @@
+"""What Python adds to the Rust calls: python.py CALLS [REFERENCES [RUNS]].
+
+CALLS is the program of ``cargo build --release -p warmset-traces --example calls``, which makes the same calls on the
+same references without Python. Both take turns, RUNS (7) times each, on REFERENCES (20,000,000) by Zipf's law to a
+million pages; the table has the least and the median. Needs the package: ``pip install ./python``.
+"""
+
+# ruff: noqa: INP001, T201
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+import warmset
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds that a call takes."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Print the table."""
+    program, references, runs = sys.argv[1], int((sys.argv[2:] or ["20000000"])[0]), int((sys.argv[3:] or ["7"])[0])
+    trace = warmset.synth("zipf:pages=1000000,alpha=1", references)
+    pages = trace.pages
+    calls: dict[str, Callable[[], object]] = {
+        "Trace": lambda: warmset.Trace(pages),
+        "simulate": lambda: warmset.simulate(trace, "lru", [100_000], jobs=1),
+        "curve": lambda: warmset.curve(trace),
+    }
+    rust, python = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    for _ in range(runs):
+        done = subprocess.run([program, str(references)], check=True, capture_output=True, text=True)  # noqa: S603
+        for line in done.stdout.splitlines():
+            name, seconds = line.split()
+            rust[name].append(float(seconds))
+        for name, call in calls.items():
+            python[name].append(timed(call))
+    print("| call | Rust, s | Python, s | more, by the least | more, by the median |\n|---|---:|---:|---:|---:|")
+    for name in calls:
+        least, median = ([fold(times[name]) for times in (rust, python)] for fold in (min, statistics.median))
+        more = [f"{(theirs / ours - 1) * 100:+.1f} %" for ours, theirs in (least, median)]
+        print(f"| `{name}` | {least[0]:.3f} | {least[1]:.3f} | {more[0]} | {more[1]} |")
+
+
+if __name__ == "__main__":
+    main()

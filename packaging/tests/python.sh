@@ -1,0 +1,26 @@
+#!/bin/sh
+# The Python package in a fresh virtual environment, as a user installs it: python.sh PROGRAMS
+#
+# Lint, types, the examples of the docstrings and the README, the tests, and the notebook. PROGRAMS has the command `warmset`, whose
+# numbers must come out. Python's own packages come from its index; with the index out of reach this fails.
+set -eu
+cd "$(dirname "$0")/../.."
+WARMSET=$PWD/$1/warmset
+export WARMSET
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
+    echo "SKIPPED: python: no Python of 3.11 or newer is installed" >&2
+    exit 0
+}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python3 -m venv "$scratch/venv"
+PATH=$scratch/venv/bin:$PATH
+VIRTUAL_ENV=$scratch/venv
+export PATH VIRTUAL_ENV PIP_DISABLE_PIP_VERSION_CHECK=1
+pip install --quiet './python[test]'
+
+ruff check --quiet python packaging && ruff format --quiet --check python packaging
+(cd python && mypy .)
+# From elsewhere, so that what is installed is tried and not the source.
+(cd "$scratch" && python -m mypy.stubtest warmset)
+pytest -c python/pyproject.toml --rootdir python -o cache_dir="$scratch/cache" python/tests

@@ -1,0 +1,37 @@
+//! The Python package `warmset`: types in and out, no logic.
+//!
+//! What is documented here is what Python's `help` shows, so the words and examples are for Python.
+#![allow(rustdoc::all, clippy::doc_link_with_quotes, reason = "the texts are Python's docstrings")]
+#![allow(missing_docs, reason = "what Python sees is documented where it is; the module has no interface for Rust")]
+
+mod arrays;
+mod failure;
+mod measure;
+mod policies;
+mod reading;
+mod recording;
+mod replay;
+mod synth;
+mod tables;
+mod trace;
+mod watch;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _warmset {
+    #[pymodule_export]
+    use crate::failure::Error;
+    #[pymodule_export]
+    use crate::measure::{Lifetime, WorkingSet, curve, lifetime, working_set};
+    #[pymodule_export]
+    use crate::policies::{policies, simulate};
+    #[pymodule_export]
+    use crate::recording::Recording;
+    #[pymodule_export]
+    use crate::replay::replay;
+    #[pymodule_export]
+    use crate::synth::synth;
+    #[pymodule_export]
+    use crate::trace::Trace;
+}

@@ -1,0 +1,100 @@
+//! Work without the interpreter: other threads of Python run, Ctrl-C ends the wait, and a callback hears how far it is.
+
+use crate::failure::failed;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// Between two looks at signals and progress.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What the work tells, and hears.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    done: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Watch {
+    /// One step more is done.
+    pub(crate) fn step(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So much is done.
+    pub(crate) fn reach(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    /// Nobody waits for the result any more: an error that ends the work.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        if self.is_stopped() { Err(failed("interrupted")) } else { Ok(()) }
+    }
+
+    /// Whether nobody waits any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Who hears how far the work is: `progress(done, total)`, the total `None` where it is not known.
+pub(crate) struct Progress<'py> {
+    call: Option<Bound<'py, PyAny>>,
+    total: Option<u64>,
+    told: Option<u64>,
+}
+
+impl<'py> Progress<'py> {
+    pub(crate) fn new(call: Option<Bound<'py, PyAny>>, total: Option<u64>) -> Self {
+        Self { call, total, told: None }
+    }
+
+    /// Tells if there is news.
+    pub(crate) fn tell(&mut self, done: u64) -> PyResult<()> {
+        let Some(call) = self.call.as_ref().filter(|_| self.told != Some(done)) else { return Ok(()) };
+        self.told = Some(done);
+        call.call1((done, self.total)).map(|_| ())
+    }
+}
+
+/// Runs `work` on threads of its own, at most so many at once (0: as there are processors), and waits.
+///
+/// They are made for each call and end with it: a process that forks has none that its child would miss. After Ctrl-C,
+/// or an exception of the callback, what runs comes to its next step's end in the background, and its result is dropped.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    mut progress: Progress<'_>,
+    jobs: usize,
+    work: impl FnOnce(&Watch) -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    // A panic is an exception: the result never comes.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).panic_handler(drop).build().map_err(failed)?;
+    let (watch, (send, mut receive)) = (Arc::new(Watch::default()), mpsc::sync_channel(1));
+    let theirs = Arc::clone(&watch);
+    pool.spawn(move || {
+        // Whoever has gone needs no result.
+        let _ = send.send(work(&theirs));
+    });
+    loop {
+        let receive = &mut receive;
+        let news = py.detach(move || receive.recv_timeout(LOOK));
+        match news {
+            Ok(Err(error)) => return Err(error),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("a defect of warmset: the work ended without a result"));
+            }
+            Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => {}
+        }
+        let heard = py.check_signals().and_then(|()| progress.tell(watch.done.load(Ordering::Relaxed)));
+        if let Err(error) = heard {
+            watch.stop.store(true, Ordering::Relaxed);
+            return Err(error);
+        }
+        if let Ok(done) = news {
+            return done;
+        }
+    }
+}

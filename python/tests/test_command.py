@@ -1,0 +1,150 @@
+"""The same input gives the same numbers, and the same words, as the command line."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import FIXTURES, STORM, Command, printed
+
+import warmset
+
+LACKEY = FIXTURES / "traces" / "gzip-lackey.txt.zst"
+WEB = FIXTURES / "traces" / "web12.trace.xz"
+LS = FIXTURES / "traces" / "ls-lackey-pages.u32.zst"
+
+
+def test_every_policy_misses_as_often(command: Command) -> None:
+    sizes = ["2%", "500", "16MiB"]
+    rows = printed(command("--json", "simulate", WEB, "--policy", "all", "--capacity", ",".join(sizes)))
+    scores = warmset.simulate(warmset.Trace.read(WEB), "all", sizes)
+    assert len(rows) == 3 * len(warmset.policies())
+    for name in ("policy", "capacity", "references", "distinct", "misses", "miss_ratio", "mean_size", "options"):
+        assert list(scores[name]) == [row[name] for row in rows], name
+
+
+def test_write_backs_are_known_where_the_command_knows_them(command: Command) -> None:
+    rows = printed(command("--json", "simulate", LACKEY, "--policy", "lru,2q:kin=0.3", "--capacity", "10%"))
+    scores = warmset.simulate(warmset.Trace.read(LACKEY), "lru,2q:kin=0.3", "10%")
+    assert list(scores["writebacks"]) == [row["writebacks"] for row in rows]
+    assert "writebacks" not in warmset.simulate(warmset.Trace.read(WEB), "lru", "10%")
+
+
+@pytest.mark.parametrize("clock", ["references", "trace", "bytes"])
+def test_lifetimes_and_knees_are_the_same_by_every_clock(command: Command, clock: str) -> None:
+    of = "lru,ws,vmin,opt,ws:theta=900"
+    lines = printed(command("--json", "curve", LACKEY, "--clock", clock, "--of", of, "--points", 6, "--service", 500))
+    trace = warmset.Trace.read(LACKEY, clock=clock)  # type: ignore[arg-type]
+    for line in lines:
+        curve = warmset.lifetime(trace, line["policy"], points=6)
+        points = {name: [point[name] for point in line["points"]] for name in line["points"][0]}
+        assert {name: list(getattr(curve, name)) for name in points} == points
+        assert (curve.policy, curve.time, curve.knees(500)) == (line["policy"], line["time"], line["knees"])
+
+
+def test_the_curve_of_lru_is_that_of_its_lifetimes(command: Command) -> None:
+    [line] = printed(command("--json", "curve", LS, "--of", "lru"))
+    misses = warmset.curve(warmset.Trace.read(LS))
+    assert list(misses[1:]) == [point["misses"] for point in line["points"]]
+    [line] = printed(command("--json", "curve", WEB, "--of", "lru", "--sample", 0.2))
+    sampled = warmset.curve(warmset.Trace.read(WEB), sample=0.2)
+    assert list(sampled[1:]) == [point["misses"] for point in line["points"]]
+
+
+def test_the_size_of_the_working_set_is_the_same(command: Command) -> None:
+    [line] = printed(command("--json", "curve", LACKEY, "--clock", "trace", "--show", "size", "--theta", 5000))
+    size = warmset.working_set(warmset.Trace.read(LACKEY, clock="trace"), 5000)
+    assert size.shape == line["shape"]
+    pixels = {"from": size.begins, "least": size.least, "mean": size.mean, "most": size.most}
+    for name, values in pixels.items():
+        assert list(values) == [pixel[name] for pixel in line["pixels"]], name
+
+
+def test_made_traces_are_the_same(command: Command, tmp_path: Path) -> None:
+    kinds = ["zipf:pages=300,alpha=0.9", "phases:pages=20"]
+    path = tmp_path / "made.parquet"
+    made = command("synth", *kinds, "-n", 30_000, "--seed", 5, "--writes", 0.25, "--quantum", 70, "-o", path)
+    assert made.returncode == 0, made.stderr
+    theirs = warmset.Trace.read(path)
+    ours = warmset.synth(kinds, 30_000, seed=5, writes=0.25, quantum=70)
+    assert np.array_equal(ours.pages, theirs.pages)
+    for name in ("op", "task"):
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+
+
+@pytest.mark.parametrize("part", [{"window": (1000, 90_000)}, {"split": True}, {"page_size": 65_536}])
+def test_traces_are_read_with_the_same_options(command: Command, part: dict[str, object]) -> None:
+    words = {"window": "1000..90000", "page_size": 65_536}
+    options = [f"--{name.replace('_', '-')}" for name in part] + [str(words[name]) for name in part if name in words]
+    [row] = printed(command("--json", "simulate", LACKEY, "--policy", "lru", "--capacity", 10, *options))
+    trace = warmset.Trace.read(LACKEY, **part)  # type: ignore[arg-type]
+    scores = warmset.simulate(trace, "lru", [10])
+    assert (len(trace), scores["misses"][0]) == (row["references"], row["misses"])
+
+
+def test_policies_are_listed_alike(command: Command) -> None:
+    [listed] = printed(command("--json", "policies"))
+    ours = warmset.policies()
+    for policy in ours:
+        policy["options"] = list(policy["options"])
+    assert ours == listed
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ([], {}),
+        (["--coverage"], {"coverage": True}),
+        (["--compare", "static:1000,classic"], {"compare": ["static:1000", "classic"]}),
+        (["--compare", "--response", "20ms"], {"compare": [], "response": 0.02}),
+    ],
+)
+def test_replays_are_the_same(command: Command, options: list[str], asked: dict[str, object]) -> None:
+    [theirs] = printed(command("--json", "replay", STORM, *options))
+    recording = warmset.Recording(STORM)
+    ours = warmset.replay(recording, **asked)  # type: ignore[arg-type]
+    assert {**ours, "notes": recording.notes} == theirs
+
+
+def test_a_configuration_is_replayed_and_a_wrong_one_refused_alike(command: Command, tmp_path: Path) -> None:
+    recording, config = warmset.Recording([str(STORM)]), tmp_path / "w.toml"
+    config.write_text("mode = 'tune'\n[gap]\nmax = '1 %'\n")
+    [theirs] = printed(command("--json", "replay", STORM, "--config", config))
+    assert warmset.replay(recording, config=config)["again"] == theirs["again"]
+    config.write_text("[gap]\nmax = 'much'\n")
+    with pytest.raises(warmset.Error) as wrong:
+        warmset.replay(recording, config=config)
+    assert str(wrong.value) in command("replay", STORM, "--config", config).stderr
+
+
+def test_errors_have_the_same_words(command: Command, tmp_path: Path) -> None:
+    broken, empty, binary = tmp_path / "broken.txt", tmp_path / "empty.txt", tmp_path / "binary.parquet"
+    broken.write_text("1\n2\nthree\n")
+    empty.write_text("")
+    binary.write_bytes(b"PAR1 and nothing behind it")
+    for path in (broken, empty, binary, tmp_path / "missing", tmp_path):
+        with pytest.raises((warmset.Error, OSError)) as wrong:
+            warmset.Trace.read(path)
+        assert f"error: {wrong.value}\n" == command("simulate", path).stderr
+    trace = warmset.Trace.read(WEB)
+    calls = [
+        (["--policy", "mru"], {"policies": "mru"}),
+        (["--policy", "2q:kin=-1"], {"policies": ["2q:kin=-1"]}),
+        (["--policy", "lru,2q:x=1"], {"policies": ["lru", "2q:x=1"]}),
+        (["--capacity", "0"], {"capacities": [0]}),
+        (["--capacity", "9999999"], {"capacities": [9_999_999]}),
+        (["--capacity", "200%"], {"capacities": ["200%"]}),
+        (["--capacity", "lots"], {"capacities": "lots"}),
+        (["--capacity", "NaN"], {"capacities": [float("nan")]}),
+        (["--policy", "2q:kin=2,kout=0"], {"policies": "2q:kin=2,kout=0"}),
+    ]
+    for options, asked in calls:
+        said = command("simulate", WEB, *options)
+        if said.returncode == 0:
+            warmset.simulate(trace, **asked)  # type: ignore[arg-type]
+            continue
+        with pytest.raises(warmset.Error) as refused:
+            warmset.simulate(trace, **asked)  # type: ignore[arg-type]
+        assert f"error: {refused.value}\n".lower() == said.stderr.lower(), options
+    with pytest.raises(warmset.Error) as untimed:
+        warmset.Trace.read(WEB, clock="trace")
+    assert f"error: {untimed.value}\n" == command("curve", WEB, "--clock", "trace").stderr
