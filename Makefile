@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: python report fleet kubernetes arch release links site lab smoke vm kernel results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: python report fleet kubernetes arch release links site cargo-install lab smoke vm kernel results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint links unit-test doc build report fleet python live unit deb-test arch kubernetes lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report fleet python live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -62,6 +62,10 @@ unit-test:
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
+# The command by `cargo install`.
+cargo-install: build
+	packaging/tests/install.sh $(TARGET)
+
 # The report of a program's working set, in a browser without a screen.
 report: build
 	packaging/tests/report.sh $(TARGET)/release
@@ -102,7 +106,7 @@ results: lab
 msrv:
 	packaging/tests/msrv.sh $(TARGET)
 
-pages:
+pages: lab
 	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
 	$(CARGO) run --quiet --locked -p warmset-lab --example pages -- $(TARGET)/release/lab-pages
 	packaging/tests/pages.sh $(TARGET)/release

@@ -23,6 +23,7 @@ for of in warmset:pages warmset-lab:lab-pages; do
     for name in $names; do
         [ -n "$(find "$pages/man1" -name "$program-$name.1*")" ] || fail "$program-$name(1) is missing"
         for shell in "bash/$program" "zsh/_$program" "fish/$program.fish"; do
+            [ -e "$pages/$shell" ] || shell=$shell.bash
             grep -qw -- "$name" "$pages/$shell" || fail "$shell does not know $name"
         done
         checked=$((checked + 1))
@@ -38,7 +39,7 @@ for file in "$programs"/pages/zsh/* "$programs"/lab-pages/zsh/*; do ! command -v
 for file in "$programs"/pages/fish/* "$programs"/lab-pages/fish/*; do ! command -v fish >/dev/null 2>&1 || fish -n "$file"; done
 if command -v groff >/dev/null 2>&1; then
     for page in "$programs"/pages/man*/* "$programs"/lab-pages/man*/*; do
-        said=$(zcat -f "$page" | groff -man -ww -Tutf8 2>&1 >/dev/null | grep -v 'cannot select font\|can.t find font' || true)
+        said=$(zcat -f "$page" | groff -Kutf8 -man -ww -Tutf8 2>&1 >/dev/null | grep -v 'cannot select font\|can.t find font' || true)
         [ -z "$said" ] || fail "$page: $said"
     done
 fi

@@ -26,7 +26,7 @@ use units::Bytes;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Recordings: a file is a host, and so is a folder; NAME=PATH names it
-    #[arg(long, value_name = "RECORDING", required = true, num_args = 1..)]
+    #[arg(long, value_name = "RECORDING", required = true, num_args = 1.., value_hint = clap::ValueHint::AnyPath)]
     from: Vec<String>,
     /// The page: a name that ends in .html
     #[arg(short, long, value_name = "FILE")]

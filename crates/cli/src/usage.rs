@@ -33,6 +33,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("restore", &[("sudo warmset restore", "put back what a killed guard had set")]),
     ("import", &[("warmset import earlyoom /etc/default/earlyoom", "another guard's settings, in our words")]),
+    ("protect", &[("sudo warmset protect postgresql.service", "what it uses stays, until the next boot")]),
     ("spare", &[("sudo warmset spare postgresql.service", "never end it, until the next boot")]),
     ("release", &[("sudo warmset release postgresql.service", "as if it had not been spared")]),
     ("prove", &[("warmset prove --out proof.html", "the guard beside none, in virtual machines on this one")]),
@@ -45,6 +46,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "any of fifteen formats, by their names")]),
     ("synth", &[("warmset synth zipf:pages=100000 -n 1000000 > zipf.txt", "a million references, skewed")]),
     ("policies", &[("warmset policies", "all of them, with their sources")]),
+    ("sweep", &[
+        ("warmset sweep all sweep.toml", "traces by policies by sizes, on this machine, into Parquet"),
+        ("warmset sweep all sweep.toml --on dask://scheduler:8786", "the same on a cluster"),
+    ]),
     ("trace", &[
         ("warmset trace -- ls -lR /usr/share/doc", "every page reference of a program"),
         ("warmset trace --watch --every 1s 4711", "how much a running process uses"),
@@ -95,17 +100,25 @@ mod tests {
     fn every_command_in_the_documentation_is_understood() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut count = 0;
-        for page in
-            ["README.md", "docs/fleet.md", "docs/formats.md", "docs/releasing.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
-        {
+        for page in [
+            "README.md",
+            "docs/fleet.md",
+            "docs/formats.md",
+            "docs/releasing.md",
+            "docs/sweeps.md",
+            "ARCHITECTURE.md",
+            "CONTRIBUTING.md",
+        ] {
             let text = std::fs::read_to_string(root.join(page)).unwrap();
             let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).flat_map(str::lines);
             // In running text a command stands between single marks, often by its name alone.
             let inline = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
             for words in blocks.chain(inline).filter_map(words) {
                 if let Err(error) = crate::command().try_get_matches_from(&words) {
-                    use clap::error::ErrorKind::{DisplayHelp, MissingRequiredArgument};
-                    let is_name = words.len() == 1 || matches!(error.kind(), DisplayHelp | MissingRequiredArgument);
+                    use clap::error::ErrorKind::{
+                        DisplayHelpOnMissingArgumentOrSubcommand as Bare, MissingRequiredArgument,
+                    };
+                    let is_name = words.len() == 1 || matches!(error.kind(), Bare | MissingRequiredArgument);
                     assert!(is_name, "{page}: {}: {error}", words.join(" "));
                 }
                 count += 1;

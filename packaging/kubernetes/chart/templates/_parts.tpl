@@ -17,6 +17,8 @@ textfile = "/textfile"
 {{- if eq .Values.mode "guard" }}
 
 [guard]
+# Limits of pods (memory.high) are the kubelet's.
+contain-ahead = "0 s"
 spare = {{ .Values.spare | toJson }}
 {{- end }}
 {{- end }}
