@@ -71,7 +71,7 @@ const TABLE: &[Row] = &[
     Row("multi-gen LRU", Look::File(&["sys/kernel/mm/lru_gen/enabled"]), "6.1", "mm/vmscan.c",
         "ages of pages", "the classic lists: no ages"),
     Row("memory control, version 2", Look::Text("sys/fs/cgroup/cgroup.controllers", "memory"), "4.5", "mm/memcontrol.c",
-        "protection of groups: memory.min, memory.low", "no protection by group"),
+        "memory.min for units that must answer, memory.high before a runaway ends", "no floors by unit, and nobody is slowed down before an end"),
     Row("proactive reclaim of a group", Look::File(&["sys/fs/cgroup/init.scope/memory.reclaim", "sys/fs/cgroup/system.slice/memory.reclaim"]), "5.19", "mm/memcontrol.c",
         "sizing of a group's working set", "no probing of groups"),
     Row("kill of a group", Look::File(&["sys/fs/cgroup/init.scope/cgroup.kill", "sys/fs/cgroup/system.slice/cgroup.kill"]), "5.14", "kernel/cgroup/cgroup.c",

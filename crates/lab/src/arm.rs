@@ -36,6 +36,9 @@ const TUNES: Kind = Kind::Warmset("tune", "");
 const CLASSIC: Kind = Kind::Warmset("tune", "predictor = \"classic\"\n");
 /// Judged by itself: what tuning does is another arm's affair.
 const GUARDS: Kind = Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n");
+/// The same, without the rung before an end.
+const ENDS: Kind =
+    Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n[guard]\ncontain-ahead = \"0 s\"\n");
 const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
 
 /// The arms that there are, for people.
@@ -49,6 +52,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
     ("guard", "warmsetd that ends a runaway, and tunes nothing"),
+    ("uncontained", "the same, which contains nobody before"),
     ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
     ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
     ("floors-2", "the same = 2: a floor that finds its size"),
@@ -69,6 +73,7 @@ impl Arm {
             "classic" => CLASSIC,
             "warmset" => TUNES,
             "guard" => GUARDS,
+            "uncontained" => ENDS,
             "protect" => PROTECTS,
             "floors-1" => Kind::Floors("1"),
             "floors-2" => Kind::Floors("2"),

@@ -44,7 +44,7 @@ faults! {
     names 512 180 "a process and its unit have hostile names";
     forks 512 180 "a fork bomb";
     denied 512 180 "permission is lost half way";
-    crowd 4096 900 "ten thousand processes";
+    crowd 4096 1800 "ten thousand processes";
 }
 
 impl Fault {

@@ -62,6 +62,10 @@ impl Run {
         for (name, limit) in plan.roles.iter().filter_map(|role| role.group.as_ref()) {
             let group = Path::new("/sys/fs/cgroup").join(name);
             fs::create_dir_all(&group)?;
+            for above in Path::new(name).ancestors().skip(1) {
+                let children = Path::new("/sys/fs/cgroup").join(above).join("cgroup.subtree_control");
+                put(&children.to_string_lossy(), "+memory +pids")?;
+            }
             put(&group.join("memory.max").to_string_lossy(), &limit.to_string())?;
         }
         let program = plan.arm.program.as_ref().map(|words| start_program(words)).transpose()?;

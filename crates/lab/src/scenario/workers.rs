@@ -52,6 +52,25 @@ pub(super) const SMALL: Scenario =
 pub(super) const LARGE: Scenario =
     scenario("three-workers:hot-19", "the same, the hot file is 19 % of memory", |at| load(at, "noise", 19));
 
+/// Each worker in a unit of its own, as under systemd: the reader's is one that must answer.
+pub(super) const UNITS: Scenario =
+    scenario("three-workers:units", "the same, each worker in a unit of its own", |at| in_units(load(at, "zeros", 10)));
+
+/// The hog, the stream and the reader in services of the system, without limits of their own.
+fn in_units(load: Load) -> Load {
+    let unit = |name: &str| match name {
+        "hog" => Some("batch.service"),
+        "stream" => Some("backup.service"),
+        "read" => Some("ssh.service"),
+        _ => None,
+    };
+    let put = |role: Role| match unit(&role.name) {
+        Some(unit) => role.within(&format!("system.slice/{unit}"), u64::MAX),
+        None => role,
+    };
+    Load { roles: load.roles.into_iter().map(put).collect(), ..load }
+}
+
 fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
     let hot = at.memory_mib * hot_percent / 100;
     let touched = (at.memory_mib / 5).to_string();

@@ -2,19 +2,21 @@
 //! the kernel where it takes more (`memory.high`). What it would have done to everyone it then does to itself, and there
 //! is time to ask it to end.
 //!
-//! - Law: `ceiling = used + (room in RAM − reserve)⁺`, with the reserve at which the ladder would send SIGTERM; never below
-//!   what the unit has. It ends when it has pushed against that for `contain-for` and there is no room to raise it.
-//! - Undone: when there is twice the reserve, or it has not pushed for [`STILL`].
+//! - Law: `ceiling = max(used, anonymous + (room in RAM − reserve)⁺)`, for its cache is a part of the room, with the reserve at which the ladder would send SIGTERM; never below
+//!   what the unit has. It ends when it has pushed against that for `contain-for`, what it cannot give back has grown all
+//!   that time, there is hardly anything else in it, and no room to raise it.
+//! - Undone: when there is twice the reserve, when it pushes and does not grow (it reads files), or has not pushed for
+//!   [`STILL`].
 //! - Source: `memory.high` on a runaway alone saves every warm set, and never ends it; so it is a respite, not an end.
 //! - Limit: a process of a session scope has no unit of its own, and goes the old way.
 
 use super::Draft;
-use crate::census::{Signal, Suspect};
+use crate::census::{Group, Signal, Suspect};
 use crate::decision::{Action, Reason};
 use crate::distress::{Extent, Outlook, Pick, Rung, choose, extent, reserve, shield};
 use crate::groups::{Contained, Grip, MAX_CONTAINED};
 use std::time::Duration;
-use units::{Bytes, Percent, Span};
+use units::{Bytes, Percent, Rate, Span};
 
 /// A ceiling stands at least so long.
 const AT_LEAST: Duration = Duration::from_secs(3);
@@ -37,8 +39,8 @@ impl Draft<'_> {
         };
         let Some(pick) = choose(self.bench(outlook)).pick else { return false };
         let reserve = reserve(outlook, &self.config.guard);
-        let Some((id, used)) = self.containable(&pick.suspect) else { return false };
-        let ceiling = used + room.less(reserve);
+        let Some(Group { id, used, anon, .. }) = self.containable(&pick.suspect) else { return false };
+        let ceiling = used.max(anon + room.less(reserve));
         let limited = pick.suspect.group.and_then(|group| group.high).is_some_and(|high| high <= ceiling);
         if limited || self.contained(&pick.suspect).is_some() || self.sample.groups.contained.len() == MAX_CONTAINED {
             return false;
@@ -59,7 +61,8 @@ impl Draft<'_> {
             let age = sample.at.get().saturating_sub(one.since.get());
             let pushes = self.history.distress.pushing.since(one.id, sample.at).is_some();
             let ample = room >= one.reserve.scaled(2, 1) && !grows_near;
-            if age >= AT_LEAST && (ample || (age >= STILL && !pushes)) {
+            let reads = self.pushes_long(one).is_some() && !self.grows(one);
+            if age >= AT_LEAST && (ample || reads || (age >= STILL && !pushes)) {
                 self.free(one, Reason::Eased { room });
             }
         }
@@ -80,9 +83,8 @@ impl Draft<'_> {
         let sample = self.sample;
         let full = |one: &&Contained| outlook.expected_room() <= one.reserve.scaled(5, 4);
         for one in sample.groups.contained.iter().filter(full) {
-            let since = self.history.distress.pushing.since(one.id, sample.at);
-            let Some(since) = since.filter(|since| *since >= self.config.guard.contain_for) else { continue };
-            let Some(suspect) = self.largest_of(one) else { continue };
+            let Some(since) = self.pushes_long(one).filter(|_| self.grows(one)) else { continue };
+            let Some(suspect) = self.largest_of(one).filter(|suspect| is_all_its_own(suspect)) else { continue };
             let extent = extent(self.bench(outlook), suspect);
             // A unit is ended whole by the kernel, which knows no gentle way.
             let gentle = extent == Extent::Process && self.config.guard.term_ahead > Span::default();
@@ -94,11 +96,24 @@ impl Draft<'_> {
         false
     }
 
+    /// For how long it has pushed, if that is long enough.
+    fn pushes_long(&self, one: &Contained) -> Option<Span> {
+        let since = self.history.distress.pushing.since(one.id, self.sample.at)?;
+        (since >= self.config.guard.contain_for).then_some(since)
+    }
+
+    /// Whether what it cannot give back has grown for that long. A ceiling slows that down, and never stops it.
+    fn grows(&self, one: &Contained) -> bool {
+        let growth = self.largest_of(one).and_then(|suspect| self.history.distress.growths.of_unit(suspect));
+        growth.is_some_and(|growth| growth.rate > Rate::ZERO && growth.rising >= self.config.guard.contain_for)
+    }
+
     /// Whether it is contained and has not yet had the time that this is to give it.
     pub(super) fn has_respite(&self, suspect: &Suspect) -> bool {
         let Some(one) = self.contained(suspect) else { return false };
+        let age = Span::new(self.sample.at.get().saturating_sub(one.since.get()));
         let pushing = self.history.distress.pushing.since(one.id, self.sample.at);
-        pushing.is_none_or(|since| since < self.config.guard.contain_for)
+        pushing.unwrap_or(age) < self.config.guard.contain_for
     }
 
     /// Whether it pushes against a ceiling.
@@ -119,14 +134,19 @@ impl Draft<'_> {
         mine.max_by_key(|suspect| suspect.size())
     }
 
-    /// The unit of its own that a suspect lives in, and what that has, if nobody in it is spared.
-    fn containable(&self, suspect: &Suspect) -> Option<(u64, Bytes)> {
+    /// The unit of its own that a suspect lives in, if nobody in it is spared.
+    fn containable(&self, suspect: &Suspect) -> Option<Group> {
         let group = suspect.group.filter(|_| suspect.place.is_of_its_own())?;
         let inside = |other: &&Suspect| other.group.is_some_and(|it| it.id == group.id);
         let spared = self.sample.census.suspects.iter().filter(inside);
         let spared = spared.filter(|other| shield(other, &self.config.guard).is_some()).count();
-        (spared == 0 && group.used > Bytes::ZERO).then_some((group.id, group.used))
+        (spared == 0 && group.used > Bytes::ZERO).then_some(group)
     }
+}
+
+/// Whether hardly anything in its unit is cache, which it would give up before it takes more.
+fn is_all_its_own(suspect: &Suspect) -> bool {
+    suspect.group.is_some_and(|group| group.used.less(group.anon) <= group.used.scaled(1, 8))
 }
 
 /// Room in memory itself, and what comes back.

@@ -2,7 +2,7 @@
 //!
 //! - Law, at each reading: `measured = min(used, warm) + missed`, `missed` what was evicted and read again since the last;
 //!   `need ← measured` if that is more; `need ← need − (need − measured) / 8` if nothing was missed; else it stays.
-//! - Source: the feedback of le9's critics turned to one group: refaults say too little, their absence too much.
+//! - Source: a floor of a fixed share is too small or too large; refaults say the one, their absence the other.
 //! - Cost: O(wards) a reading.
 //! - Limit: where nothing was ever reclaimed, Multi-Gen LRU calls all of it warm; the budget bounds that.
 

@@ -2,8 +2,8 @@
 //!
 //! - Law: `floor = ⌈1.2 · need⌉` of a MiB, the smallest needs first, in all at most
 //!   `min(protect.floors, 25 % − what is locked)` of memory; needs by `Needs`.
-//! - Source: `reference` measurements of `memory.min` and `memory.low` under a runaway: `memory.low` is eaten, before the
-//!   kernel ends anyone, so it is not counted on.
+//! - Source: measured beside a runaway on stock 6.12 (ADR 11): `memory.min` holds on both LRUs; `memory.low` is taken before
+//!   the kernel ends anyone, so it is not counted on.
 //! - Cost: O(wards²) of 8 wards.
 //! - Limit: what a unit uses is charged to who touched it first, so libraries that others brought in are not covered.
 

@@ -63,6 +63,32 @@ fn who_stops_by_itself_is_freed_and_lives() {
     assert!(matches!(machine.grips.last(), Some(Grip::Free { .. })));
 }
 
+/// It has what it needs, and reads files at its ceiling: it pushes for ever, and is no runaway.
+#[test]
+fn who_pushes_by_reading_files_is_freed_and_lives() {
+    let mut machine = Machine::new(vec![editor(), unit(80)]);
+    for _ in 0..400 {
+        machine.tick();
+        let contained = machine.sample.groups.contained.first_mut();
+        let hog = machine.processes.iter_mut().find(|process| process.suspect.who.pid == 20).unwrap();
+        if let Some(one) = contained.filter(|one| one.pushes > 0) {
+            (one.pushes, hog.speed) = (one.pushes + 1, 0);
+        }
+    }
+    assert!(machine.signals.is_empty(), "{:?}", machine.signals);
+    assert!(machine.grips.iter().any(|grip| matches!(grip, Grip::Contain { .. })));
+    assert!(matches!(machine.grips.last(), Some(Grip::Free { .. })), "{:?}", machine.grips);
+}
+
+#[test]
+fn a_unit_with_cache_to_give_up_is_not_ended_for_its_pushes() {
+    let mut machine = Machine::new(vec![editor(), unit(80)]);
+    machine.cache = Bytes::mib(200);
+    machine.run(12.0);
+    let pushes = machine.sample.groups.contained.iter().any(|one| one.pushes > 20);
+    assert!(machine.signals.is_empty() && pushes, "{:?} {:?}", machine.signals, machine.sample.groups);
+}
+
 #[test]
 fn a_session_a_spared_unit_and_a_unit_with_a_tighter_limit_are_not_contained() {
     let mut session = unit(80);

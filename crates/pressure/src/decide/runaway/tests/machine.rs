@@ -55,6 +55,8 @@ pub(super) struct Machine {
     pub(super) decision: Decision,
     pub(super) processes: Vec<Process>,
     pub(super) swap: Bytes,
+    /// File cache that every unit has beside what its processes hold.
+    pub(super) cache: Bytes,
     /// Everything that was signalled, in order.
     pub(super) signals: Vec<(u32, Signal, Extent)>,
     /// Everything that was done to limits.
@@ -95,6 +97,7 @@ impl Machine {
             decision,
             processes,
             swap: Bytes::ZERO,
+            cache: Bytes::ZERO,
             signals,
             grips,
             said,
@@ -154,6 +157,8 @@ impl Machine {
         let contained = self.sample.groups.contained.iter_mut().find(|one| one.id == group.id);
         let Some(one) = contained.filter(|one| step > Bytes::ZERO && used + step > one.ceiling) else { return false };
         one.pushes += 1;
+        // A ceiling slows down, and stops nobody.
+        self.processes[index].suspect.resident += Bytes::kib(64);
         true
     }
 
@@ -216,7 +221,7 @@ impl Machine {
                 if let Some(group) = &mut suspect.group {
                     let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
                     group.anon = self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum();
-                    group.used = group.anon;
+                    group.used = group.anon + self.cache;
                 }
             }
         }
