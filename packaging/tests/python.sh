@@ -19,7 +19,12 @@ VIRTUAL_ENV=$scratch/venv
 export PATH VIRTUAL_ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 pip install --quiet './python[test]'
 
-ruff check --quiet python packaging && ruff format --quiet --check python packaging
+config='--config python/pyproject.toml'
+sources='python packaging/bench/python.py'
+# shellcheck disable=SC2086
+ruff check --quiet $config $sources
+# shellcheck disable=SC2086
+ruff format --quiet --check $config $sources
 (cd python && mypy .)
 # From elsewhere, so that what is installed is tried and not the source.
 (cd "$scratch" && python -m mypy.stubtest warmset)
