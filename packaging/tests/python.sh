@@ -19,13 +19,11 @@ VIRTUAL_ENV=$scratch/venv
 export PATH VIRTUAL_ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 pip install --quiet './python[test]'
 
-config='--config python/pyproject.toml'
-sources='python packaging/bench/python.py'
-# shellcheck disable=SC2086
-ruff check --quiet $config $sources
-# shellcheck disable=SC2086
-ruff format --quiet --check $config $sources
-(cd python && mypy .)
+cd python
+ruff check --quiet --config pyproject.toml . ../packaging/bench/python.py
+ruff format --quiet --check --config pyproject.toml . ../packaging/bench/python.py
+mypy .
+cd ..
 # From elsewhere, so that what is installed is tried and not the source.
 (cd "$scratch" && python -m mypy.stubtest warmset)
 pytest -c python/pyproject.toml --rootdir python -o cache_dir="$scratch/cache" python/tests
