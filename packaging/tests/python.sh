@@ -26,4 +26,4 @@ mypy .
 cd ..
 # From elsewhere, so that what is installed is tried and not the source.
 (cd "$scratch" && python -m mypy.stubtest warmset)
-pytest -c python/pyproject.toml --rootdir python -o cache_dir="$scratch/cache" python/tests
+timeout 600 pytest -c python/pyproject.toml --rootdir python -o cache_dir="$scratch/cache" python/tests
