@@ -137,6 +137,7 @@ bench: build
 	packaging/bench/instructions.sh $(TARGET)/release
 	packaging/bench/simulator.sh $(TARGET)/release
 	packaging/bench/python.sh
+	packaging/bench/sweep.sh $(TARGET)/release
 
 # The parsers beside a fuzzer, ten minutes: needs a nightly compiler and cargo-fuzz. What it keeps, `make test` reads again.
 fuzz:

@@ -19,8 +19,11 @@ VIRTUAL_ENV=$scratch/venv
 export PATH VIRTUAL_ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 pip install --quiet './python[test]'
 
-ruff check --quiet python packaging && ruff format --quiet --check python packaging
-(cd python && mypy .)
+cd python
+ruff check --quiet --config pyproject.toml . ../packaging/bench/python.py
+ruff format --quiet --check --config pyproject.toml . ../packaging/bench/python.py
+mypy .
+cd ..
 # From elsewhere, so that what is installed is tried and not the source.
 (cd "$scratch" && python -m mypy.stubtest warmset)
-pytest -c python/pyproject.toml --rootdir python -o cache_dir="$scratch/cache" python/tests
+timeout 600 pytest -c python/pyproject.toml --rootdir python -o cache_dir="$scratch/cache" python/tests

@@ -99,7 +99,7 @@ def test_control_c_ends_the_wait_at_once(call: str) -> None:
         child.send_signal(signal.SIGINT)
         began = time.monotonic()
         assert child.stdout.readline() == "interrupted\n"
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 5
         child.kill()
 
 
