@@ -96,6 +96,9 @@ table guard-indexed-db indexed-db --arms none,guard --reps 1 --memory 192M --war
 table guard-idle idle --arms none,guard --reps 1
 # Protection alone, without a kill, against the kernel and a kill alone.
 table three-workers-protect three-workers --arms none,earlyoom,protect --reps 3 --lru mglru,classic --swap none,disk
+# Each worker in a unit of its own: a runaway that is contained first, and one that is not; floors besides.
+table three-workers-units three-workers:units --arms none,uncontained,guard,protect --reps 1 --lru mglru --swap none \
+    --memory 256M --warm-up 10 --load 60 --calm 10
 # Each pair of LRU and swap with each load once.
 table three-workers-noise three-workers:noise --arms none,earlyoom --reps 1 --lru classic --swap zram
 table three-workers-noise-none three-workers:noise --arms none,earlyoom --reps 1 --lru mglru --swap none

@@ -7,6 +7,7 @@ guard protect '[protect]
 enabled = true
 programs = []
 release-after = "5 s"'
+/lab/warmset-hold --probe | grep -q "^yes.floors of units" || fail "floors do not work here: $(/lab/warmset-hold --probe)"
 sleep 2
 hog batch.service 50
 within 400 is_not 0 "$units/ssh.service/memory.min" || fail "nothing was kept for ssh.service"
