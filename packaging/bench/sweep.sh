@@ -11,7 +11,7 @@ scratch=$(mktemp -d)
 running=''
 # shellcheck disable=SC2086,SC2317
 end() {
-    [ -z "$running" ] || kill $running 2>/dev/null || true
+    [ -z "$running" ] || kill -KILL $running 2>/dev/null || true
     rm -rf "$scratch"
 }
 trap end EXIT
@@ -55,7 +55,7 @@ for workers in 1 2; do
     sleep 5
     timed "Dask, $workers worker(s) of one thread" --on "dask://$address" --python "$scratch/venv/bin/python"
     # shellcheck disable=SC2086
-    kill $running
+    kill -KILL $running # a worker asked to end waits for the scheduler that has gone
     running=''
     sleep 1
 done
