@@ -122,7 +122,7 @@ deb-test: deb
 arch: deb
 	packaging/tests/arch.sh $(TARGET)/release
 
-# Builds the commit twice and compares the bytes; half an hour. docs/releasing.md has the rest.
+# Builds the commit twice from nothing and compares the bytes. docs/releasing.md has the rest.
 release:
 	@packaging/release
 

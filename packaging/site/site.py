@@ -15,7 +15,7 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Pages in reading order, and folders whose pages all follow, each under its heading.
-FIRST = ["README.md", "docs/fleet.md", "docs/sweeps.md", "docs/formats.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md", "CHANGELOG.md"]
+FIRST = ["README.md", "docs/fleet.md", "docs/sweeps.md", "python/README.md", "docs/formats.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md", "CHANGELOG.md"]
 FOLDERS = {"docs/results": "What was measured", "docs/adr": "Decisions"}
 LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*?$|`[^`\n]*`", re.S | re.M)
@@ -100,6 +100,9 @@ def brought(match, page, src):
     if path.is_dir():
         # A folder of sources: its own page, or what is in it, as text.
         return match[1].lstrip("!").removeprefix("[").removesuffix("](")
+    if path.name == "README.md":
+        # mdBook makes the index of its folder of it.
+        return f"{match[1]}{link.replace('README.md', 'index.md')}{match[3]}"
     place = src / name
     if path.is_file() and not place.exists() and path.suffix != ".md":
         place.parent.mkdir(parents=True, exist_ok=True)
