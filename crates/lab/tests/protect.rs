@@ -1,17 +1,21 @@
-//! What can happen to a guard, in machines: `warmset-lab test protect`, all of it.
+//! What can happen to a guard, in a machine: `warmset-lab test protect`, but for what needs a large one and its time.
 
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
+use units::Bytes;
+use warmset_lab::faults::FAULTS;
 
 #[test]
 #[ignore = "boots machines: make vm"]
 fn a_guard_stands_what_can_happen_to_it() {
-    let done = Command::new(env!("CARGO_BIN_EXE_warmset-lab")).args(["test", "protect"]).output().unwrap();
+    let small = FAULTS.iter().filter(|fault| fault.memory <= Bytes::mib(512)).map(|fault| fault.name);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warmset-lab"));
+    let done = command.args(["test", "protect"]).args(small).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     println!("{said}");
     assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(said.matches("\nok ").count() >= 11, "{said}");
+    assert!(said.matches("\nok ").count() >= 10, "{said}");
 }
 
 #[test]

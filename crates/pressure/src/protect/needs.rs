@@ -4,7 +4,8 @@
 //!   `need ← measured` if that is more; `need ← need − (need − measured) / 8` if nothing was missed; else it stays.
 //! - Source: a floor of a fixed share is too small or too large; refaults say the one, their absence the other.
 //! - Cost: O(wards) a reading.
-//! - Limit: where nothing was ever reclaimed, Multi-Gen LRU calls all of it warm; the budget bounds that.
+//! - Limit: where nothing was ever reclaimed, Multi-Gen LRU calls all of it warm, and the budget bounds that; the classic LRU
+//!   calls fresh anonymous memory cold, and refaults correct that.
 
 use crate::groups::{MAX_WARDS, Ward};
 use serde::{Deserialize, Serialize};
