@@ -47,7 +47,7 @@ def test_the_curve_of_lru_is_that_of_its_lifetimes(command: Command) -> None:
     assert list(misses[1:]) == [point["misses"] for point in line["points"]]
     [line] = printed(command("--json", "curve", WEB, "--of", "lru", "--sample", 0.2))
     sampled = warmset.curve(warmset.Trace.read(WEB), sample=0.2)
-    assert list(sampled[1:]) == [point["misses"] for point in line["points"]]
+    assert [sampled[point["parameter"]] for point in line["points"]] == [point["misses"] for point in line["points"]]
 
 
 def test_the_size_of_the_working_set_is_the_same(command: Command) -> None:
