@@ -31,33 +31,38 @@ speed() {
 # user CAPACITIES POLICY: seconds of the processor in user mode, from the file in the page cache to the result, the start of the
 # program included.
 user() {
-    for _ in $(seq "$runs"); do
-        python3 - "$warmset" simulate "$zipf" --policy "$2" --capacity "$1" <<'PYTHON'
+    python3 - "$warmset" simulate "$zipf" --policy "$2" --capacity "$1" <<'PYTHON'
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime)
 PYTHON
-    done | median
 }
 
-# peer POLICY: the same by libcachesim at one size, without the start of Python.
+# peer POLICY: the same by libcachesim at one size, without the start of Python; 0 where there is none.
 peer() {
-    python3 - "$zipf" "$1" 100000 "$runs" <<'PYTHON' 2>/dev/null | median || echo '–'
+    if ! "$has_peer"; then echo 0; return; fi
+    python3 - "$zipf" "$1" 100000 <<'PYTHON'
 import resource, sys
 import libcachesim as lcs
-path, policy, size, runs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-for _ in range(runs):
-    reader = lcs.TraceReader(path, lcs.TraceType.ORACLE_GENERAL_TRACE, lcs.ReaderInitParam(ignore_obj_size=True))
-    cache = getattr(lcs, policy)(size)
-    start = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    cache.process_trace(reader)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_utime - start)
+path, policy, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+reader = lcs.TraceReader(path, lcs.TraceType.ORACLE_GENERAL_TRACE, lcs.ReaderInitParam(ignore_obj_size=True))
+cache = getattr(lcs, policy)(size)
+start = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+cache.process_trace(reader)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_utime - start)
 PYTHON
 }
 
-# ratio OURS THEIRS [SIZES]: how many times as fast, for so many sizes of theirs.
-ratio() {
-    echo "${1%% *} ${2%% *} ${3:-1}" | awk '{ if ($1 > 0 && $2 > 0) printf "%.1f", $2 * $3 / $1; else print "–" }'
+# pairs CAPACITIES POLICY OTHER SIZES: ours, theirs, and how many times as fast ours is, run after run; theirs counts for so many
+# sizes.
+pairs() {
+    for _ in $(seq "$runs"); do echo "$(user "$1" "$2") $(peer "$3") $4"; done >"$scratch/pairs"
+    if ! "$has_peer"; then
+        echo "$(cut -d' ' -f1 "$scratch/pairs" | median) | – | –"
+        return
+    fi
+    echo "$(cut -d' ' -f1 "$scratch/pairs" | median) | $(cut -d' ' -f2 "$scratch/pairs" | median) | $(
+        awk '{ print $2 * $3 / $1 }' "$scratch/pairs" | median)"
 }
 
 has_peer=false
@@ -66,10 +71,7 @@ python3 -c 'import libcachesim' 2>/dev/null && has_peer=true
 echo '| policy | Zipf, M refs/s | program, M refs/s | whole process, Zipf, user s | libcachesim, user s | times as fast |'
 echo '|---|---:|---:|---:|---:|---:|'
 while read -r policy other; do
-    theirs='–' ours=$(user 100000 "$policy")
-    if "$has_peer"; then theirs=$(peer "$other"); fi
-    echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $ours | $theirs | $(ratio "$ours" "$theirs") |"
-    [ "$policy" != lru ] || lru=$theirs
+    echo "| $policy | $(speed "$zipf" 100000 "$policy") | $(speed "$program" 10% "$policy") | $(pairs 100000 "$policy" "$other" 1) |"
 done <<'POLICIES'
 fifo FIFO
 clock Clock
@@ -82,9 +84,7 @@ lirs LIRS
 opt Belady
 POLICIES
 
-sixteen=$(seq -s, 30000 30000 480000)
-ours=$(user "$sixteen" lru)
-echo "| lru, sixteen sizes | | | $ours | $lru each | $(ratio "$ours" "$lru" 16) |"
+echo "| lru, sixteen sizes, theirs one after the other | | | $(pairs "$(seq -s, 30000 30000 480000)" lru LRU 16) |"
 
 # curve TRACE OPTIONS...: millions of references a second of a measure, without reading.
 curve() {
