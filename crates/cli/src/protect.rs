@@ -2,7 +2,7 @@
 
 use crate::hinted::Hinted;
 use crate::socket::{Guard, ask};
-use crate::spare::{reload, told};
+use crate::spare::{keep, told};
 use crate::{Context, Form};
 use anyhow::Result;
 use host::rules::{self, Rules};
@@ -28,8 +28,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         let unit = unit(who, context)?;
         if !rules.protect.contains(&unit) {
             rules.protect.push(unit);
-            rules.write(&context.run).map_err(|error| Hinted::new(error, "rules are root's: sudo warmset protect"))?;
-            reload(context)?;
+            keep(&rules, "protect", context)?;
         }
     }
     told("protected", &rules.protect, context, out)?;

@@ -1,7 +1,7 @@
 //! `warmset release`: who was spared or protected by hand is as any other again.
 
 use crate::hinted::Hinted;
-use crate::spare::{reload, rule};
+use crate::spare::{keep, rule};
 use crate::{Context, Form, json, protect};
 use anyhow::Result;
 use host::rules::Rules;
@@ -28,8 +28,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         let hint = "warmset spare and warmset protect list who is";
         return Err(Hinted::new(format!("{} is neither spared nor protected by hand", args.who), hint).into());
     }
-    rules.write(&context.run).map_err(|error| Hinted::new(error, "rules are root's: sudo warmset release"))?;
-    reload(context)?;
+    keep(&rules, "release", context)?;
     match context.form {
         Form::Json => json(out, &rules.spare)?,
         Form::Text => writeln!(out, "released: {}", args.who)?,

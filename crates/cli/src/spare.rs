@@ -25,12 +25,18 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         let rule = rule(who, context)?;
         if !rules.spare.contains(&rule) {
             rules.spare.push(rule);
-            rules.write(&context.run).map_err(|error| Hinted::new(error, "rules are root's: sudo warmset spare"))?;
-            reload(context)?;
+            keep(&rules, "spare", context)?;
         }
     }
     told("spared", &rules.spare, context, out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the rules, and has a running guard go by them.
+pub(crate) fn keep(rules: &Rules, command: &str, context: &Context) -> Result<()> {
+    let hint = format!("rules are root's: sudo warmset {command}");
+    rules.write(&context.run).map_err(|error| Hinted::new(error, hint))?;
+    reload(context)
 }
 
 /// Lists who is spared, or protected, by hand.
@@ -52,7 +58,7 @@ pub(crate) fn rule(who: &str, context: &Context) -> Result<String> {
 }
 
 /// Has a running guard read its configuration again; without one there is nothing to do.
-pub(crate) fn reload(context: &Context) -> Result<()> {
+fn reload(context: &Context) -> Result<()> {
     if let Guard::Running(status) = ask(&context.run)? {
         let pid = i32::try_from(status.pid).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {

@@ -103,15 +103,17 @@ impl Groups {
 
     fn look_at_contained(&mut self, seen: &mut Seen, log: &mut UndoLog) {
         seen.contained.clear();
-        for mut cell in std::mem::take(&mut self.contained) {
-            match cell.read() {
-                Some(contained) => {
-                    seen.contained.push(contained);
-                    self.contained.push(cell);
-                }
-                // If it is only that it cannot be read, it is still ours.
-                None if cell.limited.put_back(log).is_err() => self.stuck.push(cell),
-                None => {}
+        let mut index = 0;
+        while let Some(cell) = self.contained.get_mut(index) {
+            if let Some(contained) = cell.read() {
+                seen.contained.push(contained);
+                index += 1;
+                continue;
+            }
+            let cell = self.contained.remove(index);
+            // If it is only that it cannot be read, it is still ours.
+            if cell.limited.put_back(log).is_err() {
+                self.stuck.push(cell);
             }
         }
     }

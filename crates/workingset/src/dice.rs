@@ -27,6 +27,11 @@ impl Dice {
     }
 }
 
+/// What a page draws: samples and classes of pages are chosen by it, so that they are the same everywhere.
+pub fn lot(page: u64) -> u64 {
+    mix(page ^ 0x5bd1_e995_97f4_a7c5)
+}
+
 /// Spreads the bits of a number over all 64: SplitMix64's finaliser, a bijection.
 pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,6 +1,7 @@
 //! Measures of a trace, each in one pass: what the working set is at every window, what LRU misses at every size.
 
 pub mod chunk;
+mod fenwick;
 pub mod interval;
 pub mod lifetime;
 pub mod map;

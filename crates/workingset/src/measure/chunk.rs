@@ -16,8 +16,9 @@
 //! - Error by classes: mean over sizes below 0.001 of the references at 16 classes (see the tests); none by time.
 //! - Source: Niu et al., PARDA, IPDPS 2012 (chunks); Waldspurger et al., SHARDS, FAST 2015 (the hash).
 
+use super::fenwick::Fenwick;
 use super::stack::distances;
-use crate::dice::mix;
+use crate::dice::lot;
 use crate::{Error, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -88,40 +89,29 @@ impl Chunk {
 
 /// An LRU stack from which pages are taken.
 struct Stack {
-    /// Where each page is that has not been taken, 1 for the one used first.
+    /// Where each page is that has not been taken, 0 for the one used first.
     places: HashMap<u64, usize>,
-    /// Sums of the pages that are there, by place (Fenwick).
-    sums: Vec<u32>,
+    /// How many pages are at each place: one, or none once it has been taken.
+    there: Fenwick,
 }
 
 impl Stack {
     fn of(lasts: &[u64]) -> Self {
-        let places = lasts.iter().enumerate().map(|(at, page)| (*page, at + 1)).collect();
-        // Where every place is taken, a sum is as long as its place's lowest bit.
-        let sums = (0..=lasts.len()).map(|place| (place & place.wrapping_neg()) as u32).collect();
-        Self { places, sums }
+        let places = lasts.iter().enumerate().map(|(at, page)| (*page, at)).collect();
+        Self { places, there: Fenwick::ones(lasts.len()) }
     }
 
     /// Takes a page out; how many are above it. `None` if it is not there.
     fn take(&mut self, page: u64) -> Option<usize> {
         let place = self.places.remove(&page)?;
-        let (mut below, mut at) = (0, place);
-        while at > 0 {
-            below += self.sums[at] as usize;
-            at -= at & at.wrapping_neg();
-        }
-        let mut at = place;
-        while at < self.sums.len() {
-            self.sums[at] -= 1;
-            at += at & at.wrapping_neg();
-        }
-        Some(self.places.len() + 1 - below)
+        self.there.add(place, -1);
+        Some(self.there.after(place) as usize)
     }
 }
 
 /// Whether a page belongs to this class of so many, by its hash.
 pub fn is_of_class(page: u64, class: u64, classes: u64) -> bool {
-    mix(page ^ 0x5bd1_e995_97f4_a7c5) % classes.max(1) == class
+    lot(page) % classes.max(1) == class
 }
 
 /// Misses of the whole at every size from 0 to `pages`, from the chunk that each class is.

@@ -12,7 +12,7 @@
 
 use super::MissCurve;
 use super::stack::distances;
-use crate::dice::mix;
+use crate::dice::lot;
 use crate::{Error, NONE, Page, Trace};
 
 /// How a sample is drawn.
@@ -50,7 +50,7 @@ pub struct Sampled {
 
 /// Whether each page is in the sample, and the rate that this is.
 fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> {
-    let hashes: Vec<u64> = trace.names().iter().map(|page| mix(*page ^ 0x5bd1_e995_97f4_a7c5)).collect();
+    let hashes: Vec<u64> = trace.names().iter().map(|page| lot(*page)).collect();
     let threshold = match sampling {
         Sampling::Rate(rate) if rate > 0.0 && rate <= 1.0 => (rate * u64::MAX as f64) as u64,
         Sampling::Rate(rate) => return Err(Error::Unfit(format!("a rate of {rate}: above 0 and at most 1 is meant"))),

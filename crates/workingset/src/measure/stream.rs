@@ -9,7 +9,8 @@
 //!   followed, not by the trace.
 //! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015, 3.2; Olken, LBL-12370, 1981.
 
-use crate::dice::mix;
+use super::fenwick::Fenwick;
+use crate::dice::lot;
 use std::collections::{BTreeSet, HashMap};
 
 /// A curve on its way.
@@ -63,7 +64,7 @@ impl Stream {
     /// A reference.
     pub fn push(&mut self, page: u64) {
         self.references += 1;
-        let hash = mix(page ^ 0x5bd1_e995_97f4_a7c5);
+        let hash = lot(page);
         if hash >= self.threshold && self.threshold != u64::MAX {
             return;
         }
@@ -135,42 +136,6 @@ impl Stream {
     /// References so far.
     pub fn references(&self) -> u64 {
         self.references
-    }
-}
-
-/// Prefix sums (Fenwick, Software: Practice and Experience 24(3), 1994).
-#[derive(Debug)]
-struct Fenwick {
-    sums: Vec<i64>,
-    all: i64,
-}
-
-impl Fenwick {
-    fn new(size: usize) -> Self {
-        Self { sums: vec![0; size + 1], all: 0 }
-    }
-
-    fn size(&self) -> usize {
-        self.sums.len() - 1
-    }
-
-    fn add(&mut self, at: usize, value: i64) {
-        self.all += value;
-        let mut place = at + 1;
-        while place < self.sums.len() {
-            self.sums[place] += value;
-            place += place & place.wrapping_neg();
-        }
-    }
-
-    /// The sum behind a place.
-    fn after(&self, at: usize) -> i64 {
-        let (mut place, mut sum) = (at + 1, 0);
-        while place > 0 {
-            sum += self.sums[place];
-            place -= place & place.wrapping_neg();
-        }
-        self.all - sum
     }
 }
 
