@@ -21,16 +21,23 @@ const WASTE: usize = 4;
 const START: usize = 1 << 20;
 
 /// The dense numbers given so far.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Clustered {
     groups: Scattered,
-    /// The rows of the first groups; [`NONE`] of one that has not been used.
+    /// The rows of the first groups; 0 of one that has not been used.
     near: Vec<Page>,
-    /// A row for each group; [`NONE`] where a page has not been used.
+    /// A row for each group, after one that stays empty; [`NONE`] where a page has not been used.
     rows: Vec<Page>,
     names: Vec<u64>,
     upper: Vec<u64>,
     row: Vec<Page>,
+}
+
+impl Default for Clustered {
+    fn default() -> Self {
+        let (near, rows) = (vec![0; 1 << NEAR], vec![NONE; 1 << GROUP]);
+        Self { groups: Scattered::default(), near, rows, names: Vec::new(), upper: Vec::new(), row: Vec::new() }
+    }
 }
 
 impl Clustered {
@@ -41,20 +48,17 @@ impl Clustered {
             if !self.is_dense() {
                 break;
             }
-            self.find_rows(block)?;
-            self.rows.resize(self.groups.names().len() << GROUP, NONE);
-            let place = |(page, row): (&u64, &Page)| (*row as usize) << GROUP | (page & ((1 << GROUP) - 1)) as usize;
             let begin = out.len();
-            out.extend(block.iter().zip(&self.row).map(place).map(|place| self.rows[place]));
-            // First uses are few: most blocks have none.
-            if out[begin..].contains(&NONE) {
-                for (at, page) in block.iter().enumerate() {
-                    let number = &mut self.rows[place((page, &self.row[at]))];
-                    if *number == NONE {
-                        *number = super::next(&self.names)?;
-                        self.names.push(*page);
-                    }
-                    out[begin + at] = *number;
+            if block.iter().fold(0, |all, page| all | page) >> (GROUP + NEAR) == 0 {
+                let (near, rows) = (&self.near[..1 << NEAR], &self.rows);
+                out.extend(block.iter().map(|page| rows[place(near[(page >> GROUP) as usize], *page)]));
+            } else {
+                self.find_rows(block)?;
+                out.extend(block.iter().zip(&self.row).map(|(page, row)| self.rows[place(*row, *page)]));
+            }
+            for (number, page) in out[begin..].iter_mut().zip(block) {
+                if *number == NONE {
+                    *number = self.number(*page)?;
                 }
             }
             taken += block.len();
@@ -62,25 +66,36 @@ impl Clustered {
         Ok(taken)
     }
 
+    /// The number of a page that had none when its block began.
+    fn number(&mut self, page: u64) -> Result<Page, Error> {
+        let row = match self.near.get((page >> GROUP) as usize) {
+            Some(row) if *row != 0 => *row,
+            _ => {
+                self.find_rows(&[page])?;
+                self.row[0]
+            }
+        };
+        let number = &mut self.rows[place(row, page)];
+        if *number == NONE {
+            *number = super::next(&self.names)?;
+            self.names.push(page);
+        }
+        Ok(*number)
+    }
+
     /// The row of each page's group, a new one if it has none.
     fn find_rows(&mut self, block: &[u64]) -> Result<(), Error> {
-        self.row.clear();
-        if block.iter().fold(0, |all, page| all | page) >> (GROUP + NEAR) == 0 {
-            self.near.resize(1 << NEAR, NONE);
-            self.row.extend(block.iter().map(|page| self.near[(page >> GROUP) as usize]));
-            if !self.row.contains(&NONE) {
-                return Ok(());
-            }
-            self.row.clear();
-        }
         self.upper.clear();
         self.upper.extend(block.iter().map(|page| page >> GROUP));
+        self.row.clear();
         self.groups.extend(&self.upper, &mut self.row)?;
-        for (group, row) in self.upper.iter().zip(&self.row) {
+        for (group, row) in self.upper.iter().zip(&mut self.row) {
+            *row += 1;
             if let Some(near) = self.near.get_mut(*group as usize) {
                 *near = *row;
             }
         }
+        self.rows.resize((self.groups.names().len() + 1) << GROUP, NONE);
         Ok(())
     }
 
@@ -98,4 +113,10 @@ impl Clustered {
     pub(super) fn into_names(self) -> Vec<u64> {
         self.names
     }
+}
+
+/// Where a page's number stands.
+#[inline]
+fn place(row: Page, page: u64) -> usize {
+    (row as usize) << GROUP | (page & ((1 << GROUP) - 1)) as usize
 }

@@ -44,27 +44,17 @@ impl<const INTEGER: bool> Policy for Arc<INTEGER> {
     #[inline]
     fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
         match usize::from(self.home[page as usize]) {
-            T2 => {
-                self.lists.to_front(T2, page);
-                return Access::Hit;
-            }
+            T2 => self.lists.to_front(T2, page),
             T1 => {
                 self.lists.remove(T1, page);
                 self.put(T2, page);
-                return Access::Hit;
             }
-            ghost @ (B1 | B2) => {
-                self.learn(ghost);
-                self.replace(ghost == B2, gone);
-                self.lists.remove(ghost, page);
-                self.put(T2, page);
-            }
-            _ => {
-                self.make_room(gone);
-                self.put(T1, page);
+            home => {
+                self.fault(page, home, gone);
+                return Access::Miss;
             }
         }
-        Access::Miss
+        Access::Hit
     }
 
     fn resident(&self) -> usize {
@@ -73,6 +63,21 @@ impl<const INTEGER: bool> Policy for Arc<INTEGER> {
 }
 
 impl<const INTEGER: bool> Arc<INTEGER> {
+    /// Apart from hits, which are many and shall be short.
+    #[inline(never)]
+    fn fault(&mut self, page: Page, home: usize, gone: &mut impl Gone) {
+        if home == B1 || home == B2 {
+            self.learn(home);
+            self.replace(home == B2, gone);
+            self.lists.remove(home, page);
+            self.put(T2, page);
+        } else {
+            self.make_room(gone);
+            self.put(T1, page);
+        }
+    }
+
+    #[inline]
     fn put(&mut self, list: usize, page: Page) {
         self.lists.push_front(list, page);
         self.home[page as usize] = list as u8;
