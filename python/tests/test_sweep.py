@@ -369,3 +369,19 @@ def test_a_cluster_that_is_not_there_is_told(command: Command, sweep: Path, tmp_
     wrong = command("sweep", "all", sweep, "--on", "spark://here:1")
     assert wrong.returncode == 2
     assert "local or dask://HOST:PORT is meant" in wrong.stderr
+
+
+def test_a_cluster_of_another_version_is_told(command: Command, sweep: Path, tmp_path: Path) -> None:
+    planned(command, sweep)
+    other = tmp_path / "other"
+    packages = ["dask==2025.1.0", "distributed==2025.1.0"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", other, *packages], check=True
+    )
+    dask = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    with started("env", f"PYTHONPATH={other}", sys.executable, *dask) as scheduler:
+        address = heard(scheduler, "Scheduler at").split("tcp://")[1].strip()
+        line = [sys.executable, "-m", "warmset.sweep", address, str(sweep.with_suffix(""))]
+        told = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+    assert told.returncode == 1
+    assert f"the scheduler at {address} has distributed 2025.1.0, this Python" in told.stderr

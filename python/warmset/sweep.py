@@ -6,9 +6,11 @@ done is not done again, and a part is there as a whole or not at all.
 """
 
 import argparse
+import asyncio
 import json
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 
@@ -16,6 +18,31 @@ def tasks(folder: Path) -> list[Path]:
     """Where the tasks of the plan in a folder are, in their order."""
     ids: list[str] = json.loads((folder / "plan.json").read_text())
     return [folder.resolve() / "tasks" / f"{name}.json" for name in ids]
+
+
+def same_version(address: str, patience: float) -> None:
+    """Check that a scheduler is of this Python's version of Dask: those of others do not always understand each other.
+
+    Args:
+        address: HOST:PORT of the scheduler.
+        patience: seconds to wait for it.
+
+    Raises:
+        OSError: no scheduler answers, or it is of another version.
+
+    """
+    from distributed import rpc  # noqa: PLC0415 - the rest of the package does without
+
+    async def theirs() -> str:
+        async with rpc(f"tcp://{address}", timeout=patience) as scheduler:
+            return str((await scheduler.versions())["packages"]["distributed"])
+
+    version, ours = asyncio.run(theirs()), metadata.version("distributed")
+    if version != ours:
+        raise OSError(
+            f"the scheduler at {address} has distributed {version}, this Python {ours}: "
+            f"pip install 'distributed=={version}' here, or the other there"
+        )
 
 
 def run(address: str, folder: Path, program: str, patience: float) -> list[str]:
@@ -32,12 +59,13 @@ def run(address: str, folder: Path, program: str, patience: float) -> list[str]:
 
     Raises:
         ImportError: Dask is not installed.
-        OSError: no scheduler answers, or it has no workers.
+        OSError: no scheduler answers, it is of another version, or it has no workers.
 
     """
     from distributed import Client, as_completed  # noqa: PLC0415 - the rest of the package does without
 
     failed = []
+    same_version(address, patience)
     with Client(f"tcp://{address}", timeout=patience) as client:
         try:
             client.wait_for_workers(1, timeout=patience)
