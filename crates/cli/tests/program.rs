@@ -396,6 +396,15 @@ fn check_refuses_what_the_guard_would() {
 }
 
 #[test]
+fn check_refuses_a_hook_that_is_not_roots_alone() {
+    let place = Place::new();
+    place.write("a.toml", "[hooks]\nended = \"/tmp/hook\"\n");
+    let said = place.warmset(&["check", "a.toml"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("error: hooks.ended: ") && said.err.contains("others may write to it"), "{}", said.err);
+}
+
+#[test]
 fn restore_puts_back_what_is_ours_and_says_so() {
     let place = Place::new();
     let knob = place.write("proc/sys/vm/watermark_scale_factor", "143\n");

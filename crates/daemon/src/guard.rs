@@ -7,6 +7,7 @@
 //! ```
 
 use crate::board::Board;
+use crate::hooks::Hooks;
 use crate::notify::Notify;
 use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
@@ -18,6 +19,7 @@ use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
 use pressure::{Config, Decision, History, Sample, decide, rates};
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{Bytes, Micros};
@@ -46,6 +48,7 @@ pub struct Guard {
     pub voice: Voice,
     /// Who watches over it.
     pub notify: Notify,
+    hooks: Option<Hooks>,
     sample: Sample,
     previous: Counted,
     tally: Tally,
@@ -101,6 +104,7 @@ impl Guard {
             scribe,
             voice,
             notify,
+            hooks: None,
             sample: Sample::default(),
             previous: Counted::default(),
             tally: Tally::default(),
@@ -152,6 +156,18 @@ impl Guard {
         }
     }
 
+    /// Starts the thread that runs programs of root's when something happens, if the configuration names any, and this run
+    /// does anything. Without it the rest goes on.
+    pub fn hook_if_asked(&mut self) {
+        self.hooks = None;
+        if *self.machine.permission() == Permission::Act {
+            match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
+                Ok(hooks) => self.hooks = Some(hooks),
+                Err(error) => self.voice.say(Topic::Error, format_args!("no hook can be run: {error}")),
+            }
+        }
+    }
+
     /// One turn of the loop but for the waiting; says how long to wait. A steady turn allocates nothing.
     pub fn tick(&mut self) -> Duration {
         self.machine.sample(&mut self.sample);
@@ -177,6 +193,9 @@ impl Guard {
         self.tally.grips += outcome.gripped;
         self.count(&decision);
         self.tell(&decision);
+        if let Some(hooks) = &self.hooks {
+            hooks.tell(&decision, &outcome);
+        }
         self.board.publish(&self.sample, &decision, self.tally);
         self.keep_house();
         decision.patience()
@@ -283,6 +302,7 @@ impl Guard {
         self.kept_house = Some(Instant::now());
         let mut troubles = self.machine.troubles();
         troubles.extend(self.scribe.as_ref().and_then(Scribe::trouble));
+        troubles.extend(self.hooks.iter().flat_map(Hooks::take_troubles));
         let rivals = self.machine.rivals();
         let lines = troubles.iter().map(|line| (Topic::Error, line));
         for (topic, line) in lines.chain(rivals.iter().map(|line| (Topic::Action, line))) {
@@ -312,6 +332,7 @@ impl Guard {
                 }
                 self.config = config;
                 self.hold_if_asked();
+                self.hook_if_asked();
                 self.voice.say(Topic::Action, "configuration read again");
             }
             Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),

@@ -3,6 +3,7 @@
 pub mod board;
 pub mod desk;
 pub mod guard;
+pub mod hooks;
 pub mod live;
 pub mod metrics;
 pub mod notify;

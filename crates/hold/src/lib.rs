@@ -12,6 +12,7 @@
 
 mod finder;
 mod holding;
+mod hook;
 mod map;
 mod probe;
 mod programs;
@@ -20,5 +21,6 @@ mod serve;
 mod tracepoint;
 mod usage;
 
+pub use hook::become_hook;
 pub use probe::probe;
 pub use serve::serve;

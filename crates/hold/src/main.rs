@@ -1,11 +1,15 @@
 //! The program: its standard input is a socket to the guard; it ends with it. Its arguments
-//! are the executables of programs that must answer. With `--probe` it says what works here.
+//! are the executables of programs that must answer. With `--probe` it says what works here; with `--hook NAME` it becomes
+//! the program that is its standard input.
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// As a shell says that a program could not be run.
+const NOT_RUN: u8 = 126;
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("--probe") {
@@ -14,6 +18,11 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         };
+    }
+    if std::env::args().nth(1).as_deref() == Some("--hook") {
+        let name = std::env::args_os().nth(2).unwrap_or_default();
+        let _ = hold::become_hook(&name);
+        return ExitCode::from(NOT_RUN);
     }
     let parent = getppid();
     // The guard may have ended before this call, which would then wait for nothing.

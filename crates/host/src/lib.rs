@@ -10,6 +10,7 @@ pub mod features;
 mod groups;
 mod hands;
 pub mod holder;
+pub mod hook;
 mod lock;
 mod machine;
 mod parse;

@@ -1,6 +1,5 @@
 //! Decisions in plain words: what the log and `why` print.
 
-use crate::census::Signal;
 use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
@@ -58,10 +57,7 @@ impl Display for Action {
             Self::Compact { node } => write!(f, "compact node {node}"),
             Self::Reclaim { node, amount } => write!(f, "reclaim {amount} from node {node}"),
             Self::End { who, name, unit, signal, extent, size } => {
-                let signal = match signal {
-                    Signal::Term => "SIGTERM",
-                    Signal::Kill => "SIGKILL",
-                };
+                let signal = signal.name();
                 match extent {
                     Extent::Process if unit.is_empty() => write!(f, "{signal} to {name} ({})", who.pid)?,
                     Extent::Process => write!(f, "{signal} to {name} ({}) of {unit}", who.pid)?,

@@ -1,6 +1,6 @@
 //! Files laid over each other, key by key, and errors that say where.
 
-use super::{Config, Share};
+use super::{Config, Occasion, Share};
 use std::fmt;
 use toml::{Table, Value};
 use units::{Percent, Span};
@@ -124,6 +124,12 @@ impl Config {
         }
         if let Some(path) = self.protect.programs.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("protect.programs: {path:?} is no absolute path"));
+        }
+        within("hooks.timeout", self.hooks.timeout, Span::millis(100), Span::secs(60))?;
+        for occasion in Occasion::ALL {
+            if let Some(path) = self.hooks.of(occasion).filter(|path| !path.starts_with('/')) {
+                return Err(format!("hooks.{}: {path:?} is no absolute path", occasion.name()));
+            }
         }
         for (name, share) in [
             ("guard.term-room", self.guard.term_room),

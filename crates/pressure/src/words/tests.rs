@@ -1,7 +1,7 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use super::*;
-use crate::census::{Identity, Name, UnitName};
+use crate::census::{Identity, Name, Signal, UnitName};
 use crate::distress::Shield;
 use crate::knob::Knob;
 use expect_test::expect;
