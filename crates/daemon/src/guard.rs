@@ -8,10 +8,12 @@
 
 use crate::board::Board;
 use crate::hooks::Hooks;
+use crate::news::Turn;
 use crate::notify::Notify;
+use crate::people::People;
 use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
-use host::{Machine, OwnCost, Permission, Restored, Woken};
+use host::{Machine, Outcome, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
 use pressure::decision::{Action, Notice};
 use pressure::protect::Act;
@@ -49,6 +51,7 @@ pub struct Guard {
     /// Who watches over it.
     pub notify: Notify,
     hooks: Option<Hooks>,
+    people: Option<People>,
     sample: Sample,
     previous: Counted,
     tally: Tally,
@@ -105,6 +108,7 @@ impl Guard {
             voice,
             notify,
             hooks: None,
+            people: None,
             sample: Sample::default(),
             previous: Counted::default(),
             tally: Tally::default(),
@@ -168,6 +172,20 @@ impl Guard {
         }
     }
 
+    /// Opens the door for people who want to know, and can be asked, in the folder `run`, if this run may end anyone.
+    pub fn open_to_people(&mut self, run: &Path) {
+        if *self.machine.permission() != Permission::Act || !self.config.mode.guards() {
+            return;
+        }
+        match People::open(run) {
+            Ok(people) => {
+                self.machine.ask(people.heard());
+                self.people = Some(people);
+            }
+            Err(error) => self.voice.say(Topic::Error, format_args!("nobody can be asked: {error:#}")),
+        }
+    }
+
     /// One turn of the loop but for the waiting; says how long to wait. A steady turn allocates nothing.
     pub fn tick(&mut self) -> Duration {
         self.machine.sample(&mut self.sample);
@@ -193,12 +211,17 @@ impl Guard {
         self.tally.grips += outcome.gripped;
         self.count(&decision);
         self.tell(&decision);
-        if let Some(hooks) = &self.hooks {
-            hooks.tell(&decision, &outcome);
-        }
+        self.spread(&decision, &outcome);
         self.board.publish(&self.sample, &decision, self.tally);
         self.keep_house();
         decision.patience()
+    }
+
+    /// To hooks and to people, both by threads of their own.
+    fn spread(&self, decision: &Decision, outcome: &Outcome) {
+        let turn = Turn { sample: &self.sample, decision, outcome };
+        self.hooks.iter().for_each(|hooks| hooks.tell(&turn));
+        self.people.iter().for_each(|people| people.tell(&turn));
     }
 
     fn count(&mut self, decision: &Decision) {

@@ -4,9 +4,8 @@
 //! the queue full is counted. The thread makes the words, opens and checks the program anew, runs it, and sees that it
 //! ends ([`host::hook`]).
 
-use host::Outcome;
+use crate::news::{News, Turn, What};
 use host::hook::{Ended, Hook};
-use pressure::Decision;
 use pressure::config::{Hooks as Config, Occasion};
 use pressure::decision::{Action, Notice, Step};
 use pressure::groups::Grip;
@@ -41,13 +40,6 @@ struct Shared {
     complaints: Mutex<Vec<String>>,
 }
 
-/// Something that happened.
-#[derive(Debug, Clone, Copy)]
-enum News {
-    Done(Step),
-    Seen(Notice),
-}
-
 impl Hooks {
     /// Starts the thread for the programs of the machine at `root`, run by `launcher`, if there are any.
     pub fn start(root: &Path, launcher: &Path, config: &Config) -> io::Result<Self> {
@@ -68,17 +60,11 @@ impl Hooks {
         Ok(hooks)
     }
 
-    /// Hands over what a decision saw, and what of it was done. Neither waits nor allocates.
-    pub fn tell(&self, decision: &Decision, outcome: &Outcome) {
+    /// Hands over what happened in a turn of the loop. Neither waits nor allocates.
+    pub fn tell(&self, turn: &Turn<'_>) {
         let Some(queue) = &self.queue else { return };
-        let was_done = |step: &&Step| match step.action {
-            Action::End { .. } => outcome.asked + outcome.killed > 0,
-            _ => outcome.gripped > 0,
-        };
-        let done = decision.steps.iter().filter(was_done).map(|step| News::Done(*step));
-        let seen = decision.notices.iter().map(|notice| News::Seen(*notice));
-        for news in done.chain(seen) {
-            let is_asked = news.occasion().is_some_and(|occasion| self.config.of(occasion).is_some());
+        for news in turn.news() {
+            let is_asked = occasion(&news).is_some_and(|occasion| self.config.of(occasion).is_some());
             if is_asked && queue.try_send(news).is_err() {
                 self.shared.lost.fetch_add(1, Ordering::Relaxed);
             }
@@ -117,9 +103,9 @@ struct Caller {
 impl Caller {
     fn call(&self, news: &Receiver<News>) {
         for news in news {
-            let Some(occasion) = news.occasion() else { continue };
+            let Some(occasion) = occasion(&news) else { continue };
             let Some(path) = self.config.of(occasion) else { continue };
-            if let Err(what) = self.run(path, &news.variables(occasion)) {
+            if let Err(what) = self.run(path, &variables(&news, occasion)) {
                 self.complain(format!("hooks.{}: {what}", occasion.name()));
             }
         }
@@ -144,48 +130,54 @@ impl Caller {
     }
 }
 
-impl News {
-    fn occasion(&self) -> Option<Occasion> {
-        match self {
-            Self::Done(Step { action: Action::End { .. }, .. }) => Some(Occasion::Ended),
-            Self::Done(Step { action: Action::Group(Grip::Contain { .. }), .. }) => Some(Occasion::Contained),
-            Self::Seen(Notice::Distress { .. }) => Some(Occasion::Warn),
-            Self::Done(_) | Self::Seen(_) => None,
-        }
+fn occasion(news: &News) -> Option<Occasion> {
+    match news.what {
+        What::Done(Step { action: Action::End { .. }, .. }) => Some(Occasion::Ended),
+        What::Done(Step { action: Action::Group(Grip::Contain { .. }), .. }) => Some(Occasion::Contained),
+        What::Done(Step { action: Action::Group(Grip::Freeze { .. }), .. }) => Some(Occasion::Asked),
+        What::Seen(Notice::Distress { .. }) => Some(Occasion::Warn),
+        What::Done(_) | What::Seen(_) => None,
     }
+}
 
-    /// What the program is told, apart from the kind of it.
-    fn variables(&self, occasion: Occasion) -> Vec<(&'static str, String)> {
-        let mut told = vec![("WARMSET_EVENT", occasion.name().to_owned())];
-        match self {
-            Self::Done(Step { action: Action::End { who, name, unit, signal, size, .. }, why }) => told.extend([
-                ("WARMSET_PID", who.pid.to_string()),
-                ("WARMSET_NAME", name.to_string()),
-                ("WARMSET_UNIT", unit.to_string()),
-                ("WARMSET_SIGNAL", signal.name().to_owned()),
-                ("WARMSET_BYTES", size.get().to_string()),
-                ("WARMSET_REASON", why.to_string()),
-            ]),
-            Self::Done(Step { action: Action::Group(Grip::Contain { unit, ceiling, .. }), why }) => told.extend([
-                ("WARMSET_UNIT", unit.to_string()),
-                ("WARMSET_BYTES", ceiling.get().to_string()),
-                ("WARMSET_REASON", why.to_string()),
-            ]),
-            Self::Seen(notice @ Notice::Distress { room, .. }) => {
-                told.extend([("WARMSET_BYTES", room.get().to_string()), ("WARMSET_REASON", notice.to_string())]);
+/// What the program is told.
+fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
+    let mut told = vec![("WARMSET_EVENT", occasion.name().to_owned())];
+    told.extend(news.user.map(|user| ("WARMSET_USER", user.to_string())));
+    match &news.what {
+        What::Done(Step { action: Action::End { who, name, unit, signal, size, .. }, why }) => told.extend([
+            ("WARMSET_PID", who.pid.to_string()),
+            ("WARMSET_NAME", name.to_string()),
+            ("WARMSET_UNIT", unit.to_string()),
+            ("WARMSET_SIGNAL", signal.name().to_owned()),
+            ("WARMSET_BYTES", size.get().to_string()),
+            ("WARMSET_REASON", why.to_string()),
+        ]),
+        What::Done(Step { action: Action::Group(grip), why }) => {
+            if let Grip::Contain { unit, ceiling: bytes, .. } | Grip::Freeze { unit, used: bytes, .. } = grip {
+                told.extend([
+                    ("WARMSET_UNIT", unit.to_string()),
+                    ("WARMSET_BYTES", bytes.get().to_string()),
+                    ("WARMSET_REASON", why.to_string()),
+                ]);
             }
-            Self::Done(_) | Self::Seen(_) => {}
         }
-        told
+        What::Seen(notice @ Notice::Distress { room, .. }) => {
+            told.extend([("WARMSET_BYTES", room.get().to_string()), ("WARMSET_REASON", notice.to_string())]);
+        }
+        What::Done(_) | What::Seen(_) => {}
     }
+    told
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host::Outcome;
     use pressure::census::{Identity, Signal};
     use pressure::decision::Reason;
     use pressure::distress::Extent;
+    use pressure::{Decision, Sample};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use units::{Bytes, Rate, Span};
@@ -204,8 +196,13 @@ mod tests {
     fn start(dir: &tempfile::TempDir) -> Hooks {
         let hook = Some("/hook".to_owned());
         let timeout = Span::secs(20);
-        let config = Config { warn: hook.clone(), contained: None, ended: hook, timeout };
+        let config = Config { warn: hook.clone(), contained: None, asked: None, ended: hook, timeout };
         Hooks::start(dir.path(), &dir.path().join("launcher"), &config).unwrap()
+    }
+
+    fn tell(hooks: &Hooks) {
+        let (sample, outcome) = (Sample::default(), Outcome { killed: 1, ..Outcome::default() });
+        hooks.tell(&Turn { sample: &sample, decision: &decision(), outcome: &outcome });
     }
 
     fn decision() -> Decision {
@@ -225,7 +222,7 @@ mod tests {
     fn what_was_done_and_seen_is_told_in_variables() {
         let dir = machine(&format!("env | grep ^WARMSET_ >>{}/told", "$(dirname $0)"));
         let hooks = start(&dir);
-        hooks.tell(&decision(), &Outcome { killed: 1, ..Outcome::default() });
+        tell(&hooks);
         let told = || fs::read_to_string(dir.path().join("told")).unwrap_or_default();
         let deadline = Instant::now() + Duration::from_secs(20);
         while !told().contains("WARMSET_EVENT=warn") && Instant::now() < deadline {
@@ -243,7 +240,7 @@ mod tests {
         let dir = machine("sleep 0.3; exit 4");
         let hooks = start(&dir);
         for _ in 0..QUEUE {
-            hooks.tell(&decision(), &Outcome { killed: 1, ..Outcome::default() });
+            tell(&hooks);
         }
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut troubles = Vec::new();
@@ -261,7 +258,7 @@ mod tests {
         let dir = machine("");
         let hooks = Hooks::start(dir.path(), &dir.path().join("launcher"), &Config::default()).unwrap();
         assert!(hooks.thread.is_none());
-        hooks.tell(&decision(), &Outcome { killed: 1, ..Outcome::default() });
+        tell(&hooks);
         assert!(hooks.take_troubles().is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! The program: its standard input is a socket to the guard; it ends with it. Its arguments
 //! are the executables of programs that must answer. With `--probe` it says what works here; with `--hook NAME` it becomes
-//! the program that is its standard input.
+//! the program that is its standard input, with `--thaw FOLDER` it lets go on who was stopped when the guard is gone.
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::io::Write;
@@ -23,6 +23,16 @@ fn main() -> ExitCode {
         let name = std::env::args_os().nth(2).unwrap_or_default();
         let _ = hold::become_hook(&name);
         return ExitCode::from(NOT_RUN);
+    }
+    if std::env::args().nth(1).as_deref() == Some("--thaw") {
+        let run = std::env::args_os().nth(2).unwrap_or_default();
+        return match hold::wait_and_thaw(std::io::stdin().as_fd(), PathBuf::from(run)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(trouble) => {
+                let _ = writeln!(std::io::stderr(), "warmset-hold: {trouble}");
+                ExitCode::FAILURE
+            }
+        };
     }
     let parent = getppid();
     // The guard may have ended before this call, which would then wait for nothing.

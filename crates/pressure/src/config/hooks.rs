@@ -12,6 +12,8 @@ pub struct Hooks {
     pub warn: Option<String>,
     /// When a unit was slowed down.
     pub contained: Option<String>,
+    /// When a unit was stopped, and its user asked what becomes of it.
+    pub asked: Option<String>,
     /// When a process was asked to end, or killed.
     pub ended: Option<String>,
     /// Who takes longer is killed, with all that it has started.
@@ -21,7 +23,7 @@ pub struct Hooks {
 
 impl Default for Hooks {
     fn default() -> Self {
-        Self { warn: None, contained: None, ended: None, timeout: Span::secs(5) }
+        Self { warn: None, contained: None, asked: None, ended: None, timeout: Span::secs(5) }
     }
 }
 
@@ -32,19 +34,22 @@ pub enum Occasion {
     Warn,
     /// A unit was slowed down.
     Contained,
+    /// A unit was stopped, and its user asked.
+    Asked,
     /// A process was signalled.
     Ended,
 }
 
 impl Occasion {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Warn, Self::Contained, Self::Ended];
+    pub const ALL: [Self; 4] = [Self::Warn, Self::Contained, Self::Asked, Self::Ended];
 
     /// Its key in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Warn => "warn",
             Self::Contained => "contained",
+            Self::Asked => "asked",
             Self::Ended => "ended",
         }
     }
@@ -56,6 +61,7 @@ impl Hooks {
         match occasion {
             Occasion::Warn => self.warn.as_deref(),
             Occasion::Contained => self.contained.as_deref(),
+            Occasion::Asked => self.asked.as_deref(),
             Occasion::Ended => self.ended.as_deref(),
         }
     }

@@ -118,6 +118,7 @@ impl Config {
             return Err(format!("protect.floors = \"{}\" is more than a quarter of memory", self.protect.floors));
         }
         within("guard.contain-ahead", self.guard.contain_ahead, Span::default(), Span::secs(60))?;
+        within("guard.ask-for", self.guard.ask_for, Span::default(), Span::secs(600))?;
         within("guard.contain-for", self.guard.contain_for, Span::secs(1), Span::secs(600))?;
         if let Some(unit) = self.protect.units.iter().find(|unit| !super::is_ward(unit)) {
             return Err(format!("protect.units: {unit:?} may hold anything, and so what makes memory run out"));
