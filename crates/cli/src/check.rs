@@ -26,6 +26,8 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         Some(path) => settings::of_file(path),
         None => settings::of_machine(&context.root),
     };
+    let settings =
+        settings.and_then(|settings| host::hook::check(&context.root, &settings.config.hooks).map(|()| settings));
     match (settings, context.form) {
         (Ok(settings), Form::Json) => json(out, &serde_json::json!({ "ok": true, "config": settings.config }))?,
         (Ok(settings), Form::Text) => {

@@ -17,6 +17,7 @@ mod fleet;
 mod hinted;
 mod import;
 mod look;
+mod notice;
 mod page;
 mod past;
 mod policies;
@@ -89,6 +90,7 @@ enum Command {
     Protect(protect::Args),
     Spare(spare::Args),
     Release(release::Args),
+    Notice(notice::Args),
     Prove(prove::Args),
     Simulate(simulate::Args),
     Curve(curve::Args),
@@ -165,6 +167,7 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
         Command::Protect(args) => protect::run(args, context, out),
         Command::Spare(args) => spare::run(args, context, out),
         Command::Release(args) => release::run(args, context, out),
+        Command::Notice(args) => notice::run(args, context, out),
         Command::Prove(args) => prove::run(args, context, out),
         Command::Simulate(args) => simulate::run(args, context, out),
         Command::Curve(args) => curve::run(args, context, out),

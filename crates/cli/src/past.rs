@@ -117,6 +117,8 @@ fn is_done(step: &Step, next: &Sample) -> bool {
                 Grip::Keep { .. } => groups.wards.iter().any(kept),
                 Grip::Leave { .. } => !groups.wards.iter().any(kept),
                 Grip::Contain { .. } => groups.contained.iter().any(|one| one.id == id),
+                Grip::Freeze { .. } => groups.stopped.iter().any(|one| one.id == id && one.is_still()),
+                Grip::Thaw { .. } => groups.stopped.iter().all(|one| one.id != id || !one.is_still()),
                 Grip::Free { .. } => groups.contained.iter().all(|one| one.id != id),
             }
         }

@@ -218,6 +218,9 @@ fn holds(page: &mut Page, status: &Status) {
     for one in &status.sample.groups.contained {
         page.entry("", format!("{} contained at {}, has {}", one.unit, one.ceiling, one.used));
     }
+    for one in status.sample.groups.stopped.iter().filter(|one| one.is_still()) {
+        page.entry("", format!("{} stopped, until user {} says what becomes of it", one.unit, one.user));
+    }
     for file in status.sample.warm.files.iter().filter(|file| file.is_held()) {
         let Some(id) = file.id() else { continue };
         let known = status.names.iter().find(|(known, _)| *known == id);

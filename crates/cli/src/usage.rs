@@ -36,6 +36,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("protect", &[("sudo warmset protect postgresql.service", "what it uses stays, until the next boot")]),
     ("spare", &[("sudo warmset spare postgresql.service", "never end it, until the next boot")]),
     ("release", &[("sudo warmset release postgresql.service", "as if it had not been spared")]),
+    ("notice", &[("systemctl --user enable --now warmset-notice", "be told, and asked, on your desktop from now on")]),
     ("prove", &[("warmset prove --out proof.html", "the guard beside none, in virtual machines on this one")]),
     ("simulate", &[
         ("warmset simulate app.parquet --policy lru,sieve --capacity 1%,10%", "misses of two policies at two sizes"),

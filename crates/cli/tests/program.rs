@@ -396,6 +396,19 @@ fn check_refuses_what_the_guard_would() {
 }
 
 #[test]
+fn check_refuses_a_hook_that_cannot_be_run() {
+    let place = Place::new();
+    place.write("a.toml", "[hooks]\nended = \"/tmp/hook\"\n");
+    let said = place.warmset(&["check", "a.toml"]);
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.err.contains("error: hooks.ended: ") && said.err.contains("/tmp: cannot read: No such file"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
 fn restore_puts_back_what_is_ours_and_says_so() {
     let place = Place::new();
     let knob = place.write("proc/sys/vm/watermark_scale_factor", "143\n");

@@ -4,7 +4,7 @@
 //! the desk reads it there, answers `GET /status` and `GET /metrics` on a unix socket (and on a
 //! loopback port, if asked to), and renews the textfile. With no visitor and no textfile it sleeps.
 
-mod door;
+pub(crate) mod door;
 mod http;
 mod textfile;
 mod visit;
@@ -35,6 +35,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Serialising nests a few calls deep; the text itself is on the heap.
 const STACK: usize = 128 * 1024;
 
+/// Who asks for everything is root.
+const ROOT_ONLY: u32 = 0o600;
 /// Room for an answer, made at start: the board should not be held while memory is sought.
 const TEXT: usize = 64 * 1024;
 /// As many as anyone reads.
@@ -100,7 +102,7 @@ struct Clerk {
 impl Clerk {
     fn new(run: &Path, metrics: &config::Metrics, board: Arc<Board>) -> Result<Self> {
         let mut doors = ArrayVec::new();
-        doors.push(Door::unix(run.join("warmset.sock"))?);
+        doors.push(Door::unix(run.join("warmset.sock"), ROOT_ONLY)?);
         if let Some(address) = &metrics.listen {
             doors.push(Door::loopback(address)?);
         }

@@ -7,10 +7,13 @@
 //! ```
 
 use crate::board::Board;
+use crate::hooks::Hooks;
+use crate::news::Turn;
 use crate::notify::Notify;
+use crate::people::People;
 use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
-use host::{Machine, OwnCost, Permission, Restored, Woken};
+use host::{Machine, Outcome, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
 use pressure::decision::{Action, Notice};
 use pressure::protect::Act;
@@ -18,6 +21,7 @@ use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
 use pressure::{Config, Decision, History, Sample, decide, rates};
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{Bytes, Micros};
@@ -46,6 +50,8 @@ pub struct Guard {
     pub voice: Voice,
     /// Who watches over it.
     pub notify: Notify,
+    hooks: Option<Hooks>,
+    people: Option<People>,
     sample: Sample,
     previous: Counted,
     tally: Tally,
@@ -101,6 +107,8 @@ impl Guard {
             scribe,
             voice,
             notify,
+            hooks: None,
+            people: None,
             sample: Sample::default(),
             previous: Counted::default(),
             tally: Tally::default(),
@@ -152,6 +160,32 @@ impl Guard {
         }
     }
 
+    /// Starts the thread that runs programs of root's when something happens, if the configuration names any, and this run
+    /// does anything. Without it the rest goes on.
+    pub fn hook_if_asked(&mut self) {
+        self.hooks = None;
+        if *self.machine.permission() == Permission::Act {
+            match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
+                Ok(hooks) => self.hooks = Some(hooks),
+                Err(error) => self.voice.say(Topic::Error, format_args!("no hook can be run: {error}")),
+            }
+        }
+    }
+
+    /// Opens the door for people who want to know, and can be asked, in the folder `run`, if this run may end anyone.
+    pub fn open_to_people(&mut self, run: &Path) {
+        if *self.machine.permission() != Permission::Act || !self.config.mode.guards() {
+            return;
+        }
+        match People::open(run) {
+            Ok(people) => {
+                self.machine.ask(people.heard());
+                self.people = Some(people);
+            }
+            Err(error) => self.voice.say(Topic::Error, format_args!("nobody can be asked: {error:#}")),
+        }
+    }
+
     /// One turn of the loop but for the waiting; says how long to wait. A steady turn allocates nothing.
     pub fn tick(&mut self) -> Duration {
         self.machine.sample(&mut self.sample);
@@ -177,9 +211,17 @@ impl Guard {
         self.tally.grips += outcome.gripped;
         self.count(&decision);
         self.tell(&decision);
+        self.spread(&decision, &outcome);
         self.board.publish(&self.sample, &decision, self.tally);
         self.keep_house();
         decision.patience()
+    }
+
+    /// To hooks and to people, both by threads of their own.
+    fn spread(&self, decision: &Decision, outcome: &Outcome) {
+        let turn = Turn { sample: &self.sample, decision, outcome };
+        self.hooks.iter().for_each(|hooks| hooks.tell(&turn));
+        self.people.iter().for_each(|people| people.tell(&turn));
     }
 
     fn count(&mut self, decision: &Decision) {
@@ -283,6 +325,7 @@ impl Guard {
         self.kept_house = Some(Instant::now());
         let mut troubles = self.machine.troubles();
         troubles.extend(self.scribe.as_ref().and_then(Scribe::trouble));
+        troubles.extend(self.hooks.iter().flat_map(Hooks::take_troubles));
         let rivals = self.machine.rivals();
         let lines = troubles.iter().map(|line| (Topic::Error, line));
         for (topic, line) in lines.chain(rivals.iter().map(|line| (Topic::Action, line))) {
@@ -312,6 +355,7 @@ impl Guard {
                 }
                 self.config = config;
                 self.hold_if_asked();
+                self.hook_if_asked();
                 self.voice.say(Topic::Action, "configuration read again");
             }
             Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),

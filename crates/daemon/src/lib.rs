@@ -3,10 +3,13 @@
 pub mod board;
 pub mod desk;
 pub mod guard;
+pub mod hooks;
 pub mod live;
 pub mod metrics;
+pub mod news;
 pub mod notify;
 pub mod options;
+pub mod people;
 pub mod scribe;
 #[cfg(test)]
 mod testing;

@@ -51,6 +51,7 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
         None => settings::of_machine(Path::new("/"))?,
     };
     let config = &mut settings.config;
+    host::hook::check(Path::new("/"), &config.hooks)?;
     let rules = host::rules::Rules::read(&options.run)?;
     config.guard.spare.extend(rules.spare);
     config.protect.units.extend(rules.protect);
@@ -97,6 +98,8 @@ fn guard(options: &Options) -> Result<String> {
         }
     }
     guard.hold_if_asked();
+    guard.hook_if_asked();
+    guard.open_to_people(&options.run);
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
     let mut reload = || configuration(options).map(|settings| settings.config).map_err(|error| error.to_string());

@@ -87,6 +87,7 @@ const FAMILIES: &[Family] = &[
     (counter("limits_set", "", "Limits of control groups set or put back."), |s, p| p.put(Number::from(s.tally.grips))),
     (gauge("kept_for_units", "bytes", "Memory that reclaim leaves to units (memory.min), by the guard."), kept_for_units),
     (gauge("contained_units", "", "Units that may not take more (memory.high), by the guard."), |s, p| p.put(Number::from(s.sample.groups.contained.len()))),
+    (gauge("stopped_units", "", "Units that stand still until a person has answered, by the guard."), |s, p| p.put(Number::from(s.sample.groups.stopped.iter().filter(|one| one.is_still()).count()))),
     (gauge("recent_steps", "", "Steps in the decisions that the daemon remembers, by reason."), recent_steps),
     (gauge("knob", "", "A knob as the kernel says it is (now), as it was found, and as the guard last set it (ours)."), knobs),
     // What it sees.
@@ -274,6 +275,10 @@ kinds! {
     Fills "fills";
     Pushes "pushes";
     Eased "eased";
+    Ask "ask";
+    Answered "answered";
+    Unanswered "unanswered";
+    StillShort "still-short";
     Protect "protect";
     Stop "stop";
 }

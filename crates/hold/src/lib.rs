@@ -12,13 +12,17 @@
 
 mod finder;
 mod holding;
+mod hook;
 mod map;
 mod probe;
 mod programs;
 mod ring;
 mod serve;
+mod thaw;
 mod tracepoint;
 mod usage;
 
+pub use hook::become_hook;
 pub use probe::probe;
 pub use serve::serve;
+pub use thaw::wait_and_thaw;

@@ -14,6 +14,7 @@
 mod contained;
 mod find;
 mod limited;
+mod stopped;
 mod wards;
 
 use crate::procs::Folder;
@@ -21,10 +22,11 @@ use crate::trouble::Trouble;
 use crate::undo::{Restored, UndoLog};
 use contained::Cell;
 use find::Search;
-use pressure::groups::{Grip, Groups as Seen};
+use pressure::groups::{Answer, Grip, Groups as Seen};
 use pressure::sample::Sample;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use stopped::Still;
 use units::{Bytes, Percent, Span};
 use wards::Wards;
 
@@ -42,6 +44,8 @@ pub(crate) struct Groups {
     search: Search,
     wards: Wards,
     contained: Vec<Cell>,
+    /// Who stands still, or did a moment ago.
+    still: Vec<Still>,
     /// Those whose limit could not be put back: tried again at the end.
     stuck: Vec<Cell>,
     /// Groups that are never contained: our own, and those whose limit could not be set.
@@ -61,6 +65,7 @@ impl Groups {
             search: Search::default(),
             wards: Wards::at(root),
             contained: Vec::new(),
+            still: Vec::new(),
             stuck: Vec::new(),
             never: find::own(root).iter().map(|folder| folder.inode).collect(),
             read_at: None,
@@ -87,6 +92,7 @@ impl Groups {
             }
         }
         self.look_at_contained(&mut sample.groups, log);
+        self.look_at_still(&mut sample.groups, log);
         let now = sample.at.get();
         let is_due = |last: Option<Duration>, pace| last.is_none_or(|last| now.saturating_sub(last) >= pace);
         if is_due(self.searched_at, SEARCH) {
@@ -118,6 +124,24 @@ impl Groups {
         }
     }
 
+    fn look_at_still(&mut self, seen: &mut Seen, log: &mut UndoLog) {
+        seen.stopped.clear();
+        let at = self.at;
+        self.still.retain_mut(|one| match one.read(at, log) {
+            Some(told) => {
+                seen.stopped.push(told);
+                true
+            }
+            // Nobody is in it any more: what comes into it later is not to stand still. If that fails it is tried again.
+            None => one.limited.put_back(log).is_err(),
+        });
+    }
+
+    /// Takes what a person has said about a group.
+    pub(crate) fn answered(&mut self, id: u64, user: u32, answer: Answer) {
+        self.still.iter_mut().filter(|one| one.id() == id).for_each(|one| one.answered(user, answer));
+    }
+
     /// Does what was decided, entered in the log first. `unit` finds the folder of a suspect's unit.
     pub(crate) fn grip(
         &mut self,
@@ -141,6 +165,20 @@ impl Groups {
                 }
                 done
             }
+            Grip::Freeze { id, .. } => {
+                let still = unit(id).and_then(|folder| Still::open(folder, grip, self.at));
+                let done = still.map(|still| still.stop(log).map(|()| self.still.push(still)));
+                if !matches!(done, Some(Ok(()))) {
+                    // It cannot be stopped, so nobody is asked about it: it is as if it had no unit.
+                    self.never.push(id);
+                }
+                done.unwrap_or(Ok(()))
+            }
+            Grip::Thaw { id, .. } => {
+                let at = self.at;
+                let mut mine = self.still.iter_mut().filter(|one| one.id() == id);
+                mine.try_for_each(|one| one.go_on(at, log))
+            }
             Grip::Free { id, .. } => {
                 let Some(index) = self.contained.iter().position(|cell| cell.id() == id) else { return Ok(()) };
                 let cell = self.contained.swap_remove(index);
@@ -157,6 +195,9 @@ impl Groups {
     pub(crate) fn put_everything_back(&mut self, log: &mut UndoLog, restored: &mut Restored) {
         for cell in self.contained.drain(..).chain(self.stuck.drain(..)) {
             limited::tell(cell.limited.put_back(log), restored);
+        }
+        for one in self.still.drain(..) {
+            limited::tell(one.limited.put_back(log), restored);
         }
         self.wards.put_everything_back(log, restored);
     }

@@ -5,6 +5,7 @@
 //! drop, everything that is still ours is put back.
 
 use crate::groups::Groups;
+use crate::people::Said;
 use crate::procs::Folder;
 use crate::trouble::Trouble;
 use crate::undo::{Change, Held, Places, Restored, UndoLog, boot_id, read_number, write_number};
@@ -97,6 +98,11 @@ impl Hands {
     /// Whose memory is to stay, from the next sample on.
     pub(crate) fn ward(&mut self, units: &[String]) {
         self.groups.ward(units);
+    }
+
+    /// Takes what a person has said about a unit that was stopped.
+    pub(crate) fn answered(&mut self, said: Said) {
+        self.groups.answered(said.id, said.user, said.answer);
     }
 
     /// Reads the control groups that we look after into the sample.

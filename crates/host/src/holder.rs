@@ -193,7 +193,7 @@ impl Drop for Running {
 }
 
 /// Where the program is: beside this one, or where packages put it.
-pub(crate) fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name("warmset-hold"));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("/usr/libexec/warmset-hold"))
 }

@@ -5,8 +5,10 @@ use crate::eyes::Eyes;
 use crate::hands::{Hands, Outcome, Permission};
 use crate::holder::{self, Holder};
 use crate::lock::OnlyOne;
+use crate::people::People;
 use crate::procs::{Order, Processes};
 use crate::rivals::{self, RivalKind};
+use crate::thawer::Thawer;
 use crate::trouble::Trouble;
 use crate::undo::{Places, Restored, restore};
 use crate::worker::Worker;
@@ -18,6 +20,7 @@ use pressure::protect::FileId;
 use pressure::{Decision, Facts, Sample};
 use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use units::Span;
 
 /// Signals that could not be sent, told at a time.
@@ -39,6 +42,10 @@ pub struct Machine {
     missed: Vec<String>,
     at: Span,
     holder: Option<Holder>,
+    people: Option<Arc<People>>,
+    /// After `hands`, so that there is no moment in which nobody sees to it.
+    thawer: Option<Thawer>,
+    run: PathBuf,
     alarm: Alarm,
     switch: PathBuf,
     woken: Woken,
@@ -82,6 +89,9 @@ impl Machine {
             missed: Vec::new(),
             at: Span::default(),
             holder: None,
+            people: None,
+            thawer: None,
+            run: places.run.clone(),
             alarm,
             switch,
             woken: Woken::Timer,
@@ -109,6 +119,11 @@ impl Machine {
         if let Some(hands) = &mut self.hands {
             hands.ward(units);
         }
+    }
+
+    /// Asks these people before anyone ends, if this run may act.
+    pub fn ask(&mut self, people: Arc<People>) {
+        self.people = (self.permission == Permission::Act).then_some(people);
     }
 
     /// Files that are hot or held, by name, as far as names are known.
@@ -142,6 +157,9 @@ impl Machine {
         self.processes.watch(sample.at, &mut sample.census);
         match &mut self.hands {
             Some(hands) => {
+                if let Some(people) = &self.people {
+                    people.take(&mut sample.groups.people).into_iter().for_each(|said| hands.answered(said));
+                }
                 hands.note(&mut sample.knobs);
                 hands.look(sample);
             }
@@ -151,6 +169,7 @@ impl Machine {
                 sample.knobs.ours = pressure::knob::KnobValues::default();
             }
         }
+        self.see_to_thawing(sample);
         if let Some(holder) = &mut self.holder {
             sample.warm.copy(holder.hear());
         }
@@ -170,6 +189,26 @@ impl Machine {
             circumstances.rival_tuner = Some(tuner);
             circumstances.rival_guard = Some(guard);
             circumstances.rival_floor = floor;
+        }
+    }
+
+    /// Nobody is stopped who would stand still for ever if we died: without the process that sees to it nobody is asked.
+    fn see_to_thawing(&mut self, sample: &mut Sample) {
+        if sample.groups.people.is_empty() {
+            return;
+        }
+        if self.thawer.is_none() {
+            match Thawer::start(&holder::program(), &self.run) {
+                Ok(thawer) => self.thawer = Some(thawer),
+                Err(trouble) => {
+                    self.people = None;
+                    self.missed.push(format!("nobody is asked: {trouble}"));
+                }
+            }
+        }
+        if !self.thawer.as_ref().is_some_and(Thawer::is_there) {
+            self.thawer = None;
+            sample.groups.people.clear();
         }
     }
 

@@ -16,7 +16,7 @@
 pub(crate) mod limit;
 
 use crate::trouble::Trouble;
-use limit::{Limit, shown};
+use limit::{Kind, Limit, shown};
 use pressure::knob::{COUNT, KNOBS, Knob};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -205,6 +205,21 @@ pub fn restore(places: &Places) -> Result<Restored, Trouble> {
     Ok(restored)
 }
 
+/// Lets go on what a guard that is gone had stopped, and leaves all else to [`restore`]: another guard may run already.
+pub fn thaw(places: &Places) -> Result<Restored, Trouble> {
+    let mut restored = Restored::default();
+    let Some(text) = read_log(&places.log())? else { return Ok(restored) };
+    let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
+    if first.strip_prefix(MAGIC).map(str::trim) != Some(boot_id(&places.root)?.as_str()) {
+        return Ok(restored);
+    }
+    let whole = lines.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    for (limit, held) in whole.filter_map(Limit::parse).filter(|(limit, _)| limit.kind == Kind::Freeze) {
+        undo_limit(places, &limit, held, &mut restored)?;
+    }
+    Ok(restored)
+}
+
 fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<(), Trouble> {
     let name = knob.spec().name;
     let path = places.knob(knob);
@@ -271,15 +286,14 @@ fn read_log(path: &Path) -> Result<Option<String>, Trouble> {
     Ok(Some(text))
 }
 
-/// Creates the directory, or makes sure that it is a real one, ours, and closed to others.
+/// Creates the directory, or makes sure that it is a real one, ours, and that others can neither write nor look into it.
 fn own_directory(path: &Path) -> Result<(), Trouble> {
     let at = |error| Trouble::unreadable(path, error);
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(|error| Trouble::unreadable(parent, error))?;
     }
     match rustix::fs::mkdir(path, Mode::from_raw_mode(0o700)) {
-        Ok(()) => return Ok(()),
-        Err(rustix::io::Errno::EXIST) => {}
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
         Err(error) => return Err(at(error.into())),
     }
     let meta = fs::symlink_metadata(path).map_err(at)?;
@@ -289,7 +303,8 @@ fn own_directory(path: &Path) -> Result<(), Trouble> {
     if meta.mode() & 0o022 != 0 {
         return Err(refused(path, "others can write to it".to_owned()));
     }
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(at)
+    // Others may pass, to the one socket that is for everyone; each file in it has a mode of its own.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o711)).map_err(at)
 }
 
 fn refused(path: &Path, why: String) -> Trouble {

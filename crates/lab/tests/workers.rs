@@ -134,3 +134,24 @@ fn wrong_words_are_told() {
         assert!(!output.status.success() && error.contains(why), "{words:?}: {error}");
     }
 }
+
+#[test]
+fn a_person_hears_and_answers_until_the_guard_goes() {
+    use std::io::{BufRead, BufReader, Write};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notice.sock");
+    let guard = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let person = std::thread::spawn(move || {
+        Command::new(GUEST).args(["work", "person"]).arg(&path).args(["keep", "0"]).output().unwrap()
+    });
+    let asks = std::thread::spawn(move || {
+        let (mut visitor, _) = guard.accept().unwrap();
+        visitor.write_all(b"{\"tell\":\"warn\",\"room\":1}\n{\"tell\":\"ask\",\"id\":9,\"unit\":\"x\"}\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(visitor).read_line(&mut line).unwrap();
+        line
+    });
+    assert_eq!(asks.join().unwrap(), "{\"id\":9,\"answer\":\"keep\"}\n");
+    let heard = String::from_utf8(person.join().unwrap().stdout).unwrap();
+    assert_eq!(heard.lines().count(), 2, "{heard}");
+}

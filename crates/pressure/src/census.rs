@@ -196,3 +196,13 @@ pub enum Signal {
     /// SIGKILL.
     Kill,
 }
+
+impl Signal {
+    /// As people and programs know it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Term => "SIGTERM",
+            Self::Kill => "SIGKILL",
+        }
+    }
+}

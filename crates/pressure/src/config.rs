@@ -5,11 +5,13 @@
 //! before that ([`Layers`]), so that what is checked is what runs.
 
 mod guard;
+mod hooks;
 mod layers;
 mod protect;
 mod text;
 
 pub use guard::Guard;
+pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
 pub use protect::{Protect, is_ward};
 
@@ -45,6 +47,8 @@ pub struct Config {
     pub guard: Guard,
     /// What is held in memory.
     pub protect: Protect,
+    /// Who is told what happens.
+    pub hooks: Hooks,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -70,6 +74,7 @@ impl Default for Config {
             leak: Leak::default(),
             guard: Guard::default(),
             protect: Protect::default(),
+            hooks: Hooks::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),

@@ -11,6 +11,7 @@
 //! Each part reads the history and proposes steps; none knows of the others. When someone else drives
 //! (the kill switch, a rival, a read-only `/proc/sys`) every held knob is put back and nothing is set.
 
+mod ask;
 mod blocks;
 mod caches;
 mod contain;
@@ -26,6 +27,7 @@ use crate::config::{Config, Predictor};
 use crate::decision::{
     Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step,
 };
+use crate::groups::Stopped;
 use crate::history::{History, unreclaimable};
 use crate::knob::{KNOBS, Knob};
 use crate::sample::Sample;
@@ -255,8 +257,10 @@ impl<'h> Draft<'h> {
             Phase::Calm | Phase::Yielding | Phase::Backed => calmest,
             Phase::Distress => fastest,
         };
-        // What thrashes is told of five times a second.
-        let most = if self.sample.warm.sums.watching == Some(1) { most.min(WATCHFUL) } else { most };
+        // What thrashes is told of five times a second; a person's answer is not to wait.
+        let watched =
+            self.sample.warm.sums.watching == Some(1) || self.sample.groups.stopped.iter().any(Stopped::is_still);
+        let most = if watched { most.min(WATCHFUL) } else { most };
         by_demand.clamp(fastest, most.clamp(fastest, calmest))
     }
 }

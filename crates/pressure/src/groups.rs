@@ -11,6 +11,10 @@ use units::{Bytes, Span};
 pub const MAX_WARDS: usize = 8;
 /// Contained at once, at most.
 pub const MAX_CONTAINED: usize = 4;
+/// Stopped at once, or asked about a moment ago, at most.
+pub const MAX_STOPPED: usize = 4;
+/// Users who can answer, at most.
+pub const MAX_PEOPLE: usize = 4;
 
 /// All groups that we look after.
 ///
@@ -22,18 +26,26 @@ pub struct Groups {
     pub wards: Vec<Ward>,
     /// Who may not take more, at most [`MAX_CONTAINED`].
     pub contained: Vec<Contained>,
+    /// Who was stopped until a person says what becomes of it, at most [`MAX_STOPPED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stopped: Vec<Stopped>,
+    /// Users who can be asked just now, at most [`MAX_PEOPLE`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<u32>,
 }
 
 impl Groups {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.wards.is_empty() && self.contained.is_empty()
+        self.wards.is_empty() && self.contained.is_empty() && self.stopped.is_empty() && self.people.is_empty()
     }
 
     /// Copies `source`; keeps the storage.
     pub fn copy(&mut self, source: &Self) {
         self.wards.clone_from(&source.wards);
         self.contained.clone_from(&source.contained);
+        self.stopped.clone_from(&source.stopped);
+        self.people.clone_from(&source.people);
     }
 }
 
@@ -79,6 +91,63 @@ pub struct Contained {
     pub pushes: u64,
 }
 
+/// A unit that a person was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// The inode of its folder.
+    pub id: u64,
+    /// Its name.
+    pub unit: UnitName,
+    /// Whose it is, and who can answer.
+    pub user: u32,
+    /// Since when it is stopped.
+    pub since: Span,
+    /// Room that there was then.
+    pub room: Bytes,
+    /// When it was let go on, if it was; it is remembered for a while, so that nobody is asked the same again at once.
+    pub thawed: Option<Span>,
+    /// What was answered.
+    pub answer: Option<Answer>,
+}
+
+impl Stopped {
+    /// Whether it stands still now.
+    pub const fn is_still(&self) -> bool {
+        self.thawed.is_none()
+    }
+}
+
+/// What a person says about a unit that was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// It is to end.
+    End,
+    /// It stays stopped until there is room.
+    Keep,
+    /// It goes on; the ladder goes on with it.
+    GoOn,
+}
+
+impl Answer {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::End, Self::Keep, Self::GoOn];
+
+    /// Its name on the socket and in the words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::End => "end",
+            Self::Keep => "keep",
+            Self::GoOn => "go-on",
+        }
+    }
+
+    /// The answer of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.name() == name)
+    }
+}
+
 /// What is done to the limits of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "grip")]
@@ -114,6 +183,28 @@ pub enum Grip {
         /// Room that this leaves to everyone else.
         reserve: Bytes,
     },
+    /// All in it stand still until a person has answered, or this time is over: `cgroup.freeze`.
+    Freeze {
+        /// Which.
+        id: u64,
+        /// Its name.
+        unit: UnitName,
+        /// Whose it is, and who is asked.
+        user: u32,
+        /// What it has now.
+        used: Bytes,
+        /// Room that there is.
+        room: Bytes,
+        /// Time to answer.
+        wait: Span,
+    },
+    /// They go on: `cgroup.freeze` as it was found.
+    Thaw {
+        /// Which.
+        id: u64,
+        /// Its name.
+        unit: UnitName,
+    },
     /// `memory.high` as it was found.
     Free {
         /// Which.
@@ -127,7 +218,12 @@ impl Grip {
     /// The group that it is done to.
     pub const fn id(&self) -> u64 {
         match self {
-            Self::Keep { id, .. } | Self::Leave { id, .. } | Self::Contain { id, .. } | Self::Free { id, .. } => *id,
+            Self::Keep { id, .. }
+            | Self::Leave { id, .. }
+            | Self::Contain { id, .. }
+            | Self::Freeze { id, .. }
+            | Self::Thaw { id, .. }
+            | Self::Free { id, .. } => *id,
         }
     }
 }
@@ -140,6 +236,10 @@ impl Display for Grip {
             Self::Contain { unit, used, ceiling, .. } => {
                 write!(f, "contain {unit}, which has {used}: memory.high {ceiling}")
             }
+            Self::Freeze { unit, used, wait, .. } => {
+                write!(f, "stop {unit}, which has {used}, and ask: cgroup.freeze, for {wait}")
+            }
+            Self::Thaw { unit, .. } => write!(f, "cgroup.freeze of {unit} as it was found"),
             Self::Free { unit, .. } => write!(f, "memory.high of {unit} as it was found"),
         }
     }

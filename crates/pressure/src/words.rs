@@ -1,9 +1,9 @@
 //! Decisions in plain words: what the log and `why` print.
 
-use crate::census::Signal;
 use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
+use crate::groups::Answer;
 use std::fmt::{Display, Formatter, Result};
 use units::{Rate, Span};
 
@@ -58,10 +58,7 @@ impl Display for Action {
             Self::Compact { node } => write!(f, "compact node {node}"),
             Self::Reclaim { node, amount } => write!(f, "reclaim {amount} from node {node}"),
             Self::End { who, name, unit, signal, extent, size } => {
-                let signal = match signal {
-                    Signal::Term => "SIGTERM",
-                    Signal::Kill => "SIGKILL",
-                };
+                let signal = signal.name();
                 match extent {
                     Extent::Process if unit.is_empty() => write!(f, "{signal} to {name} ({})", who.pid)?,
                     Extent::Process => write!(f, "{signal} to {name} ({}) of {unit}", who.pid)?,
@@ -143,6 +140,25 @@ impl Display for Reason {
             ),
             Self::Pushes { since, room } => {
                 write!(f, "held up at its ceiling for {since}, it still wants more, and there is room for {room}")
+            }
+            Self::Ask { growth, room } => {
+                write!(
+                    f,
+                    "it grows by {growth}, and there is room for {room} more: whose it is can say what becomes of it"
+                )
+            }
+            Self::Answered { answer: Answer::End, after } => write!(f, "whose it is says after {after}: end it"),
+            Self::Answered { answer: Answer::Keep, after } => {
+                write!(f, "whose it is says after {after}: it shall wait")
+            }
+            Self::Answered { answer: Answer::GoOn, after } => {
+                write!(f, "whose it is says after {after}: it shall go on")
+            }
+            Self::Unanswered { since, room } => {
+                write!(f, "stopped for {since}, nobody has answered, and there is room for {room} only")
+            }
+            Self::StillShort { since, room } => {
+                write!(f, "stopped for {since}, memory runs out all the same: room for {room}")
             }
             Self::Eased { room } => write!(f, "room for {room}: nobody is to be slowed down"),
             Self::Protect(why) => why.fmt(f),

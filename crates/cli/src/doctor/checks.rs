@@ -17,6 +17,7 @@ type Check = fn(&Case) -> Vec<Finding>;
 pub(super) const CHECKS: &[Check] = &[
     rivals,
     unreadable,
+    refused,
     pressure,
     permission,
     container,
@@ -79,6 +80,18 @@ fn unreadable(case: &Case) -> Vec<Finding> {
         )
     };
     case.glance.troubles.iter().map(finding).collect()
+}
+
+fn refused(case: &Case) -> Vec<Finding> {
+    // Who is not root may not be allowed to look at all that the guard does.
+    let finding = |what: &String| {
+        Finding::problem(
+            what.as_str(),
+            "The guard does not start with such a configuration, and a running one keeps the old.",
+            "warmset check, until it says ok.",
+        )
+    };
+    case.settings.refused.iter().filter(|_| case.root).map(finding).collect()
 }
 
 fn pressure(case: &Case) -> Vec<Finding> {

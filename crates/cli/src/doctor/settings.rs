@@ -18,6 +18,8 @@ pub(super) struct Settings {
     pub(super) dirty_bytes: Option<u64>,
     /// `vm.dirty_background_bytes`; 0 if the ratio holds.
     pub(super) dirty_background_bytes: Option<u64>,
+    /// Why a guard would not start with its configuration.
+    pub(super) refused: Option<String>,
 }
 
 impl Settings {
@@ -33,8 +35,14 @@ impl Settings {
             zone_reclaim: number("proc/sys/vm/zone_reclaim_mode"),
             dirty_bytes: number("proc/sys/vm/dirty_bytes"),
             dirty_background_bytes: number("proc/sys/vm/dirty_background_bytes"),
+            refused: refused(root),
         }
     }
+}
+
+fn refused(root: &Path) -> Option<String> {
+    let settings = host::settings::of_machine(root);
+    settings.and_then(|settings| host::hook::check(root, &settings.config.hooks)).err().map(|error| error.to_string())
 }
 
 /// `madvise` of `always [madvise] never`.

@@ -37,6 +37,7 @@ fn healthy() -> Case {
         zone_reclaim: Some(0),
         dirty_bytes: Some(0),
         dirty_background_bytes: Some(0),
+        refused: None,
     };
     let glance = Glance { facts: example::facts(), sample, rivals: Vec::new(), troubles: Vec::new() };
     Case { glance, settings, root: true }
@@ -180,6 +181,13 @@ fn what_is_unknown_is_said_and_gives_no_advice() {
           control groups are of version 2
     "#]]
     .assert_eq(&text);
+}
+
+#[test]
+fn a_configuration_that_no_guard_takes_is_a_problem() {
+    let what = "hooks.ended: /opt/hook: others may write to it; chmod go-w";
+    let found = found(|case| (case.root, case.settings.refused) = (true, Some(what.to_owned())));
+    assert_eq!(found, [(Level::Problem, what.to_owned())]);
 }
 
 #[test]

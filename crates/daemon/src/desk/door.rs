@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// A socket that is listened on.
 #[derive(Debug)]
-pub(super) enum Door {
-    /// A file that only its owner may open.
+pub(crate) enum Door {
+    /// A file, for whom its mode lets in.
     Unix(UnixDoor),
     /// A loopback port, which every user of the machine may open.
     Loopback(TcpListener),
@@ -22,7 +22,7 @@ pub(super) enum Door {
 
 /// A listening unix socket; its file goes with it.
 #[derive(Debug)]
-pub(super) struct UnixDoor {
+pub(crate) struct UnixDoor {
     listener: UnixListener,
     path: PathBuf,
     /// Device and inode, to leave alone what someone else has put in its place.
@@ -30,13 +30,13 @@ pub(super) struct UnixDoor {
 }
 
 impl Door {
-    /// Listens on the file at `path`, with mode 0600. A socket that nobody answers is replaced;
+    /// Listens on the file at `path`, with this mode. A socket that nobody answers is replaced;
     /// a live one, and anything that is not a socket, is an error.
-    pub(super) fn unix(path: PathBuf) -> Result<Self> {
+    pub(crate) fn unix(path: PathBuf, mode: u32) -> Result<Self> {
         clear(&path)?;
         let open = || -> io::Result<_> {
             let listener = UnixListener::bind(&path)?;
-            fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+            fs::set_permissions(&path, Permissions::from_mode(mode))?;
             listener.set_nonblocking(true)?;
             let file = fs::symlink_metadata(&path)?;
             Ok((listener, (file.dev(), file.ino())))
@@ -46,7 +46,7 @@ impl Door {
     }
 
     /// Listens on `address`, which must be of the loopback.
-    pub(super) fn loopback(address: &str) -> Result<Self> {
+    pub(crate) fn loopback(address: &str) -> Result<Self> {
         let expected = "a loopback address and port, such as \"127.0.0.1:9750\" or \"[::1]:9750\"";
         let parsed: SocketAddr =
             address.parse().map_err(|_| anyhow!("metrics.listen: expected {expected}, found {address:?}"))?;
@@ -62,7 +62,7 @@ impl Door {
     }
 
     /// The next visitor, on a socket that does not block.
-    pub(super) fn accept(&self) -> io::Result<OwnedFd> {
+    pub(crate) fn accept(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Unix(door) => {
                 let (visitor, _) = door.listener.accept()?;
@@ -141,9 +141,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("warmset.sock");
         drop(UnixListener::bind(&path).unwrap());
-        let door = Door::unix(path.clone()).unwrap();
+        let door = Door::unix(path.clone(), 0o600).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
-        let error = Door::unix(path.clone()).unwrap_err().to_string();
+        let error = Door::unix(path.clone(), 0o600).unwrap_err().to_string();
         assert!(error.starts_with("another warmsetd answers on "), "{error}");
         drop(door);
         assert!(!path.exists());
@@ -154,7 +154,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("warmset.sock");
         fs::write(&path, "precious").unwrap();
-        let error = Door::unix(path.clone()).unwrap_err().to_string();
+        let error = Door::unix(path.clone(), 0o600).unwrap_err().to_string();
         assert!(error.ends_with("warmset.sock is there and is no socket"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
@@ -163,9 +163,9 @@ mod tests {
     fn a_successor_keeps_its_socket_when_we_go() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("warmset.sock");
-        let door = Door::unix(path.clone()).unwrap();
+        let door = Door::unix(path.clone(), 0o600).unwrap();
         fs::remove_file(&path).unwrap();
-        let successor = Door::unix(path.clone()).unwrap();
+        let successor = Door::unix(path.clone(), 0o600).unwrap();
         drop(door);
         assert!(path.exists());
         drop(successor);

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Min,
     /// Memory beyond which its tasks are slowed down.
     High,
+    /// Whether its tasks stand still: 1 or 0.
+    Freeze,
 }
 
 impl Kind {
@@ -35,6 +37,7 @@ impl Kind {
         match self {
             Self::Min => "memory.min",
             Self::High => "memory.high",
+            Self::Freeze => "cgroup.freeze",
         }
     }
 }
@@ -76,8 +79,9 @@ impl Limit {
     pub(super) fn parse(line: &str) -> Option<(Self, Held)> {
         let mut words = line.split('\t');
         let path = PathBuf::from(std::ffi::OsString::from_vec(plain(words.next()?)?));
-        let kind =
-            [Kind::Min, Kind::High].into_iter().find(|kind| path.file_name() == Some(OsStr::new(kind.file())))?;
+        let kind = [Kind::Min, Kind::High, Kind::Freeze]
+            .into_iter()
+            .find(|kind| path.file_name() == Some(OsStr::new(kind.file())))?;
         let folder = path.parent()?.to_owned();
         let below = folder.strip_prefix(TOP).ok()?;
         if !below.components().all(|part| matches!(part, Component::Normal(_))) {

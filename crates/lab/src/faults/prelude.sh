@@ -63,6 +63,17 @@ hog() {
     hog=$!
 }
 
+# Someone who hears what the guard tells, and gives this answer to every question.
+person() {
+    within 100 [ -S "$home/run/notice.sock" ] || fail "the guard opens to nobody"
+    /lab/guest work person "$home/run/notice.sock" "$1" 0 >"$home/heard" 2>&1 &
+    person=$!
+    # Whoever has come in is seen at the next look.
+    sleep 1
+}
+
+heard() { grep -q "$1" "$home/heard"; }
+
 alive() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status"; }
 gone() { ! alive "$1"; }
 
@@ -73,6 +84,9 @@ said() { grep -q "$1" "$home/log"; }
 # Everything that a guard may have set is as it was.
 all_is_back() {
     for file in "$top"/*/memory.min "$units"/*/memory.min; do
+        is 0 "$file" || fail "$file is $(cat "$file")"
+    done
+    for file in "$units"/*/cgroup.freeze; do
         is 0 "$file" || fail "$file is $(cat "$file")"
     done
     for file in "$units"/*/memory.high; do

@@ -9,6 +9,7 @@ mod files;
 mod hog;
 mod lookup;
 mod memory;
+mod person;
 mod probe;
 mod resident;
 mod storms;
@@ -59,6 +60,11 @@ const WORKS: &[Work] = &[
     Work { name: "grab", usage: "PAGES: ask for huge pages, give them back", run: storms::grab },
     Work { name: "lookup", usage: "FOLDER [lock]: look up random keys in an indexed database", run: lookup::lookup },
     Work { name: "fill-database", usage: "FOLDER RECORDS RECORD_BYTES: make the database", run: lookup::make },
+    Work {
+        name: "person",
+        usage: "SOCKET end|keep|go-on|nothing: hear what a guard tells, answer its questions",
+        run: person::person,
+    },
     Work { name: "build", usage: "FOLDER JOBS: compile a C project", run: build::build },
 ];
 

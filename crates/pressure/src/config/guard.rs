@@ -21,6 +21,10 @@ pub struct Guard {
     /// Who pushes against that for so long, with no room to raise it, is asked to end.
     #[serde(with = "text")]
     pub contain_for: Span,
+    /// Who would have to end and has a unit of its own is stopped, and the person whose it is asked, for so long; without
+    /// an answer it ends. Only while that person can be asked. 0 s: nobody is asked.
+    #[serde(with = "text")]
+    pub ask_for: Span,
     /// It is killed (SIGKILL) when room is used up within this time.
     #[serde(with = "text")]
     pub kill_ahead: Span,
@@ -58,6 +62,7 @@ impl Default for Guard {
             term_ahead: Span::secs(3),
             contain_ahead: Span::secs(6),
             contain_for: Span::secs(3),
+            ask_for: Span::secs(15),
             kill_ahead: Span::secs(1),
             term_room: Percent::new(6),
             kill_room: Percent::new(2),

@@ -1,6 +1,6 @@
 //! Files laid over each other, key by key, and errors that say where.
 
-use super::{Config, Share};
+use super::{Config, Occasion, Share};
 use std::fmt;
 use toml::{Table, Value};
 use units::{Percent, Span};
@@ -118,12 +118,19 @@ impl Config {
             return Err(format!("protect.floors = \"{}\" is more than a quarter of memory", self.protect.floors));
         }
         within("guard.contain-ahead", self.guard.contain_ahead, Span::default(), Span::secs(60))?;
+        within("guard.ask-for", self.guard.ask_for, Span::default(), Span::secs(600))?;
         within("guard.contain-for", self.guard.contain_for, Span::secs(1), Span::secs(600))?;
         if let Some(unit) = self.protect.units.iter().find(|unit| !super::is_ward(unit)) {
             return Err(format!("protect.units: {unit:?} may hold anything, and so what makes memory run out"));
         }
         if let Some(path) = self.protect.programs.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("protect.programs: {path:?} is no absolute path"));
+        }
+        within("hooks.timeout", self.hooks.timeout, Span::millis(100), Span::secs(60))?;
+        for occasion in Occasion::ALL {
+            if let Some(path) = self.hooks.of(occasion).filter(|path| !path.starts_with('/')) {
+                return Err(format!("hooks.{}: {path:?} is no absolute path", occasion.name()));
+            }
         }
         for (name, share) in [
             ("guard.term-room", self.guard.term_room),

@@ -27,6 +27,8 @@ fn errors_say_where_and_what() {
     assert!(refused("[wake]\nfastest = \"9 s\"\ncalmest = \"1 s\"").contains("wake.calmest"));
     assert!(refused("[gap]\nmax = \"30 %\"").contains("more than a quarter"));
     assert!(refused("[protect]\nfloors = \"30 %\"").contains("more than a quarter"));
+    assert!(refused("[hooks]\nended = \"logger\"").contains("hooks.ended: \"logger\" is no absolute path"));
+    assert!(refused("[hooks]\ntimeout = \"2 min\"").contains("hooks.timeout"));
     for unit in ["user.slice", "app.slice", "*", "/user.slice/user-1000.slice"] {
         assert!(refused(&format!("[protect]\nunits = [{unit:?}]")).contains("may hold anything"), "{unit}");
     }

@@ -72,6 +72,7 @@ impl Draft<'_> {
     pub(super) fn free_all(&mut self) {
         let sample = self.sample;
         sample.groups.contained.iter().for_each(|one| self.free(one, Reason::Stop));
+        self.let_all_go_on();
     }
 
     fn free(&mut self, one: &Contained, why: Reason) {
@@ -82,14 +83,17 @@ impl Draft<'_> {
     pub(super) fn end_who_pushes(&mut self, outlook: &Outlook) -> bool {
         let sample = self.sample;
         let full = |one: &&Contained| outlook.expected_room() <= one.reserve.scaled(5, 4);
-        for one in sample.groups.contained.iter().filter(full) {
+        for one in sample.groups.contained.iter().filter(full).filter(|one| !self.is_still(one.id)) {
             let Some(since) = self.pushes_long(one).filter(|_| self.grows(one)) else { continue };
-            let Some(suspect) = self.largest_of(one).filter(|suspect| is_all_its_own(suspect)) else { continue };
+            let Some(suspect) = self.largest_in(one.id).filter(|suspect| is_all_its_own(suspect)) else { continue };
             let extent = extent(self.bench(outlook), suspect);
             // A unit is ended whole by the kernel, which knows no gentle way.
             let gentle = extent == Extent::Process && self.config.guard.term_ahead > Span::default();
             let signal = if gentle { Signal::Term } else { Signal::Kill };
             let pick = Pick { suspect: *suspect, extent, growth: crate::distress::Growth::default() };
+            if self.ask(&pick, outlook) {
+                return true;
+            }
             self.end(&pick, signal, Reason::Pushes { since, room: outlook.room });
             return true;
         }
@@ -104,7 +108,7 @@ impl Draft<'_> {
 
     /// Whether what it cannot give back has grown for that long. A ceiling slows that down, and never stops it.
     fn grows(&self, one: &Contained) -> bool {
-        let growth = self.largest_of(one).and_then(|suspect| self.history.distress.growths.of_unit(suspect));
+        let growth = self.largest_in(one.id).and_then(|suspect| self.history.distress.growths.of_unit(suspect));
         growth.is_some_and(|growth| growth.rate > Rate::ZERO && growth.rising >= self.config.guard.contain_for)
     }
 
@@ -127,15 +131,16 @@ impl Draft<'_> {
         self.sample.groups.contained.iter().find(|one| one.id == id)
     }
 
-    fn largest_of(&self, one: &Contained) -> Option<&Suspect> {
-        let inside = |suspect: &&Suspect| suspect.group.is_some_and(|group| group.id == one.id);
+    /// The largest of a unit that may end.
+    pub(super) fn largest_in(&self, id: u64) -> Option<&Suspect> {
+        let inside = |suspect: &&Suspect| suspect.group.is_some_and(|group| group.id == id);
         let may_end = |suspect: &&Suspect| shield(suspect, &self.config.guard).is_none();
         let mine = self.sample.census.suspects.iter().filter(inside).filter(may_end);
         mine.max_by_key(|suspect| suspect.size())
     }
 
     /// The unit of its own that a suspect lives in, if nobody in it is spared.
-    fn containable(&self, suspect: &Suspect) -> Option<Group> {
+    pub(super) fn containable(&self, suspect: &Suspect) -> Option<Group> {
         let group = suspect.group.filter(|_| suspect.place.is_of_its_own())?;
         let inside = |other: &&Suspect| other.group.is_some_and(|it| it.id == group.id);
         let spared = self.sample.census.suspects.iter().filter(inside);
@@ -150,6 +155,6 @@ fn is_all_its_own(suspect: &Suspect) -> bool {
 }
 
 /// Room in memory itself, and what comes back.
-fn in_ram(outlook: &Outlook) -> Bytes {
+pub(super) fn in_ram(outlook: &Outlook) -> Bytes {
     outlook.expected_room().less(outlook.swap)
 }

@@ -12,6 +12,7 @@ use super::Draft;
 use crate::census::{Signal, Victim};
 use crate::decision::{Action, Attention, Notice, Reason};
 use crate::distress::{Bench, Choice, Extent, Outlook, Pick, Rung, STUCK, choose, freezes, largest, rung};
+use crate::groups::Stopped;
 use std::time::Duration;
 use units::{Percent, Span};
 
@@ -45,6 +46,7 @@ impl Draft<'_> {
         let at = self.sample.at.get();
         let awaited = self.sample.census.victims.iter().any(|victim| victim.gone.is_none())
             || !self.sample.groups.contained.is_empty()
+            || self.sample.groups.stopped.iter().any(Stopped::is_still)
             || self.history.distress.alerted.is_some_and(|alerted| at.saturating_sub(alerted.get()) < WATCHFUL);
         let hopeless = self.hopeless(&outlook);
         if rung == Rung::Calm && !awaited && hopeless.is_none() {
@@ -59,7 +61,8 @@ impl Draft<'_> {
             }
         } else {
             self.loosen(&outlook);
-            if !self.awaits(&outlook) && !self.end_who_pushes(&outlook) && !self.contain(&outlook, rung) {
+            let is_all = self.mind_the_stopped(&outlook, rung);
+            if !is_all && !self.awaits(&outlook) && !self.end_who_pushes(&outlook) && !self.contain(&outlook, rung) {
                 match hopeless {
                     Some(reason) if rung < Rung::Term => self.end_largest(&outlook, reason),
                     _ => self.end_runaway(&outlook, rung),
@@ -146,9 +149,14 @@ impl Draft<'_> {
             }
             return;
         };
+        if pick.suspect.group.is_some_and(|group| self.is_still(group.id)) {
+            return;
+        }
         let signal = match rung {
             Rung::Kill => Signal::Kill,
             _ if self.has_respite(&pick.suspect) => return,
+            Rung::Term if self.ask(&pick, outlook) => return,
+            _ if freezes(outlook, &pick) && self.ask(&pick, outlook) => return,
             // A unit is ended whole by the kernel, which knows no gentle way.
             _ if pick.extent == Extent::Unit => return,
             Rung::Term => Signal::Term,
@@ -184,7 +192,7 @@ impl Draft<'_> {
     }
 
     /// No room, nearly all time lost, and that for long.
-    fn hopeless(&self, outlook: &Outlook) -> Option<Reason> {
+    pub(super) fn hopeless(&self, outlook: &Outlook) -> Option<Reason> {
         let since = self.history.distress.full_since?;
         let since = Span::new(self.sample.at.get().saturating_sub(since.get()));
         let stalled = outlook.stalled.filter(|stalled| *stalled >= HOPELESS)?;

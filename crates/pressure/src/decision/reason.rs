@@ -1,6 +1,7 @@
 //! Why a step is taken.
 
 use super::Event;
+use crate::groups::Answer;
 use crate::protect::Why;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate, Span};
@@ -180,6 +181,34 @@ pub enum Reason {
     /// It has been held up at its ceiling, and there is no room to raise that.
     Pushes {
         /// For how long.
+        since: Span,
+        /// Room that is left.
+        room: Bytes,
+    },
+    /// It would have to end; the person whose it is can say what becomes of it.
+    Ask {
+        /// How fast it grows.
+        growth: Rate,
+        /// Room that is left.
+        room: Bytes,
+    },
+    /// That person has said so.
+    Answered {
+        /// What.
+        answer: Answer,
+        /// After which time.
+        after: Span,
+    },
+    /// Nobody has said anything, and there is no room for it.
+    Unanswered {
+        /// For how long it has stood still.
+        since: Span,
+        /// Room that is left.
+        room: Bytes,
+    },
+    /// It stands still, and memory runs out all the same.
+    StillShort {
+        /// For how long it has stood still.
         since: Span,
         /// Room that is left.
         room: Bytes,

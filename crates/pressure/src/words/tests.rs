@@ -1,8 +1,9 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use super::*;
-use crate::census::{Identity, Name, UnitName};
+use crate::census::{Identity, Name, Signal, UnitName};
 use crate::distress::Shield;
+use crate::groups::Answer;
 use crate::knob::Knob;
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
@@ -52,6 +53,10 @@ fn reasons() -> Vec<Reason> {
         },
         Reason::Pushes { since: Span::secs(3), room: Bytes::mib(70) },
         Reason::Eased { room: Bytes::mib(700) },
+        Reason::Ask { growth: Rate::new(Bytes::mib(80).get()), room: Bytes::mib(60) },
+        Reason::Answered { answer: Answer::End, after: Span::secs(4) },
+        Reason::Unanswered { since: Span::secs(15), room: Bytes::mib(60) },
+        Reason::StillShort { since: Span::secs(3), room: Bytes::mib(20) },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -80,8 +85,12 @@ fn reasons() -> Vec<Reason> {
         Reason::Fills { .. } => 23,
         Reason::Pushes { .. } => 24,
         Reason::Eased { .. } => 25,
+        Reason::Ask { .. } => 26,
+        Reason::Answered { .. } => 27,
+        Reason::Unanswered { .. } => 28,
+        Reason::StillShort { .. } => 29,
     };
-    assert!(all.iter().map(number).eq(0..26), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..30), "one reason is missing or stands twice");
     all
 }
 
@@ -180,6 +189,10 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         it grows by 80 MiB/s and fills memory in 3.7 s; of room for 300 MiB, 120 MiB are kept for all others
         held up at its ceiling for 3 s, it still wants more, and there is room for 70 MiB
         room for 700 MiB: nobody is to be slowed down
+        it grows by 80 MiB/s, and there is room for 60 MiB more: whose it is can say what becomes of it
+        whose it is says after 4 s: end it
+        stopped for 15 s, nobody has answered, and there is room for 60 MiB only
+        stopped for 3 s, memory runs out all the same: room for 20 MiB
     "#]]
     .assert_eq(&lines(reasons()));
 }

@@ -1,3 +1,4 @@
+mod asked;
 mod contained;
 mod machine;
 

@@ -5,7 +5,7 @@ use crate::config::{Config, Mode};
 use crate::decide;
 use crate::decision::{Action, Attention, Decision, Notice};
 use crate::distress::Extent;
-use crate::groups::{Contained, Grip};
+use crate::groups::{Contained, Grip, Stopped};
 use crate::history::History;
 use crate::recording::tests::facts;
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
@@ -133,7 +133,7 @@ impl Machine {
             if is_ending || self.processes[index].suspect.life == Life::Stopped {
                 continue;
             }
-            if self.is_held_up(index, step) {
+            if self.is_held_up(index, step) || self.is_still(index) {
                 continue;
             }
             self.out_of_memory |= step > self.left();
@@ -162,6 +162,12 @@ impl Machine {
         true
     }
 
+    fn is_still(&self, index: usize) -> bool {
+        let group = self.processes[index].suspect.group;
+        let still = |id: u64| self.sample.groups.stopped.iter().any(|one| one.id == id && one.is_still());
+        group.is_some_and(|group| still(group.id))
+    }
+
     fn grip(&mut self, grip: Grip) {
         self.grips.push(grip);
         let since = self.sample.at;
@@ -169,6 +175,13 @@ impl Machine {
         match grip {
             Grip::Contain { id, unit, used, ceiling, reserve } => {
                 contained.push(Contained { id, unit, since, used, ceiling, reserve, pushes: 0 });
+            }
+            Grip::Freeze { id, unit, user, room, .. } => {
+                self.sample.groups.stopped.push(Stopped { id, unit, user, since, room, thawed: None, answer: None });
+            }
+            Grip::Thaw { id, .. } => {
+                let stopped = &mut self.sample.groups.stopped;
+                stopped.iter_mut().filter(|one| one.id == id).for_each(|one| one.thawed = Some(since));
             }
             other => contained.retain(|one| one.id != other.id()),
         }

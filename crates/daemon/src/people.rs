@@ -1,0 +1,231 @@
+//! People who want to know, and can be asked: a socket that every user may open, and a thread that serves it.
+//!
+//! ```text
+//! loop ── news (a queue of fixed length; full: counted) ──► thread ──► each visitor: what concerns them, as JSON lines
+//! loop ◄─ host::People: who is there, what they answered ── thread ◄── answers
+//! ```
+//!
+//! Who a visitor is says the kernel (`SO_PEERCRED`), and nobody else. A visitor hears of their own processes, and of all
+//! others that memory was short and how much came back; they answer about their own units only. Who does not read, or
+//! talks nonsense, is shown out.
+
+mod visitor;
+
+use crate::desk::door::Door;
+use crate::news::{News, Turn, What};
+use anyhow::{Context, Result};
+use pressure::decision::{Action, Notice, Step};
+use pressure::groups::Grip;
+use pressure::people::Tell;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::{self, JoinHandle};
+use visitor::Visitor;
+
+/// The socket's name in the run directory.
+pub const SOCKET: &str = "notice.sock";
+/// Everyone may come; each hears what is theirs.
+const EVERYONE: u32 = 0o666;
+/// Visitors at once, and of one user.
+const MOST: usize = 16;
+const MOST_OF_ONE: usize = 4;
+/// What may wait for the thread.
+const QUEUE: usize = 32;
+const STACK: usize = 256 * 1024;
+
+/// The loop's end. Dropping it shows everyone out.
+#[derive(Debug)]
+pub struct People {
+    heard: Arc<host::People>,
+    shared: Arc<Shared>,
+    queue: Option<SyncSender<News>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Readable when there is news, or the end has come.
+    bell: OwnedFd,
+    ends: AtomicBool,
+    /// Nothing is handed over while nobody listens.
+    visitors: AtomicUsize,
+}
+
+impl People {
+    /// Opens the door in the folder `run`. Errors name what is in the way.
+    pub fn open(run: &Path) -> Result<Self> {
+        let door = Door::unix(run.join(SOCKET), EVERYONE)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("event counter for people")?;
+        let shared = Arc::new(Shared { bell, ends: AtomicBool::new(false), visitors: AtomicUsize::new(0) });
+        let heard = Arc::new(host::People::default());
+        let (queue, news) = sync_channel(QUEUE);
+        let host = Host { door, visitors: Vec::new(), heard: Arc::clone(&heard), shared: Arc::clone(&shared), news };
+        let work = thread::Builder::new().name("warmset-people".to_owned()).stack_size(STACK);
+        let thread = work.spawn(move || host.serve()).context("thread for people")?;
+        Ok(Self { heard, shared, queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Who is there, and what they answer.
+    pub fn heard(&self) -> Arc<host::People> {
+        Arc::clone(&self.heard)
+    }
+
+    /// Hands over what happened in a turn of the loop. Neither waits nor allocates.
+    pub fn tell(&self, turn: &Turn<'_>) {
+        let Some(queue) = self.queue.as_ref().filter(|_| self.shared.visitors.load(Ordering::Relaxed) > 0) else {
+            return;
+        };
+        // Who misses a word missed a word: what is asked is asked by what is stopped.
+        let told = turn.news().filter(is_told).filter(|news| queue.try_send(*news).is_ok()).count();
+        if told > 0 {
+            self.shared.ring();
+        }
+    }
+}
+
+impl Drop for People {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+        self.shared.ring();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been reported where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn ring(&self) {
+        // An event counter takes a write always but at its very end.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+/// Whether anyone is to hear of it at all.
+fn is_told(news: &News) -> bool {
+    match news.what {
+        What::Done(Step { action: Action::End { .. }, .. }) | What::Seen(Notice::Distress { .. }) => true,
+        What::Done(Step { action: Action::Group(grip), .. }) => {
+            matches!(grip, Grip::Contain { .. } | Grip::Freeze { .. } | Grip::Thaw { .. })
+        }
+        What::Done(_) | What::Seen(_) => false,
+    }
+}
+
+/// Who lets visitors in.
+struct Host {
+    door: Door,
+    visitors: Vec<Visitor>,
+    heard: Arc<host::People>,
+    shared: Arc<Shared>,
+    news: Receiver<News>,
+}
+
+impl Host {
+    fn serve(mut self) {
+        loop {
+            let (knock, spoke) = self.wait();
+            if self.shared.ends.load(Ordering::Relaxed) {
+                return;
+            }
+            while let Some(news) = next(&self.news) {
+                self.spread(&news);
+            }
+            for index in spoke {
+                self.visitors[index].hear(&self.heard);
+            }
+            let before = self.visitors.len();
+            self.visitors.retain(|visitor| !visitor.is_gone());
+            if knock {
+                self.let_in();
+            }
+            if knock || before != self.visitors.len() {
+                self.heard.are(self.users());
+                self.shared.visitors.store(self.visitors.len(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Sleeps until something happens: whether someone knocks, and which visitors speak.
+    fn wait(&self) -> (bool, Vec<usize>) {
+        let mut fds = vec![PollFd::new(&self.shared.bell, PollFlags::IN), PollFd::new(&self.door, PollFlags::IN)];
+        fds.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // No memory for a poll: the next may have it.
+            Err(_) => thread::sleep(std::time::Duration::from_millis(100)),
+        }
+        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let spoke = fds[2..].iter().enumerate().filter(|(_, fd)| ready(fd)).map(|(index, _)| index).collect();
+        let _ = rustix::io::read(&self.shared.bell, &mut [0; 8]);
+        (ready(&fds[1]), spoke)
+    }
+
+    fn let_in(&mut self) {
+        let Ok(socket) = self.door.accept() else { return };
+        // Whom the kernel does not name is nobody.
+        let Some(visitor) = Visitor::of(socket) else { return };
+        let of_one = self.visitors.iter().filter(|other| other.user == visitor.user).count();
+        if self.visitors.len() < MOST && of_one < MOST_OF_ONE {
+            self.visitors.push(visitor);
+        }
+    }
+
+    /// Each user once.
+    fn users(&self) -> Vec<u32> {
+        let mut users: Vec<u32> = self.visitors.iter().map(|visitor| visitor.user).collect();
+        users.sort_unstable();
+        users.dedup();
+        users
+    }
+
+    fn spread(&mut self, news: &News) {
+        for visitor in &mut self.visitors {
+            if let Some(told) = told(news, visitor.user) {
+                visitor.tell(&told);
+            }
+        }
+    }
+}
+
+/// The next of what waits; `None` if nothing does, or the loop is gone.
+fn next(news: &Receiver<News>) -> Option<News> {
+    match news.try_recv() {
+        Ok(news) => Some(news),
+        Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+    }
+}
+
+/// What this user hears of it. Root hears of everyone's.
+fn told(news: &News, user: u32) -> Option<Tell> {
+    let is_theirs = user == 0 || news.user == Some(user);
+    match news.what {
+        What::Seen(Notice::Distress { room, left, .. }) => Some(Tell::Warn { room, left }),
+        What::Done(Step { action: Action::End { size, .. }, .. }) if !is_theirs => Some(Tell::EndedElsewhere { size }),
+        What::Done(Step { action: Action::End { who, name, unit, signal, size, .. }, why }) => Some(Tell::Ended {
+            name: name.to_string(),
+            pid: who.pid,
+            unit: unit.to_string(),
+            signal: signal.name().to_owned(),
+            size,
+            why: why.to_string(),
+        }),
+        What::Done(Step { action: Action::Group(grip), why }) if is_theirs => match grip {
+            Grip::Contain { unit, ceiling, .. } => Some(Tell::Contained { unit: unit.to_string(), ceiling }),
+            Grip::Freeze { id, unit, used, wait, .. } => {
+                Some(Tell::Ask { id, unit: unit.to_string(), used, wait, why: why.to_string() })
+            }
+            Grip::Thaw { id, .. } => Some(Tell::Settled { id }),
+            _ => None,
+        },
+        What::Done(_) | What::Seen(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Becomes a hook: the guard's word that something happened, in a program of root's.
+//!
+//! It is started with the program as its standard input, already checked, and gives up all that a hook needs not: its
+//! capabilities for good, its priority, its place behind everyone else for the OOM killer, locked memory, and every
+//! descriptor that it may have been given besides.
+#![allow(unsafe_code, reason = "one system call that has no wrapper")]
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::process::{
+    Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setpriority_process, setrlimit,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// The first descriptor beyond standard input, output and error.
+const FIRST: i32 = 3;
+/// Descriptors that a service has by default.
+const MOST: i32 = 1024;
+
+/// Becomes the program that is standard input, with `name` as its own name and this environment. Returns only if it
+/// cannot.
+pub fn become_hook(name: &OsStr) -> io::Error {
+    match give_up().and_then(|()| program()) {
+        Ok(program) => {
+            // By the descriptor, not by the path: what was checked is what runs.
+            let path = format!("/proc/self/fd/{}", program.as_raw_fd());
+            Command::new(path).arg0(name).stdin(Stdio::null()).exec()
+        }
+        Err(error) => error,
+    }
+}
+
+/// The program at a descriptor that the new program does not take for its input. An interpreter opens it again, so for a
+/// script it stays open. What is neither a program nor a script with its interpreter is refused: a shell would take it.
+fn program() -> io::Result<File> {
+    close_others();
+    let stdin = io::stdin();
+    let program = File::from(fcntl_dupfd_cloexec(stdin.as_fd(), FIRST)?);
+    let mut begin = [0; 4];
+    let read = program.read_at(&mut begin, 0)?;
+    if begin[..read].starts_with(b"#!") {
+        fcntl_setfd(&program, FdFlags::empty())?;
+    } else if begin != *b"\x7fELF" {
+        return Err(io::Error::other("neither a program nor a script with an interpreter"));
+    }
+    Ok(program)
+}
+
+/// Closes all but the standard three.
+fn close_others() {
+    let (first, last, flags) = (FIRST as libc::c_uint, libc::c_uint::MAX, 0);
+    // SAFETY: three numbers; no descriptor above the standard three is used by this process yet.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } == 0;
+    if !closed {
+        // Before 5.9 the kernel has no such call.
+        for descriptor in FIRST..MOST {
+            // SAFETY: as above; one that is not open is refused.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+}
+
+fn give_up() -> io::Result<()> {
+    // The guard may have ended before this call, which would then wait for nothing.
+    let parent = getppid();
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if parent.is_none() || getppid() != parent {
+        return Err(io::Error::other("the guard has ended"));
+    }
+    rustix::process::chdir("/")?;
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    setpriority_process(None, 0)?;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let adjust = rustix::fs::open("/proc/self/oom_score_adj", flags, Mode::empty())?;
+    rustix::io::write(&adjust, b"0")?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    setrlimit(Resource::Memlock, none)?;
+    set_no_new_privs(true)?;
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}
