@@ -204,8 +204,7 @@ impl Drop for Damon {
 /// Writes a kernel's file, which must be there.
 fn write(path: &Path, value: &str) -> Result<(), NoDamon> {
     let file = fs::OpenOptions::new().write(true).open(path);
-    file.and_then(|mut file| file.write_all(value.as_bytes()))
-        .map_err(|error| NoDamon::Refused(path.to_owned(), error))
+    file.and_then(|mut file| file.write_all(value.as_bytes())).map_err(|error| NoDamon::Refused(path.to_owned(), error))
 }
 
 /// `00100000-bffdffff : System RAM`, one behind the last.
