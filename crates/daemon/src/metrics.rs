@@ -274,6 +274,7 @@ kinds! {
     Fills "fills";
     Pushes "pushes";
     Eased "eased";
+    Watermark "watermark";
     Protect "protect";
     Stop "stop";
 }

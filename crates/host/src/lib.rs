@@ -10,6 +10,7 @@ pub mod features;
 mod groups;
 mod hands;
 pub mod holder;
+mod local;
 mod lock;
 mod machine;
 mod parse;

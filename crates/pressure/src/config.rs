@@ -6,11 +6,13 @@
 
 mod guard;
 mod layers;
+mod local;
 mod protect;
 mod text;
 
 pub use guard::Guard;
 pub use layers::{ConfigError, Layers};
+pub use local::Local;
 pub use protect::{Protect, is_ward};
 
 use crate::decision::Event;
@@ -45,6 +47,8 @@ pub struct Config {
     pub guard: Guard,
     /// What is held in memory.
     pub protect: Protect,
+    /// Local replacement, as an experiment.
+    pub local: Local,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -70,6 +74,7 @@ impl Default for Config {
             leak: Leak::default(),
             guard: Guard::default(),
             protect: Protect::default(),
+            local: Local::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),

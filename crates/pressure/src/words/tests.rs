@@ -4,6 +4,7 @@ use super::*;
 use crate::census::{Identity, Name, UnitName};
 use crate::distress::Shield;
 use crate::knob::Knob;
+use crate::local::{Push, Way};
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
 
@@ -52,6 +53,7 @@ fn reasons() -> Vec<Reason> {
         },
         Reason::Pushes { since: Span::secs(3), room: Bytes::mib(70) },
         Reason::Eased { room: Bytes::mib(700) },
+        Reason::Watermark { free: Bytes::mib(12) },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -80,8 +82,9 @@ fn reasons() -> Vec<Reason> {
         Reason::Fills { .. } => 23,
         Reason::Pushes { .. } => 24,
         Reason::Eased { .. } => 25,
+        Reason::Watermark { .. } => 26,
     };
-    assert!(all.iter().map(number).eq(0..26), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..27), "one reason is missing or stands twice");
     all
 }
 
@@ -180,6 +183,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         it grows by 80 MiB/s and fills memory in 3.7 s; of room for 300 MiB, 120 MiB are kept for all others
         held up at its ceiling for 3 s, it still wants more, and there is room for 70 MiB
         room for 700 MiB: nobody is to be slowed down
+        free memory was at a watermark (12 MiB free now)
     "#]]
     .assert_eq(&lines(reasons()));
 }
@@ -209,6 +213,10 @@ fn every_notice_is_a_sentence_with_its_numbers() {
     .assert_eq(&lines(notices()));
 }
 
+fn press(way: Way) -> Action {
+    Action::Local(Push { way, who: HOG, name: name("hog"), size: Bytes::mib(700) })
+}
+
 #[test]
 fn an_action_names_what_it_writes() {
     let knob = Knob::WatermarkScaleFactor;
@@ -220,6 +228,8 @@ fn an_action_names_what_it_writes() {
         end(Signal::Term, Extent::Process, ""),
         end(Signal::Kill, Extent::Process, "session-2.scope"),
         end(Signal::Kill, Extent::Unit, "app-hog.scope"),
+        press(Way::Up),
+        press(Way::Down),
     ];
     expect![[r#"
         vm.watermark_scale_factor 10 → 143
@@ -229,6 +239,8 @@ fn an_action_names_what_it_writes() {
         SIGTERM to hog (4711), which holds 700 MiB
         SIGKILL to hog (4711) of session-2.scope, which holds 700 MiB
         SIGKILL to all of app-hog.scope, with hog (4711), which holds 700 MiB
+        take the accessed bits of hog (4711, 700 MiB) back
+        use the pages of hog (4711, 700 MiB)
     "#]]
     .assert_eq(&lines(actions));
 }
