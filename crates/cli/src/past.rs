@@ -122,7 +122,7 @@ fn is_done(step: &Step, next: &Sample) -> bool {
                 Grip::Free { .. } => groups.contained.iter().all(|one| one.id != id),
             }
         }
-        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) => true,
+        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) | Action::Local(_) => true,
     }
 }
 

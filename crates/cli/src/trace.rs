@@ -1,13 +1,19 @@
 //! `warmset trace`: from a running program to a reference trace.
 
+mod damon;
+mod engine;
 mod lines;
+mod living;
+mod perf;
 mod recording;
 mod regions;
+mod sample;
 mod watch;
 
 use crate::hinted::Hinted;
 use crate::{Context, Form, json, reference};
 use anyhow::{Context as _, Result};
+use engine::Engine;
 use lines::Whose;
 use recording::{Limits, Recording};
 use serde::Serialize;
@@ -19,25 +25,23 @@ use traces::{Output, Reading};
 use units::Span;
 use workingset::Clock;
 
-const ENGINES: &str = "\
-What records:
-  a program is run by Valgrind's lackey, which sees every reference and slows it 50 to 200 times;
-  --watch looks at the accessed bits of a process that runs: the size of its working set, no pages and no order;
-  what DAMON recorded (perf record -e damon:damon_aggregated, damo record) is read by analyze and convert as it is
-
-The program's input, output and errors are its own. Ctrl-C goes to the program; a second one ends the recording. A
-recording that does not show the whole run is marked as cut, and the file appears when it is whole.";
-
 /// Record which pages a program uses, and when
 ///
 /// The trace is what `analyze`, `simulate`, `curve` and `together` read. It has instructions and data, the threads of
 /// the program and whatever it starts, and what each page is: code, heap, stack, a library, a file.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ENGINES)]
+#[command(after_long_help = engine::ENGINES)]
 pub(crate) struct Args {
-    /// The program and its arguments, after `--`; with --watch a process's number, or a control group's folder
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    /// The program and its arguments, after `--`; with another engine than lackey a process's number; with --watch that, or
+    /// a control group's folder
+    #[arg(required_unless_present_any = ["pid", "engine"], trailing_var_arg = true, value_name = "PROGRAM")]
     what: Vec<OsString>,
+    /// What looks [default: lackey; sample with --pid]
+    #[arg(long, value_enum, conflicts_with = "watch")]
+    engine: Option<Engine>,
+    /// A process that runs
+    #[arg(long, value_name = "NUMBER", conflicts_with = "what")]
+    pid: Option<u32>,
     /// Where to [default: the program's name and .parquet]; a name that ends in .arrow makes an Arrow stream
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -47,10 +51,10 @@ pub(crate) struct Args {
     /// Only the program itself, not what it starts: more than twice as fast
     #[arg(long)]
     alone: bool,
-    /// Stop after so many references, and end the program
+    /// Stop after so many references, and end the program if we started it
     #[arg(long, value_name = "NUMBER")]
     references: Option<u64>,
-    /// Stop after this long, such as "30 s", and end the program
+    /// Stop after this long, such as "30 s", and end the program if we started it
     #[arg(long = "for", value_name = "SPAN")]
     duration: Option<Span>,
     /// Count time in bytes of instructions, as the founding report did, not in instructions
@@ -59,9 +63,10 @@ pub(crate) struct Args {
     /// Say every so often how much a running process used, until it ends, and record nothing
     #[arg(long, conflicts_with_all = ["output", "alone", "references", "as_published"])]
     watch: bool,
-    /// With --watch: the window, and how often; longer where looking would take more than 1 % of the time
-    #[arg(long, value_name = "SPAN", default_value = "1 s", requires = "watch")]
-    every: Span,
+    /// Of what runs: the window, and how often [default: 1 s; damon 100 ms]; --watch and sample take longer where looking
+    /// would take more than 1 % of the time
+    #[arg(long, value_name = "SPAN")]
+    every: Option<Span>,
 }
 
 /// What was recorded, as `--json` prints it.
@@ -83,20 +88,13 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     if args.watch {
         return watch::run(args, context, out);
     }
+    let engine = Engine::of(args)?;
+    if engine != Engine::Lackey {
+        return living::run(args, engine, context, out);
+    }
     Reading::of_pages(args.page_size)?;
     let path = args.output.clone().unwrap_or_else(|| default_output(&args.what));
-    let output = match path.extension().and_then(|end| end.to_str()) {
-        Some("arrow") => Output::Arrow,
-        Some("parquet") => Output::Parquet,
-        _ => {
-            let hint = "such as ls.parquet; warmset convert makes other formats of it";
-            return Err(Hinted::new(
-                format!("{}: a name that ends in .parquet or .arrow is meant", path.display()),
-                hint,
-            )
-            .into());
-        }
-    };
+    let output = output_of(&path)?;
     let whose = if args.alone { Whose::Alone } else { Whose::Family };
     let words: Vec<_> = args.what.iter().map(|word| word.to_string_lossy()).collect();
     let clock = if args.as_published { Clock::InstructionBytes } else { Clock::Instructions };
@@ -123,6 +121,18 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         },
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a file's name asks for.
+fn output_of(path: &Path) -> Result<Output> {
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("arrow") => Ok(Output::Arrow),
+        Some("parquet") => Ok(Output::Parquet),
+        _ => {
+            let what = format!("{}: a name that ends in .parquet or .arrow is meant", path.display());
+            Err(Hinted::new(what, "such as ls.parquet; warmset convert makes other formats of it").into())
+        }
+    }
 }
 
 /// `ls.parquet` in the folder in which we are.

@@ -53,6 +53,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("trace", &[
         ("warmset trace -- ls -lR /usr/share/doc", "every page reference of a program"),
+        ("warmset trace --pid 4711 --for 30s", "which memory a running process uses, by accessed bits"),
+        ("warmset trace --engine damon --pid 4711 -o it.parquet", "the same by the kernel's DAMON"),
         ("warmset trace --watch --every 1s 4711", "how much a running process uses"),
     ]),
     ("analyze", &[("warmset analyze ls.parquet -o report.html", "its working set, in one page")]),

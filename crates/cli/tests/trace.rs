@@ -93,3 +93,75 @@ fn a_running_process_is_watched_until_it_ends() {
         assert!(String::from_utf8_lossy(&done.stderr).contains(says), "{whom}");
     }
 }
+
+/// A program that uses 8 MiB again and again, until it is dropped.
+struct Busy(std::process::Child);
+
+impl Busy {
+    fn start() -> Self {
+        let text =
+            "import time\nm=bytearray(8<<20)\nprint(1,flush=True)\nwhile 1:\n m[::4096]=bytes(2048)\n time.sleep(.01)";
+        let mut child =
+            Command::new("python3").args(["-c", text]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        // It has its memory when it has said so.
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_running_process_is_sampled_and_goes_on() {
+    let mut busy = Busy::start();
+    let pid = busy.0.id().to_string();
+    let (trace, said) = recorded(&["--pid", &pid, "--every", "100 ms", "--for", "2 s"]);
+    assert_eq!((trace.about.clock, parameter(&trace, "recorder")), (Clock::Nanoseconds, Some("sample")));
+    assert_eq!(serde_json::to_string(&trace.about.visibility).unwrap(), "\"scans\"");
+    let looks: usize = parameter(&trace, "looks").unwrap().parse().unwrap();
+    // 2048 pages in each look, and whatever else the program needs.
+    assert!(looks >= 2 && trace.len() >= 2000 * looks, "{looks} {}", trace.len());
+    assert!(said.contains("looking took") && said.contains("not seen: order") && said.contains("as asked"), "{said}");
+    assert!(trace.about.program.starts_with("python3 -c"), "{}", trace.about.program);
+    let libraries = trace.about.regions.iter().any(|region| region.2.contains("libc.so"));
+    assert!(libraries && trace.about.regions.windows(2).all(|pair| pair[0].1 < pair[1].0));
+    assert!(busy.0.try_wait().unwrap().is_none(), "the process is unharmed");
+}
+
+#[test]
+fn a_process_that_ends_is_told_as_far_as_it_went() {
+    let mut child = Command::new("sleep").arg("1.5").spawn().unwrap();
+    let pid = child.id().to_string();
+    let waiting = std::thread::spawn(move || child.wait().unwrap());
+    let (trace, said) = recorded(&["--engine", "sample", "--every", "100 ms", &pid]);
+    waiting.join().unwrap();
+    assert!(!trace.is_empty() && said.ends_with("it ended with the process\n"), "{said}");
+}
+
+#[test]
+fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("it.parquet");
+    let told = |arguments: &[&str]| {
+        let done = trace(&[&["-o", output.to_str().unwrap()], arguments].concat());
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}");
+        String::from_utf8(done.stderr).unwrap()
+    };
+    assert!(told(&["--pid", "4294967295"]).contains("4294967295: no such process"));
+    assert!(told(&["--engine", "sample", "ls"]).contains("'ls' is no number"));
+    assert!(told(&["--engine", "sample", "--pid", "2"]).contains("2: "), "a thread of the kernel has no memory");
+    assert!(told(&["--engine", "lackey", "--pid", "1"]).contains("--engine sample"));
+    assert!(told(&["--engine", "damon-physical", "1"]).contains("--engine damon"));
+    assert!(told(&["--engine", "sample", "--alone", "1"]).contains("lackey"));
+    // A machine without DAMON.
+    let root = folder.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    let said = told(&["--root", root.to_str().unwrap(), "--engine", "damon", "--pid", "1"]);
+    assert!(said.contains("CONFIG_DAMON_SYSFS") && said.contains("hint: "), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
+}

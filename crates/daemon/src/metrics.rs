@@ -279,6 +279,7 @@ kinds! {
     Answered "answered";
     Unanswered "unanswered";
     StillShort "still-short";
+    Watermark "watermark";
     Protect "protect";
     Stop "stop";
 }

@@ -46,6 +46,8 @@ pub struct Outcome {
     pub protected: u64,
     /// Limits of control groups set or put back.
     pub gripped: u64,
+    /// Pressures on a process's clock handed to the worker.
+    pub pressed: u64,
 }
 
 /// The hands of a guard that may act.
@@ -139,6 +141,10 @@ impl Hands {
                 }
                 Action::Reclaim { node, amount } => {
                     outcome.reclaims += u64::from(worker.ask(Job::Reclaim(node, amount)));
+                    Ok(())
+                }
+                Action::Local(push) => {
+                    outcome.pressed += u64::from(worker.ask(Job::Press(push)));
                     Ok(())
                 }
                 // No file's affair: the machine sees to it, or the process that locks.

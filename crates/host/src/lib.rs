@@ -11,6 +11,7 @@ mod groups;
 mod hands;
 pub mod holder;
 pub mod hook;
+mod local;
 mod lock;
 mod machine;
 mod parse;

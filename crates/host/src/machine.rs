@@ -151,7 +151,14 @@ impl Machine {
         self.eyes.read(sample);
         self.at = sample.at;
         match self.attention {
-            Attention::Suspects => self.processes.look(sample.at, &mut sample.census),
+            Attention::Suspects => {
+                self.processes.look(sample.at, &mut sample.census);
+                sample.census.runners.clear();
+            }
+            Attention::Runners => {
+                self.processes.look(sample.at, &mut sample.census);
+                self.processes.queue(&mut sample.census);
+            }
             Attention::Rest => self.processes.rest(&mut sample.census),
         }
         self.processes.watch(sample.at, &mut sample.census);

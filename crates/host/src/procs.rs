@@ -19,6 +19,7 @@ mod dossier;
 mod folder;
 mod place;
 mod program;
+mod queue;
 mod reaper;
 mod roll;
 mod strike;

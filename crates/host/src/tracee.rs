@@ -1,7 +1,12 @@
-//! Programs that are traced or watched: what they have mapped, and how much of it they use.
+//! Programs that are traced or watched: what they have mapped, how much of it they use, and which pages.
 
+mod damon;
+mod idle;
 mod maps;
+mod pages;
 mod watch;
 
+pub use damon::{Damon, NoDamon, Space};
 pub use maps::{Mapping, mappings};
+pub use pages::{Pages, Touched};
 pub use watch::{Used, Watch, Whom};

@@ -5,7 +5,9 @@
 //! still matters. Whatever is asked, a node is compacted at most once a minute and reclaimed from at most
 //! once a second.
 
+use crate::local::press;
 use crate::rivals::{Rival, rivals};
+use pressure::local::Push;
 use rustix::fs::{Mode, OFlags};
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,11 +28,14 @@ const LOOK: Duration = Duration::from_secs(300);
 pub(crate) enum Job {
     Compact(u32),
     Reclaim(u32, Bytes),
+    /// Press on a process's clock.
+    Press(Push),
 }
 
 impl Job {
     fn path(self, root: &Path) -> PathBuf {
         let (node, file) = match self {
+            Self::Press(push) => return root.join(format!("proc/{}", push.who.pid)),
             Self::Compact(node) => (node, "compact"),
             Self::Reclaim(node, _) => (node, "reclaim"),
         };
@@ -41,6 +46,8 @@ impl Job {
         match self {
             Self::Compact(_) => Duration::from_secs(60),
             Self::Reclaim(..) => Duration::from_secs(1),
+            // Its configuration says how often.
+            Self::Press(_) => Duration::ZERO,
         }
     }
 }
@@ -109,7 +116,9 @@ fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
                 if early {
                     continue;
                 }
-                done.insert(path.clone(), Instant::now());
+                if !matches!(job, Job::Press(_)) {
+                    done.insert(path.clone(), Instant::now());
+                }
                 if let Err(error) = run(job, &path) {
                     note(findings, format!("{}: {error}", path.display()));
                 }
@@ -136,9 +145,12 @@ fn note(findings: &Mutex<Findings>, text: String) {
 /// Writes the request. Reclaiming less than asked, or another reclaim under way, is no failure.
 fn run(job: Job, path: &Path) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let mut file = match job {
+        Job::Press(push) => return press(path, &push),
+        _ => File::from(rustix::fs::open(path, flags, Mode::empty())?),
+    };
     let request = match job {
-        Job::Compact(_) => "1".to_owned(),
+        Job::Compact(_) | Job::Press(_) => "1".to_owned(),
         Job::Reclaim(_, amount) => amount.get().to_string(),
     };
     match file.write_all(request.as_bytes()) {

@@ -29,6 +29,8 @@ enum Kind {
     /// In a mode, and what its configuration says besides.
     Warmset(&'static str, &'static str),
     Floors(&'static str),
+    /// Tunes nothing, and presses on one process by this policy.
+    Local(String),
     Variant,
 }
 
@@ -39,6 +41,8 @@ const GUARDS: Kind = Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction
 /// The same, without the rung before an end.
 const ENDS: Kind =
     Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n[guard]\ncontain-ahead = \"0 s\"\n");
+/// Policies of local replacement, as the guard's configuration names them.
+const POLICIES: [&str; 6] = ["up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
 const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
 
 /// The arms that there are, for people.
@@ -56,6 +60,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
     ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
     ("floors-2", "the same = 2: a floor that finds its size"),
+    ("local:POLICY", "warmsetd with local replacement and nothing else: up- or down-, and largest, next or last"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -78,7 +83,10 @@ impl Arm {
             "floors-1" => Kind::Floors("1"),
             "floors-2" => Kind::Floors("2"),
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
-            _ => Kind::Static(factor(name)?),
+            _ => match name.strip_prefix("local:") {
+                Some(policy) => Kind::Local(local(policy)?),
+                None => Kind::Static(factor(name)?),
+            },
         };
         Ok(Self { name: name.to_owned(), kind })
     }
@@ -95,7 +103,7 @@ impl Arm {
 
     /// Whether our daemon runs in it.
     pub fn has_the_daemon(&self) -> bool {
-        matches!(self.kind, Kind::Warmset(..))
+        matches!(self.kind, Kind::Warmset(..) | Kind::Local(_))
     }
 
     /// What it needs on the root disk.
@@ -130,6 +138,10 @@ impl Arm {
                 Beside { program: Some(program), ..empty }
             }
             Kind::Warmset(mode, rest) => warmset(empty, mode, rest),
+            Kind::Local(ref policy) => {
+                let off = "[gap]\nenabled = false\n[compaction]\nenabled = false\n";
+                warmset(empty, "tune", &format!("{off}[local]\npolicy = \"{policy}\"\n"))
+            }
         })
     }
 }
@@ -148,6 +160,13 @@ fn warmset(empty: Beside, mode: &str, rest: &str) -> Beside {
 
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
+}
+
+fn local(policy: &str) -> Result<String> {
+    if POLICIES.contains(&policy) {
+        return Ok(policy.to_owned());
+    }
+    bail!("no local replacement '{policy}': {}", POLICIES.join(", "));
 }
 
 fn factor(name: &str) -> Result<u32> {
@@ -175,9 +194,20 @@ mod tests {
         assert_eq!(Arm::parse("static:1000").unwrap().beside(None).unwrap().writes[0].1, "1000");
         assert!(Arm::parse("static:4000").unwrap_err().to_string().contains("1 to 3000"));
         assert!(Arm::parse("oomd").unwrap_err().to_string().contains("earlyoom"));
-        for (name, _) in ARMS.iter().filter(|(name, _)| *name != "static:N") {
+        for (name, _) in ARMS.iter().filter(|(name, _)| !name.ends_with(":N") && !name.ends_with(":POLICY")) {
             assert_eq!(Arm::parse(name).unwrap().name, *name);
         }
+    }
+
+    #[test]
+    fn local_replacement_is_all_that_its_arms_do() {
+        for policy in POLICIES {
+            let arm = Arm::parse(&format!("local:{policy}")).unwrap();
+            let text = arm.beside(None).unwrap().files[0].1.clone();
+            assert!(arm.has_the_daemon() && text.contains(&format!("policy = \"{policy}\"")), "{text}");
+            assert_eq!(text.matches("enabled = false").count(), 2);
+        }
+        assert!(Arm::parse("local:up-all").unwrap_err().to_string().contains("up-largest"));
     }
 
     #[test]

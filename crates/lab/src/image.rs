@@ -52,23 +52,22 @@ pub struct Programs {
     pub daemon: Option<PathBuf>,
     /// `warmset-hold` beside it.
     pub holder: Option<PathBuf>,
-    /// The tests of a kernel series, if they are to run.
-    pub tests: Option<PathBuf>,
+    /// Others that are wanted, by their own names: the command, the tests of a kernel series.
+    pub others: Vec<PathBuf>,
 }
 
 impl Programs {
     /// The guest, and nothing of ours beside it.
     pub fn alone(guest: PathBuf) -> Self {
-        Self { guest, daemon: None, holder: None, tests: None }
+        Self { guest, daemon: None, holder: None, others: Vec::new() }
     }
 
     /// Of ours beside the guest: its name there, and where it is.
-    fn ours(&self) -> [(&'static str, Option<&Path>); 3] {
-        [
-            ("warmsetd", self.daemon.as_deref()),
-            ("warmset-hold", self.holder.as_deref()),
-            ("wsp_test", self.tests.as_deref()),
-        ]
+    fn ours(&self) -> Vec<(String, &Path)> {
+        let named = [("warmsetd", self.daemon.as_deref()), ("warmset-hold", self.holder.as_deref())];
+        let named = named.into_iter().filter_map(|(name, program)| Some((name.to_owned(), program?)));
+        let name = |program: &Path| program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        named.chain(self.others.iter().map(|program| (name(program), program.as_path()))).collect()
     }
 }
 
@@ -76,7 +75,7 @@ impl Programs {
 pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Result<PathBuf> {
     let base = base(store, parts)?;
     let mut sums = vec![store::sum(&programs.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
-    for program in programs.ours().iter().filter_map(|(_, program)| *program) {
+    for (_, program) in programs.ours() {
         sums.push(store::sum(program)?.to_vec());
     }
     let key = store::key(sums.iter().map(Vec::as_slice));
@@ -88,8 +87,7 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
         }
         install(&programs.guest, &tree.join("lab/guest"))?;
         install(&programs.guest, &tree.join("lab/probe"))?;
-        let mut ours = programs.ours().into_iter().filter_map(|(name, program)| Some((name, program?)));
-        ours.try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
+        programs.ours().into_iter().try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
     })?;
     store.prune("roots", &key)?;
     Ok(image)

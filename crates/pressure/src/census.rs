@@ -4,6 +4,7 @@
 //! process is called by itself (`name`) is for people; what decides is what it cannot choose: its unit, the file it
 //! runs if that is root's, its owner.
 
+use crate::local::{MAX_RUNNERS, Runner};
 use arrayvec::{ArrayString, ArrayVec};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};
@@ -28,12 +29,15 @@ pub struct Census {
     pub suspects: ArrayVec<Suspect, MAX_SUSPECTS>,
     /// Who was signalled lately.
     pub victims: ArrayVec<Victim, MAX_VICTIMS>,
+    /// Who runs or waits to run, the next first. Read for local replacement only.
+    #[serde(skip_serializing_if = "ArrayVec::is_empty")]
+    pub runners: ArrayVec<Runner, MAX_RUNNERS>,
 }
 
 impl Census {
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
-        self.suspects.is_empty() && self.victims.is_empty()
+        self.suspects.is_empty() && self.victims.is_empty() && self.runners.is_empty()
     }
 
     /// Forgets all; keeps the storage.
@@ -41,6 +45,7 @@ impl Census {
         self.at = Span::default();
         self.suspects.clear();
         self.victims.clear();
+        self.runners.clear();
     }
 
     /// The suspect of this identity.

@@ -7,12 +7,14 @@
 mod guard;
 mod hooks;
 mod layers;
+mod local;
 mod protect;
 mod text;
 
 pub use guard::Guard;
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
+pub use local::Local;
 pub use protect::{Protect, is_ward};
 
 use crate::decision::Event;
@@ -49,6 +51,8 @@ pub struct Config {
     pub protect: Protect,
     /// Who is told what happens.
     pub hooks: Hooks,
+    /// Local replacement, as an experiment.
+    pub local: Local,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -75,6 +79,7 @@ impl Default for Config {
             guard: Guard::default(),
             protect: Protect::default(),
             hooks: Hooks::default(),
+            local: Local::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),

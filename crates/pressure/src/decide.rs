@@ -16,6 +16,7 @@ mod blocks;
 mod caches;
 mod contain;
 mod gap;
+mod local;
 mod protect;
 mod rules;
 mod runaway;
@@ -77,11 +78,13 @@ pub fn decide(config: &Config, history: &History) -> Decision {
         draft.blocks();
         draft.caches();
         draft.protect();
+        draft.local();
         match config.predictor {
             Predictor::BaseStock => draft.base_stock(),
             Predictor::Classic => draft.classic(),
         }
     };
+    let attention = draft.attends_to_runners(attention);
     let phase = if draft.distressed && phase != Phase::Yielding { Phase::Distress } else { phase };
     let patience = Span::new(draft.patience(phase));
     let Draft { forecast, steps, notices, .. } = draft;
@@ -261,6 +264,11 @@ impl<'h> Draft<'h> {
         let watched =
             self.sample.warm.sums.watching == Some(1) || self.sample.groups.stopped.iter().any(Stopped::is_still);
         let most = if watched { most.min(WATCHFUL) } else { most };
+        let most = if self.attends_to_runners(Attention::Rest) == Attention::Runners {
+            most.min(self.config.local.every.get())
+        } else {
+            most
+        };
         by_demand.clamp(fastest, most.clamp(fastest, calmest))
     }
 }

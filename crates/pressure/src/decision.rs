@@ -10,6 +10,7 @@ use crate::census::{Identity, Name, Signal, UnitName};
 use crate::distress::{Extent, Outlook};
 use crate::groups::Grip;
 use crate::knob::Knob;
+use crate::local::Push;
 use crate::protect::Act;
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,8 @@ pub enum Attention {
     Rest,
     /// Who holds memory.
     Suspects,
+    /// That, and who runs or waits to run.
+    Runners,
 }
 
 impl Decision {
@@ -224,12 +227,14 @@ pub enum Action {
     Protect(Act),
     /// Set a limit of a control group, or put it back.
     Group(Grip),
+    /// Press on the clock of a process, in the worker.
+    Local(Push),
 }
 impl Action {
     /// What it is done to, without the numbers, which change from tick to tick.
     pub fn target(&self) -> (Option<Knob>, Option<Identity>) {
         match self {
-            Self::End { who, .. } => (None, Some(*who)),
+            Self::End { who, .. } | Self::Local(Push { who, .. }) => (None, Some(*who)),
             other => (other.knob(), None),
         }
     }
@@ -238,7 +243,12 @@ impl Action {
     pub fn knob(&self) -> Option<Knob> {
         match self {
             Self::Set { knob, .. } | Self::PutBack { knob, .. } => Some(*knob),
-            Self::Compact { .. } | Self::Reclaim { .. } | Self::End { .. } | Self::Protect(_) | Self::Group(_) => None,
+            Self::Compact { .. }
+            | Self::Reclaim { .. }
+            | Self::End { .. }
+            | Self::Protect(_)
+            | Self::Group(_)
+            | Self::Local(_) => None,
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod groups;
 pub mod history;
 pub mod import;
 pub mod knob;
+pub mod local;
 pub mod people;
 pub mod protect;
 pub mod rates;

@@ -4,6 +4,7 @@ use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
 use crate::groups::Answer;
+use crate::local::{Push, Way};
 use std::fmt::{Display, Formatter, Result};
 use units::{Rate, Span};
 
@@ -68,6 +69,10 @@ impl Display for Action {
             }
             Self::Protect(act) => act.fmt(f),
             Self::Group(grip) => grip.fmt(f),
+            Self::Local(Push { way, who, name, size }) => match way {
+                Way::Up => write!(f, "take the accessed bits of {name} ({}, {size}) back", who.pid),
+                Way::Down => write!(f, "use the pages of {name} ({}, {size})", who.pid),
+            },
         }
     }
 }
@@ -160,6 +165,7 @@ impl Display for Reason {
             Self::StillShort { since, room } => {
                 write!(f, "stopped for {since}, memory runs out all the same: room for {room}")
             }
+            Self::Watermark { free } => write!(f, "free memory was at a watermark ({free} free now)"),
             Self::Eased { room } => write!(f, "room for {room}: nobody is to be slowed down"),
             Self::Protect(why) => why.fmt(f),
             Self::Stop => f.write_str("nothing is to be held now"),

@@ -1,5 +1,5 @@
-//! DAMON's records: which regions were used between two looks, as `damo` keeps them (JSON, or the same in zlib) or
-//! `perf script` prints them.
+//! DAMON's records: which regions were used between two looks, as `damo` keeps them (JSON, or the same in zlib), or as
+//! `perf script` or the kernel's own `trace_pipe` print them.
 //!
 //! A region that was used becomes one reference to each of its pages at the snapshot's end. That is no reference
 //! string: DAMON cannot see order or number of uses within an interval, and the trace says so ([`Visibility::Scans`]).
@@ -15,6 +15,9 @@ use workingset::{About, Batch, Clock};
 
 /// Most pages of one region that are told one by one: a terabyte of 4 KiB.
 const LARGEST: u64 = 1 << 28;
+
+/// The event, as perf and as the kernel name it.
+const EVENTS: [&[u8]; 2] = [b"damon:damon_aggregated:", b"damon_aggregated:"];
 
 /// A used region at a time.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +147,7 @@ impl<'a> Damon<'a> {
         let line = line.to_vec();
         let wrong = |input: &Input<'_>, what: &str| input.wrong_line(&format!("{what} in {}", quoted(&line)));
         let all: Vec<&[u8]> = words(&line).collect();
-        let Some(event) = all.iter().position(|word| *word == b"damon:damon_aggregated:") else { return Ok(true) };
+        let Some(event) = all.iter().position(|word| EVENTS.contains(word)) else { return Ok(true) };
         let (Some(time), Some(fields)) = (all.get(event.wrapping_sub(1)), all.get(event + 1..)) else {
             return Ok(true);
         };

@@ -40,6 +40,8 @@ fn text_formats_are_recognised() {
         pages("kdamond.0 44 [000] 8.5: damon:damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n", "-"),
         [1, 2]
     );
+    let told = "  kdamond.0-44  [000] .....  8.5: damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n";
+    assert_eq!(pages(told, "-"), [1, 2]);
     let json =
         r#"[{"target_id":0,"snapshots":[{"end_time":"5","regions":[{"start":"4,096","end":8192,"nr_accesses":3}]}]}]"#;
     assert_eq!(pages(json, "damon.json"), [1]);

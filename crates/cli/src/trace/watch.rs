@@ -13,7 +13,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Looking takes no more of a processor than one part in so many.
-const PART: u32 = 100;
+pub(super) const PART: u32 = 100;
+
+/// Between two looks, unless asked otherwise.
+const EVERY: Duration = Duration::from_secs(1);
 
 /// A look, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -34,8 +37,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     // What a look costs is known from the first, which is not shown.
     let trial = watch.end().map_err(explained)?.map_or(Duration::ZERO, |used| used.cost);
     let began = Instant::now();
-    let (mut every, mut before, mut lines) =
-        (args.every.get().max(Duration::from_millis(10)).max(trial * 2 * PART), None::<Used>, 0);
+    let (mut every, mut before, mut lines) = (
+        args.every.map_or(EVERY, units::Span::get).max(Duration::from_millis(10)).max(trial * 2 * PART),
+        None::<Used>,
+        0,
+    );
     loop {
         let looked = Instant::now();
         let Some(clearing) = watch.begin().map_err(explained)? else { break };
@@ -83,12 +89,22 @@ fn whom(args: &Args) -> Result<Whom> {
 }
 
 /// A refusal, with who may.
-fn explained(trouble: Trouble) -> anyhow::Error {
+pub(super) fn explained(trouble: Trouble) -> anyhow::Error {
     match &trouble.kind {
         TroubleKind::Unreadable(error) if error.kind() == ErrorKind::PermissionDenied => {
             Hinted::new(trouble, "only root may look at other users' processes").into()
         }
         _ => trouble.into(),
+    }
+}
+
+/// A refusal to look at a process at all.
+pub(super) fn nobody(trouble: Trouble, pid: u32) -> anyhow::Error {
+    match &trouble.kind {
+        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::NotFound => {
+            Hinted::new(format!("{pid}: no such process"), "its number, as ps prints it").into()
+        }
+        _ => explained(trouble),
     }
 }
 

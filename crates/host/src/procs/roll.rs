@@ -28,6 +28,8 @@ pub(super) struct Entry {
     pub(super) swapped: Bytes,
     pub(super) user: u32,
     pub(super) life: Life,
+    /// It runs or waits to run.
+    pub(super) runs: bool,
     pub(super) name: Name,
 }
 
@@ -89,6 +91,11 @@ impl Roll {
         self.entries.sort_unstable_by_key(|entry| entry.pid);
         self.carry_swapped();
         self.ask_some(proc);
+    }
+
+    /// Those that ran or waited to run.
+    pub(super) fn runnable(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.runs)
     }
 
     /// What was known of swap, for those who are still there.
@@ -156,6 +163,7 @@ fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
         swapped: Bytes::ZERO,
         user: u32::MAX,
         life: stat.life,
+        runs: stat.runs,
         name: text::printable(stat.name),
     }))
 }
@@ -167,7 +175,7 @@ pub(super) fn status(proc: &OwnedFd, pid: u32) -> Option<Status> {
 }
 
 /// `PID/FILE`, read once into `buffer`; what does not fit is left out.
-fn read_at<'b>(proc: &OwnedFd, pid: u32, file: &str, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+pub(super) fn read_at<'b>(proc: &OwnedFd, pid: u32, file: &str, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     let mut path = arrayvec::ArrayString::<32>::new();
     std::fmt::Write::write_fmt(&mut path, format_args!("{pid}/{file}")).ok()?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;

@@ -14,6 +14,8 @@ const PF_EXITING: u64 = 0x0000_0004;
 pub(super) struct Stat<'t> {
     pub(super) name: &'t [u8],
     pub(super) life: Life,
+    /// It runs or waits to run.
+    pub(super) runs: bool,
     pub(super) is_kernels: bool,
     /// Its memory is given back.
     pub(super) is_dead: bool,
@@ -44,7 +46,7 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
         _ => Life::Alive,
     };
     let is_kernels = flags & PF_KTHREAD != 0;
-    Some(Stat { name, life, is_kernels, is_dead, start, resident })
+    Some(Stat { name, life, runs: state == b'R', is_kernels, is_dead, start, resident })
 }
 
 /// What is taken from `status`.

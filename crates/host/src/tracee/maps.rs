@@ -39,7 +39,7 @@ pub fn mappings(root: &Path, pid: u32) -> Result<Vec<Mapping>, Trouble> {
 }
 
 /// `FROM-TO rwxp OFFSET DEVICE INODE   NAME`.
-fn mapping(line: &str) -> Option<Mapping> {
+pub(super) fn mapping(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
     let (from, to) = fields.next()?.split_once('-')?;
     let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);

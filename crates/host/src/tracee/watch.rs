@@ -108,7 +108,7 @@ fn processor_time() -> Duration {
 }
 
 /// `Rss:   123 kB`.
-fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
+pub(super) fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let rest = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":"))?;
     let kilobytes = number(rest.trim_ascii_start().strip_suffix(b" kB")?)?;
@@ -116,7 +116,7 @@ fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
 }
 
 /// What a file of a process gave; `None` if the process has ended.
-fn alive<T>(done: std::io::Result<T>, path: &Path) -> Result<Option<T>, Trouble> {
+pub(super) fn alive<T>(done: std::io::Result<T>, path: &Path) -> Result<Option<T>, Trouble> {
     const NO_SUCH_PROCESS: i32 = 3;
     match done {
         Ok(done) => Ok(Some(done)),

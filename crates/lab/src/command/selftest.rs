@@ -56,7 +56,7 @@ impl Selftest {
         };
         let scratch = store.scratch()?;
         let tests = series::tests(&self.tree, scratch.path())?;
-        let programs = Programs { tests: Some(tests), ..Programs::alone(guest_program()?) };
+        let programs = Programs { others: vec![tests], ..Programs::alone(guest_program()?) };
         let hardware = self.hardware(store, &kernel, &programs)?;
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         let hello = vm.next(Instant::now() + BOOT);

@@ -9,6 +9,7 @@ use crate::vm::{Hardware, Vm, accel, guest_program};
 use anyhow::Result;
 use clap::Args;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use units::Bytes;
@@ -29,6 +30,9 @@ pub(crate) struct Shell {
     /// Words for the kernel's command line
     #[arg(long, default_value = "")]
     append: String,
+    /// A program of this machine to take along, as /lab/NAME
+    #[arg(long = "with", value_name = "FILE")]
+    others: Vec<PathBuf>,
     /// Most seconds it may take
     #[arg(long, default_value_t = 60)]
     seconds: u64,
@@ -37,7 +41,7 @@ pub(crate) struct Shell {
 impl Shell {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let kernel = kernels::kernel(store, &self.kernel)?;
-        let programs = Programs::alone(guest_program()?);
+        let programs = Programs { others: self.others.clone(), ..Programs::alone(guest_program()?) };
         let root = image::root(store, &programs, &BTreeSet::new())?;
         let hardware = Hardware {
             memory: Bytes::mib(self.memory_mib),

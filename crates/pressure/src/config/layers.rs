@@ -98,6 +98,7 @@ impl Config {
         within("compaction.horizon", self.compaction.horizon, Span::millis(500), Span::secs(600))?;
         within("compaction.node-interval", self.compaction.node_interval, Span::secs(60), Span::secs(86_400))?;
         within("leak.every", self.leak.every, Span::secs(10), Span::secs(86_400))?;
+        within("local.every", self.local.every, Span::millis(100), Span::secs(60))?;
         within("guard.warn-ahead", self.guard.warn_ahead, Span::secs(1), Span::secs(600))?;
         within("guard.kill-ahead", self.guard.kill_ahead, Span::millis(200), Span::secs(10))?;
         within("guard.term-ahead", self.guard.term_ahead, Span::default(), Span::secs(60))?;

@@ -313,7 +313,8 @@ impl Decider {
                 | Action::Reclaim { .. }
                 | Action::End { .. }
                 | Action::Protect(_)
-                | Action::Group(_) => {}
+                | Action::Group(_)
+                | Action::Local(_) => {}
             }
         }
         self.sample.knobs = self.knobs;

@@ -5,6 +5,7 @@ use crate::census::{Identity, Name, Signal, UnitName};
 use crate::distress::Shield;
 use crate::groups::Answer;
 use crate::knob::Knob;
+use crate::local::{Push, Way};
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
 
@@ -57,6 +58,7 @@ fn reasons() -> Vec<Reason> {
         Reason::Answered { answer: Answer::End, after: Span::secs(4) },
         Reason::Unanswered { since: Span::secs(15), room: Bytes::mib(60) },
         Reason::StillShort { since: Span::secs(3), room: Bytes::mib(20) },
+        Reason::Watermark { free: Bytes::mib(12) },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -89,8 +91,9 @@ fn reasons() -> Vec<Reason> {
         Reason::Answered { .. } => 27,
         Reason::Unanswered { .. } => 28,
         Reason::StillShort { .. } => 29,
+        Reason::Watermark { .. } => 30,
     };
-    assert!(all.iter().map(number).eq(0..30), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..31), "one reason is missing or stands twice");
     all
 }
 
@@ -193,6 +196,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         whose it is says after 4 s: end it
         stopped for 15 s, nobody has answered, and there is room for 60 MiB only
         stopped for 3 s, memory runs out all the same: room for 20 MiB
+        free memory was at a watermark (12 MiB free now)
     "#]]
     .assert_eq(&lines(reasons()));
 }
@@ -222,6 +226,10 @@ fn every_notice_is_a_sentence_with_its_numbers() {
     .assert_eq(&lines(notices()));
 }
 
+fn press(way: Way) -> Action {
+    Action::Local(Push { way, who: HOG, name: name("hog"), size: Bytes::mib(700) })
+}
+
 #[test]
 fn an_action_names_what_it_writes() {
     let knob = Knob::WatermarkScaleFactor;
@@ -233,6 +241,8 @@ fn an_action_names_what_it_writes() {
         end(Signal::Term, Extent::Process, ""),
         end(Signal::Kill, Extent::Process, "session-2.scope"),
         end(Signal::Kill, Extent::Unit, "app-hog.scope"),
+        press(Way::Up),
+        press(Way::Down),
     ];
     expect![[r#"
         vm.watermark_scale_factor 10 → 143
@@ -242,6 +252,8 @@ fn an_action_names_what_it_writes() {
         SIGTERM to hog (4711), which holds 700 MiB
         SIGKILL to hog (4711) of session-2.scope, which holds 700 MiB
         SIGKILL to all of app-hog.scope, with hog (4711), which holds 700 MiB
+        take the accessed bits of hog (4711, 700 MiB) back
+        use the pages of hog (4711, 700 MiB)
     "#]]
     .assert_eq(&lines(actions));
 }

@@ -1,0 +1,133 @@
+//! `--engine damon` and `damon-physical`: what the kernel's own monitor tells, through the reader of its records.
+
+use super::living::{Living, NAP, Said, Until, about, process, program};
+use super::{Args, Engine};
+use crate::hinted::Hinted;
+use anyhow::Result;
+use host::tracee::{Damon, NoDamon, Space, mappings};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use traces::{Error, Format, Reading, Source};
+use workingset::{About, Batch};
+
+/// What DAMON adds up before it tells, unless asked otherwise.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// The kdamond, and what is known of it: for the reader and for who ends the recording.
+struct Session {
+    damon: Damon,
+    until: Until,
+    cost: Duration,
+    end: Option<String>,
+}
+
+/// The lines as they come, until it is time to stop.
+struct Lines(Arc<Mutex<Session>>);
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(size) = session.damon.read(buffer)? {
+                return Ok(size);
+            }
+            if session.end.is_some() {
+                return Ok(0);
+            }
+            session.cost = session.damon.cost().unwrap_or(session.cost);
+            // What it said before it stopped is still read.
+            session.end =
+                if session.damon.is_on() { session.until.reached(0) } else { Some("with the process".to_owned()) };
+            if session.end.is_none() {
+                std::thread::sleep(NAP);
+            }
+        }
+    }
+}
+
+struct Recording {
+    source: Box<dyn Source>,
+    session: Arc<Mutex<Session>>,
+    about: About,
+    every: Duration,
+    references: u64,
+    most: Option<u64>,
+}
+
+pub(super) fn start(args: &Args, engine: Engine, root: &Path, until: Until) -> Result<Box<dyn Living>> {
+    let physical = engine == Engine::DamonPhysical;
+    let space = if physical { Space::Physical } else { Space::Virtual(process(args, engine)?) };
+    let every = args.every.map_or(EVERY, units::Span::get).max(Duration::from_millis(5));
+    let damon = Damon::start(root, space, every).map_err(explained)?;
+    let mut about = about(
+        engine,
+        match space {
+            Space::Physical => "all memory, by physical address".to_owned(),
+            Space::Virtual(pid) => program(root, pid),
+        },
+    );
+    if let Space::Virtual(pid) = space {
+        let mapped = mappings(root, pid).unwrap_or_default();
+        let page = about.page_size;
+        let named = |name: String| if name.is_empty() { "[anonymous]".to_owned() } else { name };
+        about.regions = mapped.into_iter().map(|it| (it.from / page, it.to / page - 1, named(it.name))).collect();
+    }
+    let session = Session { damon, until, cost: Duration::ZERO, end: None };
+    let session = Arc::new(Mutex::new(session));
+    let lines = Box::new(Lines(Arc::clone(&session)));
+    let format = Some(Format::named("damon-text")?);
+    let source = traces::open(lines, engine.name(), format, Reading::default())?;
+    Ok(Box::new(Recording { source, session, about, every, references: 0, most: args.references }))
+}
+
+/// What is missing, and what to do about it.
+fn explained(no: NoDamon) -> anyhow::Error {
+    let hint = match &no {
+        NoDamon::Absent | NoDamon::Without(..) => {
+            "a kernel with that option, such as Debian 13's; --engine sample needs none".to_owned()
+        }
+        NoDamon::InUse => {
+            "who it is: ls /sys/kernel/mm/damon/admin/kdamonds; --engine sample needs no DAMON".to_owned()
+        }
+        NoDamon::Untold(place) => format!("mount -t tracefs nodev {}", place.display()),
+        NoDamon::Nobody(_) => "its number, as ps prints it".to_owned(),
+        NoDamon::Refused(_, error) if error.kind() == ErrorKind::PermissionDenied => "only root may ask it".to_owned(),
+        NoDamon::Refused(..) => "see warmset trace --help".to_owned(),
+    };
+    Hinted::new(no, hint).into()
+}
+
+impl Source for Recording {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        if self.most.is_some_and(|most| self.references >= most) {
+            let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+            session.end = Some(format!("after {} references, as asked", self.references));
+            return Ok(false);
+        }
+        let any = self.source.fill(batch)?;
+        self.references += batch.len() as u64;
+        Ok(any)
+    }
+
+    fn about(&self) -> About {
+        let mut about = About { tasks: self.source.about().tasks, ..self.about.clone() };
+        let end = self.session.lock().unwrap_or_else(PoisonError::into_inner).end.clone();
+        about.parameters.push(("ended".to_owned(), end.unwrap_or_default()));
+        about
+    }
+}
+
+impl Living for Recording {
+    fn said(&mut self) -> Said {
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let lasted = session.until.elapsed();
+        Said {
+            resolution: format!("{:.3} s, regions", self.every.as_secs_f64()),
+            looking: Some(session.cost.as_secs_f64() / lasted.as_secs_f64()),
+            lasted,
+            end: session.end.clone().unwrap_or_default(),
+        }
+    }
+}

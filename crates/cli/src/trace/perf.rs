@@ -1,0 +1,141 @@
+//! `--engine perf`: loads and stores that the processor samples, by `perf mem`.
+//!
+//! perf records into a file, and its script is read afterwards: times and addresses, a line each.
+
+use super::living::{Living, NAP, Said, Until, about, process, program};
+use super::{Args, Engine};
+use crate::hinted::Hinted;
+use anyhow::{Context as _, Result};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+use traces::{BATCH, Error, Source};
+use workingset::{About, Batch};
+
+struct Perf {
+    script: Child,
+    lines: BufReader<ChildStdout>,
+    about: About,
+    said: Said,
+    last: u64,
+    /// Where perf's own file is, until the end.
+    _folder: tempfile::TempDir,
+}
+
+pub(super) fn start(args: &Args, until: Until) -> Result<Box<dyn Living>> {
+    able(Path::new("perf"))?;
+    let pid = process(args, Engine::Perf)?;
+    let about = about(Engine::Perf, program(Path::new("/"), pid));
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("perf.data");
+    let mut record = Command::new("perf");
+    record.args(["mem", "record", "-o"]).arg(&data).args(["--", "-p", &pid.to_string()]);
+    let mut record = record.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("perf cannot be started")?;
+    let end = wait(&mut record, &until)?;
+    let lasted = until.elapsed();
+    let mut script = Command::new("perf");
+    script.args(["script", "-F", "time,addr", "-i"]).arg(&data).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut script = script.spawn()?;
+    let lines = BufReader::new(script.stdout.take().context("perf script has no output")?);
+    let said = Said { resolution: "single loads and stores, one in many".to_owned(), looking: None, lasted, end };
+    Ok(Box::new(Perf { script, lines, about, said, last: 0, _folder: folder }))
+}
+
+/// Whether there are perf, and a processor that samples addresses.
+fn able(perf: &Path) -> Result<()> {
+    let listed = Command::new(perf).args(["mem", "record", "-e", "list"]).output();
+    let Ok(listed) = listed else {
+        return Err(Hinted::new("perf is not installed", "apt-get install linux-perf").into());
+    };
+    let said = String::from_utf8_lossy(&[listed.stdout, listed.stderr].concat()).into_owned();
+    if !listed.status.success() || !said.contains(": available") {
+        let why = said.lines().next().unwrap_or_default().to_owned();
+        let hint = "a processor with PEBS, IBS or SPE, and no virtual machine in between; --engine sample needs none";
+        return Err(Hinted::new(format!("this machine samples no addresses of memory: perf says '{why}'"), hint).into());
+    }
+    Ok(())
+}
+
+/// Lets perf record until it is enough, and what ended it.
+fn wait(record: &mut Child, until: &Until) -> Result<String> {
+    loop {
+        if let Some(status) = record.try_wait()? {
+            let mut said = String::new();
+            if let Some(mut errors) = record.stderr.take() {
+                std::io::Read::read_to_string(&mut errors, &mut said)?;
+            }
+            anyhow::ensure!(status.success(), "perf mem record failed: {}", said.trim());
+            return Ok("with the process".to_owned());
+        }
+        if let Some(why) = until.reached(0) {
+            let pid = i32::try_from(record.id()).ok().and_then(Pid::from_raw).context("perf has no number")?;
+            kill_process(pid, Signal::INT)?;
+            record.wait()?;
+            return Ok(why);
+        }
+        std::thread::sleep(NAP);
+    }
+}
+
+/// `  82877.315633:     7ffd1234`: nanoseconds and the address.
+fn sample(line: &str) -> Option<(u64, u64)> {
+    let (time, address) = line.trim().split_once(':')?;
+    let at = Duration::try_from_secs_f64(time.trim().parse().ok()?).ok()?;
+    let address =
+        u64::from_str_radix(address.trim().trim_start_matches("0x"), 16).ok().filter(|address| *address > 0)?;
+    Some((u64::try_from(at.as_nanos()).ok()?, address))
+}
+
+impl Source for Perf {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        batch.clear();
+        let mut line = String::new();
+        while batch.len() < BATCH {
+            line.clear();
+            if self.lines.read_line(&mut line)? == 0 {
+                break;
+            }
+            let Some((at, address)) = sample(&line) else { continue };
+            self.last = self.last.max(at);
+            batch.page.push(address / self.about.page_size);
+            batch.time.push(self.last);
+        }
+        Ok(!batch.is_empty())
+    }
+
+    fn about(&self) -> About {
+        let mut about = self.about.clone();
+        about.parameters.push(("ended".to_owned(), self.said.end.clone()));
+        about
+    }
+}
+
+impl Living for Perf {
+    fn said(&mut self) -> Said {
+        // It has said all, or nobody listens any more.
+        let _ = self.script.kill().and_then(|()| self.script.wait());
+        std::mem::take(&mut self.said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_perf_are_times_and_addresses() {
+        assert_eq!(sample("  82877.315633:     7ffd1234"), Some((82_877_315_633_000, 0x7ffd_1234)));
+        for no in ["", "82877.3: 0", "x: 12", "82877.3: zz"] {
+            assert_eq!(sample(no), None, "{no}");
+        }
+    }
+
+    #[test]
+    fn who_has_no_perf_is_told_what_to_install() {
+        let said = able(Path::new("/no/such/perf")).unwrap_err();
+        assert!(said.downcast_ref::<Hinted>().is_some_and(|hinted| hinted.hint.contains("linux-perf")));
+        assert!(able(Path::new("/bin/false")).unwrap_err().to_string().contains("samples no addresses"));
+    }
+}

@@ -1,0 +1,161 @@
+//! `--engine sample`: the pages of a process that runs, by their accessed bits.
+
+use super::living::{Living, NAP, Said, Until, about, process, program};
+use super::watch::{PART, explained, nobody};
+use super::{Args, Engine};
+use anyhow::Result;
+use host::tracee::{Pages, Touched};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use traces::{BATCH, Error, Source};
+use workingset::{About, Batch};
+
+/// Between two looks, unless asked otherwise.
+const EVERY: Duration = Duration::from_secs(1);
+/// No oftener, whatever is asked.
+const LEAST: Duration = Duration::from_millis(10);
+
+struct Sample {
+    pages: Pages,
+    until: Until,
+    about: About,
+    every: Duration,
+    /// What was seen and not yet told: first page, how many, when.
+    queue: VecDeque<(u64, u64, u64)>,
+    /// By first page: last page and name.
+    regions: BTreeMap<u64, (u64, String)>,
+    looks: u64,
+    references: u64,
+    /// Processor time of this program when the recording and when the last round began.
+    processor: (Duration, Duration),
+    end: Option<String>,
+}
+
+pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Living>> {
+    let pid = process(args, Engine::Sample)?;
+    let mut pages = Pages::of(root, pid).map_err(|trouble| nobody(trouble, pid))?;
+    let mut about = about(Engine::Sample, program(root, pid));
+    let before = processor_time();
+    // What a look costs is known from the first, which is not recorded.
+    let any = pages.begin().map_err(explained)? && pages.end().map_err(explained)?.is_some();
+    anyhow::ensure!(any, "{pid}: it has ended, or has no memory of its own, as the kernel's threads have none");
+    let now = processor_time();
+    let asked = args.every.map_or(EVERY, units::Span::get).max(LEAST);
+    let every = asked.max(now.saturating_sub(before) * 2 * PART);
+    let which = if pages.are_exact() { "exact" } else { "how many of a mapping; its first stand for them" };
+    about.parameters.push(("pages".to_owned(), which.to_owned()));
+    let (queue, regions) = (VecDeque::new(), BTreeMap::new());
+    let sample = Sample {
+        pages,
+        until,
+        about,
+        every,
+        queue,
+        regions,
+        looks: 0,
+        references: 0,
+        processor: (now, now),
+        end: None,
+    };
+    Ok(Box::new(sample))
+}
+
+impl Sample {
+    /// One window: forgets, waits, looks.
+    fn look(&mut self) -> Result<(), Error> {
+        let broken = |trouble| Error::Format(format!("{:#}", explained(trouble)));
+        let began = Instant::now();
+        if !self.pages.begin().map_err(broken)? {
+            self.end = Some("with the process".to_owned());
+            return Ok(());
+        }
+        while self.until.reached(self.references).is_none() && began.elapsed() < self.every {
+            std::thread::sleep(NAP.min(self.every.saturating_sub(began.elapsed())));
+        }
+        let Some(touched) = self.pages.end().map_err(broken)? else {
+            self.end = Some("with the process".to_owned());
+            return Ok(());
+        };
+        self.note(touched);
+        // What packing the last look took is a part of this round.
+        let now = processor_time();
+        self.every = self.every.max(now.saturating_sub(self.processor.1) * PART);
+        self.processor.1 = now;
+        self.end = self.until.reached(self.references);
+        Ok(())
+    }
+
+    fn note(&mut self, touched: Vec<Touched>) {
+        let at = u64::try_from(self.until.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.looks += 1;
+        for Touched { mapping, pages } in touched {
+            let name = if mapping.name.is_empty() { "[anonymous]".to_owned() } else { mapping.name };
+            let region = self.regions.entry(mapping.from / self.about.page_size).or_insert((0, name));
+            region.0 = region.0.max(mapping.to / self.about.page_size - 1);
+            for (first, count) in pages {
+                self.references += count;
+                self.queue.push_back((first, count, at));
+            }
+        }
+    }
+}
+
+impl Source for Sample {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        batch.clear();
+        while self.queue.is_empty() && self.end.is_none() {
+            self.look()?;
+        }
+        while let Some((first, count, at)) = self.queue.front_mut().filter(|_| batch.len() < BATCH) {
+            let now = (*count).min((BATCH - batch.len()) as u64);
+            batch.page.extend(*first..*first + now);
+            batch.time.extend(std::iter::repeat_n(*at, now as usize));
+            (*first, *count) = (*first + now, *count - now);
+            if *count == 0 {
+                self.queue.pop_front();
+            }
+        }
+        Ok(!batch.is_empty())
+    }
+
+    fn about(&self) -> About {
+        let mut about = self.about.clone();
+        let said = [("looks", self.looks.to_string()), ("ended", self.end.clone().unwrap_or_default())];
+        about.parameters.extend(said.map(|(name, value)| (name.to_owned(), value)));
+        about.regions = apart(&self.regions);
+        about
+    }
+}
+
+impl Living for Sample {
+    fn said(&mut self) -> Said {
+        let lasted = self.until.elapsed();
+        let which = if self.pages.are_exact() { "single pages" } else { "mappings: how many pages of each" };
+        Said {
+            resolution: format!("{:.2} s on average, {which}", lasted.as_secs_f64() / self.looks.max(1) as f64),
+            looking: Some(processor_time().saturating_sub(self.processor.0).as_secs_f64() / lasted.as_secs_f64()),
+            lasted,
+            end: self.end.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Mappings that were seen at different times may overlap: the later ends the one before.
+fn apart(regions: &BTreeMap<u64, (u64, String)>) -> Vec<(u64, u64, String)> {
+    let mut apart: Vec<(u64, u64, String)> = Vec::new();
+    for (first, (last, name)) in regions {
+        if let Some(before) = apart.last_mut() {
+            before.1 = before.1.min(first - 1);
+        }
+        apart.push((*first, *last, name.clone()));
+    }
+    apart
+}
+
+/// What this program has had of the processors, all of its threads.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

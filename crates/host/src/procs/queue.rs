@@ -1,0 +1,76 @@
+//! Who runs or waits to run, in the order in which they are to: `/proc/PID/sched`, where the kernel has it.
+
+use super::Processes;
+use super::roll::read_at;
+use super::text;
+use pressure::census::Census;
+use pressure::local::Runner;
+
+const FIELD: &[u8] = b"se.vruntime";
+
+impl Processes {
+    /// Tells who runs, the next first, as of the last look. The guard itself, which runs to ask, is left out.
+    pub fn queue(&self, census: &mut Census) {
+        census.runners.clear();
+        for entry in self.roll.runnable() {
+            if census.runners.is_full() || entry.pid == std::process::id() {
+                continue;
+            }
+            let mut buffer = [0; 1024];
+            let turn = read_at(&self.proc, entry.pid, "sched", &mut buffer).and_then(turn);
+            if let Some(turn) = turn {
+                let (who, name, resident) = (entry.identity(), entry.name, entry.resident.to_bytes(self.page_size));
+                census.runners.push(Runner { who, name, resident, turn });
+            }
+        }
+        census.runners.sort_unstable_by_key(|runner| runner.turn);
+    }
+}
+
+/// `se.vruntime  :  123.456789`: milliseconds, in ns.
+fn turn(text: &[u8]) -> Option<u64> {
+    let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(FIELD))?;
+    let value = line.rsplit(|byte| *byte == b':').next()?.trim_ascii();
+    let dot = value.iter().position(|byte| *byte == b'.')?;
+    let (whole, part) = (text::number(&value[..dot])?, value.get(dot + 1..dot + 7)?);
+    whole.checked_mul(1_000_000)?.checked_add(text::number(part)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_in_nanoseconds() {
+        let sched = b"sh (7, #threads: 1)\n---\nse.exec_start   :   9.0\nse.vruntime   :   1234.567890\nx\n";
+        assert_eq!(turn(sched), Some(1_234_567_890));
+        assert_eq!(turn(b"se.vruntime : -1.000000"), None);
+        assert_eq!(turn(b""), None);
+    }
+
+    #[test]
+    fn who_runs_is_in_the_queue_and_who_sleeps_is_not() {
+        let spawn = |program: &str, argument: &str| {
+            std::process::Command::new(program).arg(argument).stdout(std::process::Stdio::null()).spawn().unwrap()
+        };
+        let (mut busy, mut idle) = (spawn("yes", "x"), spawn("sleep", "60"));
+        let mut processes = Processes::open(std::path::Path::new("/"), units::Bytes::kib(4)).unwrap();
+        let mut census = Census::default();
+        let mut found = (false, false);
+        for at in 1..50 {
+            processes.look(units::Span::secs(at), &mut census);
+            processes.queue(&mut census);
+            let has = |pid| census.runners.iter().any(|runner| runner.who.pid == pid);
+            found = (found.0 || has(busy.id()), found.1 || has(idle.id()));
+            assert!(census.runners.is_sorted_by_key(|runner| runner.turn));
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        for child in [&mut busy, &mut idle] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        // A kernel without CONFIG_SCHED_DEBUG has no turns to tell.
+        let told = std::path::Path::new("/proc/self/sched").exists();
+        assert_eq!(found, (told, false));
+    }
+}

@@ -1,0 +1,90 @@
+//! Idle page tracking: a bit for each frame of memory, set by us, taken back by the kernel when the page is used.
+
+use crate::trouble::Trouble;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Of a page's entry in `pagemap`: it is in memory, and in which frame.
+const PRESENT: u64 = 1 << 63;
+const FRAME: u64 = (1 << 55) - 1;
+/// Entries read at once.
+const ENTRIES: usize = 1 << 13;
+
+/// The kernel's bitmap, and the frames of one process in it.
+#[derive(Debug)]
+pub(super) struct Idle {
+    bitmap: File,
+    path: PathBuf,
+    /// Page and frame, by page.
+    frames: Vec<(u64, u64)>,
+}
+
+impl Idle {
+    /// `None` where the kernel has none, or we may not use it.
+    pub(super) fn open(root: &Path) -> Option<Self> {
+        let path = root.join("sys/kernel/mm/page_idle/bitmap");
+        let bitmap = OpenOptions::new().read(true).write(true).open(&path).ok()?;
+        Some(Self { bitmap, path, frames: Vec::new() })
+    }
+
+    /// Forgets all frames.
+    pub(super) fn clear(&mut self) {
+        self.frames.clear();
+    }
+
+    /// Adds the resident pages of a mapping, of which there are so many.
+    pub(super) fn add(&mut self, map: &File, (from, to): (u64, u64), mut resident: u64) -> Result<(), Trouble> {
+        let (mut page, mut bytes) = (from, vec![0; ENTRIES * 8]);
+        while page < to && resident > 0 {
+            let wanted = usize::try_from(to - page).map_or(ENTRIES, |left| left.min(ENTRIES)) * 8;
+            let read = map.read_at(&mut bytes[..wanted], page * 8).map_err(|error| self.trouble(error))?;
+            if read < 8 {
+                break;
+            }
+            for entry in bytes[..read].chunks_exact(8) {
+                let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
+                if entry & PRESENT != 0 && entry & FRAME != 0 {
+                    self.frames.push((page, entry & FRAME));
+                    resident = resident.saturating_sub(1);
+                }
+                page += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks all of them as idle.
+    pub(super) fn mark(&self) -> Result<(), Trouble> {
+        for (word, bits) in self.words() {
+            self.bitmap.write_all_at(&bits.to_le_bytes(), word * 8).map_err(|error| self.trouble(error))?;
+        }
+        Ok(())
+    }
+
+    /// Pages that are no longer idle, in order.
+    pub(super) fn used(&self) -> Result<Vec<u64>, Trouble> {
+        let mut idle = BTreeMap::new();
+        for word in self.words().into_keys() {
+            let mut bytes = [0; 8];
+            self.bitmap.read_exact_at(&mut bytes, word * 8).map_err(|error| self.trouble(error))?;
+            idle.insert(word, u64::from_le_bytes(bytes));
+        }
+        let is_used = |frame: u64| idle.get(&(frame / 64)).is_some_and(|bits| bits & (1 << (frame % 64)) == 0);
+        Ok(self.frames.iter().filter(|(_, frame)| is_used(*frame)).map(|(page, _)| *page).collect())
+    }
+
+    /// The bits of our frames, by word.
+    fn words(&self) -> BTreeMap<u64, u64> {
+        let mut words = BTreeMap::new();
+        for (_, frame) in &self.frames {
+            *words.entry(frame / 64).or_insert(0) |= 1 << (frame % 64);
+        }
+        words
+    }
+
+    fn trouble(&self, error: std::io::Error) -> Trouble {
+        Trouble::unreadable(&self.path, error)
+    }
+}
