@@ -34,8 +34,8 @@ pub struct Hardware {
     pub memory: Bytes,
     /// Its processors.
     pub cpus: u32,
-    /// Its NUMA nodes, of equal size; 0 and 1 are the same.
-    pub nodes: u32,
+    /// The share of memory of each of its NUMA nodes; empty and one are the same.
+    pub nodes: Vec<u32>,
     /// What executes it.
     pub accel: Accel,
     /// Its disks: `/dev/vda` is the root, the others follow.
@@ -174,22 +174,25 @@ fn command(kernel: &Kernel, hardware: &Hardware, folder: &Path, archive: &Path) 
     Ok(command)
 }
 
-/// Equal nodes, the processors dealt out among them.
+/// Nodes of their shares of memory, the last of what is left; the processors dealt out among them.
 fn numa(hardware: &Hardware) -> Vec<String> {
-    if hardware.nodes < 2 {
+    let Some((_, but_last)) = hardware.nodes.split_last().filter(|(_, others)| !others.is_empty()) else {
         return Vec::new();
-    }
-    let each = (hardware.memory.get() >> 20) / u64::from(hardware.nodes);
-    let node = |number: u32| {
+    };
+    let all: u64 = hardware.nodes.iter().copied().map(u64::from).sum();
+    let memory = hardware.memory.get() >> 20;
+    let mut sizes: Vec<u64> = but_last.iter().map(|share| memory * u64::from(*share) / all.max(1)).collect();
+    sizes.push(memory - sizes.iter().sum::<u64>());
+    let node = |(number, size): (u32, u64)| {
         let cpu = if number < hardware.cpus { format!(",cpus={number}") } else { String::new() };
         [
             "-object".to_owned(),
-            format!("memory-backend-ram,id=m{number},size={each}M"),
+            format!("memory-backend-ram,id=m{number},size={size}M"),
             "-numa".to_owned(),
             format!("node,nodeid={number},memdev=m{number}{cpu}"),
         ]
     };
-    (0..hardware.nodes).flat_map(node).collect()
+    (0..).zip(sizes).flat_map(node).collect()
 }
 
 fn append(hardware: &Hardware) -> String {
@@ -236,10 +239,10 @@ mod tests {
 
     #[test]
     fn nodes_share_memory_and_processors() {
-        let hardware = Hardware {
+        let mut hardware = Hardware {
             memory: Bytes::mib(2048),
             cpus: 1,
-            nodes: 2,
+            nodes: vec![1, 1],
             accel: Accel::Tcg,
             drives: Vec::new(),
             append: String::new(),
@@ -247,5 +250,10 @@ mod tests {
         let words = numa(&hardware).join(" ");
         assert!(words.contains("id=m0,size=1024M") && words.contains("nodeid=0,memdev=m0,cpus=0"), "{words}");
         assert!(words.ends_with("nodeid=1,memdev=m1"), "{words}");
+        hardware.nodes = vec![2, 1];
+        let words = numa(&hardware).join(" ");
+        assert!(words.contains("id=m0,size=1365M") && words.contains("id=m1,size=683M"), "{words}");
+        hardware.nodes = vec![1];
+        assert!(numa(&hardware).is_empty());
     }
 }

@@ -20,12 +20,27 @@ pub(crate) struct Kernels {
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    build: Option<Own>,
+    own: Option<Own>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Own {
     Build(Build),
+    Source(Source),
+}
+
+/// Unpack the source that a series is made for, without its patches, and print where it is
+#[derive(Debug, Args)]
+struct Source {
+    /// The series: 6.1, 6.12, 7.3
+    #[arg(long, value_name = "SERIES")]
+    series: String,
+    /// The folder of the series, with BASES in it
+    #[arg(long, value_name = "DIR", default_value = "kernel")]
+    tree: PathBuf,
+    /// The folder to unpack it in
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
 }
 
 /// Build a kernel from Debian's source, a configuration fragment and a series of patches
@@ -81,8 +96,13 @@ pub(super) fn patched(store: &Store, tree: &Path, series: &str, fragments: &[Pat
 
 impl Kernels {
     pub(super) fn run(&self, store: &Store) -> Result<()> {
-        if let Some(Own::Build(own)) = &self.build {
-            return self.tell("built", &own.build(store)?);
+        match &self.own {
+            Some(Own::Build(own)) => return self.tell("built", &own.build(store)?),
+            Some(Own::Source(own)) => {
+                let recipe = Base::of(&own.tree, &own.series)?.recipe(&own.tree);
+                return say(&format!("{}\n", build::unpacked(store, &recipe, &own.folder)?.display()));
+            }
+            None => {}
         }
         let all = || BRANCHES.iter().map(|branch| branch.name.to_owned()).collect();
         let names: Vec<String> = if self.branches.is_empty() { all() } else { self.branches.clone() };

@@ -37,9 +37,9 @@ pub(crate) struct Selftest {
     /// The folder of the series, with BASES in it
     #[arg(long, value_name = "DIR", default_value = "kernel")]
     tree: PathBuf,
-    /// NUMA nodes of the machine
-    #[arg(long, default_value_t = 1)]
-    nodes: u32,
+    /// NUMA nodes of the machine, as shares of its memory: 1,1 are two alike, 3,1 are not
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    nodes: Vec<u32>,
     /// Most seconds all of it may take
     #[arg(long, default_value_t = 1800)]
     seconds: u64,
@@ -78,7 +78,7 @@ impl Selftest {
         Ok(Hardware {
             memory: MEMORY,
             cpus: 2,
-            nodes: self.nodes,
+            nodes: self.nodes.clone(),
             accel: accel::choose(store, kernel, &programs.guest)?,
             drives: vec![Drive::new(image::root(store, programs, &BTreeSet::new())?, None), Drive::new(data, None)],
             append: String::new(),

@@ -46,7 +46,7 @@ impl Shell {
         let hardware = Hardware {
             memory: Bytes::mib(self.memory_mib),
             cpus: 1,
-            nodes: 1,
+            nodes: Vec::new(),
             accel: accel::choose(store, &kernel, &programs.guest)?,
             drives: vec![crate::vm::disk::Drive::new(root, None)],
             append: self.append.clone(),

@@ -115,7 +115,7 @@ impl Bench<'_> {
         let hardware = Hardware {
             memory,
             cpus: 1,
-            nodes: 1,
+            nodes: Vec::new(),
             accel: accel::choose(self.store, &self.kernel, &self.programs.guest)?,
             drives: vec![Drive::new(root, None)],
             append: String::new(),

@@ -31,6 +31,13 @@ pub fn source(store: &Store, recipe: &Recipe) -> Result<Package> {
     Apt::of(store, &[&recipe.suite])?.package(&recipe.package)
 }
 
+/// Unpacks the source below a folder, without patches; where it is then.
+pub fn unpacked(store: &Store, recipe: &Recipe, folder: &Path) -> Result<PathBuf> {
+    let apt = Apt::of(store, &[&recipe.suite])?;
+    apt.unpack(&[apt.package(&recipe.package)?], folder)?;
+    unpack(folder)
+}
+
 /// Builds it, or gives what was built of the same parts before.
 pub fn build(store: &Store, recipe: &Recipe) -> Result<Kernel> {
     let apt = Apt::of(store, &[&recipe.suite])?;
@@ -45,8 +52,7 @@ pub fn build(store: &Store, recipe: &Recipe) -> Result<Kernel> {
     let place = store.kept("built", &key, |place| {
         store.demand(Bytes::mib(6 << 10))?;
         let scratch = store.scratch()?;
-        apt.unpack(std::slice::from_ref(&package), scratch.path())?;
-        let tree = unpack(scratch.path())?;
+        let tree = unpacked(store, recipe, scratch.path())?;
         for patch in &patches {
             let apply = ["-p1", "--forward", "--fuzz=0", "-i"];
             tool::run(Command::new("patch").args(apply).arg(patch).current_dir(&tree), "patch")
@@ -118,6 +124,10 @@ fn make(tree: &Path, config: &str, place: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What stands for an option of the fragments in a newer kernel: 7.3 has neither of the old ones.
+const SUCCESSORS: &[(&str, &str)] =
+    &[("CONFIG_PREEMPT_VOLUNTARY", "CONFIG_PREEMPT_LAZY"), ("CONFIG_PROC_SYSCTL", "CONFIG_SYSCTL")];
+
 /// A wish that the configuration did not grant is an error: the kernel would not be what its name says.
 fn missing(granted: &str, wished: &str) -> Result<()> {
     let mut last: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
@@ -129,8 +139,9 @@ fn missing(granted: &str, wished: &str) -> Result<()> {
     let refused: Vec<String> = last
         .iter()
         .filter(|(name, value)| {
-            let line = format!("{name}={value}");
-            let has = granted.lines().any(|granted| granted == line);
+            let successor = SUCCESSORS.iter().find(|(old, _)| old == *name).map_or(**name, |(_, new)| new);
+            let lines = [format!("{name}={value}"), format!("{successor}={value}")];
+            let has = granted.lines().any(|granted| lines.iter().any(|line| granted == line));
             let absent = !granted.lines().any(|granted| granted.starts_with(&format!("{name}=")));
             if **value == "n" { !absent } else { !has }
         })
@@ -150,5 +161,6 @@ mod tests {
         assert!(missing(granted, "CONFIG_A=y\nCONFIG_B=n\n").is_ok());
         assert!(missing(granted, "CONFIG_B=y\n").unwrap_err().to_string().contains("CONFIG_B=y"));
         assert!(missing(granted, "CONFIG_B=y\nCONFIG_B=n\n").is_ok(), "the last word counts");
+        assert!(missing("CONFIG_PREEMPT_LAZY=y\n", "CONFIG_PREEMPT_VOLUNTARY=y\n").is_ok(), "a successor will do");
     }
 }

@@ -209,7 +209,7 @@ impl<'a> Bench<'a> {
         Ok(Hardware {
             memory,
             cpus: setting.cpus,
-            nodes: setting.nodes,
+            nodes: vec![1; setting.nodes as usize],
             accel: self.accel,
             drives,
             append: String::new(),

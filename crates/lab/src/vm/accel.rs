@@ -65,7 +65,7 @@ fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
     let hardware = Hardware {
         memory: Bytes::mib(256),
         cpus: 1,
-        nodes: 1,
+        nodes: Vec::new(),
         accel: Accel::Kvm,
         drives: Vec::new(),
         append: "warmset.hello".to_owned(),
