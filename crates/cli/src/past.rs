@@ -122,6 +122,7 @@ fn is_done(step: &Step, next: &Sample) -> bool {
                 Grip::Free { .. } => groups.contained.iter().all(|one| one.id != id),
             }
         }
+        Action::Recall { id, .. } => next.groups.wards.iter().any(|ward| ward.id == id && ward.away_before.is_some()),
         Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) | Action::Local(_) => true,
     }
 }

@@ -294,7 +294,7 @@ impl Guard {
             let would = match step.action {
                 _ if done => "",
                 Action::End { .. } => "would send ",
-                Action::Group(_) | Action::Local(_) => "would: ",
+                Action::Group(_) | Action::Local(_) | Action::Recall { .. } => "would: ",
                 _ => "would set ",
             };
             if self.voice.says(Topic::Reason) {

@@ -14,6 +14,7 @@
 mod contained;
 mod find;
 mod limited;
+mod recall;
 mod stopped;
 mod wards;
 
@@ -29,6 +30,8 @@ use std::time::Duration;
 use stopped::Still;
 use units::{Bytes, Percent, Span};
 use wards::Wards;
+
+pub(crate) use recall::recall;
 
 /// Between two readings of a ward.
 const PACE: Duration = Duration::from_secs(5);
@@ -105,6 +108,11 @@ impl Groups {
             self.wards.read(sample.at, log);
         }
         self.wards.tell(&mut sample.groups.wards, log);
+    }
+
+    /// The folder of a ward, what of which is in swap is about to be read back.
+    pub(crate) fn recall(&mut self, id: u64) -> Option<PathBuf> {
+        self.wards.recall(id)
     }
 
     fn look_at_contained(&mut self, seen: &mut Seen, log: &mut UndoLog) {

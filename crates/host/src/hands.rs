@@ -48,6 +48,8 @@ pub struct Outcome {
     pub gripped: u64,
     /// Pressures on a process's clock handed to the worker.
     pub pressed: u64,
+    /// Pieces of swap to be read back, handed to the worker.
+    pub recalls: u64,
 }
 
 /// The hands of a guard that may act.
@@ -141,6 +143,11 @@ impl Hands {
                 }
                 Action::Reclaim { node, amount } => {
                     outcome.reclaims += u64::from(worker.ask(Job::Reclaim(node, amount)));
+                    Ok(())
+                }
+                Action::Recall { id, amount, .. } => {
+                    let job = self.groups.recall(id).map(|group| Job::Recall(group, amount));
+                    outcome.recalls += u64::from(job.is_some_and(|job| worker.ask(job)));
                     Ok(())
                 }
                 Action::Local(push) => {

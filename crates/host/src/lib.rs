@@ -23,6 +23,7 @@ pub mod rules;
 pub mod settings;
 mod source;
 mod thawer;
+mod touch;
 pub mod tracee;
 mod trouble;
 mod undo;

@@ -5,10 +5,12 @@
 //! still matters. Whatever is asked, a node is compacted at most once a minute and reclaimed from at most
 //! once a second.
 
+use crate::groups::recall;
 use crate::local::press;
 use crate::rivals::{Rival, rivals};
 use pressure::local::Push;
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
@@ -24,17 +26,20 @@ const STACK: usize = 128 * 1024;
 const LOOK: Duration = Duration::from_secs(300);
 
 /// One job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Job {
     Compact(u32),
     Reclaim(u32, Bytes),
     /// Press on a process's clock.
     Press(Push),
+    /// Read back so much of what a group has in swap.
+    Recall(PathBuf, Bytes),
 }
 
 impl Job {
-    fn path(self, root: &Path) -> PathBuf {
+    fn path(&self, root: &Path) -> PathBuf {
         let (node, file) = match self {
+            Self::Recall(group, _) => return root.join(group),
             Self::Press(push) => return root.join(format!("proc/{}", push.who.pid)),
             Self::Compact(node) => (node, "compact"),
             Self::Reclaim(node, _) => (node, "reclaim"),
@@ -42,12 +47,12 @@ impl Job {
         root.join(format!("sys/devices/system/node/node{node}/{file}"))
     }
 
-    fn least_interval(self) -> Duration {
+    fn least_interval(&self) -> Duration {
         match self {
             Self::Compact(_) => Duration::from_secs(60),
             Self::Reclaim(..) => Duration::from_secs(1),
-            // Its configuration says how often.
-            Self::Press(_) => Duration::ZERO,
+            // Its configuration says how often, and its readings.
+            Self::Press(_) | Self::Recall(..) => Duration::ZERO,
         }
     }
 }
@@ -116,10 +121,10 @@ fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
                 if early {
                     continue;
                 }
-                if !matches!(job, Job::Press(_)) {
+                if job.least_interval() > Duration::ZERO {
                     done.insert(path.clone(), Instant::now());
                 }
-                if let Err(error) = run(job, &path) {
+                if let Err(error) = run(&job, root, &path) {
                     note(findings, format!("{}: {error}", path.display()));
                 }
             }
@@ -142,27 +147,22 @@ fn note(findings: &Mutex<Findings>, text: String) {
     }
 }
 
-/// Writes the request. Reclaiming less than asked, or another reclaim under way, is no failure.
-fn run(job: Job, path: &Path) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = match job {
-        Job::Press(push) => return press(path, &push),
-        _ => File::from(rustix::fs::open(path, flags, Mode::empty())?),
-    };
-    let request = match job {
-        Job::Compact(_) | Job::Press(_) => "1".to_owned(),
-        Job::Reclaim(_, amount) => amount.get().to_string(),
-    };
-    match file.write_all(request.as_bytes()) {
-        Err(error)
-            if matches!(job, Job::Reclaim(..))
-                && matches!(
-                    rustix::io::Errno::from_io_error(&error),
-                    Some(rustix::io::Errno::AGAIN | rustix::io::Errno::BUSY | rustix::io::Errno::INTR)
-                ) =>
-        {
-            Ok(())
-        }
-        result => result,
+/// Does it. Reclaiming less than asked, or another reclaim under way, is no failure.
+fn run(job: &Job, root: &Path, path: &Path) -> io::Result<()> {
+    match job {
+        Job::Press(push) => press(path, push),
+        Job::Recall(group, amount) => recall(root, group, *amount),
+        Job::Compact(_) => write(path, "1"),
+        Job::Reclaim(_, amount) => match write(path, &amount.get().to_string()) {
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::AGAIN | Errno::BUSY | Errno::INTR)) => {
+                Ok(())
+            }
+            result => result,
+        },
     }
+}
+
+fn write(path: &Path, request: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    File::from(rustix::fs::open(path, flags, Mode::empty())?).write_all(request.as_bytes())
 }

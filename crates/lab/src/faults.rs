@@ -40,6 +40,7 @@ faults! {
     asks 512 240 "a runaway is stopped, its person asked; without an answer it ends, with one that is done";
     thaws 512 180 "kill -9 of the guard while it holds someone stopped: they go on within a second";
     hooks 512 240 "programs are told what happens; one that hangs or could be anyone's harms nothing";
+    returns 512 240 "what a critical service has in swap is read back once there is room";
     deaf 512 180 "a process ignores SIGTERM";
     vanishing 512 180 "a unit goes while it is contained, amid processes that are gone at once";
     frozen 512 180 "a process is frozen";

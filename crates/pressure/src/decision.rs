@@ -229,6 +229,15 @@ pub enum Action {
     Group(Grip),
     /// Press on the clock of a process, in the worker.
     Local(Push),
+    /// Read back what a ward has in swap, in the worker.
+    Recall {
+        /// Which.
+        id: u64,
+        /// Its name.
+        unit: UnitName,
+        /// So much of it.
+        amount: Bytes,
+    },
 }
 impl Action {
     /// What it is done to, without the numbers, which change from tick to tick.
@@ -248,7 +257,8 @@ impl Action {
             | Self::End { .. }
             | Self::Protect(_)
             | Self::Group(_)
-            | Self::Local(_) => None,
+            | Self::Local(_)
+            | Self::Recall { .. } => None,
         }
     }
 }

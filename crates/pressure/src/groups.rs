@@ -70,6 +70,12 @@ pub struct Ward {
     pub found: Bytes,
     /// What we last wrote; `None` where we wrote nothing, put it back, or someone else has set it since.
     pub ours: Option<Bytes>,
+    /// What it has in swap; `None` where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<Bytes>,
+    /// What that was when it was last brought back; `None` if nothing was, or more has left since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away_before: Option<Bytes>,
 }
 
 /// A unit that may not take more.

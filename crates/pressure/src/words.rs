@@ -69,6 +69,7 @@ impl Display for Action {
             }
             Self::Protect(act) => act.fmt(f),
             Self::Group(grip) => grip.fmt(f),
+            Self::Recall { unit, amount, .. } => write!(f, "read back {amount} of {unit} from swap"),
             Self::Local(Push { way, who, name, size }) => match way {
                 Way::Up => write!(f, "take the accessed bits of {name} ({}, {size}) back", who.pid),
                 Way::Down => write!(f, "use the pages of {name} ({}, {size})", who.pid),

@@ -83,6 +83,8 @@ impl Wards {
             floor: found,
             found,
             ours: None,
+            away: None,
+            away_before: None,
         };
         self.all.push(Kept { limited, above: inodes, told });
     }
@@ -143,6 +145,13 @@ impl Wards {
         done
     }
 
+    /// The folder of a ward. What it has in swap now counts as what it had before it was brought back.
+    pub(super) fn recall(&mut self, id: u64) -> Option<PathBuf> {
+        let kept = self.all.iter_mut().find(|kept| kept.told.id == id)?;
+        kept.told.away_before = kept.told.away;
+        Some(kept.limited.folder.path.clone())
+    }
+
     /// Puts a ward's floor back, and what is above it.
     pub(super) fn leave(&mut self, id: u64, log: &mut UndoLog) -> Result<(), Trouble> {
         let Some(kept) = self.all.iter_mut().find(|kept| kept.told.id == id) else { return Ok(()) };
@@ -197,6 +206,10 @@ impl Kept {
             value("workingset_refault_anon ") + value("workingset_refault_file ") + value("workingset_refault ");
         self.told.refaulted = Bytes::new(pages.saturating_mul(rustix::param::page_size() as u64));
         self.told.floor = Bytes::new(self.limited.now().ok()??);
+        let away = text(folder, "memory.swap.current").and_then(|text| number(text.trim_ascii())).map(Bytes::new);
+        // More has left since.
+        self.told.away_before = self.told.away_before.filter(|before| away.is_some_and(|away| away <= *before));
+        self.told.away = away;
         self.told.at = at;
         Some(())
     }

@@ -8,6 +8,7 @@
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
 
 mod floor;
+mod recall;
 mod wards;
 
 use super::Draft;
@@ -54,6 +55,7 @@ impl Draft<'_> {
         let kept = self.keep_wards(held, calm.min(self.eased()));
         self.floors(held, calm);
         self.hold_files(held, calm, kept);
+        self.recall(calm.min(self.eased()));
     }
 
     /// Lets go of every file, and stops watching.

@@ -93,6 +93,13 @@ pub enum Why {
         /// What it may.
         budget: Bytes,
     },
+    /// A unit that must answer has this in swap, and there is room.
+    Away {
+        /// So much.
+        away: Bytes,
+        /// Room in memory.
+        room: Bytes,
+    },
     /// Protection is off.
     Off,
 }
@@ -139,6 +146,7 @@ impl Display for Why {
             Self::Used { need, missed, kept, budget } => {
                 write!(f, "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so")
             }
+            Self::Away { away, room } => write!(f, "it has {away} in swap, and there is room for {room}"),
             Self::Off => f.write_str("protection is off"),
         }
     }
@@ -168,6 +176,7 @@ mod tests {
             Why::Budget { held: budget, budget: held },
             Why::Floor { measured: held },
             Why::Used { need: Bytes::mib(40), missed: Bytes::mib(3), kept: Bytes::mib(60), budget: held },
+            Why::Away { away: Bytes::mib(30), room: held },
             Why::Off,
         ];
         let lines = acts.iter().map(|act| act as &dyn Display).chain(reasons.iter().map(|why| why as &dyn Display));
@@ -184,6 +193,7 @@ mod tests {
             200 MiB are held, and 100 MiB may be
             100 MiB of files are read again and again
             it uses 40 MiB, of which 3 MiB had been evicted; 60 MiB of 100 MiB are then kept so
+            it has 30 MiB in swap, and there is room for 100 MiB
             protection is off
         "]]
         .assert_eq(&lines.map(|line| line.to_string() + "\n").collect::<String>());

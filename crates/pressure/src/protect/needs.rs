@@ -86,6 +86,8 @@ mod tests {
             floor: Bytes::ZERO,
             found: Bytes::ZERO,
             ours: None,
+            away: None,
+            away_before: None,
         }
     }
 

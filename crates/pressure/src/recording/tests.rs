@@ -230,6 +230,8 @@ fn groups_are_written_when_they_change_and_stand_until_then() {
         floor: Bytes::ZERO,
         found: Bytes::ZERO,
         ours: None,
+        away: Some(Bytes::mib(2)),
+        away_before: None,
     };
     let mut samples: Vec<Sample> = (1..=5).map(|second| sample_at(second, 4096)).collect();
     samples[1].groups.wards = vec![ward];

@@ -314,7 +314,8 @@ impl Decider {
                 | Action::End { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
-                | Action::Local(_) => {}
+                | Action::Local(_)
+                | Action::Recall { .. } => {}
             }
         }
         self.sample.knobs = self.knobs;

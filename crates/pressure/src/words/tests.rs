@@ -237,6 +237,7 @@ fn an_action_names_what_it_writes() {
         Action::Set { knob, from: 10, to: 143 },
         Action::PutBack { knob, from: 143, to: 10 },
         Action::Compact { node: 0 },
+        Action::Recall { id: 9, unit: UnitName::from("ssh.service").unwrap(), amount: Bytes::mib(16) },
         Action::Reclaim { node: 1, amount: Bytes::mib(32) },
         end(Signal::Term, Extent::Process, ""),
         end(Signal::Kill, Extent::Process, "session-2.scope"),
@@ -248,6 +249,7 @@ fn an_action_names_what_it_writes() {
         vm.watermark_scale_factor 10 → 143
         vm.watermark_scale_factor 143 → 10 (put back)
         compact node 0
+        read back 16 MiB of ssh.service from swap
         reclaim 32 MiB from node 1
         SIGTERM to hog (4711), which holds 700 MiB
         SIGKILL to hog (4711) of session-2.scope, which holds 700 MiB

@@ -1,3 +1,4 @@
+mod recall;
 mod wards;
 
 use crate::config::{Config, Mode};

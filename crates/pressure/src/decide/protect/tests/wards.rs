@@ -9,7 +9,7 @@ use crate::protect::Why;
 use proptest::prelude::*;
 use units::{Bytes, Pages, Percent};
 
-fn ward(id: u64, warm: u64) -> Ward {
+pub(super) fn ward(id: u64, warm: u64) -> Ward {
     Ward {
         id,
         unit: UnitName::from("ssh.service").unwrap(),
@@ -20,6 +20,8 @@ fn ward(id: u64, warm: u64) -> Ward {
         floor: Bytes::ZERO,
         found: Bytes::ZERO,
         ours: None,
+        away: None,
+        away_before: None,
     }
 }
 

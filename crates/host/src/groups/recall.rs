@@ -1,0 +1,49 @@
+//! Reads back from swap what the processes of a group have there.
+
+use crate::touch::{Which, touch};
+use rustix::fs::{Mode, OFlags};
+use std::io;
+use std::path::Path;
+use units::Bytes;
+
+/// Groups below a ward, at most so deep.
+const DEPTH: usize = 4;
+
+/// Reads at most `amount` back, of the group at `path` of the machine at `root` and of those below it. Who ends meanwhile,
+/// or may not be read, is passed over.
+pub(crate) fn recall(root: &Path, path: &Path, amount: Bytes) -> io::Result<()> {
+    let page = rustix::param::page_size() as u64;
+    let mut left = (amount.get() / page) as usize;
+    let mut open = vec![(root.join(path), DEPTH)];
+    while let Some((group, depth)) = open.pop() {
+        for pid in std::fs::read_to_string(group.join("cgroup.procs"))?.lines() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let process = rustix::fs::open(root.join("proc").join(pid), flags, Mode::empty());
+            left -= process.map_or(0, |process| touch(&process, Which::Swapped, left).unwrap_or(0));
+            if left == 0 {
+                return Ok(());
+            }
+        }
+        if depth > 0 {
+            let below = std::fs::read_dir(&group)?.flatten().filter(|entry| entry.path().is_dir());
+            open.extend(below.map(|entry| (entry.path(), depth - 1)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_is_gone_is_an_error_and_its_processes_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("a/b");
+        std::fs::create_dir_all(&group).unwrap();
+        std::fs::write(root.path().join("a/cgroup.procs"), "").unwrap();
+        std::fs::write(group.join("cgroup.procs"), "4711\n").unwrap();
+        recall(root.path(), Path::new("a"), Bytes::mib(1)).unwrap();
+        assert!(recall(root.path(), Path::new("c"), Bytes::mib(1)).is_err());
+    }
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
+swap=/run/arm/swap
+dd if=/dev/zero of="$swap" bs=1M count=64 2>/dev/null && mkswap "$swap" >/dev/null && loop=$(losetup -f --show "$swap") && swapon "$loop" ||
+    fail "there is no swap here"
+unit ssh.service
+# Whose memory nobody uses: a buffer that is being written to nobody.
+in_unit ssh.service sh -c 'dd if=/dev/zero bs=24M | sleep 9999'
+within 100 grep -q '^anon 2[0-9]......$' "$units/ssh.service/memory.stat" || fail "it has no memory"
+echo 20M >"$units/ssh.service/memory.reclaim"
+away() { cat "$units/ssh.service/memory.swap.current"; }
+far() { [ "$(away)" -gt 15000000 ]; }
+near() { [ "$(away)" -lt 1100000 ]; }
+far || fail "only $(away) bytes left"
+guard protect '[protect]
+enabled = true
+programs = []'
+within 600 near || fail "$(away) bytes are still away"
+said 'read back 16.0* MiB of ssh.service from swap' || fail "nobody says so"
+end_guard
+all_is_back
+kill -KILL "$(pidof sleep)" 2>/dev/null
+swapoff "$loop" && losetup -d "$loop"
+say "what it had in swap came back before anyone asked"
