@@ -1,5 +1,7 @@
 #!/bin/sh
 # shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
+# Only root may write to what leads to a hook.
+chmod 755 /run /run/arm "$home"
 hook() {
     printf '#!/bin/sh\n%s\n' "$2" >"$home/$1"
     chmod 755 "$home/$1"
