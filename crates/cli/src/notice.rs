@@ -124,7 +124,7 @@ impl Questions<'_> {
         command.arg("--").args([&shown.title, &shown.text]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.spawn().map_err(|error| {
-            let what = format!("{}: {error}", self.by.display());
+            let what = format!("{}: {error}", Path::new(self.by).display());
             Hinted::new(what, "notices need notify-send: apt install libnotify-bin").into()
         })
     }

@@ -4,8 +4,8 @@ unit batch.service
 guard guard '[guard]
 ask-for = "4 s"'
 person nothing
-hog batch.service 60
-within 300 is 1 "$units/batch.service/cgroup.freeze" || fail "it was not stopped"
+hog batch.service 30
+within 400 is 1 "$units/batch.service/cgroup.freeze" || fail "it was not stopped"
 heard '"tell":"ask"' || fail "nobody was asked"
 alive "$hog" || fail "it was stopped and ended at once"
 within 300 gone "$hog" || fail "nobody answered, and it never ended"
