@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: python report fleet kubernetes arch release links site cargo-install lab smoke vm kernel results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: python notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint links unit-test doc build cargo-install report fleet python live unit deb-test arch kubernetes lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report notice fleet python live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -67,6 +67,10 @@ cargo-install: build
 	packaging/tests/install.sh $(TARGET)
 
 # The report of a program's working set, in a browser without a screen.
+# Notices on a session bus of their own.
+notice: build
+	packaging/tests/notice.sh $(TARGET)/release/warmset
+
 report: build
 	packaging/tests/report.sh $(TARGET)/release
 

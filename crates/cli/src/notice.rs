@@ -78,6 +78,7 @@ fn listen(socket: &UnixStream, args: &Args, form: Form, out: &mut impl Write) ->
             out.flush()?;
             continue;
         }
+        questions.forget_closed();
         match &tell {
             Tell::Settled { id } => questions.settle(*id),
             _ => questions.show(&tell)?,
@@ -123,9 +124,14 @@ impl Questions<'_> {
         command.arg("--").args([&shown.title, &shown.text]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.spawn().map_err(|error| {
-            let what = format!("{}: {error}", self.by.display());
+            let what = format!("{}: {error}", Path::new(self.by).display());
             Hinted::new(what, "notices need notify-send: apt install libnotify-bin").into()
         })
+    }
+
+    /// Notices that were answered or closed have ended by themselves.
+    fn forget_closed(&mut self) {
+        self.open.retain(|_, child| !matches!(child.try_wait(), Ok(Some(_))));
     }
 
     /// Its time is over: the notice goes.

@@ -23,7 +23,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use visitor::Visitor;
 
@@ -133,7 +133,7 @@ impl Host {
             if self.shared.ends.load(Ordering::Relaxed) {
                 return;
             }
-            while let Some(news) = next(&self.news) {
+            while let Ok(news) = self.news.try_recv() {
                 self.spread(&news);
             }
             for index in spoke {
@@ -190,14 +190,6 @@ impl Host {
                 visitor.tell(&told);
             }
         }
-    }
-}
-
-/// The next of what waits; `None` if nothing does, or the loop is gone.
-fn next(news: &Receiver<News>) -> Option<News> {
-    match news.try_recv() {
-        Ok(news) => Some(news),
-        Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
     }
 }
 

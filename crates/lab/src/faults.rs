@@ -37,7 +37,8 @@ faults! {
     contains 512 180 "a runaway with a unit of its own is contained, then ended, and the limit undone";
     keeps 512 180 "what a critical service uses is kept for it and above it, and put back";
     killed 512 180 "kill -9 of the guard while it holds a floor and a ceiling: the next one puts both back";
-    asks 512 240 "a runaway is stopped, its person asked; without an answer it ends, with one that is done";
+    asks 512 240 "a runaway is stopped and its person asked, who says nothing";
+    answers 512 240 "a person answers, and goes";
     thaws 512 180 "kill -9 of the guard while it holds someone stopped: they go on within a second";
     hooks 512 240 "programs are told what happens; one that hangs or could be anyone's harms nothing";
     returns 512 240 "what a critical service has in swap is read back once there is room";

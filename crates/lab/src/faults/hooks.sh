@@ -1,11 +1,12 @@
 #!/bin/sh
 # shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
+# Only root may write to what leads to a hook.
+chmod 755 /run /run/arm "$home"
 hook() {
     printf '#!/bin/sh\n%s\n' "$2" >"$home/$1"
     chmod 755 "$home/$1"
 }
-hook ended "env >$home/told-ended"
-hook contained 'sleep 1000'
+hook ended "env >$home/told-ended; sleep 1000"
 hook warn 'exit 7'
 chmod 777 "$home/warn"
 hooks="[hooks]
@@ -15,14 +16,13 @@ printf 'mode = "guard"\n%s\nwarn = "%s/warn"\n' "$hooks" "$home" >"$home/toml"
 /lab/warmsetd --config "$home/toml" --state "$home/state" --run "$home/run" >"$home/log" 2>&1 && fail "it took a hook that anyone may write"
 said 'others may write to it' || fail "it does not say what is wrong: $(cat "$home/log")"
 unit batch.service
-guard guard "$hooks
-contained = \"$home/contained\""
-hog batch.service 60
+guard guard "$hooks"
+hog batch.service 30
 within 400 gone "$hog" || fail "it lives"
 within 50 grep -q '^WARMSET_EVENT=ended' "$home/told-ended" || fail "nobody was told that it ended"
 grep -q "^WARMSET_PID=$hog\$" "$home/told-ended" || fail "of someone else: $(cat "$home/told-ended")"
-within 400 said 'contained: killed after 1 s' || fail "a hook that hangs was not killed, or nothing is said of it"
+within 600 said 'ended: killed after 1 s' || fail "a hook that hangs was not killed, or nothing is said of it"
 guard_is_up || fail "the guard is gone"
 end_guard
 all_is_back
-say "one told, one that hung was killed, one that anyone could write was refused"
+say "one told, and killed when it hung; one that anyone could write was refused"

@@ -4,8 +4,8 @@ unit batch.service
 guard guard '[guard]
 ask-for = "60 s"'
 person nothing
-hog batch.service 60
-within 300 is 1 "$units/batch.service/cgroup.freeze" || fail "it was not stopped"
+hog batch.service 30
+within 400 is 1 "$units/batch.service/cgroup.freeze" || fail "it was not stopped"
 kill -KILL "$guard"
 within 10 is 0 "$units/batch.service/cgroup.freeze" || fail "a second later it still stands still"
 kill -KILL "$hog"

@@ -84,10 +84,9 @@ impl Draft<'_> {
             Some(Answer::GoOn) => Some((Fate::GoesOn, answered(Answer::GoOn))),
             _ if short || self.hopeless(outlook).is_some() => Some((Fate::Ends, Reason::StillShort { since, room })),
             Some(Answer::Keep) if ample => Some((Fate::GoesOn, answered(Answer::Keep))),
-            Some(Answer::Keep) => None,
             None if over && ample => Some((Fate::GoesOn, Reason::Eased { room })),
             None if over => Some((Fate::Ends, Reason::Unanswered { since, room })),
-            None => None,
+            Some(Answer::Keep) | None => None,
         }
     }
 

@@ -1,0 +1,94 @@
+"""`warmset notice` on a real session bus: a guard's question becomes a notice, the action that is chosen an answer.
+
+Run by notice.sh below dbus-run-session; the one argument is the command. The desktop is python-dbusmock's.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import dbus
+
+NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+PATIENCE = 20.0
+
+
+def wait(what, look):
+    """What `look` gives, once it gives something."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.05)
+    sys.exit(f"not ok: {what}")
+
+
+class Desktop:
+    """The bus's own notices, as a desktop would show them."""
+
+    def __init__(self):
+        can = json.dumps({"capabilities": "body body-markup actions"})
+        command = [sys.executable, "-m", "dbusmock", "--template", "notification_daemon", "--parameters", can]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self.bus = dbus.SessionBus()
+        wait("the desktop does not start", lambda: self.bus.name_has_owner(NAME))
+        self.mock = dbus.Interface(self.bus.get_object(NAME, PATH), "org.freedesktop.DBus.Mock")
+
+    def shown(self):
+        return self.mock.GetMethodCalls("Notify")
+
+    def choose(self, number, action):
+        signal = dbus.Array([dbus.UInt32(number), action], signature="v")
+        self.mock.EmitSignal(NAME, "ActionInvoked", "us", signal)
+
+
+def main(command):
+    desktop = Desktop()
+    run = tempfile.mkdtemp()
+    guard = socket.socket(socket.AF_UNIX)
+    guard.bind(os.path.join(run, "notice.sock"))
+    guard.listen()
+    notice = subprocess.Popen([command, "notice", "--once", "--run", run])
+    guard.settimeout(PATIENCE)
+    visitor, _ = guard.accept()
+    visitor.settimeout(PATIENCE)
+
+    def tell(**told):
+        visitor.sendall(json.dumps(told).encode() + b"\n")
+
+    tell(tell="ask", id=9, unit="app-hog.scope", used=734003200, wait=15000000000, why="it grows")
+    (_, asked) = wait("nothing is shown", desktop.shown)[0]
+    application, _, _, title, body, actions, hints, lasts = asked
+    assert application == "Warmset" and "stopped" in title, asked
+    assert "app-hog.scope has 700 MiB" in body and "ends in 15 s" in body, body
+    assert list(actions)[::2] == ["end", "keep", "go-on"], actions
+    assert hints["urgency"] == 2 and lasts == 15000, asked
+    desktop.choose(1, "keep")
+    answer = visitor.makefile().readline()
+    assert json.loads(answer) == {"id": 9, "answer": "keep"}, answer
+    print("ok: a question is a notice with three actions, and the chosen one is the answer")
+
+    tell(tell="ask", id=10, unit="app-hog.scope", used=1, wait=60000000000, why="it grows")
+    wait("the second is not shown", lambda: len(desktop.shown()) == 2)
+    children = lambda: subprocess.run(["pgrep", "-P", str(notice.pid)], stdout=subprocess.PIPE).stdout
+    wait("nobody waits for an answer", children)
+    tell(tell="settled", id=10)
+    wait("a settled question is still waited for", lambda: not children())
+    tell(tell="ended", name="<b>hog", pid=7, unit="x", signal="SIGKILL", size=1048576, why="it grows")
+    (_, ended) = wait("the end is not shown", lambda: desktop.shown()[2:])[0]
+    assert "&lt;b&gt;hog (7) held 1 MiB" in ended[4] and not ended[5], ended
+    print("ok: a settled question goes, an end is told, and a name is no markup")
+
+    visitor.close()
+    assert notice.wait(PATIENCE) == 0, notice.returncode
+    print("ok: it ends with the guard")
+    desktop.process.terminate()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
