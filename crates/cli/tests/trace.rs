@@ -101,18 +101,21 @@ impl Busy {
     fn start() -> Self {
         let text =
             "import time\nm=bytearray(8<<20)\nprint(1,flush=True)\nwhile 1:\n m[::4096]=bytes(2048)\n time.sleep(.01)";
-        let mut child =
-            Command::new("python3").args(["-c", text]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new("python3")
+            .args(["-c", text])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("python3 runs");
         // It has its memory when it has said so.
-        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().expect("a pipe"), &mut [0]).expect("a byte");
         Self(child)
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it has ended");
     }
 }
 
