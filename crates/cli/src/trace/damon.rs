@@ -1,13 +1,13 @@
 //! `--engine damon` and `damon-physical`: what the kernel's own monitor tells, through the reader of its records.
 
-use super::living::{Living, NAP, Said, Until, about, process, program};
+use super::living::{Living, NAP, PAGE, Regions, Said, Until, about, apart, process, program, region};
 use super::{Args, Engine};
 use crate::hinted::Hinted;
 use anyhow::Result;
 use host::tracee::{Damon, NoDamon, Space, mappings};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use traces::{Error, Format, Reading, Source};
 use workingset::{About, Batch};
@@ -20,7 +20,20 @@ struct Session {
     damon: Damon,
     until: Until,
     cost: Duration,
+    lasted: Duration,
     end: Option<String>,
+}
+
+impl Session {
+    /// Stops looking, once.
+    fn stop(&mut self, why: String) {
+        if self.end.is_none() {
+            self.cost = self.damon.cost().unwrap_or(self.cost);
+            self.lasted = self.until.elapsed();
+            self.damon.stop();
+            self.end = Some(why);
+        }
+    }
 }
 
 /// The lines as they come, until it is time to stop.
@@ -28,8 +41,12 @@ struct Lines(Arc<Mutex<Session>>);
 
 impl Read for Lines {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = held(&self.0);
         loop {
+            if let Some(why) = session.until.reached(0) {
+                session.stop(why);
+            }
+            // What it said before it stopped is still read.
             if let Some(size) = session.damon.read(buffer)? {
                 return Ok(size);
             }
@@ -37,20 +54,24 @@ impl Read for Lines {
                 return Ok(0);
             }
             session.cost = session.damon.cost().unwrap_or(session.cost);
-            // What it said before it stopped is still read.
-            session.end =
-                if session.damon.is_on() { session.until.reached(0) } else { Some("with the process".to_owned()) };
-            if session.end.is_none() {
+            if session.damon.is_on() {
                 std::thread::sleep(NAP);
+            } else {
+                session.stop("with the process".to_owned());
             }
         }
     }
+}
+
+fn held(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Recording {
     source: Box<dyn Source>,
     session: Arc<Mutex<Session>>,
     about: About,
+    mapped: Mapped,
     every: Duration,
     references: u64,
     most: Option<u64>,
@@ -61,25 +82,40 @@ pub(super) fn start(args: &Args, engine: Engine, root: &Path, until: Until) -> R
     let space = if physical { Space::Physical } else { Space::Virtual(process(args, engine)?) };
     let every = args.every.map_or(EVERY, units::Span::get).max(Duration::from_millis(5));
     let damon = Damon::start(root, space, every).map_err(explained)?;
-    let mut about = about(
-        engine,
-        match space {
-            Space::Physical => "all memory, by physical address".to_owned(),
-            Space::Virtual(pid) => program(root, pid),
-        },
-    );
-    if let Space::Virtual(pid) = space {
-        let mapped = mappings(root, pid).unwrap_or_default();
-        let page = about.page_size;
-        let named = |name: String| if name.is_empty() { "[anonymous]".to_owned() } else { name };
-        about.regions = mapped.into_iter().map(|it| (it.from / page, it.to / page - 1, named(it.name))).collect();
-    }
-    let session = Session { damon, until, cost: Duration::ZERO, end: None };
+    let (name, pid) = match space {
+        Space::Physical => ("all memory, by physical address".to_owned(), None),
+        Space::Virtual(pid) => (program(root, pid), Some(pid)),
+    };
+    let mapped = Mapped { root: root.to_owned(), pid, first: pid.map(|pid| known(root, pid)).unwrap_or_default() };
+    let session = Session { damon, until, cost: Duration::ZERO, lasted: Duration::ZERO, end: None };
     let session = Arc::new(Mutex::new(session));
     let lines = Box::new(Lines(Arc::clone(&session)));
     let format = Some(Format::named("damon-text")?);
     let source = traces::open(lines, engine.name(), format, Reading::default())?;
-    Ok(Box::new(Recording { source, session, about, every, references: 0, most: args.references }))
+    let about = about(engine, name);
+    Ok(Box::new(Recording { source, session, about, mapped, every, references: 0, most: args.references }))
+}
+
+/// Mappings of the process at the beginning; those at the end are added while it is there.
+struct Mapped {
+    root: PathBuf,
+    pid: Option<u32>,
+    first: Regions,
+}
+
+impl Mapped {
+    fn all(&self) -> Regions {
+        let mut all = self.pid.map(|pid| known(&self.root, pid)).unwrap_or_default();
+        for (first, region) in &self.first {
+            all.entry(*first).or_insert_with(|| region.clone());
+        }
+        all
+    }
+}
+
+fn known(root: &Path, pid: u32) -> Regions {
+    let mapped = mappings(root, pid).unwrap_or_default();
+    mapped.into_iter().map(|it| (it.from / PAGE, (it.to / PAGE - 1, region(it.name)))).collect()
 }
 
 /// What is missing, and what to do about it.
@@ -102,8 +138,7 @@ fn explained(no: NoDamon) -> anyhow::Error {
 impl Source for Recording {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         if self.most.is_some_and(|most| self.references >= most) {
-            let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-            session.end = Some(format!("after {} references, as asked", self.references));
+            held(&self.session).stop(format!("after {} references, as asked", self.references));
             return Ok(false);
         }
         let any = self.source.fill(batch)?;
@@ -112,8 +147,9 @@ impl Source for Recording {
     }
 
     fn about(&self) -> About {
-        let mut about = About { tasks: self.source.about().tasks, ..self.about.clone() };
-        let end = self.session.lock().unwrap_or_else(PoisonError::into_inner).end.clone();
+        let regions = apart(&self.mapped.all());
+        let mut about = About { tasks: self.source.about().tasks, regions, ..self.about.clone() };
+        let end = held(&self.session).end.clone();
         about.parameters.push(("ended".to_owned(), end.unwrap_or_default()));
         about
     }
@@ -121,8 +157,8 @@ impl Source for Recording {
 
 impl Living for Recording {
     fn said(&mut self) -> Said {
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let lasted = session.until.elapsed();
+        let session = held(&self.session);
+        let lasted = session.lasted;
         Said {
             resolution: format!("{:.3} s, regions", self.every.as_secs_f64()),
             looking: Some(session.cost.as_secs_f64() / lasted.as_secs_f64()),

@@ -7,6 +7,7 @@ use crate::{Context, Form, json, reference};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,6 +19,10 @@ use traces::Source;
 use workingset::trace::Visibility;
 use workingset::{About, Clock};
 
+/// By first page: the last page, and what is there.
+pub(super) type Regions = BTreeMap<u64, (u64, String)>;
+
+pub(super) const PAGE: u64 = 4096;
 /// Between two looks at whether to stop.
 pub(super) const NAP: Duration = Duration::from_millis(50);
 
@@ -92,29 +97,28 @@ struct Recorded {
 pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let path = args.output.clone().unwrap_or_else(|| named(args, engine));
     let output = output_of(&path)?;
-    anyhow::ensure!(args.page_size == 4096, "--page-size: what runs is looked at in pages of 4096 bytes");
+    anyhow::ensure!(args.page_size == PAGE, "--page-size: what runs is looked at in pages of 4096 bytes");
     let limits = Limits { references: args.references, duration: args.duration.map(units::Span::get) };
+    let until = Until::new(limits)?;
+    let mut living = match engine {
+        Engine::Sample => sample::start(args, &context.root, until)?,
+        Engine::Damon | Engine::DamonPhysical => damon::start(args, engine, &context.root, until)?,
+        Engine::Perf | Engine::Lackey => perf::start(args, until)?,
+    };
     let mut recorded = None;
-    let mut record = |file: &mut (dyn Write + Send)| -> Result<()> {
-        let until = Until::new(limits)?;
-        let mut living = match engine {
-            Engine::Sample => sample::start(args, &context.root, until)?,
-            Engine::Damon | Engine::DamonPhysical => damon::start(args, engine, &context.root, until)?,
-            Engine::Perf | Engine::Lackey => perf::start(args, until)?,
-        };
+    reference::whole(&path, |file| {
         let written = traces::write(&mut *living, output, file);
         let said = living.said();
         let references = match written {
             Err(traces::Error::Trace(workingset::Error::Empty)) => {
-                let hint = "look for longer, or at what does something";
-                return Err(Hinted::new(format!("nothing was seen to be used; it ended {}", said.end), hint).into());
+                let what = format!("nothing was seen to be used; it ended {}", said.end);
+                return Err(Hinted::new(what, "look for longer, or at what does something").into());
             }
             written => written?,
         };
         recorded = Some((references, said));
         Ok(())
-    };
-    reference::whole(&path, &mut record)?;
+    })?;
     let (references, said) = recorded.context("nothing was recorded")?;
     let recorded = Recorded {
         output: path.display().to_string(),
@@ -170,7 +174,7 @@ pub(super) fn about(engine: Engine, program: String) -> About {
     About {
         program,
         format: engine.name().to_owned(),
-        page_size: 4096,
+        page_size: PAGE,
         clock: Clock::Nanoseconds,
         visibility: Visibility::Scans,
         parameters: vec![("recorder".to_owned(), engine.name().to_owned())],
@@ -184,4 +188,32 @@ pub(super) fn program(root: &std::path::Path, pid: u32) -> String {
     let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).collect();
     let words: Vec<_> = words.into_iter().map(String::from_utf8_lossy).collect();
     if words.is_empty() { format!("process {pid}") } else { words.join(" ") }
+}
+
+/// Mappings that were seen at different times may overlap: the later ends the one before.
+pub(super) fn apart(regions: &Regions) -> Vec<(u64, u64, String)> {
+    let mut apart: Vec<(u64, u64, String)> = Vec::new();
+    for (first, (last, name)) in regions {
+        if let Some(before) = apart.last_mut() {
+            before.1 = before.1.min(first - 1);
+        }
+        apart.push((*first, *last, name.clone()));
+    }
+    apart
+}
+
+/// What a mapping without a name is called.
+pub(super) fn region(name: String) -> String {
+    if name.is_empty() { "[anonymous]".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_of_different_times_do_not_overlap() {
+        let regions: Regions = [(1, (9, region(String::new()))), (5, (20, "/b".to_owned()))].into();
+        assert_eq!(apart(&regions), [(1, 4, "[anonymous]".to_owned()), (5, 20, "/b".to_owned())]);
+    }
 }

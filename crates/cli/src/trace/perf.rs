@@ -15,32 +15,38 @@ use traces::{BATCH, Error, Source};
 use workingset::{About, Batch};
 
 struct Perf {
-    script: Child,
-    lines: BufReader<ChildStdout>,
+    record: Child,
+    until: Until,
+    /// What reads perf's file, when that is whole.
+    script: Option<(Child, BufReader<ChildStdout>)>,
     about: About,
     said: Said,
     last: u64,
     /// Where perf's own file is, until the end.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
+
+const DATA: &str = "perf.data";
 
 pub(super) fn start(args: &Args, until: Until) -> Result<Box<dyn Living>> {
     able(Path::new("perf"))?;
     let pid = process(args, Engine::Perf)?;
     let about = about(Engine::Perf, program(Path::new("/"), pid));
     let folder = tempfile::tempdir()?;
-    let data = folder.path().join("perf.data");
     let mut record = Command::new("perf");
-    record.args(["mem", "record", "-o"]).arg(&data).args(["--", "-p", &pid.to_string()]);
-    let mut record = record.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("perf cannot be started")?;
-    let end = wait(&mut record, &until)?;
-    let lasted = until.elapsed();
+    record.args(["mem", "record", "-o"]).arg(folder.path().join(DATA)).args(["--", "-p", &pid.to_string()]);
+    let record = record.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("perf cannot be started")?;
+    let said = Said { resolution: "single loads and stores, one in many".to_owned(), ..Said::default() };
+    Ok(Box::new(Perf { record, until, script: None, about, said, last: 0, folder }))
+}
+
+/// What perf has recorded into this file, as text.
+fn script(data: &Path) -> Result<(Child, BufReader<ChildStdout>)> {
     let mut script = Command::new("perf");
-    script.args(["script", "-F", "time,addr", "-i"]).arg(&data).stdout(Stdio::piped()).stderr(Stdio::null());
+    script.args(["script", "-F", "time,addr", "-i"]).arg(data).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut script = script.spawn()?;
     let lines = BufReader::new(script.stdout.take().context("perf script has no output")?);
-    let said = Said { resolution: "single loads and stores, one in many".to_owned(), looking: None, lasted, end };
-    Ok(Box::new(Perf { script, lines, about, said, last: 0, _folder: folder }))
+    Ok((script, lines))
 }
 
 /// Whether there are perf, and a processor that samples addresses.
@@ -91,10 +97,17 @@ fn sample(line: &str) -> Option<(u64, u64)> {
 impl Source for Perf {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         batch.clear();
+        if self.script.is_none() {
+            let broken = |error: anyhow::Error| Error::Format(format!("{error:#}"));
+            self.said.end = wait(&mut self.record, &self.until).map_err(broken)?;
+            self.said.lasted = self.until.elapsed();
+            self.script = Some(script(&self.folder.path().join(DATA)).map_err(broken)?);
+        }
+        let Some((_, lines)) = &mut self.script else { return Ok(false) };
         let mut line = String::new();
         while batch.len() < BATCH {
             line.clear();
-            if self.lines.read_line(&mut line)? == 0 {
+            if lines.read_line(&mut line)? == 0 {
                 break;
             }
             let Some((at, address)) = sample(&line) else { continue };
@@ -115,7 +128,10 @@ impl Source for Perf {
 impl Living for Perf {
     fn said(&mut self) -> Said {
         // It has said all, or nobody listens any more.
-        let _ = self.script.kill().and_then(|()| self.script.wait());
+        let children = std::iter::once(&mut self.record).chain(self.script.as_mut().map(|script| &mut script.0));
+        for child in children {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
         std::mem::take(&mut self.said)
     }
 }

@@ -1,12 +1,12 @@
 //! `--engine sample`: the pages of a process that runs, by their accessed bits.
 
-use super::living::{Living, NAP, Said, Until, about, process, program};
+use super::living::{Living, NAP, PAGE, Regions, Said, Until, about, apart, process, program, region};
 use super::watch::{PART, explained, nobody};
 use super::{Args, Engine};
 use anyhow::Result;
 use host::tracee::{Pages, Touched};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use traces::{BATCH, Error, Source};
@@ -24,8 +24,7 @@ struct Sample {
     every: Duration,
     /// What was seen and not yet told: first page, how many, when.
     queue: VecDeque<(u64, u64, u64)>,
-    /// By first page: last page and name.
-    regions: BTreeMap<u64, (u64, String)>,
+    regions: Regions,
     looks: u64,
     references: u64,
     /// Processor time of this program when the recording and when the last round began.
@@ -46,7 +45,7 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
     let every = asked.max(now.saturating_sub(before) * 2 * PART);
     let which = if pages.are_exact() { "exact" } else { "how many of a mapping; its first stand for them" };
     about.parameters.push(("pages".to_owned(), which.to_owned()));
-    let (queue, regions) = (VecDeque::new(), BTreeMap::new());
+    let (queue, regions) = (VecDeque::new(), Regions::new());
     let sample = Sample {
         pages,
         until,
@@ -91,9 +90,8 @@ impl Sample {
         let at = u64::try_from(self.until.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.looks += 1;
         for Touched { mapping, pages } in touched {
-            let name = if mapping.name.is_empty() { "[anonymous]".to_owned() } else { mapping.name };
-            let region = self.regions.entry(mapping.from / self.about.page_size).or_insert((0, name));
-            region.0 = region.0.max(mapping.to / self.about.page_size - 1);
+            let seen = self.regions.entry(mapping.from / PAGE).or_insert((0, region(mapping.name)));
+            seen.0 = seen.0.max(mapping.to / PAGE - 1);
             for (first, count) in pages {
                 self.references += count;
                 self.queue.push_back((first, count, at));
@@ -140,18 +138,6 @@ impl Living for Sample {
             end: self.end.clone().unwrap_or_default(),
         }
     }
-}
-
-/// Mappings that were seen at different times may overlap: the later ends the one before.
-fn apart(regions: &BTreeMap<u64, (u64, String)>) -> Vec<(u64, u64, String)> {
-    let mut apart: Vec<(u64, u64, String)> = Vec::new();
-    for (first, (last, name)) in regions {
-        if let Some(before) = apart.last_mut() {
-            before.1 = before.1.min(first - 1);
-        }
-        apart.push((*first, *last, name.clone()));
-    }
-    apart
 }
 
 /// What this program has had of the processors, all of its threads.

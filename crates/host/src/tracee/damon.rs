@@ -164,6 +164,12 @@ impl Damon {
         }
     }
 
+    /// Stops looking; what it has told can still be read.
+    pub fn stop(&mut self) {
+        // It may have stopped by itself.
+        let _ = self.set("state", "off");
+    }
+
     /// Whether it still looks: it stops by itself when the process ends.
     pub fn is_on(&self) -> bool {
         fs::read_to_string(self.ours().join("state")).is_ok_and(|state| state.trim() == "on")
