@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: python notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: python notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
@@ -100,7 +100,12 @@ vm: lab deb
 # Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
 kernel: setup-kernel lab
 	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12)
+	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12) --nodes 1,1 hot
 	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12) --nodes 3,1 nodes
+
+# The kernel series as a reviewer would look at them, patch by patch; nothing is done again that is in kernel/CHECKED unchanged.
+kernel-check: lab
+	python3 packaging/tests/kernel.py $(TARGET)/release
 
 # The tables of docs/results, by hand: hours.
 results: lab

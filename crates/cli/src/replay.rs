@@ -170,7 +170,7 @@ fn summary(decision: &Decision) -> String {
         Action::PutBack { knob, from, to } => format!("{} {from} → {to} (back)", knob.spec().name),
         Action::Compact { node } => format!("compact node {node}"),
         Action::Reclaim { node, amount } => format!("reclaim {amount} from node {node}"),
-        other @ (Action::End { .. } | Action::Local(_)) => other.to_string(),
+        other @ (Action::End { .. } | Action::Local(_) | Action::Recall { .. }) => other.to_string(),
         Action::Protect(act) => act.to_string(),
         Action::Group(grip) => grip.to_string(),
     };

@@ -30,7 +30,7 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
     Hardware {
         memory: Bytes::mib(512),
         cpus: 1,
-        nodes: 1,
+        nodes: Vec::new(),
         accel: accel::choose(store, kernel, &guest_program().unwrap()).unwrap(),
         drives: vec![Drive::new(root, None)],
         append: String::new(),

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""The kernel series, patch by patch and configuration by configuration: kernel.py PROGRAMS [6.1|6.12|7.3|boot...]
+
+Each patch applies without fuzz, checkpatch --strict has nothing against it, and what it touches compiles after it; where that is a
+header of all, so does the kernel's whole mm/. At the end W=1 and sparse complain of nothing that they did not complain of before,
+the code fits 450 lines, and what the series touches compiles for arm64 and for a 32-bit machine, and without each thing that a
+kernel may be without. `boot` builds 6.12 whole and runs its tests in machines of one node, of two, and of two unequal ones.
+
+What passed is written to kernel/CHECKED with a sum over all that was checked, and is not done again while the sum is that.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKED = ROOT / "kernel/CHECKED"
+SERIES = ["6.1", "6.12", "7.3"]
+BOOT = "boot"
+BOOTED = "6.12"
+HEAD = "# Written by `make kernel-check`: what was checked, the sum of its files, and what there was to say."
+MOST_LINES = 450
+FRAGMENTS = ["crates/lab/src/kernels/lab.config", "kernel/config/protection.config"]
+# Architectures, with the prefix of Debian's compiler, and what is asked for besides the architecture's own configuration.
+MACHINES = {"arm64": "aarch64-linux-gnu-", "arm": "arm-linux-gnueabi-"}
+FOREIGN = "MEMCG NUMA LRU_GEN WORKINGSET_PROTECTION"
+# What a kernel may be without, and the options that are off then.
+WITHOUT = {
+    "SYSCTL": "SYSCTL PROC_SYSCTL",
+    "SWAP": "SWAP ZRAM ZSMALLOC",
+    "NUMA": "NUMA",
+    "MEMCG": "MEMCG",
+    "LRU_GEN": "LRU_GEN",
+    "the series": "WORKINGSET_PROTECTION",
+}
+# New files are not in MAINTAINERS yet, all trace events are laid out like this, a line of the kernel's log is quoted, and a
+# copy of a sysctl's table is written to.
+STYLE_IGNORED = "FILE_PATH_CHANGES,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,COMMIT_LOG_LONG_LINE,CONST_STRUCT"
+
+
+def checked_sum(*folders: str) -> str:
+    """Of these folders of kernel/, of what says how a kernel is built, and of this check."""
+    files = [ROOT / "kernel/BASES", Path(__file__).resolve(), *(ROOT / fragment for fragment in FRAGMENTS)]
+    for folder in folders:
+        files += (ROOT / "kernel" / folder).iterdir()
+    total = hashlib.sha256()
+    for file in sorted(files):
+        total.update(f"{file.relative_to(ROOT)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def code_lines(diff: str) -> int:
+    """Lines added or removed, without documentation, blank lines, comments and the help of options."""
+    file, count, comment, in_help = "", 0, False, False
+    for line in diff.splitlines():
+        if line.startswith(("--- ", "+++ ", "@@")):
+            file = line.split()[1] if line.startswith("+++") else file
+            comment = in_help = False
+            continue
+        text = line[1:].strip()
+        if not text or "/Documentation/" in file:
+            continue
+        in_help = in_help and line[1:].startswith("\t  ")
+        if comment or text.startswith(("/*", "* ", "*/", "//")) or text == "*":
+            comment = "*/" not in text and (comment or text.startswith("/*"))
+        elif not in_help and line[0] in "+-":
+            count += 1
+        in_help = in_help or (file.endswith("Kconfig") and text == "help")
+    return count
+
+
+class Tree:
+    """The source of one kernel and its series."""
+
+    def __init__(self, name: str, lab: Path, work: Path):
+        self.name = name
+        self.patches = sorted((ROOT / f"kernel/series-{name}").glob("*.patch"))
+        words = [lab, "kernels", "source", "--series", name, work]
+        self.root = Path(subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip())
+        text = "".join(patch.read_text() for patch in self.patches)
+        self.touched = sorted(set(re.findall(r"^\+\+\+ b/(\S+)$", text, re.M)))
+        self.objects = [file[:-1] + "o" for file in self.touched if file.endswith(".c")]
+        self.machine: list[str] = []
+
+    def run(self, *words: str, allow: bool = False) -> str:
+        """Runs a program in the tree and gives what it said on both streams."""
+        done = subprocess.run(words, cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode and not allow:
+            sys.exit(f"kernel: {self.name}: {' '.join(words)} failed\n{done.stdout[-4000:]}")
+        return done.stdout
+
+    def make(self, *words: str, allow: bool = False) -> str:
+        return self.run("make", f"-j{os.cpu_count()}", *self.machine, *words, allow=allow)
+
+    def configure(self, without: str = "") -> None:
+        """The lab's configuration, or that of another machine, with the series on, and without some options."""
+        if self.machine:
+            self.make("defconfig")
+            wishes = [word for option in FOREIGN.split() for word in ("-e", option)]
+            self.run("scripts/config", *wishes)
+        else:
+            self.make("tinyconfig")
+            fragments = [str(ROOT / fragment) for fragment in FRAGMENTS]
+            self.run("scripts/kconfig/merge_config.sh", "-m", ".config", *fragments)
+        for option in without.split():
+            self.run("scripts/config", "-d", option)
+        self.make("olddefconfig")
+        config = (self.root / ".config").read_text().splitlines()
+        for option in without.split():
+            if f"CONFIG_{option}=y" in config:
+                sys.exit(f"kernel: {self.name}: {option} cannot be turned off")
+        if "WORKINGSET_PROTECTION" not in without and "CONFIG_WORKINGSET_PROTECTION=y" not in config and self.patched():
+            sys.exit(f"kernel: {self.name}: the series is off in {self.machine or without}")
+
+    def patched(self) -> bool:
+        return (self.root / "mm/wsp.c").exists()
+
+    def compile_touched(self) -> None:
+        objects = [name for name in self.objects if self.wanted(name)]
+        self.make(*objects)
+
+    def wanted(self, name: str) -> bool:
+        """drivers/base/node.c is for NUMA alone, and mm/wsp.c for the series."""
+        config = (self.root / ".config").read_text()
+        needs = {"drivers/base/node.o": "CONFIG_NUMA=y", "mm/wsp.o": "CONFIG_WORKINGSET_PROTECTION=y"}
+        return needs.get(name, "") in config and (self.root / name.replace(".o", ".c")).exists()
+
+    def complaints(self) -> set[str]:
+        """What W=1 and sparse say of the files that the series touches, without line numbers."""
+        for name in self.objects:
+            (self.root / name).unlink(missing_ok=True)
+        said = self.make("-k", "W=1", "C=1", *(name for name in self.objects if self.wanted(name)), allow=True)
+        lines = [line for line in said.splitlines() if re.match(r"(mm|drivers|include)/\S+: (warning|error)", line)]
+        return {re.sub(r":\d+", "", line) for line in lines if any(line.startswith(file) for file in self.touched)}
+
+    def style(self) -> None:
+        """checkpatch --strict has nothing against any patch."""
+        for patch in self.patches:
+            words = ["--no-tree", "--strict", "--terse", "--show-types", "--no-summary", "--ignore", STYLE_IGNORED]
+            said = self.run("scripts/checkpatch.pl", *words, str(patch), allow=True).strip()
+            if said:
+                sys.exit(f"kernel: {said}")
+
+    def check(self) -> list[str]:
+        """All of it; what there is to say, by line."""
+        originals = {file: (self.root / file).read_text() if (self.root / file).exists() else "" for file in self.touched}
+        self.style()
+        self.configure()
+        before = self.complaints()
+        for patch in self.patches:
+            self.run("patch", "-s", "-p1", "--forward", "--fuzz=0", "-i", str(patch))
+            if patch == self.patches[0]:
+                self.configure()
+            if "+++ b/include/" in patch.read_text():
+                self.make("mm/")
+            self.compile_touched()
+        new = self.complaints() - before
+        if new:
+            sys.exit(f"kernel: {self.name}: new complaints\n" + "\n".join(sorted(new)))
+        lines = self.size(originals)
+        if lines > MOST_LINES:
+            sys.exit(f"kernel: {self.name} has {lines} lines of code, {MOST_LINES} are allowed")
+        for options in WITHOUT.values():
+            self.configure(options)
+            self.compile_touched()
+        for arch, prefix in MACHINES.items():
+            self.machine = [f"ARCH={arch}", f"CROSS_COMPILE={prefix}"]
+            self.configure()
+            self.compile_touched()
+        self.machine = []
+        return [
+            f"{len(self.patches)} patches, {lines} lines of code, each compiled",
+            f"checkpatch --strict, W=1 and sparse have nothing new on {len(self.objects)} files",
+            f"compiled for x86-64, {', '.join(MACHINES)}; without {', '.join(WITHOUT)}",
+        ]
+
+    def size(self, originals: dict[str, str]) -> int:
+        """Lines of code of the series as a whole."""
+        total = 0
+        for file, text in originals.items():
+            old = self.root / "before"
+            old.write_text(text)
+            diff = self.run("diff", "-U9999", "--label", f"a/{file}", "--label", f"b/{file}", "before", file, allow=True)
+            total += code_lines(diff)
+        return total
+
+
+def boot(lab: Path, name: str) -> list[str]:
+    """Builds the kernel through the lab's store, as a user does, and runs its tests: one node, two, two unequal ones."""
+    said = []
+    for nodes, tests in (("1", []), ("1,1", ["hot"]), ("3,1", ["nodes"])):
+        words = [lab, "selftest", "--series", name, "--nodes", nodes, *tests]
+        done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        lines = [line for line in done.stdout.splitlines() if re.match("(not )?ok ", line)]
+        if done.returncode or not lines:
+            sys.exit(f"kernel: the tests of {name}, nodes {nodes}:\n{done.stdout}")
+        skipped = sum("# SKIP" in line for line in lines)
+        said.append(f"nodes {nodes}: {len(lines) - skipped} tests passed, {skipped} skipped")
+    return said
+
+
+def check(name: str, lab: Path) -> list[str]:
+    """One of the checks; what there is to say of it."""
+    if name == BOOT:
+        return boot(lab, BOOTED)
+    with tempfile.TemporaryDirectory(prefix="warmset-kernel-") as work:
+        return Tree(name, lab, Path(work)).check()
+
+
+def main() -> None:
+    lab = Path(sys.argv[1]).resolve() / "warmset-lab"
+    sums = {name: checked_sum(f"series-{name}") for name in SERIES}
+    sums[BOOT] = checked_sum(f"series-{BOOTED}", "selftests")
+    said: dict[str, list[str]] = {}
+    for line in CHECKED.read_text().splitlines()[1:] if CHECKED.exists() else []:
+        if line.startswith("  "):
+            said[name].append(line.strip())
+        else:
+            name, _, total = line.partition(" ")
+            said[name] = [total]
+    todo = [name for name in sys.argv[2:] or sums if said.get(name, [""])[0] != sums[name]]
+    if todo:
+        subprocess.run([ROOT / "packaging/bootstrap", "kernel"], check=True)
+    for name in todo:
+        print(f"kernel: {name}: changed since it was checked last", flush=True)
+        said[name] = [sums[name], *check(name, lab)]
+        blocks = ["\n  ".join([f"{known} {said[known][0]}", *said[known][1:]]) for known in sums if known in said]
+        CHECKED.write_text("\n".join([HEAD, *blocks]) + "\n")
+    for name in sums:
+        for line in said.get(name, [])[1:]:
+            print(f"kernel: {name}: {line}")
+
+
+main()
