@@ -56,7 +56,7 @@ fn each_policy_presses_on_its_own_process_and_not_too_often() {
 
 #[test]
 fn nothing_is_pressed_without_a_watermark_or_without_being_asked() {
-    let (pushes, mut bench) = self::pushes(Policy::UpLargest, 2);
+    let (pushes, mut bench) = pushes(Policy::UpLargest, 2);
     assert!(!pushes.is_empty());
     for _ in 0..100 {
         bench.tick(Bytes::ZERO, census);
