@@ -16,6 +16,8 @@ within 10 is 0 "$units/batch.service/cgroup.freeze" || fail "a second later it s
 kill -KILL "$hog"
 wait "$guard" 2>/dev/null
 guard tune
+is_up_again() { [ "$(grep -c learning "$home/log")" -ge 2 ]; }
+within 200 is_up_again || fail "the next guard does not start"
 within 100 [ ! -e "$home/run/undo" ] || fail "the next guard left the undo log: $(cat "$home/run/undo")"
 end_guard
 all_is_back
