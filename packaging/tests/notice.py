@@ -50,6 +50,8 @@ class Desktop:
 def main(command):
     desktop = Desktop()
     run = tempfile.mkdtemp()
+    nobody = subprocess.run([command, "notice", "--once", "--run", run], stderr=subprocess.PIPE)
+    assert nobody.returncode == 3 and b"hint: " in nobody.stderr, nobody
     guard = socket.socket(socket.AF_UNIX)
     guard.bind(os.path.join(run, "notice.sock"))
     guard.listen()

@@ -172,12 +172,13 @@ impl Guard {
         }
     }
 
-    /// Opens the door for people who want to know, and can be asked, in the folder `run`, if this run may end anyone.
-    pub fn open_to_people(&mut self, run: &Path) {
-        if *self.machine.permission() != Permission::Act || !self.config.mode.guards() {
+    /// Opens the door for people who want to know, and can be asked, if it is not open and this run may end anyone.
+    pub fn open_to_people(&mut self) {
+        let acts = *self.machine.permission() == Permission::Act && self.config.mode.guards();
+        if !acts || self.people.is_some() {
             return;
         }
-        match People::open(run) {
+        match People::open(self.machine.run_folder()) {
             Ok(people) => {
                 self.machine.ask(people.heard());
                 self.people = Some(people);
@@ -356,6 +357,7 @@ impl Guard {
                 self.config = config;
                 self.hold_if_asked();
                 self.hook_if_asked();
+                self.open_to_people();
                 self.voice.say(Topic::Action, "configuration read again");
             }
             Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),

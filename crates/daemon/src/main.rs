@@ -99,7 +99,7 @@ fn guard(options: &Options) -> Result<String> {
     }
     guard.hold_if_asked();
     guard.hook_if_asked();
-    guard.open_to_people(&options.run);
+    guard.open_to_people();
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
     let mut reload = || configuration(options).map(|settings| settings.config).map_err(|error| error.to_string());

@@ -126,6 +126,11 @@ impl Machine {
         self.people = (self.permission == Permission::Act).then_some(people);
     }
 
+    /// The folder for what must not outlive a boot.
+    pub fn run_folder(&self) -> &Path {
+        &self.run
+    }
+
     /// Files that are hot or held, by name, as far as names are known.
     pub fn files(&self) -> &[(FileId, String)] {
         self.holder.as_ref().map_or(&[], Holder::names)
