@@ -17,6 +17,7 @@ HEADING = "## On a real kernel"
 FALLING = "docs/results/lab/build.jsonl.gz"
 MEASURES = [
     ("build, s", lambda run: run["seconds"]["load"]),
+    ("processor time of the machine, s", lambda run: run["host_cpu_s"]),
     ("refaults, anonymous", lambda run: run["counters"]["load"]["workingset_refault_anon"]),
     ("refaults, file", lambda run: run["counters"]["load"]["workingset_refault_file"]),
     ("pages swapped out", lambda run: run["counters"]["load"]["pswpout"]),
@@ -80,6 +81,7 @@ def said():
     machine = runs[0]["machine"]
     arms = list(dict.fromkeys(run["arm"] for run in runs))
     memories = sorted({run["machine"]["memory_mib"] for run in runs}, reverse=True)
+    falling, borrowed = [json.loads(line) for line in gzip.open(FALLING, "rt")], []
     print(f"{HEADING}\n")
     print(f"Made by `packaging/bench/local-kernel.sh`, at {machine['commit']}: Lua compiled by gcc with three jobs, in machines of one processor with")
     print(f"{machine['origin']}, swap on a throttled disk, {machine['accel'].upper()}; the host was busy with other work (load")
@@ -87,14 +89,22 @@ def said():
     print("nothing else of the guard's; the pressure is on the kernel's own lists (its accessed bits), at most four times a second.\n")
     for memory in memories:
         of = {arm: [run for run in runs if run["arm"] == arm and run["machine"]["memory_mib"] == memory] for arm in arms}
+        ended = {arm: [run for run in of[arm] if run["work"].get("built")] for arm in arms}
+        if not ended["none"]:
+            of["none"] = ended["none"] = [run for run in falling if run["machine"]["memory_mib"] == memory]
+            borrowed.append(memory)
         here = [arm for arm in arms if of[arm]]
-        ended = {arm: [run for run in of[arm] if run["state"] == "finished"] for arm in here}
+        # What a run that was cut had done by then is the least that it would have.
+        least = lambda arm: "" if ended[arm] else "> "
         print(f"At {memory} MiB:\n")
-        cell = lambda measure, arm: shown([measure(run) for run in ended[arm]]) if ended[arm] else "-"
-        rows = [["runs"] + [f"{len(ended[arm])} of {len(of[arm])}" for arm in here]]
+        cell = lambda measure, arm: least(arm) + shown([measure(run) for run in ended[arm] or of[arm]])
+        rows = [["builds that ended"] + [f"{len(ended[arm])} of {len(of[arm])}" for arm in here]]
         rows += [[name] + [cell(measure, arm) for arm in here] for name, measure in MEASURES]
         rows += [["pressed"] + [pressed(memory, arm) if arm != "none" else "-" for arm in here]]
         table(["measure"] + here, rows)
+    if borrowed:
+        print(f"A build was cut after 900 s. Without an arm none ended at {', '.join(map(str, borrowed))} MiB on the busy host: `none` there is the run of")
+        print(f"`{FALLING}`, which had the host to itself, so compare its processor time and its counters, not its seconds.\n")
     print("Of those that run or wait to run the next by virtual run time, and the largest of all, from the arms' recordings:\n")
     rows = []
     for memory in memories:
@@ -103,7 +113,7 @@ def said():
             if is_largest and over:
                 rows.append([memory, arm, count, f"{statistics.mean(is_largest):.0%}", f"{statistics.median(over):.2f}"])
     table(["MiB", "arm", "readings", "the next is the largest", "the largest over the second"], rows)
-    points = [(run["machine"]["memory_mib"], run["seconds"]["load"]) for run in map(json.loads, gzip.open(FALLING, "rt")) if run["state"] == "finished"]
+    points = [(run["machine"]["memory_mib"], run["seconds"]["load"]) for run in falling if run["work"].get("built")]
     print(f"Time against memory of the same build without any arm, T ~ M^e, from `{FALLING}` ({len(points)} runs); the report has e = -4 for a")
     print("build of the kernel. Least squares, with twice the standard error:\n")
     ranges = [("all sizes", points), ("160 MiB and less", [it for it in points if it[0] <= 160]), ("128 MiB and less", [it for it in points if it[0] <= 128])]

@@ -14,6 +14,8 @@ use workingset::{About, Batch};
 
 /// Between two looks, unless asked otherwise.
 const EVERY: Duration = Duration::from_secs(1);
+/// What packing a reference takes: the writer gathers a million before it packs them, so it is not seen at once.
+const PACKING: Duration = Duration::from_nanos(100);
 /// No oftener, whatever is asked.
 const LEAST: Duration = Duration::from_millis(10);
 
@@ -40,9 +42,7 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
     // What a look costs is known from the first, which is not recorded.
     let any = pages.begin().map_err(explained)? && pages.end().map_err(explained)?.is_some();
     anyhow::ensure!(any, "{pid}: it has ended, or has no memory of its own, as the kernel's threads have none");
-    let now = processor_time();
-    let asked = args.every.map_or(EVERY, units::Span::get).max(LEAST);
-    let every = asked.max(now.saturating_sub(before) * 2 * PART);
+    let every = args.every.map_or(EVERY, units::Span::get).max(LEAST);
     let which = if pages.are_exact() { "exact" } else { "how many of a mapping; its first stand for them" };
     about.parameters.push(("pages".to_owned(), which.to_owned()));
     let (queue, regions) = (VecDeque::new(), Regions::new());
@@ -55,7 +55,7 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
         regions,
         looks: 0,
         references: 0,
-        processor: (now, now),
+        processor: (before, before),
         end: None,
     };
     Ok(Box::new(sample))
@@ -65,23 +65,25 @@ impl Sample {
     /// One window: forgets, waits, looks.
     fn look(&mut self) -> Result<(), Error> {
         let broken = |trouble| Error::Format(format!("{:#}", explained(trouble)));
-        let began = Instant::now();
+        // This look will take as much as the last.
+        let now = processor_time();
+        let (all, round) = (now.saturating_sub(self.processor.0), now.saturating_sub(self.processor.1));
+        self.processor.1 = now;
+        let packing = PACKING.saturating_mul(u32::try_from(self.references).unwrap_or(u32::MAX));
+        let (began, due) = (Instant::now(), (all + round + packing) * PART);
         if !self.pages.begin().map_err(broken)? {
             self.end = Some("with the process".to_owned());
             return Ok(());
         }
-        while self.until.reached(self.references).is_none() && began.elapsed() < self.every {
-            std::thread::sleep(NAP.min(self.every.saturating_sub(began.elapsed())));
+        let is_early = |until: &Until| began.elapsed() < self.every || until.elapsed() < due;
+        while self.until.reached(self.references).is_none() && is_early(&self.until) {
+            std::thread::sleep(NAP.min(self.every));
         }
         let Some(touched) = self.pages.end().map_err(broken)? else {
             self.end = Some("with the process".to_owned());
             return Ok(());
         };
         self.note(touched);
-        // What packing the last look took is a part of this round.
-        let now = processor_time();
-        self.every = self.every.max(now.saturating_sub(self.processor.1) * PART);
-        self.processor.1 = now;
         self.end = self.until.reached(self.references);
         Ok(())
     }

@@ -56,14 +56,14 @@ fn each_policy_presses_on_its_own_process_and_not_too_often() {
 
 #[test]
 fn nothing_is_pressed_without_a_watermark_or_without_being_asked() {
-    let (pushes, mut bench) = pushes(Policy::UpLargest, 2);
-    assert!(!pushes.is_empty());
+    let (made, mut bench) = pushes(Policy::UpLargest, 2);
+    assert!(!made.is_empty());
     for _ in 0..100 {
         bench.tick(Bytes::ZERO, census);
     }
     assert!(bench.decision.steps.iter().all(|step| !matches!(step.action, Action::Local(_))));
     assert_eq!(bench.decision.attention, Attention::Rest, "and nobody is looked at");
-    assert!(self::pushes(Policy::Off, 2).0.is_empty());
+    assert!(pushes(Policy::Off, 2).0.is_empty());
     // Whoever says stop is heeded.
     bench.tick(Bytes::mib(40), |sample| sample.circumstances.disabled = Some(1));
     bench.tick(Bytes::mib(40), census);
