@@ -15,7 +15,7 @@ use workingset::{About, Batch};
 /// Between two looks, unless asked otherwise.
 const EVERY: Duration = Duration::from_secs(1);
 /// What packing a reference takes: the writer gathers a million before it packs them, so it is not seen at once.
-const PACKING: Duration = Duration::from_nanos(100);
+const PACKING: Duration = Duration::from_nanos(400);
 /// No oftener, whatever is asked.
 const LEAST: Duration = Duration::from_millis(10);
 
@@ -69,7 +69,8 @@ impl Sample {
         let now = processor_time();
         let (all, round) = (now.saturating_sub(self.processor.0), now.saturating_sub(self.processor.1));
         self.processor.1 = now;
-        let packing = PACKING.saturating_mul(u32::try_from(self.references).unwrap_or(u32::MAX));
+        let references = self.references + self.references / self.looks.max(1);
+        let packing = PACKING.saturating_mul(u32::try_from(references).unwrap_or(u32::MAX));
         let (began, due) = (Instant::now(), (all + round + packing) * PART);
         if !self.pages.begin().map_err(broken)? {
             self.end = Some("with the process".to_owned());
