@@ -1,8 +1,9 @@
 #!/bin/sh
 # shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
 swap=/run/arm/swap
-dd if=/dev/zero of="$swap" bs=1M count=64 2>/dev/null && mkswap "$swap" >/dev/null && loop=$(losetup -f --show "$swap") && swapon "$loop" ||
-    fail "there is no swap here"
+loop=$(losetup -f)
+dd if=/dev/zero of="$swap" bs=1M count=64 2>/dev/null
+mkswap "$swap" >/dev/null && losetup "$loop" "$swap" && swapon "$loop" || fail "there is no swap here"
 unit ssh.service
 # Whose memory nobody uses: a buffer that is being written to nobody.
 in_unit ssh.service sh -c 'dd if=/dev/zero bs=24M | sleep 9999'
