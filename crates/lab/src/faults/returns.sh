@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
-swap=/run/arm/swap
+swap=$home/swap
 loop=$(losetup -f)
 dd if=/dev/zero of="$swap" bs=1M count=64 2>/dev/null
 mkswap "$swap" >/dev/null && losetup "$loop" "$swap" && swapon "$loop" || fail "there is no swap here"
