@@ -1,9 +1,9 @@
 #!/bin/sh
 # shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
-swap=$home/swap
-loop=$(losetup -f)
-dd if=/dev/zero of="$swap" bs=1M count=64 2>/dev/null
-mkswap "$swap" >/dev/null && losetup "$loop" "$swap" && swapon "$loop" || fail "there is no swap here"
+zram=/sys/block/zram0
+echo 64M >$zram/disksize || fail "there is no zram here"
+mkswap /dev/zram0 >/dev/null
+swapon /dev/zram0 || fail "there is no swap here"
 unit ssh.service
 # Whose memory nobody uses: a buffer that is being written to nobody.
 in_unit ssh.service sh -c 'dd if=/dev/zero bs=24M | sleep 9999'
@@ -21,5 +21,6 @@ said 'read back 16.0* MiB of ssh.service from swap' || fail "nobody says so"
 end_guard
 all_is_back
 kill -KILL "$(pidof sleep)" 2>/dev/null
-swapoff "$loop" && losetup -d "$loop"
+swapoff /dev/zram0
+echo 1 >$zram/reset
 say "what it had in swap came back before anyone asked"
