@@ -17,7 +17,7 @@ guard protect '[protect]
 enabled = true
 programs = []'
 within 600 near || fail "$(away) bytes are still away"
-said 'read back 16.0* MiB of ssh.service from swap' || fail "nobody says so"
+said 'read back 16 MiB of ssh.service from swap' || fail "nobody says so"
 end_guard
 all_is_back
 kill -KILL "$(pidof sleep)" 2>/dev/null
