@@ -156,6 +156,10 @@ impl Source for Recording {
 }
 
 impl Living for Recording {
+    fn source(&mut self) -> &mut dyn Source {
+        self
+    }
+
     fn said(&mut self) -> Said {
         let session = held(&self.session);
         let lasted = session.lasted;

@@ -76,7 +76,10 @@ pub(super) struct Said {
 }
 
 /// A recording of what runs.
-pub(super) trait Living: Source {
+pub(super) trait Living {
+    /// What it records.
+    fn source(&mut self) -> &mut dyn Source;
+
     /// What there is to say at the end.
     fn said(&mut self) -> Said;
 }
@@ -107,7 +110,7 @@ pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl
     };
     let mut recorded = None;
     reference::whole(&path, |file| {
-        let written = traces::write(&mut *living, output, file);
+        let written = traces::write(living.source(), output, file);
         let said = living.said();
         let references = match written {
             Err(traces::Error::Trace(workingset::Error::Empty)) => {

@@ -126,6 +126,10 @@ impl Source for Perf {
 }
 
 impl Living for Perf {
+    fn source(&mut self) -> &mut dyn Source {
+        self
+    }
+
     fn said(&mut self) -> Said {
         // It has said all, or nobody listens any more.
         let children = std::iter::once(&mut self.record).chain(self.script.as_mut().map(|script| &mut script.0));

@@ -131,6 +131,10 @@ impl Source for Sample {
 }
 
 impl Living for Sample {
+    fn source(&mut self) -> &mut dyn Source {
+        self
+    }
+
     fn said(&mut self) -> Said {
         let lasted = self.until.elapsed();
         let which = if self.pages.are_exact() { "single pages" } else { "mappings: how many pages of each" };
