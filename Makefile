@@ -9,13 +9,13 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: python notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: python documented notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint links unit-test doc build cargo-install report notice fleet python live unit deb-test arch kubernetes lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test arch kubernetes lab smoke msrv
 	@echo "make test: all passed"
 
 setup:
@@ -81,6 +81,10 @@ fleet: build
 # The Python package in a fresh environment: lint, types, examples, tests, the notebook.
 python: build
 	packaging/tests/python.sh $(TARGET)/release
+
+# Every command that the pages tell people to run.
+documented: lab
+	packaging/tests/documented.py $(TARGET)/release
 
 # A live run of 10 seconds that must write nothing.
 live: build
