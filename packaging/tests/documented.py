@@ -2,8 +2,8 @@
 """Runs the commands that the pages of this repository tell people to run: documented.py PROGRAMS
 
 Each line of a shell block, and each indented line that begins with our command, in a folder with fixtures under the names that
-the pages use, one after the other. What needs a system, a cluster or hours is not run here but by the test that is named for
-it; a line that is neither run nor named is an error, and so is a name that no line has any more.
+the pages use, one after the other. What needs a system, a cluster or hours is named with the test that runs it or its
+like, or with what it wants; a line that is neither run nor named is an error, and so is a name that no line has any more.
 """
 
 import os
@@ -27,7 +27,7 @@ ELSEWHERE = {
     "make kubernetes": "a step of make test",
     "cargo install": "packaging/tests/install.sh",
     "warmset-lab run": "packaging/tests/machines.sh runs a small one; these take hours",
-    "warmset-lab demo": "crates/lab/tests has it on a pseudoterminal; it needs two machines",
+    "warmset-lab demo": "two machines beside each other for minutes, to be looked at",
     "install -D -m 644 /usr/share/doc/warmset/protect.conf": "packaging/tests/unit.sh reads the same drop-in",
     "systemctl": "wants a system that systemd runs",
     "for host in": "wants other hosts",
@@ -96,7 +96,7 @@ def main() -> None:
                     count += 1
     if unused:
         raise SystemExit(f"documented: no page has these any more: {sorted(unused)}")
-    print(f"documented: {count} commands of {len(PAGES)} pages do what they should; the others are run by other tests")
+    print(f"documented: {count} commands of {len(PAGES)} pages do what they should; for the others see ELSEWHERE")
 
 
 if __name__ == "__main__":
