@@ -68,19 +68,9 @@ fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
+/// Lines that a desktop may read as markup.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\n' => out.push('\n'),
-            letter if letter.is_control() => out.push('?'),
-            letter => out.push(letter),
-        }
-    }
-    out
+    text.split('\n').map(|line| report::escaped(&plain(line))).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

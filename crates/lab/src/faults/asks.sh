@@ -1,15 +1,6 @@
 #!/bin/sh
 # shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
-unit batch.service
-# Long before the end, so that a slow machine comes to it too.
-guard guard '[guard]
-ask-for = "4 s"
-contain-ahead = "0 s"
-term-ahead = "12 s"
-term-room = "25 %"'
-person nothing
-hog batch.service 30
-within 400 is 1 "$units/batch.service/cgroup.freeze" || fail "it was not stopped"
+stopped_hog "4 s"
 heard '"tell":"ask"' || fail "nobody was asked"
 alive "$hog" || fail "it was stopped and ended at once"
 within 300 gone "$hog" || fail "nobody answered, and it never ended"

@@ -63,6 +63,20 @@ hog() {
     hog=$!
 }
 
+# A hog that is stopped until a person has answered, or so long; nobody does. It comes long before the end, so that a slow
+# machine comes to it too.
+stopped_hog() {
+    unit batch.service
+    guard guard "[guard]
+ask-for = \"$1\"
+contain-ahead = \"0 s\"
+term-ahead = \"12 s\"
+term-room = \"25 %\""
+    person nothing
+    hog batch.service 30
+    within 400 is 1 "$units/batch.service/cgroup.freeze" || fail "it was not stopped"
+}
+
 # Someone who hears what the guard tells, and gives this answer to every question.
 person() {
     within 100 [ -S "$home/run/notice.sock" ] || fail "the guard opens to nobody"

@@ -1,15 +1,6 @@
 #!/bin/sh
 # shellcheck source=crates/lab/src/faults/prelude.sh disable=SC2154
-unit batch.service
-# Long before the end, so that a slow machine comes to it too.
-guard guard '[guard]
-ask-for = "60 s"
-contain-ahead = "0 s"
-term-ahead = "12 s"
-term-room = "25 %"'
-person nothing
-hog batch.service 30
-within 400 is 1 "$units/batch.service/cgroup.freeze" || fail "it was not stopped"
+stopped_hog "60 s"
 [ -e "$home/run/undo" ] || fail "it was stopped, and the undo log does not say so"
 kill -KILL "$guard"
 within 10 is 0 "$units/batch.service/cgroup.freeze" || fail "a second later it still stands still"
