@@ -4,10 +4,12 @@
 # Of a recorded program of MILLIONS (100) of references: python3 at work, cut there. Needs time(1) as a program.
 set -eu
 warmset=$1/warmset
+# The program itself: what stands in PATH may be a script that starts it.
+python=$(python3 -c 'import sys; print(sys.executable)')
 references=${2:-100}000000
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-"$warmset" trace --alone --references "$references" -o "$scratch/it.parquet" -- python3 -c '
+"$warmset" trace --alone --references "$references" -o "$scratch/it.parquet" -- "$python" -c '
 import json, re, collections
 words = [f"{n * 7919 % 10007:05d}" for n in range(20000)]
 while True:

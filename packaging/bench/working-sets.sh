@@ -14,17 +14,17 @@ folder=$(cd "$folder" && pwd)
 here=$PWD
 missing=''
 
-# record NAME NEEDS COMMAND…
+# record NAME NEEDS SKIP COMMAND…: from after SKIP million references on
 record() {
-    name=$1 needs=$2
-    shift 2
+    name=$1 needs=$2 skip=$3
+    shift 3
     command -v "$needs" >/dev/null 2>&1 || {
         missing="$missing $name"
         return 0
     }
     [ -e "$folder/$name.parquet" ] && return 0
     echo "recording $name" >&2
-    "$warmset" trace --alone --references "${millions}000000" -o "$folder/$name.parquet" -- "$@" >"$folder/$name.out" 2>&1 </dev/null ||
+    "$warmset" trace --alone --skip "${skip}000000" --references "${millions}000000" -o "$folder/$name.parquet" -- "$@" >"$folder/$name.out" 2>&1 </dev/null ||
         { tail -n 3 "$folder/$name.out" >&2; missing="$missing $name"; }
 }
 
@@ -60,12 +60,12 @@ awk 'BEGIN {
     }
 }' >>"$folder/mix.sql"
 
-record ls ls ls -lR /usr/share/doc
+record ls ls 0 ls -lR /usr/share/doc
 # The compiler proper: what cpp leaves, to assembler.
 command -v gcc >/dev/null 2>&1 && gcc -E "$folder/compiled.c" -o "$folder/compiled.i"
-record cc1 gcc "$(gcc -print-prog-name=cc1 2>/dev/null || echo cc1)" -fpreprocessed -quiet -O1 "$folder/compiled.i" -o /dev/null
-record sqlite3 sqlite3 sqlite3 :memory: ".read $folder/mix.sql"
-record python3 python3 "$(python3 -c 'import sys; print(sys.executable)')" -c 'import json, re, collections
+record cc1 gcc 0 "$(gcc -print-prog-name=cc1 2>/dev/null || echo cc1)" -fpreprocessed -quiet -O1 "$folder/compiled.i" -o /dev/null
+record sqlite3 sqlite3 0 sqlite3 :memory: ".read $folder/mix.sql"
+record python3 python3 0 "$(python3 -c 'import sys; print(sys.executable)')" -c 'import json, re, collections
 words = [f"{n * 7919 % 10007:05d}" for n in range(3000)]
 for turn in range(20):
     text = json.dumps(words); counted = collections.Counter(re.findall("[0-9]+", text))
@@ -73,10 +73,10 @@ for turn in range(20):
 browser=$(command -v chromium || echo chromium)
 real=/usr/lib/chromium/chromium
 [ -x "$real" ] && browser=$real
-record chromium chromium "$browser" --headless --no-sandbox --single-process --no-zygote --disable-gpu --dump-dom 'data:text/html,<p>a page</p>'
+record chromium chromium 1000 "$browser" --headless --no-sandbox --single-process --no-zygote --disable-gpu --dump-dom 'data:text/html,<p>a page</p>'
 if command -v Xvfb >/dev/null 2>&1; then
     [ -e "$folder/xterm.parquet" ] || { Xvfb :77 >/dev/null 2>&1 & screen=$!; sleep 3; }
-    DISPLAY=:77 record xterm xterm xterm -e sh -c 'ls -l /usr/bin | head -n 200'
+    DISPLAY=:77 record xterm xterm 0 xterm -e sh -c 'ls -l /usr/bin | head -n 200'
     [ -z "${screen:-}" ] || kill "$screen"
 else
     missing="$missing xterm"

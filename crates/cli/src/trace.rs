@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// Only the program itself, not what it starts: more than twice as fast
     #[arg(long)]
     alone: bool,
+    /// Leave out so many references first: a program's start. They are seen, and take their time
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    skip: u64,
     /// Stop after so many references, and end the program if we started it
     #[arg(long, value_name = "NUMBER")]
     references: Option<u64>,
@@ -61,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long)]
     as_published: bool,
     /// Say every so often how much a running process used, until it ends, and record nothing
-    #[arg(long, conflicts_with_all = ["output", "alone", "references", "as_published"])]
+    #[arg(long, conflicts_with_all = ["output", "alone", "references", "skip", "as_published"])]
     watch: bool,
     /// Of what runs: the window, and how often [default: 1 s; damon 100 ms]; --watch and sample take longer where looking
     /// would take more than 1 % of the time
@@ -98,14 +101,17 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let whose = if args.alone { Whose::Alone } else { Whose::Family };
     let words: Vec<_> = args.what.iter().map(|word| word.to_string_lossy()).collect();
     let clock = if args.as_published { Clock::InstructionBytes } else { Clock::Instructions };
-    let about = recording::about(words.join(" "), args.page_size, clock);
+    let mut about = recording::about(words.join(" "), args.page_size, clock);
+    about
+        .parameters
+        .extend((args.skip > 0).then(|| ("left out".to_owned(), format!("the first {} references", args.skip))));
     lines::check(&args.what)?;
     // The file is begun before the program: a folder that cannot be written to costs no run.
     let mut recorded = None;
     reference::whole(&path, |file| {
-        let mut recording = Recording::new(lines::start(&args.what, whose)?, whose, about)?;
+        let mut recording = Recording::new(lines::start(&args.what, whose)?, whose, args.skip, about)?;
         recording.limits = Limits { references: args.references, duration: args.duration.map(Span::get) };
-        recording.bar = reference::spinner("recording");
+        recording.bar = reference::spinner(recording::RECORDS);
         recorded = Some(record(&mut recording, output, file)?);
         Ok(())
     })?;
@@ -151,6 +157,11 @@ fn record(recording: &mut Recording, output: Output, file: &mut (dyn Write + Sen
     if recording.decoder.references() == 0 {
         let notes = recording.decoder.notes().join("\n  ");
         let what = format!("nothing was recorded: the program ended {}", recording::ended(status));
+        if recording.decoder.to_skip() > 0 {
+            let short =
+                format!("{} references of those to leave out had not come; --skip less", recording.decoder.to_skip());
+            return Err(Hinted::new(what, short).into());
+        }
         return Err(Hinted::new(what, format!("Valgrind said:\n  {notes}")).into());
     }
     let references = written?;

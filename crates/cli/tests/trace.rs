@@ -61,6 +61,14 @@ fn a_trace_that_is_cut_says_so_and_the_program_is_ended() {
 }
 
 #[test]
+fn a_start_is_left_out_if_asked() {
+    let (trace, _) = recorded(&["--alone", "--skip", "100000", "--references", "60000", "--", "sleep", "1000"]);
+    assert!((60_000..200_000).contains(&trace.len()), "{}", trace.len());
+    assert_eq!(trace.time().and_then(|times| times.first()), Some(&0), "time begins with what is recorded");
+    assert!(parameter(&trace, "left out").is_some_and(|what| what.contains("100000")));
+}
+
+#[test]
 fn what_cannot_be_recorded_is_said_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("it.parquet");
@@ -72,6 +80,7 @@ fn what_cannot_be_recorded_is_said_and_leaves_nothing() {
     let output = path.to_str().unwrap();
     assert!(told(&["-o", output, "--", "no-such-program"]).starts_with("error: no-such-program: no such program\n"));
     assert!(told(&["-o", output, "--", "/etc/passwd"]).contains("not executable"));
+    assert!(told(&["-o", output, "--skip", "1000000000", "--", "true"]).contains("--skip less"));
     assert!(told(&["-o", output, "--page-size", "1000", "--", "true"]).contains("power of two"));
     assert!(told(&["-o", "/no/such/folder/it.parquet", "--", "true"]).contains("/no/such/folder"));
     assert!(told(&["-o", "it.txt", "--", "true"]).contains(".parquet"));

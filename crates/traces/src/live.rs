@@ -53,6 +53,8 @@ pub struct Decoder {
     tasks: Vec<String>,
     now: u64,
     references: u64,
+    /// References still to be left out.
+    skip: u64,
     seen: HashSet<u64>,
     recent: Vec<u64>,
     fresh: Vec<Fresh>,
@@ -70,11 +72,18 @@ impl Decoder {
             tasks: Vec::new(),
             now: 0,
             references: 0,
+            skip: 0,
             seen: HashSet::new(),
             recent: vec![u64::MAX; RECENT],
             fresh: Vec::new(),
             notes: VecDeque::new(),
         }
+    }
+
+    /// Leaves out so many references first: they are no references, take no time, and use no page.
+    #[must_use]
+    pub fn skipping(self, references: u64) -> Self {
+        Self { skip: references, ..self }
     }
 
     /// Appends the references of a piece that this process wrote.
@@ -123,11 +132,15 @@ impl Decoder {
             _ => return self.note(pid, process, line),
         };
         let Some((address, size)) = operand(&line[3..]) else { return Ok(()) };
-        if op == Op::FETCH {
+        if op == Op::FETCH && self.skip == 0 {
             self.now += if self.clock == Clock::InstructionBytes { size } else { 1 };
         }
         let last = address.saturating_add(size - 1);
         for page in address >> self.shift..=last >> self.shift {
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
             let page = page & ((1 << SPACE) - 1) | u64::from(process.space) << SPACE;
             let recent = &mut self.recent[page as usize & (RECENT - 1)];
             if *recent != page {
@@ -206,6 +219,11 @@ impl Decoder {
         self.references
     }
 
+    /// References still to be left out.
+    pub fn to_skip(&self) -> u64 {
+        self.skip
+    }
+
     /// Pages so far.
     pub fn pages(&self) -> usize {
         self.seen.len()
@@ -271,6 +289,18 @@ mod tests {
         assert_eq!(names, ["ls 7", "ls 7, thread 2", "cat 7"]);
         assert_eq!((decoder.fresh().len(), decoder.pages(), decoder.references()), (5, 5, 6));
         assert_eq!(decoder.notes().last(), Some(&"Command: cat"));
+    }
+
+    #[test]
+    fn a_start_that_is_left_out_leaves_nothing_but_its_threads() {
+        let mut decoder = Decoder::new(4096, Clock::Instructions).skipping(3);
+        let mut batch = Batch::default();
+        decoder.push(7, TEXT, &mut batch).unwrap();
+        let (whole, all) = decoded(&[(7, TEXT)]);
+        assert_eq!((&batch.page[..], &batch.op[..], &batch.task[..]), (&all.page[3..], &all.op[3..], &all.task[3..]));
+        assert_eq!(batch.time, [0, 0, 1]);
+        assert_eq!((decoder.references(), decoder.pages(), decoder.to_skip()), (3, 3, 0));
+        assert_eq!(decoder.tasks(), whole.tasks());
     }
 
     #[test]

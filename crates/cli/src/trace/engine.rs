@@ -53,8 +53,8 @@ impl Engine {
                 wrong("damon-physical looks at all memory, not at a process", "--engine damon --pid NUMBER")
             }
             Self::Lackey => Ok(engine),
-            _ if args.alone || args.as_published => {
-                wrong("--alone and --as-published are for programs that lackey starts", "leave them out")
+            _ if args.alone || args.as_published || args.skip > 0 => {
+                wrong("--alone, --as-published and --skip are for programs that lackey starts", "leave them out")
             }
             _ => Ok(engine),
         }

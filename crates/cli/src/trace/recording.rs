@@ -23,6 +23,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// With its children not followed, what comes later than this after its end is theirs.
 const QUIET: Duration = Duration::from_millis(100);
 const PIECE: usize = 1 << 18;
+/// What the bar says.
+pub(crate) const RECORDS: &str = "recording";
 
 /// When to stop before the program does.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +58,7 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Of a program that has been started; signals come to us from now on.
-    pub(crate) fn new((child, lines): (Child, Lines), whose: Whose, about: About) -> Result<Self> {
+    pub(crate) fn new((child, lines): (Child, Lines), whose: Whose, skip: u64, about: About) -> Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM] {
             signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)?;
@@ -64,7 +66,7 @@ impl Recording {
         Ok(Self {
             child,
             lines,
-            decoder: Decoder::new(about.page_size, about.clock),
+            decoder: Decoder::new(about.page_size, about.clock).skipping(skip),
             regions: Regions::new(about.page_size),
             limits: Limits::default(),
             about,
@@ -84,6 +86,7 @@ impl Recording {
         match self.lines.read(&mut self.buffer).map_err(|error| Error::Format(format!("{error:#}")))? {
             Came::Bytes(pid, size) => {
                 self.decoder.push(pid, &self.buffer[..size], batch)?;
+                self.tell_what_is_skipped();
                 let fresh = self.decoder.fresh();
                 if !fresh.is_empty() {
                     self.regions.note(&fresh);
@@ -101,6 +104,15 @@ impl Recording {
         self.heed_limits();
         self.heed_signals();
         Ok(())
+    }
+
+    /// The bar counts what is recorded; until then it says how much is not.
+    fn tell_what_is_skipped(&self) {
+        match self.decoder.to_skip() {
+            0 if self.bar.message() == RECORDS => {}
+            0 => self.bar.set_message(RECORDS),
+            left => self.bar.set_message(format!("{left} references to leave out")),
+        }
     }
 
     fn look_after_child(&mut self) -> Result<(), Error> {

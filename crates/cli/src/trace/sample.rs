@@ -1,7 +1,7 @@
 //! `--engine sample`: the pages of a process that runs, by their accessed bits.
 
 use super::living::{Living, NAP, PAGE, Regions, Said, Until, about, apart, process, program, region};
-use super::watch::{PART, explained, nobody};
+use super::watch::{PART, every, explained, nobody};
 use super::{Args, Engine};
 use anyhow::Result;
 use host::tracee::{Pages, Touched};
@@ -12,12 +12,8 @@ use std::time::{Duration, Instant};
 use traces::{BATCH, Error, Source};
 use workingset::{About, Batch};
 
-/// Between two looks, unless asked otherwise.
-const EVERY: Duration = Duration::from_secs(1);
 /// What packing a reference takes: the writer gathers a million before it packs them, so it is not seen at once.
 const PACKING: Duration = Duration::from_nanos(400);
-/// No oftener, whatever is asked.
-const LEAST: Duration = Duration::from_millis(10);
 
 struct Sample {
     pages: Pages,
@@ -42,7 +38,6 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
     // What a look costs is known from the first, which is not recorded.
     let any = pages.begin().map_err(explained)? && pages.end().map_err(explained)?.is_some();
     anyhow::ensure!(any, "{pid}: it has ended, or has no memory of its own, as the kernel's threads have none");
-    let every = args.every.map_or(EVERY, units::Span::get).max(LEAST);
     let which = if pages.are_exact() { "exact" } else { "how many of a mapping; its first stand for them" };
     about.parameters.push(("pages".to_owned(), which.to_owned()));
     let (queue, regions) = (VecDeque::new(), Regions::new());
@@ -50,7 +45,7 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
         pages,
         until,
         about,
-        every,
+        every: every(args),
         queue,
         regions,
         looks: 0,

@@ -17,6 +17,8 @@ pub(super) const PART: u32 = 100;
 
 /// Between two looks, unless asked otherwise.
 const EVERY: Duration = Duration::from_secs(1);
+/// No oftener, whatever is asked.
+const LEAST: Duration = Duration::from_millis(10);
 
 /// A look, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -32,16 +34,17 @@ struct Line {
     looking_share: f64,
 }
 
+/// Between two looks, as asked.
+pub(super) fn every(args: &Args) -> Duration {
+    args.every.map_or(EVERY, units::Span::get).max(LEAST)
+}
+
 pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let watch = Watch::of(&context.root, whom(args)?).map_err(explained)?;
     // What a look costs is known from the first, which is not shown.
     let trial = watch.end().map_err(explained)?.map_or(Duration::ZERO, |used| used.cost);
     let began = Instant::now();
-    let (mut every, mut before, mut lines) = (
-        args.every.map_or(EVERY, units::Span::get).max(Duration::from_millis(10)).max(trial * 2 * PART),
-        None::<Used>,
-        0,
-    );
+    let (mut every, mut before, mut lines) = (every(args).max(trial * 2 * PART), None::<Used>, 0);
     loop {
         let looked = Instant::now();
         let Some(clearing) = watch.begin().map_err(explained)? else { break };
