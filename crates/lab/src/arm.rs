@@ -42,7 +42,7 @@ const GUARDS: Kind = Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction
 const ENDS: Kind =
     Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n[guard]\ncontain-ahead = \"0 s\"\n");
 /// Policies of local replacement, as the guard's configuration names them.
-const POLICIES: [&str; 6] = ["up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
+const POLICIES: [&str; 7] = ["watch", "up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
 const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
 
 /// The arms that there are, for people.
@@ -60,7 +60,10 @@ pub const ARMS: &[(&str, &str)] = &[
     ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
     ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
     ("floors-2", "the same = 2: a floor that finds its size"),
-    ("local:POLICY", "warmsetd with local replacement and nothing else: up- or down-, and largest, next or last"),
+    (
+        "local:POLICY",
+        "warmsetd with local replacement and nothing else: watch, or up- or down-, and largest, next or last",
+    ),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),

@@ -2,6 +2,7 @@
 
 pub mod fit;
 mod measures;
+mod profiles;
 pub mod statistics;
 
 use crate::line::{Cell, Line, State};
@@ -74,6 +75,7 @@ fn table(name: &str, cell: &Cell, lines: &[&Line]) -> Result<String> {
             text += &verdicts(first, other, &measures);
         }
     }
+    text += &profiles::table(&columns);
     for line in lines.iter().filter(|line| line.state != State::Finished) {
         let _ = writeln!(
             text,

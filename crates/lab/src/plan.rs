@@ -18,6 +18,8 @@ pub struct Plan {
     pub ends_with: Option<String>,
     /// Whether the guest tells how it goes while it runs.
     pub live: bool,
+    /// Whether the guest tells where its kernel was at the ticks of its clock.
+    pub profile: bool,
     /// How long, how large.
     pub size: Size,
 }
@@ -211,6 +213,9 @@ pub struct Report {
     pub writes: Option<u64>,
     /// Kernel files that were not as found after the arm ended.
     pub left: Vec<String>,
+    /// Ticks of the clock in the kernel during the load, by function, if they were asked for: at most so many functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// Anything that went wrong and does not make the run worthless.
     pub notes: Vec<String>,
 }
@@ -238,6 +243,15 @@ impl Latency {
         let at = |share| times.get(rank(share)).copied();
         Some(Self { count: times.len() as u64, p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: at(1.0)? })
     }
+}
+
+/// Where the kernel was at the ticks of its clock. What runs with interrupts off is counted where they are on again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// Ticks in the kernel, idle ones left out.
+    pub ticks: u64,
+    /// The functions with most of them, and how many.
+    pub functions: BTreeMap<String, u64>,
 }
 
 /// A process that was killed.

@@ -45,6 +45,8 @@ pub struct Order {
     pub command: String,
     /// Called twice a second for each machine that runs, with its arm.
     pub live: Option<Told>,
+    /// Whether the guests tell where their kernels were at the ticks of their clocks.
+    pub profile: bool,
     /// Whether a static arm of equal mean is added beside warmset where the gap is judged.
     pub balanced: bool,
 }

@@ -3,6 +3,7 @@
 mod build;
 mod database;
 mod idle;
+mod mixed;
 mod scan;
 mod storm;
 mod workers;
@@ -93,6 +94,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scan::ANON_CYCLIC,
     scan::ANON_ONCE,
     build::BUILD,
+    mixed::MIXED,
 ];
 
 /// The scenario of this name.

@@ -24,6 +24,8 @@ pub enum Policy {
     /// Nothing.
     #[default]
     Off,
+    /// Nothing, but who would be meant is looked at as if: what the others are to be compared with.
+    Watch,
     /// The largest looks unused.
     UpLargest,
     /// The next to run looks unused.
@@ -42,7 +44,7 @@ impl Policy {
     /// Which way, and on whom; `None` if it is off.
     pub(crate) const fn parts(self) -> Option<(Way, Whom)> {
         Some(match self {
-            Self::Off => return None,
+            Self::Off | Self::Watch => return None,
             Self::UpLargest => (Way::Up, Whom::Largest),
             Self::UpNext => (Way::Up, Whom::Next),
             Self::UpLast => (Way::Up, Whom::Last),

@@ -151,6 +151,7 @@ fn show(
         daemon: super::run::daemon(daemon)?,
         command: super::run::command_line(),
         live: Some(Told::new(told)),
+        profile: false,
         balanced: false,
     };
     let interrupted = super::run::watch_for_interrupts()?;

@@ -66,6 +66,9 @@ pub(crate) struct Run {
     /// Keep the arms' own files here, such as recordings
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Count where the kernels are at the ticks of their clocks; takes about 2 MiB of each machine
+    #[arg(long)]
+    profile: bool,
     /// Leave out the static arm of equal mean that is added beside warmset where the gap is judged
     #[arg(long)]
     no_equal_mean: bool,
@@ -121,6 +124,7 @@ impl Run {
             daemon: daemon(self.warmsetd.as_deref())?,
             command: command_line(),
             live: None,
+            profile: self.profile,
             balanced: !self.no_equal_mean,
         })
     }

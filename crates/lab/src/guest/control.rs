@@ -2,7 +2,7 @@
 
 use crate::first::at;
 use crate::readout::ReadOut;
-use crate::{clock, conduct, counters, setup, watch};
+use crate::{clock, conduct, counters, profile, setup, watch};
 use anyhow::{Context, Result};
 use rustix::mm::MlockAllFlags;
 use rustix::mount::{MountFlags, mount};
@@ -98,10 +98,12 @@ fn carry_out(plan: &Plan) -> Result<Report> {
     let watched = watch::Watch::start(plan.live.then(|| clock::now() + plan.size.warm_up_s as f64 * 1e3));
     let mut run = conduct::Run::start(plan)?;
     run.warm_up();
+    plan.profile.then(profile::begin).transpose()?;
     let begin = counters::Snapshot::take();
     run.load();
     let window = run.window();
     let end = counters::Snapshot::take();
+    report.profile = plan.profile.then(profile::end).transpose()?;
     run.stop_load();
     say("calm", "");
     run.calm();

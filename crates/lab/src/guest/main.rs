@@ -12,6 +12,7 @@ mod control;
 mod counters;
 mod first;
 mod live;
+mod profile;
 mod readout;
 mod setup;
 mod watch;

@@ -28,6 +28,8 @@ const BOOT: Duration = Duration::from_secs(120);
 const GRACE: Duration = Duration::from_secs(120);
 /// How often an interruption is looked for.
 const LOOK: Duration = Duration::from_millis(200);
+/// A count for each 32 bytes of the kernel's code, about 2 MiB in all.
+const PROFILE: &str = "profile=5";
 /// A swap on a small disk.
 const SWAP: Throttle = Throttle { bytes: Bytes::mib(32), operations: 1500 };
 
@@ -108,6 +110,7 @@ impl<'a> Bench<'a> {
             roles: load.roles.clone(),
             ends_with: load.ends_with.clone(),
             live: self.order.live.is_some(),
+            profile: self.order.profile,
             size: self.order.size.over(load.size, setting.memory_mib),
         };
         let kernel = self.kernels.get(&setting.kernel).context("a kernel was not prepared")?;
@@ -212,7 +215,7 @@ impl<'a> Bench<'a> {
             nodes: vec![1; setting.nodes as usize],
             accel: self.accel,
             drives,
-            append: String::new(),
+            append: if self.order.profile { PROFILE.to_owned() } else { String::new() },
         })
     }
 

@@ -149,6 +149,7 @@ mod tests {
             daemon: "warmsetd".into(),
             command: String::new(),
             live: None,
+            profile: false,
             balanced: true,
         }
     }

@@ -5,7 +5,7 @@
 
 use super::Draft;
 use crate::decision::{Action, Attention, Reason};
-use crate::local::{Push, Whom};
+use crate::local::{Policy, Push, Whom};
 use std::time::Duration;
 use units::Bytes;
 
@@ -18,7 +18,7 @@ impl Draft<'_> {
     /// What to look at next for it, if anything beyond what is looked at already.
     pub(super) fn attends_to_runners(&self, otherwise: Attention) -> Attention {
         let short = self.history.calm(self.sample.at).is_some_and(|calm| calm < WATCHFUL);
-        let wanted = self.config.local.policy.parts().is_some() && short;
+        let wanted = self.config.local.policy != Policy::Off && short;
         if wanted { Attention::Runners } else { otherwise }
     }
 
