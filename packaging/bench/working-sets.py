@@ -51,14 +51,14 @@ def peaks(name):
 commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
 print("# Working sets of real programs\n")
 print(f"Made by `packaging/bench/working-sets.sh target/release`, at {commit}, of Debian's programs on x86-64 with pages of 4 KiB. Each is recorded by")
-print(f"`warmset trace --alone` until it ends or has made {millions} million references (mariadbd four times as many). Time is instructions. The")
+print(f"`warmset trace --alone` until it ends or has made {millions} million references, of some after their start. Time is instructions. The")
 print("questions are those of the founding report. Every number is a count of a recorded trace: a second analysis of it gives the same.\n")
 if missing.strip():
     print(f"Not recorded here: {missing.strip()}.\n")
 
 table(
-    ["program", "references", "instructions", "pages", "threads", "cut"],
-    [[name, short(it["references"]), short(it["time"]), it["pages"], it["tasks"], it["cut"] or "no: it ran to its end"]
+    ["program", "references", "instructions", "pages", "threads", "left out", "cut"],
+    [[name, short(it["references"]), short(it["time"]), it["pages"], it["tasks"], it["left_out"] or "nothing", it["cut"] or "no: it ran to its end"]
      for name in names for it in [told[name]["program"]]],
 )
 

@@ -29,13 +29,15 @@ fn pages(count: f64, program: &Program) -> String {
 /// What the trace is.
 pub(super) fn whole(program: &Program) -> String {
     let command = if program.command.is_empty() { &program.name } else { &program.command };
+    let left_out = program.left_out.as_ref().map(|what| format!(" It is without {what} of the run."));
     let cut = program.cut.as_ref().map(|why| format!(" The trace was cut {why}: the rest of the run is not in it."));
     format!(
-        "{command}: {} references to {} in {} {}.{}",
+        "{command}: {} references to {} in {} {}.{}{}",
         brief(program.references),
         pages(program.pages as f64, program),
         brief(program.time),
         clock(program.clock),
+        left_out.unwrap_or_default(),
         cut.unwrap_or_default()
     )
 }

@@ -56,6 +56,8 @@ pub struct Program {
     pub name: String,
     /// What was run.
     pub command: String,
+    /// What of its start was left out: `the first 1000000 references`.
+    pub left_out: Option<String>,
     /// Why the trace does not show the whole run.
     pub cut: Option<String>,
     /// References.
@@ -87,11 +89,13 @@ pub struct Program {
 impl Program {
     pub(super) fn of(name: &str, uses: &Uses, curves: Option<&Curves>, windows: &[AtWindow]) -> Self {
         let about = uses.about();
-        let cut = about.parameters.iter().find(|parameter| parameter.0 == "cut").map(|parameter| parameter.1.clone());
+        let told =
+            |name| about.parameters.iter().find(|parameter| parameter.0 == name).map(|parameter| parameter.1.clone());
         Self {
             name: name.to_owned(),
             command: about.program.clone(),
-            cut,
+            left_out: told("left out"),
+            cut: told("cut"),
             references: uses.references(),
             uses: uses.len() as u64,
             pages: uses.pages() as u64,
