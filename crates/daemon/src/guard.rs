@@ -163,7 +163,11 @@ impl Guard {
     /// Starts the thread that runs programs of root's when something happens, if the configuration names any, and this run
     /// does anything. Without it the rest goes on.
     pub fn hook_if_asked(&mut self) {
-        self.hooks = None;
+        if self.hooks.as_ref().is_some_and(|hooks| hooks.are(&self.config.hooks)) {
+            return;
+        }
+        // One that runs is not waited for: it ends by its own timeout.
+        self.hooks.take().into_iter().for_each(Hooks::let_go);
         if *self.machine.permission() == Permission::Act {
             match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
                 Ok(hooks) => self.hooks = Some(hooks),
@@ -327,6 +331,7 @@ impl Guard {
         let mut troubles = self.machine.troubles();
         troubles.extend(self.scribe.as_ref().and_then(Scribe::trouble));
         troubles.extend(self.hooks.iter().flat_map(Hooks::take_troubles));
+        troubles.extend(self.people.iter().filter_map(People::take_trouble));
         let rivals = self.machine.rivals();
         let lines = troubles.iter().map(|line| (Topic::Error, line));
         for (topic, line) in lines.chain(rivals.iter().map(|line| (Topic::Action, line))) {
@@ -369,6 +374,8 @@ impl Guard {
     pub fn end(&mut self) -> (Tally, Restored) {
         self.notify.stopping();
         let restored = self.machine.put_everything_back();
+        // Their socket is in the folder that goes with the machine.
+        self.people = None;
         self.tally.put_back += restored.back.len() as u64;
         (self.tally, restored)
     }

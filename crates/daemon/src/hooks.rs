@@ -60,6 +60,17 @@ impl Hooks {
         Ok(hooks)
     }
 
+    /// Whether these are the programs.
+    pub fn are(&self, config: &Config) -> bool {
+        self.config == *config
+    }
+
+    /// Takes nothing more, and waits for nothing.
+    pub fn let_go(mut self) {
+        self.queue = None;
+        self.thread = None;
+    }
+
     /// Hands over what happened in a turn of the loop. Neither waits nor allocates.
     pub fn tell(&self, turn: &Turn<'_>) {
         let Some(queue) = &self.queue else { return };
@@ -201,7 +212,7 @@ mod tests {
     }
 
     fn tell(hooks: &Hooks) {
-        let (sample, outcome) = (Sample::default(), Outcome { killed: 1, ..Outcome::default() });
+        let (sample, outcome) = (Sample::default(), Outcome::default().doing(0));
         hooks.tell(&Turn { sample: &sample, decision: &decision(), outcome: &outcome });
     }
 

@@ -37,12 +37,8 @@ pub enum What {
 impl Turn<'_> {
     /// What was seen, and what was done of what was decided.
     pub fn news(&self) -> impl Iterator<Item = News> {
-        let was_done = |step: &&Step| match step.action {
-            Action::End { .. } => self.outcome.asked + self.outcome.killed > 0,
-            _ => self.outcome.gripped > 0,
-        };
-        let steps = self.decision.steps.iter().filter(was_done);
-        let done = steps.map(|step| News { what: What::Done(*step), user: self.user(&step.action) });
+        let steps = self.decision.steps.iter().enumerate().filter(|(place, _)| self.outcome.has_done(*place));
+        let done = steps.map(|(_, step)| News { what: What::Done(*step), user: self.user(&step.action) });
         done.chain(self.decision.notices.iter().map(|notice| News { what: What::Seen(*notice), user: None }))
     }
 

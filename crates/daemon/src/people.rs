@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Who a visitor is says the kernel (`SO_PEERCRED`), and nobody else. A visitor hears of their own processes, and of all
-//! others that memory was short and how much came back; they answer about their own units only. Who does not read, or
-//! talks nonsense, is shown out.
+//! others that memory was short and how much came back; they answer what they were asked, and about their own units only.
+//! Who comes later is asked what is still open. Who does not read, or talks nonsense, is shown out.
 
 mod visitor;
 
@@ -22,9 +22,11 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use units::Span;
 use visitor::Visitor;
 
 /// The socket's name in the run directory.
@@ -37,13 +39,17 @@ const MOST_OF_ONE: usize = 4;
 /// What may wait for the thread.
 const QUEUE: usize = 32;
 const STACK: usize = 256 * 1024;
+/// After a visitor was heard or let in.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Where there is no memory, or no descriptor: the next moment may have it.
+const REST: Duration = Duration::from_millis(100);
 
 /// The loop's end. Dropping it shows everyone out.
 #[derive(Debug)]
 pub struct People {
     heard: Arc<host::People>,
     shared: Arc<Shared>,
-    queue: Option<SyncSender<News>>,
+    queue: SyncSender<News>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -54,6 +60,8 @@ struct Shared {
     ends: AtomicBool,
     /// Nothing is handed over while nobody listens.
     visitors: AtomicUsize,
+    /// News that found the queue full.
+    lost: AtomicU64,
 }
 
 impl People {
@@ -61,13 +69,25 @@ impl People {
     pub fn open(run: &Path) -> Result<Self> {
         let door = Door::unix(run.join(SOCKET), EVERYONE)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("event counter for people")?;
-        let shared = Arc::new(Shared { bell, ends: AtomicBool::new(false), visitors: AtomicUsize::new(0) });
+        let shared = Arc::new(Shared {
+            bell,
+            ends: AtomicBool::new(false),
+            visitors: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+        });
         let heard = Arc::new(host::People::default());
         let (queue, news) = sync_channel(QUEUE);
-        let host = Host { door, visitors: Vec::new(), heard: Arc::clone(&heard), shared: Arc::clone(&shared), news };
+        let host = Host {
+            door,
+            visitors: Vec::new(),
+            heard: Arc::clone(&heard),
+            shared: Arc::clone(&shared),
+            news,
+            questions: Vec::new(),
+        };
         let work = thread::Builder::new().name("warmset-people".to_owned()).stack_size(STACK);
         let thread = work.spawn(move || host.serve()).context("thread for people")?;
-        Ok(Self { heard, shared, queue: Some(queue), thread: Some(thread) })
+        Ok(Self { heard, shared, queue, thread: Some(thread) })
     }
 
     /// Who is there, and what they answer.
@@ -77,14 +97,24 @@ impl People {
 
     /// Hands over what happened in a turn of the loop. Neither waits nor allocates.
     pub fn tell(&self, turn: &Turn<'_>) {
-        let Some(queue) = self.queue.as_ref().filter(|_| self.shared.visitors.load(Ordering::Relaxed) > 0) else {
+        if self.shared.visitors.load(Ordering::Relaxed) == 0 {
             return;
-        };
-        // Who misses a word missed a word: what is asked is asked by what is stopped.
-        let told = turn.news().filter(is_told).filter(|news| queue.try_send(*news).is_ok()).count();
-        if told > 0 {
+        }
+        let mut told = false;
+        for news in turn.news().filter(is_told) {
+            let is_lost = self.queue.try_send(news).is_err();
+            self.shared.lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
+            told = true;
+        }
+        if told {
             self.shared.ring();
         }
+    }
+
+    /// What went wrong since the last call.
+    pub fn take_trouble(&self) -> Option<String> {
+        let lost = self.shared.lost.swap(0, Ordering::Relaxed);
+        (lost > 0).then(|| format!("{lost} notices were not told: things happened faster than they were sent"))
     }
 }
 
@@ -124,6 +154,13 @@ struct Host {
     heard: Arc<host::People>,
     shared: Arc<Shared>,
     news: Receiver<News>,
+    questions: Vec<Question>,
+}
+
+/// What is asked, and since when.
+struct Question {
+    news: News,
+    since: Instant,
 }
 
 impl Host {
@@ -134,8 +171,10 @@ impl Host {
                 return;
             }
             while let Ok(news) = self.news.try_recv() {
+                self.keep(&news);
                 self.spread(&news);
             }
+            let is_busy = knock || !spoke.is_empty();
             for index in spoke {
                 self.visitors[index].hear(&self.heard);
             }
@@ -148,7 +187,25 @@ impl Host {
                 self.heard.are(self.users());
                 self.shared.visitors.store(self.visitors.len(), Ordering::Relaxed);
             }
+            if is_busy {
+                // Whoever talks without end gets no more of us.
+                thread::sleep(PAUSE);
+            }
         }
+    }
+
+    /// Questions are kept for who comes later, until they are settled.
+    fn keep(&mut self, news: &News) {
+        match news.what {
+            What::Done(Step { action: Action::Group(Grip::Freeze { .. }), .. }) => {
+                self.questions.push(Question { news: *news, since: Instant::now() });
+            }
+            What::Done(Step { action: Action::Group(Grip::Thaw { id, .. }), .. }) => {
+                self.questions.retain(|question| question.id() != Some(id));
+            }
+            _ => {}
+        }
+        self.questions.retain(|question| question.left() > Duration::ZERO);
     }
 
     /// Sleeps until something happens: whether someone knocks, and which visitors speak.
@@ -158,7 +215,7 @@ impl Host {
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}
             // No memory for a poll: the next may have it.
-            Err(_) => thread::sleep(std::time::Duration::from_millis(100)),
+            Err(_) => thread::sleep(REST),
         }
         let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let spoke = fds[2..].iter().enumerate().filter(|(_, fd)| ready(fd)).map(|(index, _)| index).collect();
@@ -167,11 +224,22 @@ impl Host {
     }
 
     fn let_in(&mut self) {
-        let Ok(socket) = self.door.accept() else { return };
+        let socket = match self.door.accept() {
+            Ok(socket) => socket,
+            Err(error) => {
+                // Who knocks still does, and there is no descriptor for them.
+                if error.kind() != std::io::ErrorKind::WouldBlock {
+                    thread::sleep(REST);
+                }
+                return;
+            }
+        };
         // Whom the kernel does not name is nobody.
-        let Some(visitor) = Visitor::of(socket) else { return };
+        let Some(mut visitor) = Visitor::of(socket) else { return };
         let of_one = self.visitors.iter().filter(|other| other.user == visitor.user).count();
         if self.visitors.len() < MOST && of_one < MOST_OF_ONE {
+            let user = visitor.user;
+            self.questions.iter().filter_map(|open| open.for_user(user)).for_each(|ask| visitor.tell(&ask));
             self.visitors.push(visitor);
         }
     }
@@ -189,6 +257,37 @@ impl Host {
             if let Some(told) = told(news, visitor.user) {
                 visitor.tell(&told);
             }
+        }
+    }
+}
+
+impl Question {
+    fn grip(&self) -> Option<Grip> {
+        match self.news.what {
+            What::Done(Step { action: Action::Group(grip), .. }) => Some(grip),
+            _ => None,
+        }
+    }
+
+    fn id(&self) -> Option<u64> {
+        self.grip().map(|grip| grip.id())
+    }
+
+    /// Until it is answered by nobody.
+    fn left(&self) -> Duration {
+        match self.grip() {
+            Some(Grip::Freeze { wait, .. }) => wait.get().saturating_sub(self.since.elapsed()),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// As it stands now, if it concerns this user.
+    fn for_user(&self, user: u32) -> Option<Tell> {
+        match told(&self.news, user)? {
+            Tell::Ask { id, unit, used, why, .. } => {
+                Some(Tell::Ask { id, unit, used, wait: Span::new(self.left()), why })
+            }
+            _ => None,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Becomes a hook: the guard's word that something happened, in a program of root's.
 //!
-//! It is started with the program as its standard input, already checked, and gives up all that a hook needs not: its
+//! It is started with the program as its standard input, already checked, and gives up all that a hook does not need: its
 //! capabilities for good, its priority, its place behind everyone else for the OOM killer, locked memory, and every
 //! descriptor that it may have been given besides.
-#![allow(unsafe_code, reason = "one system call that has no wrapper")]
+#![allow(unsafe_code, reason = "two system calls that have no wrapper")]
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
@@ -11,13 +11,13 @@ use rustix::process::{
     Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setpriority_process, setrlimit,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
-use std::ffi::OsStr;
+use std::convert::Infallible;
+use std::ffi::{CString, OsStr};
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::{io, ptr};
 
 /// The first descriptor beyond standard input, output and error.
 const FIRST: i32 = 3;
@@ -30,11 +30,37 @@ pub fn become_hook(name: &OsStr) -> io::Error {
     match give_up().and_then(|()| program()) {
         Ok(program) => {
             // By the descriptor, not by the path: what was checked is what runs.
-            let path = format!("/proc/self/fd/{}", program.as_raw_fd());
-            Command::new(path).arg0(name).stdin(Stdio::null()).exec()
+            match execute(&program, name) {
+                Ok(never) => match never {},
+                Err(error) => error,
+            }
         }
         Err(error) => error,
     }
+}
+
+/// Ends this process when the one that started it ends; an error if that has happened already.
+pub fn end_with_parent() -> io::Result<()> {
+    let parent = getppid();
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if parent.is_none() || getppid() != parent {
+        return Err(io::Error::other("the guard has ended"));
+    }
+    Ok(())
+}
+
+/// The kernel's own call: `exec` of the standard library gives a shell what the kernel takes for no program.
+fn execute(program: &File, name: &OsStr) -> io::Result<Infallible> {
+    let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    let name = CString::new(name.as_bytes())?;
+    let variables = std::env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    let variables = variables.map(CString::new).collect::<Result<Vec<_>, _>>()?;
+    let arguments = [name.as_ptr(), ptr::null()];
+    let environment: Vec<_> = variables.iter().map(|one| one.as_ptr()).chain([ptr::null()]).collect();
+    // SAFETY: an open descriptor, and two lists of C strings that live until the call returns, each with null at its end.
+    unsafe { libc::fexecve(program.as_raw_fd(), arguments.as_ptr(), environment.as_ptr()) };
+    Err(io::Error::last_os_error())
 }
 
 /// The program at a descriptor that the new program does not take for its input. An interpreter opens it again, so for a
@@ -68,12 +94,7 @@ fn close_others() {
 }
 
 fn give_up() -> io::Result<()> {
-    // The guard may have ended before this call, which would then wait for nothing.
-    let parent = getppid();
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if parent.is_none() || getppid() != parent {
-        return Err(io::Error::other("the guard has ended"));
-    }
+    end_with_parent()?;
     rustix::process::chdir("/")?;
     rustix::process::umask(Mode::from_raw_mode(0o077));
     setpriority_process(None, 0)?;

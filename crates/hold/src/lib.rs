@@ -22,7 +22,7 @@ mod thaw;
 mod tracepoint;
 mod usage;
 
-pub use hook::become_hook;
+pub use hook::{become_hook, end_with_parent};
 pub use probe::probe;
 pub use serve::serve;
 pub use thaw::wait_and_thaw;

@@ -2,10 +2,9 @@
 //! are the executables of programs that must answer. With `--probe` it says what works here; with `--hook NAME` it becomes
 //! the program that is its standard input, with `--thaw FOLDER` it lets go on who was stopped when the guard is gone.
 
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// As a shell says that a program could not be run.
@@ -34,14 +33,11 @@ fn main() -> ExitCode {
             }
         };
     }
-    let parent = getppid();
-    // The guard may have ended before this call, which would then wait for nothing.
-    let orphan = set_parent_process_death_signal(Some(Signal::KILL)).is_err() || getppid() != parent;
-    if orphan || parent.is_none() {
+    if hold::end_with_parent().is_err() {
         return ExitCode::FAILURE;
     }
     let programs = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
+    let _ = host::spare_from_oom(Path::new("/"));
     match hold::serve(std::io::stdin().as_fd(), programs) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

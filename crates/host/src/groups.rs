@@ -25,6 +25,7 @@ use contained::Cell;
 use find::Search;
 use pressure::groups::{Answer, Grip, Groups as Seen};
 use pressure::sample::Sample;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use stopped::Still;
@@ -110,9 +111,14 @@ impl Groups {
         self.wards.tell(&mut sample.groups.wards, log);
     }
 
-    /// The folder of a ward, what of which is in swap is about to be read back.
-    pub(crate) fn recall(&mut self, id: u64) -> Option<PathBuf> {
-        self.wards.recall(id)
+    /// The folder of a ward, what of which is in swap may be read back.
+    pub(crate) fn folder(&self, id: u64) -> Option<&Path> {
+        self.wards.folder(id)
+    }
+
+    /// What a ward has in swap is being read back.
+    pub(crate) fn recalled(&mut self, id: u64) {
+        self.wards.recalled(id);
     }
 
     fn look_at_contained(&mut self, seen: &mut Seen, log: &mut UndoLog) {
@@ -164,7 +170,7 @@ impl Groups {
                 let cell = unit(id).map(|folder| Cell::open(folder, grip, self.at));
                 let Some(mut cell) = cell.flatten() else {
                     self.never.push(id);
-                    return Ok(());
+                    return Err(gone(grip));
                 };
                 let done = cell.close(log);
                 match done {
@@ -180,7 +186,7 @@ impl Groups {
                     // It cannot be stopped, so nobody is asked about it: it is as if it had no unit.
                     self.never.push(id);
                 }
-                done.unwrap_or(Ok(()))
+                done.unwrap_or_else(|| Err(gone(grip)))
             }
             Grip::Thaw { id, .. } => {
                 let at = self.at;
@@ -209,6 +215,11 @@ impl Groups {
         }
         self.wards.put_everything_back(log, restored);
     }
+}
+
+/// A unit that went before it could be gripped, or has not the files for it.
+fn gone(grip: &Grip) -> Trouble {
+    Trouble::unreadable(Path::new(grip.unit().as_str()), io::Error::other("it has gone, or cannot be limited"))
 }
 
 #[cfg(test)]

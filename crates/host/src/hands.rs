@@ -11,7 +11,7 @@ use crate::trouble::Trouble;
 use crate::undo::{Change, Held, Places, Restored, UndoLog, boot_id, read_number, write_number};
 use crate::worker::{Job, Worker};
 use pressure::Sample;
-use pressure::decision::{Action, Decision};
+use pressure::decision::{Action, Decision, MAX_STEPS};
 use pressure::knob::{COUNT, KNOBS, Knob, KnobStates, KnobValues};
 
 /// What this run may do.
@@ -46,11 +46,24 @@ pub struct Outcome {
     pub protected: u64,
     /// Limits of control groups set or put back.
     pub gripped: u64,
-    /// Pressures on a process's clock handed to the worker.
-    pub pressed: u64,
-    /// Pieces of swap to be read back, handed to the worker.
-    pub recalls: u64,
+    /// Which ends and grips were carried out: a bit for each step of the decision.
+    pub done: u16,
 }
+
+impl Outcome {
+    /// Whether the step at this place, an end or a grip, was carried out.
+    pub fn has_done(&self, step: usize) -> bool {
+        self.done & (1 << step) != 0
+    }
+
+    /// With this step carried out.
+    #[must_use]
+    pub fn doing(self, step: usize) -> Self {
+        Self { done: self.done | 1 << step, ..self }
+    }
+}
+
+const _: () = assert!(MAX_STEPS <= u16::BITS as usize);
 
 /// The hands of a guard that may act.
 #[derive(Debug)]
@@ -115,12 +128,16 @@ impl Hands {
     }
 
     /// Sets limits of control groups, and puts them back; `unit` finds the folder of a suspect's unit.
-    pub(crate) fn grip(&mut self, decision: &Decision, unit: &dyn Fn(u64) -> Option<Folder>) -> Outcome {
-        let mut outcome = Outcome::default();
-        for step in &decision.steps {
+    pub(crate) fn grip(
+        &mut self,
+        decision: &Decision,
+        mut outcome: Outcome,
+        unit: &dyn Fn(u64) -> Option<Folder>,
+    ) -> Outcome {
+        for (place, step) in decision.steps.iter().enumerate() {
             let Action::Group(grip) = &step.action else { continue };
             match self.groups.grip(grip, &mut self.log, unit) {
-                Ok(()) => outcome.gripped += 1,
+                Ok(()) => outcome = Outcome { gripped: outcome.gripped + 1, ..outcome.doing(place) },
                 Err(trouble) => {
                     outcome.refused += 1;
                     self.give_up(None, &trouble);
@@ -131,8 +148,7 @@ impl Hands {
     }
 
     /// Carries out the steps of a decision.
-    pub(crate) fn act(&mut self, decision: &Decision, worker: &Worker) -> Outcome {
-        let mut outcome = Outcome::default();
+    pub(crate) fn act(&mut self, decision: &Decision, mut outcome: Outcome, worker: &Worker) -> Outcome {
         for step in &decision.steps {
             let done = match step.action {
                 Action::Set { knob, from, to } => self.set(knob, from, to).map(|()| outcome.written += 1),
@@ -146,12 +162,15 @@ impl Hands {
                     Ok(())
                 }
                 Action::Recall { id, amount, .. } => {
-                    let job = self.groups.recall(id).map(|group| Job::Recall(group, amount));
-                    outcome.recalls += u64::from(job.is_some_and(|job| worker.ask(job)));
+                    let job = self.groups.folder(id).map(|group| Job::Recall(group.to_owned(), amount));
+                    if job.is_some_and(|job| worker.ask(job)) {
+                        self.groups.recalled(id);
+                    }
                     Ok(())
                 }
                 Action::Local(push) => {
-                    outcome.pressed += u64::from(worker.ask(Job::Press(push)));
+                    // A full queue leaves this one out.
+                    worker.ask(Job::Press(push));
                     Ok(())
                 }
                 // No file's affair: the machine sees to it, or the process that locks.

@@ -70,6 +70,9 @@ impl Hook {
         let mut below = opened.map_err(|error| Trouble::unreadable(root, error.into()))?;
         alone(&stat(&below, &at)?).map_err(|what| wrong(&at, what))?;
         let mut names = Path::new(path).components().filter(|part| *part != Component::RootDir).peekable();
+        if names.peek().is_none() {
+            return Err(wrong(&at, "no program"));
+        }
         while let Some(part) = names.next() {
             let Component::Normal(name) = part else { return Err(wrong(&at, "..: not in the path of a hook")) };
             at.push(name);
@@ -175,6 +178,7 @@ mod tests {
         Hook::open(dir.path(), "/opt/hook").unwrap();
         assert!(refused(&dir, "/opt/none").contains("opt/none: cannot read"));
         assert!(refused(&dir, "/opt").ends_with("opt: no program"));
+        assert!(refused(&dir, "/").ends_with(": no program"));
         assert!(refused(&dir, "/opt/hook/more").contains("hook: no folder"));
         assert!(refused(&dir, "/opt/../opt/hook").ends_with("..: not in the path of a hook"));
     }

@@ -14,6 +14,7 @@ pub mod hook;
 mod local;
 mod lock;
 mod machine;
+mod pagemap;
 mod parse;
 mod people;
 pub mod procs;

@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Span;
 
+/// After so many there is no other that sees to thawing.
+const MOST_THAWERS: u32 = 4;
 /// Signals that could not be sent, told at a time.
 const MOST_MISSED: usize = 16;
 
@@ -45,6 +47,8 @@ pub struct Machine {
     people: Option<Arc<People>>,
     /// After `hands`, so that there is no moment in which nobody sees to it.
     thawer: Option<Thawer>,
+    /// How often one was started.
+    thawers: u32,
     run: PathBuf,
     alarm: Alarm,
     switch: PathBuf,
@@ -91,6 +95,7 @@ impl Machine {
             holder: None,
             people: None,
             thawer: None,
+            thawers: 0,
             run: places.run.clone(),
             alarm,
             switch,
@@ -155,18 +160,7 @@ impl Machine {
     pub fn sample(&mut self, sample: &mut Sample) {
         self.eyes.read(sample);
         self.at = sample.at;
-        match self.attention {
-            Attention::Suspects => {
-                self.processes.look(sample.at, &mut sample.census);
-                sample.census.runners.clear();
-            }
-            Attention::Runners => {
-                self.processes.look(sample.at, &mut sample.census);
-                self.processes.queue(&mut sample.census);
-            }
-            Attention::Rest => self.processes.rest(&mut sample.census),
-        }
-        self.processes.watch(sample.at, &mut sample.census);
+        self.look_at_processes(sample);
         match &mut self.hands {
             Some(hands) => {
                 if let Some(people) = &self.people {
@@ -185,6 +179,26 @@ impl Machine {
         if let Some(holder) = &mut self.holder {
             sample.warm.copy(holder.hear());
         }
+        self.tell_circumstances(sample);
+    }
+
+    /// As far as the last decision wants to know of them.
+    fn look_at_processes(&mut self, sample: &mut Sample) {
+        match self.attention {
+            Attention::Suspects => {
+                self.processes.look(sample.at, &mut sample.census);
+                sample.census.runners.clear();
+            }
+            Attention::Runners => {
+                self.processes.look(sample.at, &mut sample.census);
+                self.processes.queue(&mut sample.census);
+            }
+            Attention::Rest => self.processes.rest(&mut sample.census),
+        }
+        self.processes.watch(sample.at, &mut sample.census);
+    }
+
+    fn tell_circumstances(&self, sample: &mut Sample) {
         let circumstances = &mut sample.circumstances;
         circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
         circumstances.disabled = Some(u64::from(
@@ -206,21 +220,24 @@ impl Machine {
 
     /// Nobody is stopped who would stand still for ever if we died: without the process that sees to it nobody is asked.
     fn see_to_thawing(&mut self, sample: &mut Sample) {
-        if sample.groups.people.is_empty() {
+        if sample.groups.people.is_empty() || self.thawer.as_ref().is_some_and(Thawer::is_there) {
             return;
         }
-        if self.thawer.is_none() {
-            match Thawer::start(&holder::program(), &self.run) {
-                Ok(thawer) => self.thawer = Some(thawer),
-                Err(trouble) => {
-                    self.people = None;
-                    self.missed.push(format!("nobody is asked: {trouble}"));
-                }
+        // One that died is followed at once by another: who stands still now is not to pay for it.
+        self.thawer = None;
+        let next = if self.thawers < MOST_THAWERS {
+            Thawer::start(&holder::program(), &self.run).map_err(|trouble| trouble.to_string())
+        } else {
+            Err("what lets people go on dies again and again".to_owned())
+        };
+        self.thawers += 1;
+        match next {
+            Ok(thawer) => self.thawer = Some(thawer),
+            Err(why) => {
+                self.people = None;
+                sample.groups.people.clear();
+                self.missed.push(format!("nobody is asked: {why}"));
             }
-        }
-        if !self.thawer.as_ref().is_some_and(Thawer::is_there) {
-            self.thawer = None;
-            sample.groups.people.clear();
         }
     }
 
@@ -233,9 +250,9 @@ impl Machine {
         }
         // Whoever has to end comes before any write.
         let mut outcome = Outcome::default();
-        for step in &decision.steps {
+        for (place, step) in decision.steps.iter().enumerate() {
             if let Action::End { who, name, signal, extent, size, .. } = step.action {
-                self.end(&Order { who, name, signal, extent, size }, &mut outcome);
+                outcome = self.end(&Order { who, name, signal, extent, size }, place, outcome);
             }
         }
         for step in &decision.steps {
@@ -244,29 +261,20 @@ impl Machine {
             }
         }
         let Some(hands) = &mut self.hands else { return outcome };
-        let gripped = hands.grip(decision, &|id| self.processes.unit(id));
-        let written = hands.act(decision, &self.worker);
-        Outcome {
-            gripped: gripped.gripped,
-            refused: gripped.refused + written.refused,
-            asked: outcome.asked,
-            killed: outcome.killed,
-            missed: outcome.missed,
-            protected: outcome.protected,
-            ..written
-        }
+        let outcome = hands.grip(decision, outcome, &|id| self.processes.unit(id));
+        hands.act(decision, outcome, &self.worker)
     }
 
     /// Signals a process. Takes no memory unless that fails.
-    fn end(&mut self, order: &Order, outcome: &mut Outcome) {
+    fn end(&mut self, order: &Order, place: usize, outcome: Outcome) -> Outcome {
         match (self.processes.strike(self.at, order), order.signal) {
-            (Ok(()), Signal::Term) => outcome.asked += 1,
-            (Ok(()), Signal::Kill) => outcome.killed += 1,
+            (Ok(()), Signal::Term) => Outcome { asked: outcome.asked + 1, ..outcome.doing(place) },
+            (Ok(()), Signal::Kill) => Outcome { killed: outcome.killed + 1, ..outcome.doing(place) },
             (Err(why), _) => {
-                outcome.missed += 1;
                 if self.missed.len() < MOST_MISSED {
                     self.missed.push(format!("{} ({}) was not signalled: {why}", order.name, order.who.pid));
                 }
+                Outcome { missed: outcome.missed + 1, ..outcome }
             }
         }
     }

@@ -6,6 +6,9 @@ use arrayvec::ArrayVec;
 use pressure::groups::{Answer, MAX_PEOPLE, MAX_STOPPED};
 use std::sync::{Mutex, PoisonError};
 
+/// Answers between two looks: of each unit's user, and of root.
+const MOST: usize = 2 * MAX_STOPPED;
+
 /// Who can be asked, and what was answered.
 #[derive(Debug, Default)]
 pub struct People {
@@ -15,7 +18,7 @@ pub struct People {
 #[derive(Debug, Default)]
 struct Heard {
     users: ArrayVec<u32, MAX_PEOPLE>,
-    answers: ArrayVec<Said, MAX_STOPPED>,
+    answers: ArrayVec<Said, MOST>,
 }
 
 /// What a user has said about a unit.
@@ -33,16 +36,20 @@ impl People {
         heard.users = users.into_iter().take(MAX_PEOPLE).collect();
     }
 
-    /// A user has answered about the unit of this inode. Whether the user may is seen to where the unit is known.
+    /// A user who was asked has answered about the unit of this inode. Whether the user may is seen to where the unit is
+    /// known.
     pub fn answer(&self, id: u64, user: u32, answer: Answer) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.answers.retain(|said| (said.id, said.user) != (id, user));
-        // More answers than questions are of someone who was not asked.
-        let _ = heard.answers.try_push(Said { id, user, answer });
+        if heard.answers.is_full() {
+            // What was asked long ago.
+            heard.answers.remove(0);
+        }
+        heard.answers.push(Said { id, user, answer });
     }
 
     /// Puts who can be asked into `users`, and takes what was answered. Nothing changes while someone else looks.
-    pub(crate) fn take(&self, users: &mut Vec<u32>) -> ArrayVec<Said, MAX_STOPPED> {
+    pub(crate) fn take(&self, users: &mut Vec<u32>) -> ArrayVec<Said, MOST> {
         let Ok(mut heard) = self.heard.try_lock() else { return ArrayVec::new() };
         users.clear();
         users.extend(heard.users.iter().copied());
@@ -65,6 +72,10 @@ mod tests {
         assert_eq!(said.as_slice(), [Said { id: 7, user: 1000, answer: Answer::End }]);
         assert_eq!(users, [1000, 1001]);
         assert!(people.take(&mut users).is_empty());
+        for id in 0..100 {
+            people.answer(id, 1000, Answer::End);
+        }
+        assert_eq!(people.take(&mut users).last().map(|said| said.id), Some(99), "the newest is not lost");
         people.are(0..100);
         people.take(&mut users);
         assert_eq!(users.len(), MAX_PEOPLE);

@@ -102,12 +102,13 @@ impl Processes {
         census.at = at;
         census.suspects.clear();
         self.dossiers.iter_mut().for_each(|dossier| dossier.wanted = false);
+        let page_size = self.page_size;
         for entry in &largest {
             if census.suspects.is_full() {
                 break;
             }
             if let Some(dossier) = self.dossier(entry) {
-                census.suspects.push(dossier.suspect(entry));
+                census.suspects.push(dossier.suspect(entry, page_size));
             }
         }
         self.dossiers.retain(|dossier| dossier.wanted);

@@ -4,6 +4,7 @@
 //! undo log says who was stopped. A guard that ends as it should has put everything back before, so nothing is left to it.
 
 use crate::trouble::Trouble;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
 use std::ffi::OsStr;
@@ -16,6 +17,9 @@ use std::time::{Duration, Instant};
 /// It has nothing to do at a good end, and ends as soon.
 const GOODBYE: Duration = Duration::from_millis(500);
 
+/// Until it says that it is there: a program that ends at once is none.
+const READY: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+
 /// The waiting process.
 #[derive(Debug)]
 pub(crate) struct Thawer {
@@ -24,7 +28,7 @@ pub(crate) struct Thawer {
 }
 
 impl Thawer {
-    /// Starts `program`, `warmset-hold`, for the undo log in `run`.
+    /// Starts `program`, `warmset-hold`, for the undo log in `run`, and waits a moment for its word.
     pub(crate) fn start(program: &Path, run: &Path) -> Result<Self, Trouble> {
         let start = || -> std::io::Result<Self> {
             let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -36,9 +40,16 @@ impl Thawer {
                 // What a terminal sends to the guard is not for it.
                 .process_group(0)
                 .spawn()?;
-            Ok(Self { child, socket: Some(ours) })
+            let thawer = Self { child, socket: Some(ours) };
+            if thawer.is_ready() { Ok(thawer) } else { Err(std::io::Error::other("it is not there to thaw")) }
         };
         start().map_err(|error| Trouble::unreadable(program, error))
+    }
+
+    fn is_ready(&self) -> bool {
+        let Some(socket) = &self.socket else { return false };
+        let _ = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&READY));
+        matches!(recv(socket, &mut [0; 1], RecvFlags::DONTWAIT), Ok((1, _)))
     }
 
     /// Whether it is there to do its work.
@@ -64,13 +75,23 @@ mod tests {
 
     #[test]
     fn one_that_ended_is_seen_to_be_gone() {
-        let thawer = Thawer::start(Path::new("/bin/cat"), Path::new("/")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("thaws");
+        std::fs::write(&program, "#!/bin/sh\nprintf r >&0\nsleep 0.3\n").unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let thawer = Thawer::start(&program, dir.path()).unwrap();
+        assert!(thawer.is_there());
         let deadline = Instant::now() + Duration::from_secs(20);
         while thawer.is_there() {
-            // It does not know the option.
             assert!(Instant::now() < deadline);
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    #[test]
+    fn one_that_is_not_there_at_once_is_none() {
+        // It does not know the option.
+        assert!(Thawer::start(Path::new("/bin/cat"), Path::new("/")).is_err());
         assert!(Thawer::start(Path::new("/none"), Path::new("/")).is_err());
     }
 }

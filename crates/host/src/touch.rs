@@ -5,14 +5,13 @@
 //!
 //! Cost: about a microsecond for each page in memory, a read of the swap device for each cluster that is not.
 
+use crate::pagemap::{PRESENT, SWAPPED, entries};
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-
-/// Entries of `pagemap` read at once.
-const ENTRIES: u64 = 4096;
 
 /// Which pages are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,37 +26,29 @@ impl Which {
     /// The bit of a page's entry in `pagemap`.
     const fn bit(self) -> u64 {
         match self {
-            Self::Resident => 1 << 63,
-            Self::Swapped => 1 << 62,
+            Self::Resident => PRESENT,
+            Self::Swapped => SWAPPED,
         }
     }
 }
 
 /// Uses at most `most` such pages of the process whose folder in `/proc` this is, by address; says how many.
 pub(crate) fn touch(folder: &OwnedFd, which: Which, most: usize) -> io::Result<usize> {
-    let mut text = String::new();
-    open(folder, "maps", OFlags::RDONLY)?.read_to_string(&mut text)?;
+    let mut text = Vec::new();
+    open(folder, "maps", OFlags::RDONLY)?.read_to_end(&mut text)?;
     let (map, memory) = (open(folder, "pagemap", OFlags::RDONLY)?, open(folder, "mem", OFlags::RDONLY)?);
     let size = rustix::param::page_size() as u64;
-    let (mut used, mut entries) = (0, vec![0; ENTRIES as usize * 8]);
-    for (from, to) in text.lines().filter_map(readable) {
-        let mut page = from / size;
-        while page < to / size && used < most {
-            let wanted = (to / size - page).min(ENTRIES) as usize * 8;
-            let read = map.read_at(&mut entries[..wanted], page * 8)?;
-            if read < 8 {
-                break;
+    let mut used = 0;
+    for (from, to) in String::from_utf8_lossy(&text).lines().filter_map(readable) {
+        entries(&map, from / size..to / size, |page, entry| {
+            if used == most {
+                return ControlFlow::Break(());
             }
-            for entry in entries[..read].chunks_exact(8) {
-                let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
-                if entry & which.bit() != 0 && used < most {
-                    // A page of a device, or one that has just gone.
-                    let _ = memory.read_at(&mut [0], page * size);
-                    used += 1;
-                }
-                page += 1;
-            }
-        }
+            // A page of a device, or one that has just gone, cannot be read.
+            let is_used = entry & which.bit() != 0 && memory.read_at(&mut [0], page * size).is_ok_and(|read| read == 1);
+            used += usize::from(is_used);
+            ControlFlow::Continue(())
+        })?;
     }
     Ok(used)
 }

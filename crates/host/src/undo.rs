@@ -214,10 +214,14 @@ pub fn thaw(places: &Places) -> Result<Restored, Trouble> {
         return Ok(restored);
     }
     let whole = lines.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    let mut first = None;
     for (limit, held) in whole.filter_map(Limit::parse).filter(|(limit, _)| limit.kind == Kind::Freeze) {
-        undo_limit(places, &limit, held, &mut restored)?;
+        // One that fails keeps nobody else standing still.
+        if let Err(trouble) = undo_limit(places, &limit, held, &mut restored) {
+            first.get_or_insert(trouble);
+        }
     }
-    Ok(restored)
+    first.map_or(Ok(restored), Err)
 }
 
 fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<(), Trouble> {

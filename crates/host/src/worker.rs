@@ -151,7 +151,7 @@ fn note(findings: &Mutex<Findings>, text: String) {
 fn run(job: &Job, root: &Path, path: &Path) -> io::Result<()> {
     match job {
         Job::Press(push) => press(path, push),
-        Job::Recall(group, amount) => recall(root, group, *amount),
+        Job::Recall(_, amount) => recall(root, path, *amount),
         Job::Compact(_) => write(path, "1"),
         Job::Reclaim(_, amount) => match write(path, &amount.get().to_string()) {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::AGAIN | Errno::BUSY | Errno::INTR)) => {

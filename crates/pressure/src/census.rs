@@ -82,6 +82,9 @@ pub struct Suspect {
     pub user: u32,
     /// Anonymous memory in RAM: what its end gives back at once.
     pub resident: Bytes,
+    /// All its memory in RAM, files included; `None` in recordings of old.
+    #[serde(default)]
+    pub mapped: Option<Bytes>,
     /// Of its memory, on swap.
     pub swapped: Bytes,
     /// How readily the kernel would kill it, −1000 (never) to 1000.

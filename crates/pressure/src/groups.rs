@@ -221,6 +221,18 @@ pub enum Grip {
 }
 
 impl Grip {
+    /// The group's name.
+    pub const fn unit(&self) -> &UnitName {
+        match self {
+            Self::Keep { unit, .. }
+            | Self::Leave { unit, .. }
+            | Self::Contain { unit, .. }
+            | Self::Freeze { unit, .. }
+            | Self::Thaw { unit, .. }
+            | Self::Free { unit, .. } => unit,
+        }
+    }
+
     /// The group that it is done to.
     pub const fn id(&self) -> u64 {
         match self {

@@ -82,7 +82,7 @@ pub struct Push {
     pub who: Identity,
     /// What it calls itself.
     pub name: Name,
-    /// Its memory in RAM.
+    /// Its memory in RAM, files included.
     pub size: Bytes,
 }
 

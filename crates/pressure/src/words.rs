@@ -150,15 +150,15 @@ impl Display for Reason {
             Self::Ask { growth, room } => {
                 write!(
                     f,
-                    "it grows by {growth}, and there is room for {room} more: whose it is can say what becomes of it"
+                    "it grows by {growth}, and there is room for {room} more: its user is asked what becomes of it"
                 )
             }
-            Self::Answered { answer: Answer::End, after } => write!(f, "whose it is says after {after}: end it"),
+            Self::Answered { answer: Answer::End, after } => write!(f, "its user said after {after}: end it"),
             Self::Answered { answer: Answer::Keep, after } => {
-                write!(f, "whose it is says after {after}: it shall wait")
+                write!(f, "its user said after {after}: it shall wait")
             }
             Self::Answered { answer: Answer::GoOn, after } => {
-                write!(f, "whose it is says after {after}: it shall go on")
+                write!(f, "its user said after {after}: it shall go on")
             }
             Self::Unanswered { since, room } => {
                 write!(f, "stopped for {since}, nobody has answered, and there is room for {room} only")

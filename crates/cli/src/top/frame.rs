@@ -189,6 +189,7 @@ mod tests {
             place: Place::App,
             user: 1000,
             resident: Bytes::mib(mib),
+            mapped: None,
             swapped: Bytes::ZERO,
             oom_score_adj: 0,
             mark: Mark::None,

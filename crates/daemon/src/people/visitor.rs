@@ -14,6 +14,8 @@ pub(super) struct Visitor {
     pub(super) socket: OwnedFd,
     pub(super) user: u32,
     said: Vec<u8>,
+    /// What it was asked, and has not heard the end of.
+    asked: Vec<u64>,
     gone: bool,
 }
 
@@ -21,7 +23,7 @@ impl Visitor {
     /// `None` if the kernel does not say who it is.
     pub(super) fn of(socket: OwnedFd) -> Option<Self> {
         let user = socket_peercred(&socket).ok()?.uid.as_raw();
-        Some(Self { socket, user, said: Vec::with_capacity(LINE), gone: false })
+        Some(Self { socket, user, said: Vec::with_capacity(LINE), asked: Vec::new(), gone: false })
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -30,13 +32,18 @@ impl Visitor {
 
     /// Sends a line. Who does not read what came before is shown out.
     pub(super) fn tell(&mut self, tell: &Tell) {
+        match tell {
+            Tell::Ask { id, .. } if !self.asked.contains(id) => self.asked.push(*id),
+            Tell::Settled { id } => self.asked.retain(|asked| asked != id),
+            _ => {}
+        }
         let Ok(mut line) = serde_json::to_vec(tell) else { return };
         line.push(b'\n');
         let sent = send(&self.socket, &line, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         self.gone |= sent != Ok(line.len());
     }
 
-    /// Takes what it has said, and passes answers on. Who says anything else is shown out.
+    /// Takes what it has said, and passes answers on to what it was asked. Who says anything else is shown out.
     pub(super) fn hear(&mut self, heard: &host::People) {
         let mut buffer = [0; LINE];
         match recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
@@ -52,8 +59,8 @@ impl Visitor {
         while let Some(end) = self.said.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.said.drain(..=end).collect();
             match serde_json::from_slice::<Reply>(&line) {
-                Ok(Reply { id, answer }) => heard.answer(id, self.user, answer),
-                Err(_) => self.gone = true,
+                Ok(Reply { id, answer }) if self.asked.contains(&id) => heard.answer(id, self.user, answer),
+                Ok(_) | Err(_) => self.gone = true,
             }
         }
         self.gone |= self.said.len() > LINE;

@@ -9,14 +9,19 @@ use units::Bytes;
 /// Groups below a ward, at most so deep.
 const DEPTH: usize = 4;
 
-/// Reads at most `amount` back, of the group at `path` of the machine at `root` and of those below it. Who ends meanwhile,
-/// or may not be read, is passed over.
-pub(crate) fn recall(root: &Path, path: &Path, amount: Bytes) -> io::Result<()> {
+/// Reads at most `amount` back, of `group` of the machine at `root` and of those below it. Who ends meanwhile, or may not be
+/// read, is passed over.
+pub(crate) fn recall(root: &Path, group: &Path, amount: Bytes) -> io::Result<()> {
     let page = rustix::param::page_size() as u64;
     let mut left = (amount.get() / page) as usize;
-    let mut open = vec![(root.join(path), DEPTH)];
+    let mut open = vec![(group.to_owned(), DEPTH)];
     while let Some((group, depth)) = open.pop() {
-        for pid in std::fs::read_to_string(group.join("cgroup.procs"))?.lines() {
+        let inside = match std::fs::read_to_string(group.join("cgroup.procs")) {
+            Err(error) if depth == DEPTH => return Err(error),
+            // Gone meanwhile, or one of threads, which has no list of processes.
+            other => other.unwrap_or_default(),
+        };
+        for pid in inside.lines() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let process = rustix::fs::open(root.join("proc").join(pid), flags, Mode::empty());
             left -= process.map_or(0, |process| touch(&process, Which::Swapped, left).unwrap_or(0));
@@ -25,7 +30,7 @@ pub(crate) fn recall(root: &Path, path: &Path, amount: Bytes) -> io::Result<()> 
             }
         }
         if depth > 0 {
-            let below = std::fs::read_dir(&group)?.flatten().filter(|entry| entry.path().is_dir());
+            let below = std::fs::read_dir(&group).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
             open.extend(below.map(|entry| (entry.path(), depth - 1)));
         }
     }
@@ -43,7 +48,8 @@ mod tests {
         std::fs::create_dir_all(&group).unwrap();
         std::fs::write(root.path().join("a/cgroup.procs"), "").unwrap();
         std::fs::write(group.join("cgroup.procs"), "4711\n").unwrap();
-        recall(root.path(), Path::new("a"), Bytes::mib(1)).unwrap();
-        assert!(recall(root.path(), Path::new("c"), Bytes::mib(1)).is_err());
+        std::fs::create_dir_all(root.path().join("a/threads")).unwrap();
+        recall(root.path(), &root.path().join("a"), Bytes::mib(1)).unwrap();
+        assert!(recall(root.path(), &root.path().join("c"), Bytes::mib(1)).is_err());
     }
 }

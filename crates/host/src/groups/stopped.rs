@@ -72,7 +72,8 @@ impl Still {
         if lives == Some(0_u64) {
             return None;
         }
-        if self.told.is_still() && self.limited.now().ok().flatten() != Some(STILL) {
+        let is_let_go = matches!(self.limited.now(), Ok(now) if now != Some(STILL));
+        if self.told.is_still() && is_let_go {
             // Someone has let it go on, and the log is not to stop it again.
             self.limited.forget(log);
             self.told.thawed = Some(at);

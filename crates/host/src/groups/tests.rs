@@ -317,6 +317,7 @@ fn census(group: Group) -> Census {
         place: Place::Service,
         user: 0,
         resident: Bytes::ZERO,
+        mapped: None,
         swapped: Bytes::ZERO,
         oom_score_adj: 0,
         mark: Mark::None,

@@ -146,10 +146,13 @@ impl Wards {
     }
 
     /// The folder of a ward. What it has in swap now counts as what it had before it was brought back.
-    pub(super) fn recall(&mut self, id: u64) -> Option<PathBuf> {
-        let kept = self.all.iter_mut().find(|kept| kept.told.id == id)?;
-        kept.told.away_before = kept.told.away;
-        Some(kept.limited.folder.path.clone())
+    pub(super) fn folder(&self, id: u64) -> Option<&Path> {
+        self.all.iter().find(|kept| kept.told.id == id).map(|kept| kept.limited.folder.path.as_path())
+    }
+
+    /// What of a ward is in swap is being read back: it is not asked for again before more has left.
+    pub(super) fn recalled(&mut self, id: u64) {
+        self.all.iter_mut().filter(|kept| kept.told.id == id).for_each(|kept| kept.told.away_before = kept.told.away);
     }
 
     /// Puts a ward's floor back, and what is above it.

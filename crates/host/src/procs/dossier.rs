@@ -95,7 +95,7 @@ impl Dossier {
     }
 
     /// The suspect as it is now.
-    pub(super) fn suspect(&self, entry: &Entry) -> Suspect {
+    pub(super) fn suspect(&self, entry: &Entry, page_size: Bytes) -> Suspect {
         let started = Duration::from_millis(entry.start.saturating_mul(1000 / TICKS));
         let mut buffer = [0; 32];
         let adjusted = self.adjustment.as_ref().and_then(|file| text::adjustment(read(file, &mut buffer)?));
@@ -108,6 +108,7 @@ impl Dossier {
             place: self.place,
             user: entry.user,
             resident: entry.anon,
+            mapped: Some(entry.resident.to_bytes(page_size)),
             swapped: entry.swapped,
             // What cannot be read protects: the kernel itself would not kill at −1000.
             oom_score_adj: adjusted.unwrap_or(-1000),

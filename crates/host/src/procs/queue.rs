@@ -3,8 +3,9 @@
 use super::Processes;
 use super::roll::read_at;
 use super::text;
+use arrayvec::ArrayVec;
 use pressure::census::Census;
-use pressure::local::Runner;
+use pressure::local::{MAX_RUNNERS, Runner};
 
 const FIELD: &[u8] = b"se.vruntime";
 
@@ -13,18 +14,26 @@ impl Processes {
     pub fn queue(&self, census: &mut Census) {
         census.runners.clear();
         for entry in self.roll.runnable() {
-            if census.runners.is_full() || entry.pid == std::process::id() {
+            if entry.pid == std::process::id() {
                 continue;
             }
             let mut buffer = [0; 1024];
             let turn = read_at(&self.proc, entry.pid, "sched", &mut buffer).and_then(turn);
             if let Some(turn) = turn {
                 let (who, name, resident) = (entry.identity(), entry.name, entry.resident.to_bytes(self.page_size));
-                census.runners.push(Runner { who, name, resident, turn });
+                put(&mut census.runners, Runner { who, name, resident, turn });
             }
         }
-        census.runners.sort_unstable_by_key(|runner| runner.turn);
     }
+}
+
+/// Puts one in its place; where there are too many, one in the middle goes.
+fn put(runners: &mut ArrayVec<Runner, MAX_RUNNERS>, one: Runner) {
+    if runners.is_full() {
+        runners.remove(MAX_RUNNERS / 2);
+    }
+    let place = runners.partition_point(|other| other.turn <= one.turn);
+    runners.insert(place, one);
 }
 
 /// `se.vruntime  :  123.456789`: milliseconds, in ns.
@@ -46,6 +55,17 @@ mod tests {
         assert_eq!(turn(sched), Some(1_234_567_890));
         assert_eq!(turn(b"se.vruntime : -1.000000"), None);
         assert_eq!(turn(b""), None);
+    }
+
+    #[test]
+    fn of_many_the_first_and_the_last_stay() {
+        let mut runners = ArrayVec::new();
+        for turn in (0..100).map(|number| number * 37 % 100) {
+            let (who, name) = (pressure::census::Identity { pid: 1, start: 1 }, "sh".parse().unwrap());
+            put(&mut runners, Runner { who, name, resident: units::Bytes::ZERO, turn });
+        }
+        assert!(runners.is_full() && runners.is_sorted_by_key(|runner| runner.turn));
+        assert_eq!((runners[0].turn, runners[MAX_RUNNERS - 1].turn), (0, 99));
     }
 
     #[test]

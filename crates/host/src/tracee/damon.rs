@@ -83,6 +83,7 @@ impl Damon {
     ///
     /// Errors: see [`NoDamon`]; nothing is left behind.
     pub fn start(root: &Path, space: Space, every: Duration) -> Result<Self, NoDamon> {
+        clear_away(root);
         let admin = root.join(ADMIN);
         let count = fs::read_to_string(admin.join("nr_kdamonds")).map_err(|error| match error.kind() {
             ErrorKind::NotFound => NoDamon::Absent,
@@ -207,6 +208,21 @@ impl Drop for Damon {
     }
 }
 
+/// Takes away what a recording that was killed has left: the instance of a process that is no more, and its kdamond.
+fn clear_away(root: &Path) {
+    let instances = fs::read_dir(root.join(TRACING).join("instances")).into_iter().flatten().flatten();
+    for entry in instances {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix("warmset-")).and_then(|pid| pid.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !root.join(format!("proc/{pid}")).exists()) {
+            let admin = root.join(ADMIN);
+            let _ = write(&admin.join("0/state"), "off");
+            let _ = write(&admin.join("nr_kdamonds"), "0");
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
 /// Writes a kernel's file, which must be there.
 fn write(path: &Path, value: &str) -> Result<(), NoDamon> {
     let file = fs::OpenOptions::new().write(true).open(path);
@@ -218,7 +234,7 @@ fn memory(line: &str) -> Option<(u64, u64)> {
     let (range, name) = line.split_once(" : ")?;
     let (from, to) = range.split_once('-').filter(|_| name == "System RAM" && !range.starts_with(' '))?;
     let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
-    (from < to).then_some((from, to + 1))
+    (from < to).then_some((from, to.checked_add(1)?))
 }
 
 #[cfg(test)]
@@ -259,6 +275,16 @@ mod tests {
         assert!(refusal(physical.path(), Space::Virtual(8)).contains("8: no such process"));
         fs::remove_dir_all(physical.path().join(TRACING)).unwrap();
         assert!(refusal(physical.path(), Space::Physical).contains("tracefs"));
+    }
+
+    #[test]
+    fn what_a_killed_recording_left_is_taken_away() {
+        let left = machine("1\n", "paddr\n");
+        let instances = left.path().join(TRACING).join("instances");
+        fs::create_dir_all(instances.join("warmset-8")).unwrap();
+        fs::create_dir_all(instances.join("warmset-7")).unwrap();
+        assert!(!refusal(left.path(), Space::Virtual(7)).contains("in use"));
+        assert!(!instances.join("warmset-8").exists() && instances.join("warmset-7").exists(), "7 runs");
     }
 
     #[test]

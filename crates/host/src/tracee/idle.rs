@@ -1,16 +1,16 @@
 //! Idle page tracking: a bit for each frame of memory, set by us, taken back by the kernel when the page is used.
 
+use crate::pagemap::{FRAME, PRESENT, entries};
 use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Of a page's entry in `pagemap`: it is in memory, and in which frame.
-const PRESENT: u64 = 1 << 63;
-const FRAME: u64 = (1 << 55) - 1;
-/// Entries read at once.
-const ENTRIES: usize = 1 << 13;
+/// The kernel's bitmap is by frames, which are as large as our pages there.
+const PAGE: usize = 4096;
 
 /// The kernel's bitmap, and the frames of one process in it.
 #[derive(Debug)]
@@ -24,6 +24,9 @@ pub(super) struct Idle {
 impl Idle {
     /// `None` where the kernel has none, or we may not use it.
     pub(super) fn open(root: &Path) -> Option<Self> {
+        if rustix::param::page_size() != PAGE {
+            return None;
+        }
         let path = root.join("sys/kernel/mm/page_idle/bitmap");
         let bitmap = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         Some(Self { bitmap, path, frames: Vec::new() })
@@ -34,25 +37,18 @@ impl Idle {
         self.frames.clear();
     }
 
-    /// Adds the resident pages of a mapping, of which there are so many.
-    pub(super) fn add(&mut self, map: &File, (from, to): (u64, u64), mut resident: u64) -> Result<(), Trouble> {
-        let (mut page, mut bytes) = (from, vec![0; ENTRIES * 8]);
-        while page < to && resident > 0 {
-            let wanted = usize::try_from(to - page).map_or(ENTRIES, |left| left.min(ENTRIES)) * 8;
-            let read = map.read_at(&mut bytes[..wanted], page * 8).map_err(|error| self.trouble(error))?;
-            if read < 8 {
-                break;
+    /// Adds the resident pages of a mapping, of which there are so many; `false` if we may not know where they are.
+    pub(super) fn add(&mut self, map: &File, pages: Range<u64>, mut resident: u64) -> io::Result<bool> {
+        let mut is_told = true;
+        entries(map, pages, |page, entry| {
+            if entry & PRESENT != 0 {
+                is_told &= entry & FRAME != 0;
+                self.frames.push((page, entry & FRAME));
+                resident = resident.saturating_sub(1);
             }
-            for entry in bytes[..read].chunks_exact(8) {
-                let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
-                if entry & PRESENT != 0 && entry & FRAME != 0 {
-                    self.frames.push((page, entry & FRAME));
-                    resident = resident.saturating_sub(1);
-                }
-                page += 1;
-            }
-        }
-        Ok(())
+            if is_told && resident > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(is_told)
     }
 
     /// Marks all of them as idle.
@@ -84,7 +80,7 @@ impl Idle {
         words
     }
 
-    fn trouble(&self, error: std::io::Error) -> Trouble {
+    fn trouble(&self, error: io::Error) -> Trouble {
         Trouble::unreadable(&self.path, error)
     }
 }

@@ -18,6 +18,7 @@ use crate::trouble::{Malformed, Trouble};
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,13 @@ struct Area {
     referenced: u64,
 }
 
+impl Area {
+    /// By page numbers.
+    fn range(&self) -> Range<u64> {
+        self.mapping.from / PAGE..self.mapping.to / PAGE
+    }
+}
+
 impl Pages {
     /// Of this process.
     ///
@@ -68,21 +76,36 @@ impl Pages {
 
     /// Forgets what was used so far; `false` if the process has ended.
     pub fn begin(&mut self) -> Result<bool, Trouble> {
-        if self.idle.is_some() {
-            let Some(areas) = self.areas()? else { return Ok(false) };
-            let map = self.open("pagemap", OFlags::RDONLY).map_err(|error| self.trouble("pagemap", error))?;
-            if let Some(idle) = &mut self.idle {
-                idle.clear();
-                for area in areas.iter().filter(|area| area.resident > 0) {
-                    idle.add(&map, (area.mapping.from / PAGE, area.mapping.to / PAGE), area.resident)?;
-                }
-                idle.mark()?;
-            }
-            return Ok(true);
+        if let Some(lives) = self.begin_exactly()? {
+            return Ok(lives);
         }
         let path = self.path.join("clear_refs");
         let done = self.open("clear_refs", OFlags::WRONLY).and_then(|mut file| file.write_all(b"1"));
         Ok(alive(done, &path)?.is_some())
+    }
+
+    /// `None` where single pages cannot be told apart, or not by us.
+    fn begin_exactly(&mut self) -> Result<Option<bool>, Trouble> {
+        if self.idle.is_none() {
+            return Ok(None);
+        }
+        let path = self.path.join("pagemap");
+        let Some(areas) = self.areas()? else { return Ok(Some(false)) };
+        let Some(map) = alive(self.open("pagemap", OFlags::RDONLY), &path)? else { return Ok(Some(false)) };
+        let Some(idle) = &mut self.idle else { return Ok(None) };
+        idle.clear();
+        for area in areas.iter().filter(|area| area.resident > 0) {
+            match alive(idle.add(&map, area.range(), area.resident), &path)? {
+                Some(true) => {}
+                Some(false) => {
+                    self.idle = None;
+                    return Ok(None);
+                }
+                None => return Ok(Some(false)),
+            }
+        }
+        idle.mark()?;
+        Ok(Some(true))
     }
 
     /// What was used since the beginning, by address; `None` if the process has ended.
@@ -91,8 +114,8 @@ impl Pages {
         if let Some(idle) = &mut self.idle {
             let used = idle.used()?;
             let of = |area: &Area| {
-                let (from, to) = (area.mapping.from / PAGE, area.mapping.to / PAGE);
-                used.iter().copied().filter(|page| (from..to).contains(page)).map(|page| (page, 1)).collect()
+                let place = |page| used.partition_point(|used| *used < page);
+                used[place(area.range().start)..place(area.range().end)].iter().map(|page| (*page, 1)).collect()
             };
             return Ok(Some(touched(areas, of)));
         }
@@ -124,10 +147,6 @@ impl Pages {
 
     fn open(&self, name: &str, flags: OFlags) -> std::io::Result<File> {
         Ok(File::from(openat(&self.folder, name, flags | OFlags::CLOEXEC, Mode::empty())?))
-    }
-
-    fn trouble(&self, name: &str, error: std::io::Error) -> Trouble {
-        Trouble::unreadable(&self.path.join(name), error)
     }
 }
 
@@ -191,5 +210,9 @@ mod tests {
         // Frame 70, the first page, is used.
         fs::write(tracking.join("bitmap"), [(1_u64 << 3).to_le_bytes(), [0; 8], [0; 8], [0; 8]].concat()).unwrap();
         assert_eq!(pages.end().unwrap().unwrap()[0].pages, [(1, 1)]);
+        // Who may not know where pages are is told frame 0.
+        fs::write(process.join("pagemap"), [[0; 8], here(0), [0; 8], here(0)].concat()).unwrap();
+        assert!(pages.begin().unwrap() && !pages.are_exact());
+        assert_eq!(fs::read_to_string(process.join("clear_refs")).unwrap(), "1");
     }
 }

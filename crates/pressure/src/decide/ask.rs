@@ -16,7 +16,7 @@
 
 use super::Draft;
 use super::contain::in_ram;
-use crate::census::{Group, Signal};
+use crate::census::{Group, Signal, Suspect};
 use crate::decision::{Action, Reason};
 use crate::distress::{Growth, Outlook, Pick, Rung, extent, reserve};
 use crate::groups::{Answer, Grip, MAX_STOPPED, Stopped};
@@ -45,19 +45,29 @@ impl Draft<'_> {
         true
     }
 
-    /// Ends who is stopped, or lets it go on, if it is time for either. Whether that is all for now: someone ends, or was
-    /// stopped so lately that what is seen to grow is what was stopped.
+    /// Ends who is stopped, or lets it go on, if it is time for either. One ends at a time: first whom a person gave up, and
+    /// others only while nobody else is on the way out. Whether that is all for now: someone ends, or was stopped so lately
+    /// that what is seen to grow is what was stopped.
     pub(super) fn mind_the_stopped(&mut self, outlook: &Outlook, rung: Rung) -> bool {
         let sample = self.sample;
-        let mut is_all = false;
+        let is_given_up = |why: &Reason| matches!(why, Reason::Answered { .. });
+        let (mut is_all, mut due) = (false, None);
         for one in sample.groups.stopped.iter().filter(|one| one.is_still()) {
             match self.fate(one, outlook, rung) {
                 Some((Fate::GoesOn, why)) => self.thaw(one, why),
-                Some((Fate::Ends, why)) => is_all |= self.end_stopped(one, outlook, why),
+                Some((Fate::Ends, why)) => {
+                    let is_first = due.as_ref().is_none_or(|(_, other)| is_given_up(&why) && !is_given_up(other));
+                    due = if is_first { Some((one, why)) } else { due };
+                }
                 None => is_all |= sample.at.get().saturating_sub(one.since.get()) < SETTLED,
             }
         }
-        is_all
+        match due {
+            Some((one, why)) if is_given_up(&why) || !self.is_one_ending() => {
+                is_all | self.end_stopped(one, outlook, why)
+            }
+            _ => is_all,
+        }
     }
 
     /// Lets everyone go on.
@@ -83,7 +93,7 @@ impl Draft<'_> {
             Some(Answer::End) => Some((Fate::Ends, answered(Answer::End))),
             Some(Answer::GoOn) => Some((Fate::GoesOn, answered(Answer::GoOn))),
             _ if short || self.hopeless(outlook).is_some() => Some((Fate::Ends, Reason::StillShort { since, room })),
-            Some(Answer::Keep) if ample => Some((Fate::GoesOn, answered(Answer::Keep))),
+            Some(Answer::Keep) if ample => Some((Fate::GoesOn, Reason::Eased { room })),
             None if over && ample => Some((Fate::GoesOn, Reason::Eased { room })),
             None if over => Some((Fate::Ends, Reason::Unanswered { since, room })),
             Some(Answer::Keep) | None => None,
@@ -92,8 +102,9 @@ impl Draft<'_> {
 
     /// Kills what holds the most in it, or all of it, and lets the rest go on.
     fn end_stopped(&mut self, one: &Stopped, outlook: &Outlook, why: Reason) -> bool {
-        // Who was not looked at cannot be ended; at the next look it can.
-        if self.sample.census.suspects.is_empty() {
+        let is_inside = |suspect: &Suspect| suspect.group.is_some_and(|group| group.id == one.id);
+        // Nobody of it was looked at, so nobody can be ended; it stands still until someone is, or there is room.
+        if !self.sample.census.suspects.iter().any(is_inside) {
             return false;
         }
         let suspect = self.largest_in(one.id).copied();

@@ -13,7 +13,7 @@
 use super::Draft;
 use crate::census::{Group, Signal, Suspect};
 use crate::decision::{Action, Reason};
-use crate::distress::{Extent, Outlook, Pick, Rung, choose, extent, reserve, shield};
+use crate::distress::{Extent, Growth, Outlook, Pick, Rung, choose, extent, reserve, shield};
 use crate::groups::{Contained, Grip, MAX_CONTAINED};
 use std::time::Duration;
 use units::{Bytes, Percent, Rate, Span};
@@ -57,11 +57,15 @@ impl Draft<'_> {
         let room = in_ram(outlook);
         let grows_near =
             outlook.growth.time_for(room).is_some_and(|left| left <= 2 * self.config.guard.contain_ahead.get());
+        // Who stands still does not push, and would go on without a ceiling.
         for one in &sample.groups.contained {
+            if self.is_still(one.id) {
+                continue;
+            }
             let age = sample.at.get().saturating_sub(one.since.get());
             let pushes = self.history.distress.pushing.since(one.id, sample.at).is_some();
             let ample = room >= one.reserve.scaled(2, 1) && !grows_near;
-            let reads = self.pushes_long(one).is_some() && !self.grows(one);
+            let reads = self.pushes_long(one).is_some() && self.grows(one).is_none();
             if age >= AT_LEAST && (ample || reads || (age >= STILL && !pushes)) {
                 self.free(one, Reason::Eased { room });
             }
@@ -80,18 +84,18 @@ impl Draft<'_> {
     }
 
     /// Ends who has pushed against its ceiling for too long, with no room to raise it.
-    pub(super) fn end_who_pushes(&mut self, outlook: &Outlook) -> bool {
+    pub(super) fn end_who_pushes(&mut self, outlook: &Outlook, rung: Rung) -> bool {
         let sample = self.sample;
         let full = |one: &&Contained| outlook.expected_room() <= one.reserve.scaled(5, 4);
         for one in sample.groups.contained.iter().filter(full).filter(|one| !self.is_still(one.id)) {
-            let Some(since) = self.pushes_long(one).filter(|_| self.grows(one)) else { continue };
+            let Some((since, growth)) = self.pushes_long(one).zip(self.grows(one)) else { continue };
             let Some(suspect) = self.largest_in(one.id).filter(|suspect| is_all_its_own(suspect)) else { continue };
             let extent = extent(self.bench(outlook), suspect);
             // A unit is ended whole by the kernel, which knows no gentle way.
             let gentle = extent == Extent::Process && self.config.guard.term_ahead > Span::default();
             let signal = if gentle { Signal::Term } else { Signal::Kill };
-            let pick = Pick { suspect: *suspect, extent, growth: crate::distress::Growth::default() };
-            if self.ask(&pick, outlook) {
+            let pick = Pick { suspect: *suspect, extent, growth };
+            if rung < Rung::Kill && self.ask(&pick, outlook) {
                 return true;
             }
             self.end(&pick, signal, Reason::Pushes { since, room: outlook.room });
@@ -106,10 +110,10 @@ impl Draft<'_> {
         (since >= self.config.guard.contain_for).then_some(since)
     }
 
-    /// Whether what it cannot give back has grown for that long. A ceiling slows that down, and never stops it.
-    fn grows(&self, one: &Contained) -> bool {
+    /// How what it cannot give back grows, if it has for that long. A ceiling slows that down, and never stops it.
+    fn grows(&self, one: &Contained) -> Option<Growth> {
         let growth = self.largest_in(one.id).and_then(|suspect| self.history.distress.growths.of_unit(suspect));
-        growth.is_some_and(|growth| growth.rate > Rate::ZERO && growth.rising >= self.config.guard.contain_for)
+        growth.filter(|growth| growth.rate > Rate::ZERO && growth.rising >= self.config.guard.contain_for)
     }
 
     /// Whether it is contained and has not yet had the time that this is to give it.

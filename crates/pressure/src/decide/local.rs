@@ -4,6 +4,7 @@
 //! each `local.every`, and none of more than [`LARGEST`], whose page tables would be walked for too long.
 
 use super::Draft;
+use crate::census::Suspect;
 use crate::decision::{Action, Attention, Reason};
 use crate::local::{Policy, Push, Whom};
 use std::time::Duration;
@@ -18,7 +19,7 @@ impl Draft<'_> {
     /// What to look at next for it, if anything beyond what is looked at already.
     pub(super) fn attends_to_runners(&self, otherwise: Attention) -> Attention {
         let short = self.history.calm(self.sample.at).is_some_and(|calm| calm < WATCHFUL);
-        let wanted = self.config.local.policy != Policy::Off && short;
+        let wanted = self.config.local.policy != Policy::Off && short && self.outranked().is_none();
         if wanted { Attention::Runners } else { otherwise }
     }
 
@@ -28,10 +29,11 @@ impl Draft<'_> {
         let due = self.history.latest.kswapd_ran && self.history.enters_slot(self.config.local.every.get());
         let Some(free) = self.history.free(self.sample).filter(|_| due) else { return };
         let census = &self.sample.census;
-        let largest = || census.suspects.iter().max_by_key(|suspect| suspect.resident);
+        let whole = |suspect: &Suspect| suspect.mapped.unwrap_or(suspect.resident);
+        let largest = || census.suspects.iter().max_by_key(|suspect| whole(suspect));
         let runners = &census.runners;
         let chosen = match whom {
-            Whom::Largest => largest().map(|suspect| (suspect.who, suspect.name, suspect.resident)),
+            Whom::Largest => largest().map(|suspect| (suspect.who, suspect.name, whole(suspect))),
             Whom::Next => runners.first().map(|runner| (runner.who, runner.name, runner.resident)),
             Whom::Last => runners.last().map(|runner| (runner.who, runner.name, runner.resident)),
         };

@@ -62,7 +62,11 @@ impl Draft<'_> {
         } else {
             self.loosen(&outlook);
             let is_all = self.mind_the_stopped(&outlook, rung);
-            if !is_all && !self.awaits(&outlook) && !self.end_who_pushes(&outlook) && !self.contain(&outlook, rung) {
+            if !is_all
+                && !self.awaits(&outlook)
+                && !self.end_who_pushes(&outlook, rung)
+                && !self.contain(&outlook, rung)
+            {
                 match hopeless {
                     Some(reason) if rung < Rung::Term => self.end_largest(&outlook, reason),
                     _ => self.end_runaway(&outlook, rung),
@@ -91,24 +95,33 @@ impl Draft<'_> {
 
     /// Whether someone was signalled who may still give back enough; kills who was asked and has no more time.
     fn awaits(&mut self, outlook: &Outlook) -> bool {
-        let since = |then: Span| self.sample.at.get().saturating_sub(then.get());
-        let victims = &self.sample.census.victims;
-        let last = victims.iter().map(|victim| victim.gone.unwrap_or(victim.at)).max();
-        let just_now = last.is_some_and(|last| since(last) < APART);
-        let waits =
-            |victim: &&Victim| victim.gone.is_none() && (victim.signal == Signal::Term || since(victim.at) < STUCK);
-        let Some(victim) = victims.iter().find(waits).copied() else { return just_now };
+        let Some(victim) = self.ending() else { return self.is_one_ending() };
         if victim.signal == Signal::Term && self.has_no_more_time(&victim, outlook) {
             let unit = self.sample.census.find(victim.who).map(|suspect| suspect.unit).unwrap_or_default();
             let Victim { who, name, size, at, .. } = victim;
             let (signal, extent) = (Signal::Kill, Extent::Process);
-            let asked = Span::new(since(at));
+            let asked = Span::new(self.sample.at.get().saturating_sub(at.get()));
             self.step(
                 Action::End { who, name, unit, signal, extent, size },
                 Reason::Deaf { asked, room: outlook.room },
             );
         }
         true
+    }
+
+    /// Who was signalled, and may still end of it.
+    fn ending(&self) -> Option<Victim> {
+        let since = |victim: &Victim| self.sample.at.get().saturating_sub(victim.at.get());
+        let waits =
+            |victim: &&Victim| victim.gone.is_none() && (victim.signal == Signal::Term || since(victim) < STUCK);
+        self.sample.census.victims.iter().find(waits).copied()
+    }
+
+    /// Whether someone may still end, or has ended so lately that what came back is not seen yet.
+    pub(super) fn is_one_ending(&self) -> bool {
+        let last = self.sample.census.victims.iter().map(|victim| victim.gone.unwrap_or(victim.at)).max();
+        let just_now = last.is_some_and(|last| self.sample.at.get().saturating_sub(last.get()) < APART);
+        just_now || self.ending().is_some()
     }
 
     /// Whether things go on as if it had not been asked to end: its own memory does not count as on its way.

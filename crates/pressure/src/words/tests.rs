@@ -192,8 +192,8 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         it grows by 80 MiB/s and fills memory in 3.7 s; of room for 300 MiB, 120 MiB are kept for all others
         held up at its ceiling for 3 s, it still wants more, and there is room for 70 MiB
         room for 700 MiB: nobody is to be slowed down
-        it grows by 80 MiB/s, and there is room for 60 MiB more: whose it is can say what becomes of it
-        whose it is says after 4 s: end it
+        it grows by 80 MiB/s, and there is room for 60 MiB more: its user is asked what becomes of it
+        its user said after 4 s: end it
         stopped for 15 s, nobody has answered, and there is room for 60 MiB only
         stopped for 3 s, memory runs out all the same: room for 20 MiB
         free memory was at a watermark (12 MiB free now)

@@ -67,8 +67,11 @@ fn nothing_is_pressed_without_a_watermark_or_without_being_asked() {
     let (made, watching) = pushes(Policy::Watch, 2);
     assert!(made.is_empty());
     assert_eq!(watching.decision.attention, Attention::Runners, "it looks, and presses on nobody");
-    // Whoever says stop is heeded.
-    bench.tick(Bytes::mib(40), |sample| sample.circumstances.disabled = Some(1));
-    bench.tick(Bytes::mib(40), census);
+    // Whoever says stop is heeded, and nobody is looked at for nothing.
+    bench.tick(Bytes::mib(40), |sample| {
+        census(sample);
+        sample.circumstances.disabled = Some(1);
+    });
     assert!(bench.decision.steps.iter().all(|step| !matches!(step.action, Action::Local(_))));
+    assert_eq!(bench.decision.attention, Attention::Rest);
 }

@@ -4,7 +4,7 @@ use super::machine::{Machine, process};
 use crate::census::{Group, Name, Place, Signal, UnitName};
 use crate::decision::{Action, Reason};
 use crate::distress::Extent;
-use crate::groups::{Answer, Grip};
+use crate::groups::{Answer, Grip, Stopped};
 use units::{Bytes, Span};
 
 const PERSON: u32 = 1000;
@@ -93,6 +93,32 @@ fn a_stopped_one_does_not_stop_the_ladder() {
     machine.run(12.0);
     assert_eq!(machine.signalled().first(), Some(&(20, Signal::Kill)), "it holds the most, and is what made it");
     assert!(!machine.out_of_memory);
+}
+
+/// Two that stand still, and nobody left who could be asked.
+#[test]
+fn of_several_that_are_stopped_one_ends_at_a_time() {
+    let mut machine = stopped(80);
+    let mut other = process(30, "other", 150, 0);
+    (other.suspect.place, other.suspect.unit) = (Place::App, UnitName::from("app-other.scope").unwrap());
+    other.suspect.group = Some(Group { id: 8, processes: 1, ..Group::default() });
+    machine.processes.push(other);
+    let first = machine.sample.groups.stopped[0];
+    machine.sample.groups.stopped.push(Stopped { id: 8, ..first });
+    machine.sample.groups.people.clear();
+    machine.tick();
+    assert_eq!(machine.signals.len(), 1, "{:?}", machine.signals);
+    machine.tick();
+    assert_eq!(machine.signals.len(), 1, "its memory is on its way: {:?}", machine.signals);
+}
+
+#[test]
+fn a_unit_of_which_nobody_was_seen_stands_still() {
+    let mut machine = stopped(80);
+    answer(&mut machine, Answer::End);
+    machine.processes.retain(|process| process.suspect.who.pid != 20);
+    machine.tick();
+    assert!(machine.signals.is_empty() && !thawed(&machine), "{:?}", machine.grips);
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(super) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {
         place: Place::Session,
         user: 1000,
         resident: Bytes::mib(mib),
+        mapped: None,
         swapped: Bytes::ZERO,
         oom_score_adj: 0,
         mark: Mark::None,
