@@ -101,6 +101,9 @@ fn a_running_process_is_watched_until_it_ends() {
         assert_eq!(done.status.code(), Some(1));
         assert!(String::from_utf8_lossy(&done.stderr).contains(says), "{whom}");
     }
+    let done = trace(&["--watch", "--pid", &pid]);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(1) && said.contains(&format!("{pid}: no such process")), "{said}");
 }
 
 /// A program that uses 8 MiB again and again, until it is dropped.
