@@ -190,7 +190,7 @@ mod tests {
     /// One that does this when it is interrupted, and has said that it is ready.
     fn notice(interrupted: &str) -> Child {
         let text = format!(
-            "import signal,sys,time\nsignal.signal(2,lambda *_:{interrupted})\nprint(1,flush=True)\nwhile 1:time.sleep(9)"
+            "import signal,sys,time\nsignal.signal(2,lambda *_:{interrupted})\nprint(1,flush=True)\ntime.sleep(9)"
         );
         let mut child = Command::new("python3").args(["-c", &text]).stdout(Stdio::piped()).spawn().unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use traces::Source;
+use traces::{Output, Source};
 use workingset::trace::Visibility;
 use workingset::{About, Clock};
 
@@ -116,16 +116,7 @@ pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl
                 anyhow::bail!("nothing was begun");
             }
         };
-        let written = traces::write(living.source(), output, file);
-        let said = living.said();
-        let references = match written {
-            Err(traces::Error::Trace(workingset::Error::Empty)) => {
-                let what = format!("nothing was seen to be used; it ended {}", said.end);
-                return Err(Hinted::new(what, "look for longer, or at what does something").into());
-            }
-            written => written?,
-        };
-        recorded = Some((references, said));
+        recorded = Some(record(&mut *living, output, file)?);
         Ok(())
     });
     // Why an engine does not start has nothing to do with the file.
@@ -146,6 +137,17 @@ pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl
     };
     tell(out, context.form, &recorded)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Looks until it is enough: how many references there were, and what is said of them.
+fn record(living: &mut dyn Living, output: Output, file: &mut (dyn Write + Send)) -> Result<(u64, Said)> {
+    let written = traces::write(living.source(), output, file);
+    let said = living.said();
+    if let Err(traces::Error::Trace(workingset::Error::Empty)) = written {
+        let what = format!("nothing was seen to be used; it ended {}", said.end);
+        return Err(Hinted::new(what, "look for longer, or at what does something").into());
+    }
+    Ok((written?, said))
 }
 
 /// Begins to look, with what the engine needs for it set up.
