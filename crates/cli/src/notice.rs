@@ -15,6 +15,7 @@ use crate::{Context, Form, json_line};
 use anyhow::Result;
 use pressure::groups::Answer;
 use pressure::people::{Reply, Tell};
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -22,11 +23,15 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use words::{Shown, shown};
 
 /// A guard that is not there is looked for again after this.
 const AGAIN: Duration = Duration::from_secs(5);
+/// A notice has so long to go from the desktop.
+const GRACE: Duration = Duration::from_secs(1);
+/// Between two looks at whether it has gone.
+const NAP: Duration = Duration::from_millis(10);
 
 /// Show what the guard does on your desktop, and be asked before anything of yours ends
 ///
@@ -104,7 +109,7 @@ impl Questions<'_> {
                     let socket = Arc::clone(&self.socket);
                     std::thread::spawn(move || answer(id, chosen, &socket));
                 }
-                self.open.insert(id, child);
+                close(self.open.insert(id, child));
             }
             // One that only shows ends at once.
             None => drop(child.wait()),
@@ -136,10 +141,34 @@ impl Questions<'_> {
 
     /// Its time is over: the notice goes.
     fn settle(&mut self, id: u64) {
-        if let Some(mut child) = self.open.remove(&id) {
-            let _ = child.kill();
-            let _ = child.wait();
+        close(self.open.remove(&id));
+    }
+}
+
+impl Drop for Questions<'_> {
+    /// Nobody waits for these answers any more.
+    fn drop(&mut self) {
+        close(self.open.drain().map(|(_, child)| child));
+    }
+}
+
+/// Takes notices from the desktop. notify-send closes its own when it is interrupted, and leaves it there when killed.
+fn close(notices: impl IntoIterator<Item = Child>) {
+    let mut notices: Vec<Child> = notices.into_iter().collect();
+    for child in &mut notices {
+        // Who has ended and is waited for has no number any more.
+        let runs = matches!(child.try_wait(), Ok(None));
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        if let (true, Some(pid)) = (runs, pid) {
+            let _ = kill_process(pid, Signal::INT);
         }
+    }
+    let until = Instant::now() + GRACE;
+    for mut child in notices {
+        while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(NAP);
+        }
+        let _ = child.kill().and_then(|()| child.wait());
     }
 }
 
@@ -152,4 +181,30 @@ fn answer(id: u64, mut chosen: ChildStdout, socket: &Mutex<UnixStream>) {
     line.push(b'\n');
     // A guard that has gone has let everyone go on.
     let _ = socket.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that does this when it is interrupted, and has said that it is ready.
+    fn notice(interrupted: &str) -> Child {
+        let text = format!(
+            "import signal,sys,time\nsignal.signal(2,lambda *_:{interrupted})\nprint(1,flush=True)\ntime.sleep(9)"
+        );
+        let mut child = Command::new("python3").args(["-c", &text]).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    #[test]
+    fn a_notice_is_asked_to_go_before_it_is_made_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = folder.path().join("asked");
+        let notices = [notice(&format!("(open('{}','w'),sys.exit())", asked.display())), notice("None")];
+        let numbers = [notices[0].id(), notices[1].id()];
+        close(notices);
+        assert!(asked.exists());
+        assert!(numbers.iter().all(|pid| !Path::new("/proc").join(pid.to_string()).exists()), "no zombies are left");
+    }
 }

@@ -166,13 +166,8 @@ fn coverage_text(out: &mut impl Write, what: &str, coverage: Coverage) -> io::Re
 /// A decision in a few words.
 fn summary(decision: &Decision) -> String {
     let step = |step: &Step| match step.action {
-        Action::Set { knob, from, to } => format!("{} {from} → {to}", knob.spec().name),
         Action::PutBack { knob, from, to } => format!("{} {from} → {to} (back)", knob.spec().name),
-        Action::Compact { node } => format!("compact node {node}"),
-        Action::Reclaim { node, amount } => format!("reclaim {amount} from node {node}"),
-        other @ (Action::End { .. } | Action::Local(_) | Action::Recall { .. }) => other.to_string(),
-        Action::Protect(act) => act.to_string(),
-        Action::Group(grip) => grip.to_string(),
+        other => other.to_string(),
     };
     let words: Vec<String> =
         std::iter::once(decision.phase.name().to_owned()).chain(decision.steps.iter().map(step)).collect();

@@ -95,6 +95,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     if engine != Engine::Lackey {
         return living::run(args, engine, context, out);
     }
+    started(args, context, out)
+}
+
+/// A program that lackey sees from its start.
+fn started(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     Reading::of_pages(args.page_size)?;
     let path = args.output.clone().unwrap_or_else(|| default_output(&args.what));
     let output = output_of(&path)?;

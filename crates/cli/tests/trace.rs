@@ -101,6 +101,9 @@ fn a_running_process_is_watched_until_it_ends() {
         assert_eq!(done.status.code(), Some(1));
         assert!(String::from_utf8_lossy(&done.stderr).contains(says), "{whom}");
     }
+    let done = trace(&["--watch", "--pid", &pid]);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(1) && said.contains(&format!("{pid}: no such process")), "{said}");
 }
 
 /// A program that uses 8 MiB again and again, until it is dropped.
@@ -170,6 +173,10 @@ fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
     assert!(told(&["--engine", "lackey", "--pid", "1"]).contains("--engine sample"));
     assert!(told(&["--engine", "damon-physical", "1"]).contains("--engine damon"));
     assert!(told(&["--engine", "sample", "--alone", "1"]).contains("lackey"));
+    assert!(told(&["--engine", "perf", "--every", "1 s", "--pid", "1"]).contains("--every"));
+    let nowhere = trace(&["-o", "/no/such/folder/it.parquet", "--engine", "sample", "--pid", "4294967295"]);
+    let said = String::from_utf8_lossy(&nowhere.stderr);
+    assert!(said.contains("/no/such/folder") && !said.contains("no such process"), "the file is begun first: {said}");
     // A machine without DAMON.
     let root = folder.path().join("root");
     std::fs::create_dir(&root).unwrap();

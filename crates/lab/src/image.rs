@@ -21,6 +21,8 @@ use units::Bytes;
 pub const SUITE: &str = "trixie";
 /// Room on the root disk besides its files.
 const ROOM: Bytes = Bytes::mib(64);
+/// What the guest's program is called there: by its second name it is the probe of a command's start.
+const GUEST: [&str; 2] = ["guest", "probe"];
 
 /// A program of Debian's that a root disk can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,31 +65,44 @@ impl Programs {
     }
 
     /// Of ours beside the guest: its name there, and where it is.
-    fn ours(&self) -> Vec<(String, &Path)> {
+    ///
+    /// Errors: a name that another has.
+    fn ours(&self) -> Result<Vec<(String, &Path)>> {
         let named = [("warmsetd", self.daemon.as_deref()), ("warmset-hold", self.holder.as_deref())];
         let named = named.into_iter().filter_map(|(name, program)| Some((name.to_owned(), program?)));
         let name = |program: &Path| program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        named.chain(self.others.iter().map(|program| (name(program), program.as_path()))).collect()
+        let others = self.others.iter().map(|program| (name(program), program.as_path()));
+        let ours: Vec<(String, &Path)> = named.chain(others).collect();
+        let mut taken = BTreeSet::from(GUEST);
+        for (name, program) in &ours {
+            let is_free = taken.insert(name.as_str());
+            anyhow::ensure!(is_free, "{}: the disk has another /lab/{name}; give it another name", program.display());
+        }
+        Ok(ours)
+    }
+
+    /// A name for the disk with these on this base: what they are, and what they are called there.
+    fn key(&self, base: &Path) -> Result<String> {
+        let mut parts = vec![store::sum(&self.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
+        for (name, program) in self.ours()? {
+            parts.extend([name.into_bytes(), store::sum(program)?.to_vec()]);
+        }
+        Ok(store::key(parts.iter().map(Vec::as_slice)))
     }
 }
 
 /// The root disk with these parts.
 pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Result<PathBuf> {
     let base = base(store, parts)?;
-    let mut sums = vec![store::sum(&programs.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
-    for (_, program) in programs.ours() {
-        sums.push(store::sum(program)?.to_vec());
-    }
-    let key = store::key(sums.iter().map(Vec::as_slice));
+    let key = programs.key(&base)?;
     let image = disk::made_of(store, "roots", &key, ROOM, |tree| {
         // Links will do: nothing that is in the base is written to.
         tool::run(Command::new("cp").arg("-al").arg(base.join(".")).arg(tree), "coreutils")?;
         for folder in ["dev", "proc", "sys", "run", "tmp", "root", "lab", "data", "var/tmp"] {
             fs::create_dir_all(tree.join(folder))?;
         }
-        install(&programs.guest, &tree.join("lab/guest"))?;
-        install(&programs.guest, &tree.join("lab/probe"))?;
-        programs.ours().into_iter().try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
+        GUEST.iter().try_for_each(|name| install(&programs.guest, &tree.join("lab").join(name)))?;
+        programs.ours()?.into_iter().try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
     })?;
     store.prune("roots", &key)?;
     Ok(image)
@@ -187,4 +202,35 @@ fn database(store: &Store, guest: &Path, records: u64, bytes: u64) -> Result<Pat
 fn source(store: &Store, package: &str) -> Result<PathBuf> {
     let apt = Apt::of(store, &[SUITE])?;
     disk::made_of(store, "sources", package, Bytes::mib(128), |tree| apt.source(package, tree))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(others: &[&Path]) -> Programs {
+        let others = others.iter().map(|other| (*other).to_owned()).collect();
+        Programs { others, ..Programs::alone("/bin/sh".into()) }
+    }
+
+    #[test]
+    fn a_disk_is_known_by_the_names_on_it_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        fs::write(&one, "the same").unwrap();
+        fs::copy(&one, &two).unwrap();
+        let key = |others: &[&Path]| with(others).key(Path::new("base")).unwrap();
+        assert_eq!(key(&[&one]), key(&[&one]));
+        assert_ne!(key(&[&one]), key(&[&two]));
+    }
+
+    #[test]
+    fn no_program_takes_the_place_of_another() {
+        for others in [&["/a/guest"][..], &["/a/probe"], &["/a/one", "/b/one"]] {
+            let others: Vec<&Path> = others.iter().map(Path::new).collect();
+            let error = with(&others).ours().unwrap_err().to_string();
+            assert!(error.contains("the disk has another /lab/"), "{error}");
+        }
+        assert_eq!(with(&[Path::new("/a/one"), Path::new("/a/two")]).ours().unwrap().len(), 2);
+    }
 }

@@ -250,7 +250,7 @@ impl Latency {
 pub struct Profile {
     /// Ticks in the kernel, idle ones left out.
     pub ticks: u64,
-    /// The functions with most of them, and how many.
+    /// Each function that had any, and how many.
     pub functions: BTreeMap<String, u64>,
 }
 

@@ -17,7 +17,7 @@ use workingset::{About, Batch, Clock};
 const LARGEST: u64 = 1 << 28;
 
 /// The event, as perf and as the kernel name it.
-const EVENTS: [&[u8]; 2] = [b"damon:damon_aggregated:", b"damon_aggregated:"];
+pub(crate) const EVENTS: [&[u8]; 2] = [b"damon:damon_aggregated:", b"damon_aggregated:"];
 
 /// A used region at a time.
 #[derive(Debug, Clone, Copy)]

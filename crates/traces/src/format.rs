@@ -1,7 +1,7 @@
 //! Which format a trace has, and its reader.
 
 use crate::columns::Columns;
-use crate::damon::Damon;
+use crate::damon::{Damon, EVENTS};
 use crate::input::Input;
 use crate::oracle::{self, OracleGeneral, Word, Words};
 use crate::rows::{self, Rows};
@@ -138,7 +138,7 @@ impl Format {
             ([b'I', b' ', b' ', ..] | [b' ', b'L' | b'S' | b'M', b' ', ..], _) if line.contains(&b',') => {
                 Some(Self::Lackey)
             }
-            (_, words) if words.iter().any(|word| word.ends_with(b"damon_aggregated:")) => Some(Self::DamonText),
+            (_, words) if words.iter().any(|word| EVENTS.contains(word)) => Some(Self::DamonText),
             _ if rows::is_header(line) => Some(Self::Csv),
             _ if fields.len() == 7 && fields[0].len() > 15 && number(fields[0]) => Some(Self::Msr),
             _ if fields.len() >= 5 && fields[..3].iter().all(|field| number(field)) => Some(Self::Spc),

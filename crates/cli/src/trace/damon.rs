@@ -21,6 +21,8 @@ struct Session {
     until: Until,
     cost: Duration,
     lasted: Duration,
+    /// What it ends with if nobody stops it.
+    gone: &'static str,
     end: Option<String>,
 }
 
@@ -57,7 +59,8 @@ impl Read for Lines {
             if session.damon.is_on() {
                 std::thread::sleep(NAP);
             } else {
-                session.stop("with the process".to_owned());
+                let gone = session.gone.to_owned();
+                session.stop(gone);
             }
         }
     }
@@ -87,7 +90,8 @@ pub(super) fn start(args: &Args, engine: Engine, root: &Path, until: Until) -> R
         Space::Virtual(pid) => (program(root, pid), Some(pid)),
     };
     let mapped = Mapped { root: root.to_owned(), pid, first: pid.map(|pid| known(root, pid)).unwrap_or_default() };
-    let session = Session { damon, until, cost: Duration::ZERO, lasted: Duration::ZERO, end: None };
+    let gone = if physical { "with the kdamond, which someone else ended" } else { "with the process" };
+    let session = Session { damon, until, cost: Duration::ZERO, lasted: Duration::ZERO, gone, end: None };
     let session = Arc::new(Mutex::new(session));
     let lines = Box::new(Lines(Arc::clone(&session)));
     let format = Some(Format::named("damon-text")?);
@@ -138,6 +142,7 @@ fn explained(no: NoDamon) -> anyhow::Error {
 impl Source for Recording {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         if self.most.is_some_and(|most| self.references >= most) {
+            batch.clear();
             held(&self.session).stop(format!("after {} references, as asked", self.references));
             return Ok(false);
         }

@@ -52,6 +52,9 @@ impl Engine {
             Self::DamonPhysical if args.pid.is_some() || !args.what.is_empty() => {
                 wrong("damon-physical looks at all memory, not at a process", "--engine damon --pid NUMBER")
             }
+            Self::Perf if args.every.is_some() => {
+                wrong("--every: with perf the processor samples at its own pace", "leave it out, or --engine sample")
+            }
             Self::Lackey => Ok(engine),
             _ if args.alone || args.as_published || args.skip > 0 => {
                 wrong("--alone, --as-published and --skip are for programs that lackey starts", "leave them out")

@@ -10,12 +10,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use traces::Source;
+use traces::{Output, Source};
 use workingset::trace::Visibility;
 use workingset::{About, Clock};
 
@@ -36,11 +36,16 @@ pub(super) struct Until {
 
 impl Until {
     fn new(limits: Limits) -> Result<Self> {
-        let signal = Arc::new(AtomicBool::new(false));
+        let until = Self::within(limits);
         for number in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(number, Arc::clone(&signal))?;
+            signal_hook::flag::register(number, Arc::clone(&until.signal))?;
         }
-        Ok(Self { limits, signal, began: Instant::now() })
+        Ok(until)
+    }
+
+    /// By these limits alone: no signal is heeded.
+    pub(super) fn within(limits: Limits) -> Self {
+        Self { limits, signal: Arc::new(AtomicBool::new(false)), began: Instant::now() }
     }
 
     /// Since the recording began.
@@ -101,27 +106,24 @@ pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl
     let path = args.output.clone().unwrap_or_else(|| named(args, engine));
     let output = output_of(&path)?;
     anyhow::ensure!(args.page_size == PAGE, "--page-size: what runs is looked at in pages of 4096 bytes");
-    let limits = Limits { references: args.references, duration: args.duration.map(units::Span::get) };
-    let until = Until::new(limits)?;
-    let mut living = match engine {
-        Engine::Sample => sample::start(args, &context.root, until)?,
-        Engine::Damon | Engine::DamonPhysical => damon::start(args, engine, &context.root, until)?,
-        Engine::Perf | Engine::Lackey => perf::start(args, until)?,
-    };
-    let mut recorded = None;
-    reference::whole(&path, |file| {
-        let written = traces::write(living.source(), output, file);
-        let said = living.said();
-        let references = match written {
-            Err(traces::Error::Trace(workingset::Error::Empty)) => {
-                let what = format!("nothing was seen to be used; it ended {}", said.end);
-                return Err(Hinted::new(what, "look for longer, or at what does something").into());
+    let (mut recorded, mut refused) = (None, None);
+    // The file is begun before the engine: a folder that cannot be written to leaves none behind.
+    let done = reference::whole(&path, |file| {
+        let mut living = match start(args, engine, &context.root) {
+            Ok(living) => living,
+            Err(error) => {
+                refused = Some(error);
+                anyhow::bail!("nothing was begun");
             }
-            written => written?,
         };
-        recorded = Some((references, said));
+        recorded = Some(record(&mut *living, output, file)?);
         Ok(())
-    })?;
+    });
+    // Why an engine does not start has nothing to do with the file.
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    done?;
     let (references, said) = recorded.context("nothing was recorded")?;
     let recorded = Recorded {
         output: path.display().to_string(),
@@ -135,6 +137,28 @@ pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl
     };
     tell(out, context.form, &recorded)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Looks until it is enough: how many references there were, and what is said of them.
+fn record(living: &mut dyn Living, output: Output, file: &mut (dyn Write + Send)) -> Result<(u64, Said)> {
+    let written = traces::write(living.source(), output, file);
+    let said = living.said();
+    if let Err(traces::Error::Trace(workingset::Error::Empty)) = written {
+        let what = format!("nothing was seen to be used; it ended {}", said.end);
+        return Err(Hinted::new(what, "look for longer, or at what does something").into());
+    }
+    Ok((written?, said))
+}
+
+/// Begins to look, with what the engine needs for it set up.
+fn start(args: &Args, engine: Engine, root: &Path) -> Result<Box<dyn Living>> {
+    let until = Until::new(Limits { references: args.references, duration: args.duration.map(units::Span::get) })?;
+    match engine {
+        Engine::Sample => sample::start(args, root, until),
+        Engine::Damon | Engine::DamonPhysical => damon::start(args, engine, root, until),
+        Engine::Perf => perf::start(args, until),
+        Engine::Lackey => anyhow::bail!("lackey sees programs that it starts, not what runs"),
+    }
 }
 
 fn named(args: &Args, engine: Engine) -> PathBuf {
@@ -185,8 +209,8 @@ pub(super) fn about(engine: Engine, program: String) -> About {
     }
 }
 
-/// What a process is called: its command line, or what it calls itself.
-pub(super) fn program(root: &std::path::Path, pid: u32) -> String {
+/// What a process is called: its command line; what has none, by its number.
+pub(super) fn program(root: &Path, pid: u32) -> String {
     let line = std::fs::read(root.join(format!("proc/{pid}/cmdline"))).unwrap_or_default();
     let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).collect();
     let words: Vec<_> = words.into_iter().map(String::from_utf8_lossy).collect();

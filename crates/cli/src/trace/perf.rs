@@ -2,12 +2,14 @@
 //!
 //! perf records into a file, and its script is read afterwards: times and addresses, a line each.
 
-use super::living::{Living, NAP, Said, Until, about, process, program};
+use super::living::{Living, NAP, PAGE, Said, Until, about, process, program};
 use super::{Args, Engine};
 use crate::hinted::Hinted;
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -22,6 +24,8 @@ struct Perf {
     about: About,
     said: Said,
     last: u64,
+    references: u64,
+    most: Option<u64>,
     /// Where perf's own file is, until the end.
     folder: tempfile::TempDir,
 }
@@ -37,7 +41,8 @@ pub(super) fn start(args: &Args, until: Until) -> Result<Box<dyn Living>> {
     record.args(["mem", "record", "-o"]).arg(folder.path().join(DATA)).args(["--", "-p", &pid.to_string()]);
     let record = record.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("perf cannot be started")?;
     let said = Said { resolution: "single loads and stores, one in many".to_owned(), ..Said::default() };
-    Ok(Box::new(Perf { record, until, script: None, about, said, last: 0, folder }))
+    let most = args.references;
+    Ok(Box::new(Perf { record, until, script: None, about, said, last: 0, references: 0, most, folder }))
 }
 
 /// What perf has recorded into this file, as text.
@@ -67,15 +72,15 @@ fn able(perf: &Path) -> Result<()> {
 /// Lets perf record until it is enough, and what ended it.
 fn wait(record: &mut Child, until: &Until) -> Result<String> {
     loop {
-        if let Some(status) = record.try_wait()? {
-            let mut said = String::new();
-            if let Some(mut errors) = record.stderr.take() {
-                std::io::Read::read_to_string(&mut errors, &mut said)?;
-            }
-            anyhow::ensure!(status.success(), "perf mem record failed: {}", said.trim());
-            return Ok("with the process".to_owned());
+        // In this order: a terminal's Ctrl-C ends perf as well, and by that signal; whoever sees its end knows of ours.
+        let status = record.try_wait()?;
+        let reached = until.reached(0);
+        if let Some(status) = status {
+            let stopped = reached.is_some() && matches!(status.signal(), Some(SIGINT | SIGTERM));
+            anyhow::ensure!(status.success() || stopped, "perf mem record failed: {}", last_words(record)?);
+            return Ok(reached.unwrap_or_else(|| "with the process".to_owned()));
         }
-        if let Some(why) = until.reached(0) {
+        if let Some(why) = reached {
             let pid = i32::try_from(record.id()).ok().and_then(Pid::from_raw).context("perf has no number")?;
             kill_process(pid, Signal::INT)?;
             record.wait()?;
@@ -83,6 +88,15 @@ fn wait(record: &mut Child, until: &Until) -> Result<String> {
         }
         std::thread::sleep(NAP);
     }
+}
+
+/// What one that has ended said.
+fn last_words(ended: &mut Child) -> Result<String> {
+    let mut said = String::new();
+    if let Some(mut errors) = ended.stderr.take() {
+        errors.read_to_string(&mut said)?;
+    }
+    Ok(said.trim().to_owned())
 }
 
 /// `  82877.315633:     7ffd1234`: nanoseconds and the address.
@@ -94,6 +108,22 @@ fn sample(line: &str) -> Option<(u64, u64)> {
     Some((u64::try_from(at.as_nanos()).ok()?, address))
 }
 
+/// Takes samples until there are so many. Processors tell each in its own order: what is late has the latest time.
+fn take(lines: &mut impl BufRead, batch: &mut Batch, room: usize, last: &mut u64) -> io::Result<()> {
+    let mut line = String::new();
+    while batch.len() < room {
+        line.clear();
+        if lines.read_line(&mut line)? == 0 {
+            break;
+        }
+        let Some((at, address)) = sample(&line) else { continue };
+        *last = at.max(*last);
+        batch.page.push(address / PAGE);
+        batch.time.push(*last);
+    }
+    Ok(())
+}
+
 impl Source for Perf {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         batch.clear();
@@ -103,18 +133,13 @@ impl Source for Perf {
             self.said.lasted = self.until.elapsed();
             self.script = Some(script(&self.folder.path().join(DATA)).map_err(broken)?);
         }
-        let Some((_, lines)) = &mut self.script else { return Ok(false) };
-        let mut line = String::new();
-        while batch.len() < BATCH {
-            line.clear();
-            if lines.read_line(&mut line)? == 0 {
-                break;
-            }
-            let Some((at, address)) = sample(&line) else { continue };
-            self.last = self.last.max(at);
-            batch.page.push(address / self.about.page_size);
-            batch.time.push(self.last);
+        let left = self.most.map_or(u64::MAX, |most| most.saturating_sub(self.references));
+        if left == 0 {
+            self.said.end = format!("after {} references, as asked", self.references);
         }
+        let Some((_, lines)) = &mut self.script else { return Ok(false) };
+        take(lines, batch, left.min(BATCH as u64) as usize, &mut self.last)?;
+        self.references += batch.len() as u64;
         Ok(!batch.is_empty())
     }
 
@@ -131,18 +156,46 @@ impl Living for Perf {
     }
 
     fn said(&mut self) -> Said {
-        // It has said all, or nobody listens any more.
+        std::mem::take(&mut self.said)
+    }
+}
+
+impl Drop for Perf {
+    /// It has said all, or nobody listens any more.
+    fn drop(&mut self) {
         let children = std::iter::once(&mut self.record).chain(self.script.as_mut().map(|script| &mut script.0));
         for child in children {
             let _ = child.kill().and_then(|()| child.wait());
         }
-        std::mem::take(&mut self.said)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::recording::Limits;
     use super::*;
+
+    #[test]
+    fn perf_has_not_failed_if_it_ends_by_what_ends_us() {
+        let ended = |script: &str, duration| {
+            let mut child = Command::new("sh").args(["-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+            child.wait().unwrap();
+            wait(&mut child, &Until::within(Limits { references: None, duration }))
+        };
+        let over = Some(Duration::ZERO);
+        assert!(ended("kill -TERM $$", over).unwrap().contains("as asked"));
+        assert!(ended("kill -TERM $$", None).is_err(), "nobody asked");
+        assert!(ended("echo no such event >&2; exit 1", over).unwrap_err().to_string().ends_with("no such event"));
+        assert_eq!(ended("true", None).unwrap(), "with the process");
+    }
+
+    #[test]
+    fn no_more_is_taken_than_was_asked_for() {
+        let mut lines = "1.0: 1000\n\n0.5: 2000\n2.0: 3000\n".as_bytes();
+        let (mut batch, mut last) = (Batch::default(), 0);
+        take(&mut lines, &mut batch, 2, &mut last).unwrap();
+        assert_eq!((&batch.page[..], &batch.time[..]), (&[1, 2][..], &[1_000_000_000; 2][..]));
+    }
 
     #[test]
     fn lines_of_perf_are_times_and_addresses() {

@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }
     if lines == 0 {
         let hint = "its number, as ps prints it, or the folder of a control group under /sys/fs/cgroup";
-        return Err(Hinted::new(format!("{}: no such process", args.what[0].to_string_lossy()), hint).into());
+        return Err(Hinted::new(format!("{}: no such process", named(args)), hint).into());
     }
     if context.form == Form::Text {
         writeln!(out, "it has ended")?;
@@ -82,10 +82,19 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is meant, as it was written.
+fn named(args: &Args) -> String {
+    let word = || args.what.first().map(|word| word.to_string_lossy().into_owned());
+    args.pid.map(|pid| pid.to_string()).or_else(word).unwrap_or_default()
+}
+
 fn whom(args: &Args) -> Result<Whom> {
-    let text = args.what[0].to_string_lossy();
-    if text.contains('/') {
-        return Ok(Whom::Group(PathBuf::from(&args.what[0])));
+    if let Some(pid) = args.pid {
+        return Ok(Whom::Process(pid));
+    }
+    let text = named(args);
+    if let Some(folder) = args.what.first().filter(|_| text.contains('/')) {
+        return Ok(Whom::Group(PathBuf::from(folder)));
     }
     let meant = || format!("'{text}': a process's number or a control group's folder is meant");
     Ok(Whom::Process(text.parse().with_context(meant)?))

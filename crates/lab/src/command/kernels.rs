@@ -77,7 +77,7 @@ impl Build {
             fragments: self.config.clone(),
             series: self.patches.clone(),
         };
-        build::build(store, &recipe)
+        build::build(store, &recipe, &build::Source::of(store, &recipe)?)
     }
 }
 
@@ -86,12 +86,13 @@ pub(super) fn patched(store: &Store, tree: &Path, series: &str, fragments: &[Pat
     let base = Base::of(tree, series)?;
     let mut recipe = base.recipe(tree);
     recipe.fragments.extend_from_slice(fragments);
-    let package = build::source(store, &recipe)?;
+    let source = build::Source::of(store, &recipe)?;
+    let package = source.package();
     if package.sha256 != base.sha256 {
         let (made, now) = (&base.version, &package.version);
         writeln!(io::stderr(), "warmset-lab: the series is made for {made}, the archive has {now}: trying that")?;
     }
-    build::build(store, &recipe)
+    build::build(store, &recipe, &source)
 }
 
 impl Kernels {
@@ -99,8 +100,8 @@ impl Kernels {
         match &self.own {
             Some(Own::Build(own)) => return self.tell("built", &own.build(store)?),
             Some(Own::Source(own)) => {
-                let recipe = Base::of(&own.tree, &own.series)?.recipe(&own.tree);
-                return say(&format!("{}\n", build::unpacked(store, &recipe, &own.folder)?.display()));
+                let source = build::Source::of(store, &Base::of(&own.tree, &own.series)?.recipe(&own.tree))?;
+                return say(&format!("{}\n", source.unpacked(&own.folder)?.display()));
             }
             None => {}
         }

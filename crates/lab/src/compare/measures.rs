@@ -78,7 +78,9 @@ pub const MEASURES: &[Measure] = &[
     less("beat_late_max", "ms", "the longest freeze: the locked heartbeat's latest wake", |line| {
         latency(line, "beat_late", |l| l.max)
     }),
-    less("touch_p90", "ms", "the ninth decile of the same", |line| latency(line, "touch", |l| l.p90)),
+    less("touch_p90", "ms", "the ninth decile of the warm set's batches of 64 pages", |line| {
+        latency(line, "touch", |l| l.p90)
+    }),
     less("touch_p99", "ms", "the last percentile of the warm set's batches of 64 pages", |line| {
         latency(line, "touch", |l| l.p99)
     }),

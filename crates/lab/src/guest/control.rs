@@ -103,13 +103,14 @@ fn carry_out(plan: &Plan) -> Result<Report> {
     run.load();
     let window = run.window();
     let end = counters::Snapshot::take();
-    report.profile = plan.profile.then(profile::end).transpose()?;
+    let ticks = plan.profile.then(profile::counts).transpose()?;
     run.stop_load();
     say("calm", "");
     run.calm();
     let calm = counters::Snapshot::take();
     let finished = run.finish();
     let seen = watched.stop();
+    report.profile = ticks.map(|counts| profile::named(&counts)).transpose()?;
 
     report.seconds.insert("load".to_owned(), (end.at - begin.at) / 1e3);
     report.seconds.insert("calm".to_owned(), (calm.at - end.at) / 1e3);

@@ -10,8 +10,6 @@ use warmset_lab::plan::Profile;
 /// The counts; writing anything clears them.
 const COUNTS: &str = "/proc/profile";
 const NAMES: &str = "/proc/kallsyms";
-/// Functions told, at most.
-const MOST: usize = 40;
 /// Where the first count is of.
 const FIRST: &str = "_stext";
 /// A processor that has nothing to do.
@@ -22,31 +20,36 @@ pub(crate) fn begin() -> Result<()> {
     fs::write(COUNTS, "0").with_context(|| format!("cannot clear {COUNTS}"))
 }
 
-/// What was counted.
-pub(crate) fn end() -> Result<Profile> {
-    let counts = fs::read(COUNTS).with_context(|| format!("cannot read {COUNTS}"))?;
+/// What was counted so far, as the kernel has it: nothing is worked out while the load runs.
+pub(crate) fn counts() -> Result<Vec<u8>> {
+    fs::read(COUNTS).with_context(|| format!("cannot read {COUNTS}"))
+}
+
+/// These counts by function.
+pub(crate) fn named(counts: &[u8]) -> Result<Profile> {
     let names = fs::read_to_string(NAMES).with_context(|| format!("cannot read {NAMES}"))?;
-    profile(&counts, &names).with_context(|| format!("{COUNTS} and {NAMES} do not fit"))
+    profile(counts, &names).with_context(|| format!("{COUNTS} and {NAMES} do not fit"))
 }
 
 /// By the function that each count's middle lies in; `None` if there is none that the first count is of.
+///
+/// The last count says nothing: older kernels add to it whatever is outside of their code.
 fn profile(counts: &[u8], names: &str) -> Option<Profile> {
-    let mut words = counts.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
-    let step = u64::from(words.next()?);
+    let words = counts.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+    let words: Vec<u32> = words.collect();
+    let (step, counts) = words.split_first()?;
+    let (step, (_, counts)) = (u64::from(*step), counts.split_last()?);
     let mut symbols: Vec<(u64, &str)> = names.lines().filter_map(symbol).collect();
     symbols.sort_by_key(|(address, _)| *address);
     let first = symbols.iter().find(|(_, name)| *name == FIRST)?.0;
     let mut functions = BTreeMap::new();
-    for (place, count) in (0_u64..).zip(words).filter(|(_, count)| *count > 0) {
+    for (place, count) in (0_u64..).zip(counts).filter(|(_, count)| **count > 0) {
         let address = first + place * step + step / 2;
         let known = symbols.partition_point(|(begins, _)| *begins <= address).checked_sub(1)?;
-        *functions.entry(symbols.get(known)?.1.to_owned()).or_insert(0) += u64::from(count);
+        *functions.entry(symbols.get(known)?.1.to_owned()).or_insert(0) += u64::from(*count);
     }
     functions.retain(|name, _| !IDLE.contains(&name.as_str()));
-    let ticks = functions.values().sum();
-    let mut sorted: Vec<(String, u64)> = functions.into_iter().collect();
-    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    Some(Profile { ticks, functions: sorted.into_iter().take(MOST).collect() })
+    Some(Profile { ticks: functions.values().sum(), functions })
 }
 
 /// `ffffffff81000000 T name`, of the kernel's own code.
@@ -70,8 +73,8 @@ mod tests {
 
     #[test]
     fn counts_are_of_the_function_around_them() {
-        let told = profile(&counts(&[32, 1, 0, 5, 2, 0, 0, 70]), KERNEL).unwrap();
-        assert_eq!(told.ticks, 8, "an idle processor does nothing");
+        let told = profile(&counts(&[32, 1, 0, 5, 2, 0, 0, 70, 900]), KERNEL).unwrap();
+        assert_eq!(told.ticks, 8, "an idle processor does nothing, and the last count is of no function");
         assert_eq!(told.functions["shrink"], 7);
         assert_eq!(told.functions.values().sum::<u64>(), 8);
     }

@@ -26,22 +26,36 @@ pub struct Recipe {
 /// The lab's own fragment: all that a guest needs, built in.
 pub const FRAGMENT: &str = include_str!("lab.config");
 
-/// The source as the archive has it now.
-pub fn source(store: &Store, recipe: &Recipe) -> Result<Package> {
-    Apt::of(store, &[&recipe.suite])?.package(&recipe.package)
+/// The source of a recipe as the archive had it when it was looked up: what is unpacked is what was named.
+#[derive(Debug)]
+pub struct Source {
+    apt: Apt,
+    package: Package,
 }
 
-/// Unpacks the source below a folder, without patches; where it is then.
-pub fn unpacked(store: &Store, recipe: &Recipe, folder: &Path) -> Result<PathBuf> {
-    let apt = Apt::of(store, &[&recipe.suite])?;
-    apt.unpack(&[apt.package(&recipe.package)?], folder)?;
-    unpack(folder)
+impl Source {
+    /// As the archive has it now.
+    pub fn of(store: &Store, recipe: &Recipe) -> Result<Self> {
+        let apt = Apt::of(store, &[&recipe.suite])?;
+        let package = apt.package(&recipe.package)?;
+        Ok(Self { apt, package })
+    }
+
+    /// The package that it comes in.
+    pub fn package(&self) -> &Package {
+        &self.package
+    }
+
+    /// Unpacks it below a folder, without patches; where it is then.
+    pub fn unpacked(&self, folder: &Path) -> Result<PathBuf> {
+        self.apt.unpack(std::slice::from_ref(&self.package), folder)?;
+        unpack(folder)
+    }
 }
 
-/// Builds it, or gives what was built of the same parts before.
-pub fn build(store: &Store, recipe: &Recipe) -> Result<Kernel> {
-    let apt = Apt::of(store, &[&recipe.suite])?;
-    let package = apt.package(&recipe.package)?;
+/// Builds it of this source, or gives what was built of the same parts before.
+pub fn build(store: &Store, recipe: &Recipe, source: &Source) -> Result<Kernel> {
+    let package = source.package();
     let config = fragments(recipe)?;
     let patches = patches(recipe)?;
     let mut parts: Vec<Vec<u8>> = vec![package.sha256.clone().into_bytes(), config.clone().into_bytes()];
@@ -52,7 +66,7 @@ pub fn build(store: &Store, recipe: &Recipe) -> Result<Kernel> {
     let place = store.kept("built", &key, |place| {
         store.demand(Bytes::mib(6 << 10))?;
         let scratch = store.scratch()?;
-        let tree = unpacked(store, recipe, scratch.path())?;
+        let tree = source.unpacked(scratch.path())?;
         for patch in &patches {
             let apply = ["-p1", "--forward", "--fuzz=0", "-i"];
             tool::run(Command::new("patch").args(apply).arg(patch).current_dir(&tree), "patch")
