@@ -143,6 +143,6 @@ for name in names:
     print(f"### {name}\n\n" + "\n".join(f"![{os.path.basename(path)[:-4]}]({path})" for path in there) + "\n")
 
 print("## What this does not show\n")
-print("Programs that were cut show their start, not their steady state: chromium's is the loading of its libraries. Lackey does not see what the")
+print("A program that was cut and from which nothing was left out shows its start, not its steady state. Lackey does not see what the")
 print("kernel does for a program. Valgrind lays memory out in its own way, and runs one thread at a time. The founding report's own")
 print("time was bytes of instructions: `--as-published` records that; it stretches the time axis by the mean length of an instruction.")

@@ -64,7 +64,8 @@ fn a_trace_that_is_cut_says_so_and_the_program_is_ended() {
 fn a_start_is_left_out_if_asked() {
     let (trace, _) = recorded(&["--alone", "--skip", "100000", "--references", "60000", "--", "sleep", "1000"]);
     assert!((60_000..200_000).contains(&trace.len()), "{}", trace.len());
-    assert_eq!(trace.time().and_then(|times| times.first()), Some(&0), "time begins with what is recorded");
+    let begins = trace.time().and_then(|times| times.first().copied());
+    assert!(begins.is_some_and(|time| time <= 1), "time begins with what is recorded: {begins:?}");
     assert!(parameter(&trace, "left out").is_some_and(|what| what.contains("100000")));
 }
 

@@ -6,7 +6,7 @@ ask-for = "60 s"'
 person end
 hog batch.service 30
 within 400 gone "$hog" || fail "it was to end, and lives"
-said 'whose it is says' || fail "the answer was not heard"
+said 'its user said' || fail "the answer was not heard"
 kill "$person"
 wait "$person" 2>/dev/null
 # Nobody is there any more.
