@@ -73,7 +73,7 @@ for turn in range(20):
 browser=$(command -v chromium || echo chromium)
 real=/usr/lib/chromium/chromium
 [ -x "$real" ] && browser=$real
-record chromium chromium 1000 "$browser" --headless --no-sandbox --single-process --no-zygote --disable-gpu --dump-dom 'data:text/html,<p>a page</p>'
+record chromium chromium 300 "$browser" --headless --no-sandbox --single-process --no-zygote --disable-gpu --dump-dom 'data:text/html,<p>a page</p>'
 if command -v Xvfb >/dev/null 2>&1; then
     [ -e "$folder/xterm.parquet" ] || { Xvfb :77 >/dev/null 2>&1 & screen=$!; sleep 3; }
     DISPLAY=:77 record xterm xterm 0 xterm -e sh -c 'ls -l /usr/bin | head -n 200'

@@ -1,6 +1,7 @@
 //! A reference trace named on the command line: opened, read with its progress shown, and written without leaving a
 //! half.
 
+use crate::hinted::Hinted;
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
@@ -159,22 +160,24 @@ pub(crate) fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> R
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = || format!("{}: cannot write", path.display());
+    // What has a hint of its own has nothing to do with the file.
+    let told = |error: anyhow::Error| if error.is::<Hinted>() { error } else { error.context(failed()) };
     let mut file = tempfile::Builder::new().prefix(".warmset-").tempfile_in(folder).with_context(failed)?;
     {
         let mut out = BufWriter::new(file.as_file_mut());
         match path.extension().and_then(|end| end.to_str()) {
             Some("gz") => {
                 let mut packed = flate2::write::GzEncoder::new(&mut out, flate2::Compression::default());
-                fill(&mut packed).with_context(failed)?;
+                fill(&mut packed).map_err(told)?;
                 packed.finish().with_context(failed)?;
             }
             Some("zst") => {
                 let mut packed = zstd::stream::write::Encoder::new(&mut out, 3)?;
                 packed.include_checksum(true)?;
-                fill(&mut packed).with_context(failed)?;
+                fill(&mut packed).map_err(told)?;
                 packed.finish().with_context(failed)?;
             }
-            _ => fill(&mut out).with_context(failed)?,
+            _ => fill(&mut out).map_err(told)?,
         }
         out.flush().with_context(failed)?;
     }

@@ -153,6 +153,7 @@ impl Top {
             forecast,
             lines: self.lines(),
             last,
+            groups: guard.map(|status| status.sample.groups).unwrap_or_default(),
             sample: self.sample.clone(),
         })
     }

@@ -4,6 +4,9 @@
 //! range is an error with its line and column. Drop-ins are laid over the main file key by key
 //! before that ([`Layers`]), so that what is checked is what runs.
 
+mod caches;
+mod consistent;
+mod gap;
 mod guard;
 mod hooks;
 mod layers;
@@ -11,6 +14,8 @@ mod local;
 mod protect;
 mod text;
 
+pub use caches::{Caches, NegativeDentries, Prefer};
+pub use gap::{Gap, Share};
 pub use guard::Guard;
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
@@ -20,7 +25,7 @@ pub use protect::{Protect, is_ward};
 use crate::decision::Event;
 use crate::knob::Knob;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Percent, Span};
+use units::{Bytes, Span};
 
 /// Every limit and switch. [`Config::default`] is what runs without a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,92 +173,6 @@ macro_rules! level {
 level!(Aggressiveness, 1..=3, "an aggressiveness of 1, 2 or 3");
 level!(Verbosity, 0..=5, "a verbosity of 0 to 5");
 
-/// Memory held free ahead of demand: the gap between the min and low watermarks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Gap {
-    /// Drive the watermarks at all.
-    pub enabled: bool,
-    /// Most the gap may be, in bytes or as a share of memory; `None` lets the aggressiveness say.
-    /// Less withholds less and stalls more.
-    #[serde(with = "text::optional")]
-    pub max: Option<Share>,
-    /// MemAvailable is never pushed below this share of memory, nor below a rival guard's threshold and
-    /// 2 % more. More leaves the gap smaller when programs fill memory.
-    #[serde(with = "text")]
-    pub available_floor: Percent,
-    /// Time a task loses when an allocation reclaims for itself. With `refault_cost` it sets the
-    /// quantile of demand to be covered: stall / (stall + refault).
-    #[serde(with = "text")]
-    pub stall_cost: Span,
-    /// Time lost when a page that was given up is read again.
-    #[serde(with = "text")]
-    pub refault_cost: Span,
-    /// Half-life of the memory of demand: longer remembers rarer bursts.
-    #[serde(with = "text")]
-    pub half_life: Span,
-    /// Quiet needed before held memory is given back; more where this load's own pauses are longer.
-    #[serde(with = "text")]
-    pub give_back_after: Span,
-    /// Least time between two writes of the factor: each resets the kernel's boost and its
-    /// per-processor lists.
-    #[serde(with = "text")]
-    pub settle: Span,
-    /// Changes smaller than this share of the gap are not worth a write.
-    #[serde(with = "text")]
-    pub dead_band: Percent,
-    /// Pages read again per second that are accepted before the gap is narrowed.
-    pub refault_target: u64,
-    /// Keep the watermark boost at its bytes of before while the gap is raised.
-    pub cap_boost: bool,
-    /// Start reclaim on a node that is short, where the kernel has the file, instead of waiting
-    /// for the next slow allocation.
-    pub reclaim_ahead: bool,
-    /// Raise `vm.min_free_kbytes` to this. Not fully undone by putting it back; see `warmset features`.
-    #[serde(with = "text::optional")]
-    pub min_free: Option<Bytes>,
-}
-
-impl Default for Gap {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            max: None,
-            available_floor: Percent::new(5),
-            stall_cost: Span::millis(10),
-            refault_cost: Span::new(std::time::Duration::from_micros(100)),
-            half_life: Span::secs(600),
-            give_back_after: Span::secs(8),
-            settle: Span::secs(2),
-            dead_band: Percent::new(10),
-            refault_target: 200,
-            cap_boost: true,
-            reclaim_ahead: true,
-            min_free: None,
-        }
-    }
-}
-
-/// Bytes, or a share of the machine's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Share {
-    /// So much.
-    Bytes(Bytes),
-    /// This share.
-    Percent(Percent),
-}
-
-impl Share {
-    /// In bytes, of a machine with `managed` memory.
-    pub fn of(self, managed: Bytes) -> Bytes {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Percent(percent) => percent.of(managed),
-        }
-    }
-}
-
 /// Free blocks ahead of requests for huge pages: a gentle ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -287,53 +206,6 @@ impl Default for Compaction {
 pub struct Proactiveness(u8);
 
 level!(Proactiveness, 0..=100, "a proactiveness of 0 to 100");
-
-/// Caches of names and inodes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Caches {
-    /// What to do about names that do not exist.
-    pub negative_dentries: NegativeDentries,
-    /// Memory they may take, as a share of what is reclaimable; one entry counts 192 bytes.
-    #[serde(with = "text")]
-    pub negative_cap: Percent,
-    /// Which cache to prefer when both compete: moves `vm.vfs_cache_pressure`.
-    pub prefer: Prefer,
-}
-
-impl Default for Caches {
-    fn default() -> Self {
-        Self {
-            negative_dentries: NegativeDentries::Watch,
-            negative_cap: Percent::hundredths(150),
-            prefer: Prefer::Neither,
-        }
-    }
-}
-
-/// What to do about names that do not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NegativeDentries {
-    /// Nothing.
-    Ignore,
-    /// Count and report.
-    Watch,
-    /// Also limit them, by whatever this kernel offers.
-    Limit,
-}
-
-/// Which cache to prefer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Prefer {
-    /// Leave it to the kernel.
-    Neither,
-    /// Keep names and inodes.
-    Objects,
-    /// Keep file contents.
-    Pages,
-}
 
 /// Memory that nothing accounts for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

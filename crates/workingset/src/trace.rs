@@ -50,7 +50,7 @@ pub enum Visibility {
     /// Every reference.
     #[default]
     EveryReference,
-    /// Which pages were used between two looks: no reference string, and no exact stack distance.
+    /// Which pages were used between two looks, or single uses of many: no reference string, and no exact stack distance.
     Scans,
     /// A part of the pages, every reference of these.
     SampledPages,

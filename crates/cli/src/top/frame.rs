@@ -7,6 +7,7 @@ use pressure::Sample;
 use pressure::census::Suspect;
 use pressure::decision::Forecast;
 use pressure::distress::{Outlook, Shield};
+use pressure::groups::Groups;
 use std::fmt::Write as _;
 use units::{Bytes, Rate};
 
@@ -24,6 +25,8 @@ pub(super) struct Frame {
     pub(super) forecast: Forecast,
     /// Who holds most, largest first.
     pub(super) lines: Vec<Line>,
+    /// Whom the guard holds up, or has stopped.
+    pub(super) groups: Groups,
     /// The last thing the guard did or said.
     pub(super) last: Option<String>,
 }
@@ -95,10 +98,20 @@ impl Frame {
 
     fn below(&self) -> Vec<(String, Option<Style>)> {
         let mut rows = vec![(String::new(), None)];
+        self.limited().iter().for_each(|line| self.put(&mut rows, line, Some(Style::Notable)));
         let last = self.last.as_ref().map_or_else(String::new, |last| format!("last: {last}"));
         self.put(&mut rows, &last, None);
         rows.push(("* is never ended · q ends".to_owned(), None));
         rows
+    }
+
+    /// Whom the guard holds up, and who stands still.
+    fn limited(&self) -> Vec<String> {
+        let contained = self.groups.contained.iter();
+        let contained =
+            contained.map(|one| format!("held up: {} has {} of at most {}", one.unit, one.used, one.ceiling));
+        let stopped = self.groups.stopped.iter().filter(|one| one.is_still());
+        contained.chain(stopped.map(|one| format!("stopped: {}, its user is asked", one.unit))).collect()
     }
 
     fn swap(&self) -> String {
@@ -177,6 +190,7 @@ mod tests {
     use super::*;
     use crate::example;
     use pressure::census::{Identity, Life, Mark, Name, Place, UnitName};
+    use pressure::groups::{Contained, Stopped};
     use units::{Percent, Span};
 
     fn suspect(pid: u32, name: &str, mib: u64) -> Suspect {
@@ -222,6 +236,7 @@ mod tests {
             sample: example::sample(),
             forecast: Forecast { outlook: Some(outlook), ..status.decision.forecast },
             lines: vec![grows, still],
+            groups: Groups::default(),
             last: Some("04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB".to_owned()),
         }
     }
@@ -273,6 +288,23 @@ mod tests {
             * is never ended · q ends
         "]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn who_is_held_up_or_stopped_is_shown() {
+        let mut limited = frame((80, 24));
+        let (id, unit, since) = (1, UnitName::from("batch.service").unwrap(), Span::secs(1));
+        let (used, ceiling, reserve) = (Bytes::mib(690), Bytes::mib(700), Bytes::mib(60));
+        limited.groups.contained.push(Contained { id, unit, since, used, ceiling, reserve, pushes: 3 });
+        let room = Bytes::mib(60);
+        let stopped = Stopped { id, unit, user: 1000, since, room, thawed: None, answer: None };
+        limited.groups.stopped.extend([stopped, Stopped { thawed: Some(since), ..stopped }]);
+        let text = limited.text(Paint::Plain);
+        assert!(
+            text.contains("\nheld up: batch.service has 690 MiB of at most 700 MiB\nstopped: batch.service, its user"),
+            "{text}"
+        );
+        assert_eq!(text.matches("stopped:").count(), 1, "who was let go on is not");
     }
 
     #[test]

@@ -39,47 +39,57 @@ pub(super) fn every(args: &Args) -> Duration {
     args.every.map_or(EVERY, units::Span::get).max(LEAST)
 }
 
+impl Line {
+    /// A look, what it took, and the one before.
+    fn of((used, before): (&Used, &Used), window: Duration, cost: Duration) -> Self {
+        let seconds = window.as_secs_f64();
+        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
+        Self {
+            seconds: 0.0,
+            window_seconds: seconds,
+            processes: used.processes,
+            working_set_bytes: used.referenced.get(),
+            resident_bytes: used.resident.get(),
+            swapped_bytes: used.swapped.get(),
+            minor_faults_per_second: rate(used.faults.0, before.faults.0),
+            major_faults_per_second: rate(used.faults.1, before.faults.1),
+            looking_share: cost.as_secs_f64() / seconds,
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let watch = Watch::of(&context.root, whom(args)?).map_err(explained)?;
-    // What a look costs is known from the first, which is not shown.
-    let trial = watch.end().map_err(explained)?.map_or(Duration::ZERO, |used| used.cost);
     let began = Instant::now();
-    let (mut every, mut before, mut lines) = (every(args).max(trial * 2 * PART), None::<Used>, 0);
+    // What a look costs is known from the first, which is not shown.
+    let Some(mut before) = watch.end().map_err(explained)? else { return Err(nobody_of_that_name(args)) };
+    let (mut every, mut lines) = (every(args).max(before.cost * 2 * PART), 0);
     loop {
         let looked = Instant::now();
         let Some(clearing) = watch.begin().map_err(explained)? else { break };
         std::thread::sleep(every.saturating_sub(looked.elapsed()));
         let Some(used) = watch.end().map_err(explained)? else { break };
-        let (window, cost) = (looked.elapsed(), clearing + used.cost);
-        let faults = before.map_or((0, 0), |before| {
-            (used.faults.0.saturating_sub(before.faults.0), used.faults.1.saturating_sub(before.faults.1))
-        });
-        let line = Line {
-            seconds: began.elapsed().as_secs_f64(),
-            window_seconds: window.as_secs_f64(),
-            processes: used.processes,
-            working_set_bytes: used.referenced.get(),
-            resident_bytes: used.resident.get(),
-            swapped_bytes: used.swapped.get(),
-            minor_faults_per_second: faults.0 as f64 / window.as_secs_f64(),
-            major_faults_per_second: faults.1 as f64 / window.as_secs_f64(),
-            looking_share: cost.as_secs_f64() / window.as_secs_f64(),
-        };
-        tell(out, context.form, lines, &line)?;
-        (before, lines) = (Some(used), lines + 1);
+        let cost = clearing + used.cost;
+        let line = Line::of((&used, &before), looked.elapsed(), cost);
+        tell(out, context.form, lines, &Line { seconds: began.elapsed().as_secs_f64(), ..line })?;
+        (before, lines) = (used, lines + 1);
         every = every.max(cost * PART);
         if args.duration.is_some_and(|duration| began.elapsed() >= duration.get()) {
             return Ok(ExitCode::SUCCESS);
         }
     }
     if lines == 0 {
-        let hint = "its number, as ps prints it, or the folder of a control group under /sys/fs/cgroup";
-        return Err(Hinted::new(format!("{}: no such process", named(args)), hint).into());
+        return Err(nobody_of_that_name(args));
     }
     if context.form == Form::Text {
         writeln!(out, "it has ended")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn nobody_of_that_name(args: &Args) -> anyhow::Error {
+    let hint = "its number, as ps prints it, or the folder of a control group under /sys/fs/cgroup";
+    Hinted::new(format!("{}: no such process", named(args)), hint).into()
 }
 
 /// What is meant, as it was written.

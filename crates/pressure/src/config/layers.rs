@@ -1,9 +1,8 @@
 //! Files laid over each other, key by key, and errors that say where.
 
-use super::{Config, Occasion, Share};
+use super::Config;
 use std::fmt;
 use toml::{Table, Value};
-use units::{Percent, Span};
 
 /// What is wrong with a configuration, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,92 +77,6 @@ impl Config {
         let mut layers = Layers::default();
         layers.add(file, text)?;
         layers.finish()
-    }
-
-    /// What must hold between keys; the message names both.
-    fn consistent(&self) -> Result<(), String> {
-        let within = |name: &str, value: Span, least: Span, most: Span| {
-            if value < least || value > most {
-                return Err(format!("{name} = \"{value}\" is not between {least} and {most}"));
-            }
-            Ok(())
-        };
-        within("wake.fastest", self.wake.fastest, Span::millis(20), Span::secs(10))?;
-        within("wake.calmest", self.wake.calmest, self.wake.fastest, Span::secs(60))?;
-        within("wake.pressure-window", self.wake.pressure_window, Span::millis(500), Span::secs(10))?;
-        within("wake.pressure-stall", self.wake.pressure_stall, Span::millis(1), self.wake.pressure_window)?;
-        within("gap.settle", self.gap.settle, Span::secs(1), Span::secs(3600))?;
-        within("gap.half-life", self.gap.half_life, Span::secs(10), Span::secs(7 * 86_400))?;
-        within("gap.give-back-after", self.gap.give_back_after, Span::secs(1), Span::secs(86_400))?;
-        within("compaction.horizon", self.compaction.horizon, Span::millis(500), Span::secs(600))?;
-        within("compaction.node-interval", self.compaction.node_interval, Span::secs(60), Span::secs(86_400))?;
-        within("leak.every", self.leak.every, Span::secs(10), Span::secs(86_400))?;
-        within("local.every", self.local.every, Span::millis(100), Span::secs(60))?;
-        within("guard.warn-ahead", self.guard.warn_ahead, Span::secs(1), Span::secs(600))?;
-        within("guard.kill-ahead", self.guard.kill_ahead, Span::millis(200), Span::secs(10))?;
-        within("guard.term-ahead", self.guard.term_ahead, Span::default(), Span::secs(60))?;
-        within("guard.term-grace", self.guard.term_grace, Span::millis(100), Span::secs(60))?;
-        within("guard.hopeless-after", self.guard.hopeless_after, Span::secs(2), Span::secs(3600))?;
-        if self.guard.cache_most < self.guard.cache_least {
-            return Err(format!(
-                "guard.cache-most = \"{}\" is less than guard.cache-least = \"{}\"",
-                self.guard.cache_most, self.guard.cache_least
-            ));
-        }
-        within("protect.reuse", self.protect.reuse, Span::secs(1), Span::secs(600))?;
-        within("protect.release-after", self.protect.release_after, Span::secs(5), Span::secs(86_400))?;
-        if self.protect.budget > Percent::new(25) {
-            return Err(format!("protect.budget = \"{}\" is more than a quarter of memory", self.protect.budget));
-        }
-        if self.protect.floors > Percent::new(25) {
-            return Err(format!("protect.floors = \"{}\" is more than a quarter of memory", self.protect.floors));
-        }
-        within("guard.contain-ahead", self.guard.contain_ahead, Span::default(), Span::secs(60))?;
-        within("guard.ask-for", self.guard.ask_for, Span::default(), Span::secs(600))?;
-        within("guard.contain-for", self.guard.contain_for, Span::secs(1), Span::secs(600))?;
-        if let Some(unit) = self.protect.units.iter().find(|unit| !super::is_ward(unit)) {
-            return Err(format!("protect.units: {unit:?} may hold anything, and so what makes memory run out"));
-        }
-        if let Some(path) = self.protect.programs.iter().find(|path| !path.starts_with('/')) {
-            return Err(format!("protect.programs: {path:?} is no absolute path"));
-        }
-        within("hooks.timeout", self.hooks.timeout, Span::millis(100), Span::secs(60))?;
-        for occasion in Occasion::ALL {
-            if let Some(path) = self.hooks.of(occasion).filter(|path| !path.starts_with('/')) {
-                return Err(format!("hooks.{}: {path:?} is no absolute path", occasion.name()));
-            }
-        }
-        for (name, share) in [
-            ("guard.term-room", self.guard.term_room),
-            ("guard.kill-room", self.guard.kill_room),
-            ("guard.cache-most", self.guard.cache_most),
-            ("gap.available-floor", self.gap.available_floor),
-            ("gap.dead-band", self.gap.dead_band),
-            ("caches.negative-cap", self.caches.negative_cap),
-        ] {
-            if share > Percent::new(90) {
-                return Err(format!("{name} = \"{share}\" is more than 90 %"));
-            }
-        }
-        if let Some(Share::Percent(share)) = self.gap.max {
-            if share > Percent::new(25) {
-                return Err(format!("gap.max = \"{share}\" is more than a quarter of memory"));
-            }
-        }
-        if self.gap.stall_cost == Span::default() && self.gap.refault_cost == Span::default() {
-            return Err("gap.stall-cost and gap.refault-cost are both zero: nothing to weigh".to_owned());
-        }
-        if self.recording.files == 0 {
-            return Err("recording.files = 0: switch it off with recording.enabled = false".to_owned());
-        }
-        self.tunables.iter().try_for_each(|tunable| {
-            let spec = tunable.knob.spec();
-            if spec.range.contains(&tunable.value) {
-                return Ok(());
-            }
-            let (least, most) = (spec.range.start(), spec.range.end());
-            Err(format!("tunable {} = {} is not between {least} and {most}", spec.name, tunable.value))
-        })
     }
 }
 
