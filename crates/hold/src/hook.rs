@@ -29,7 +29,6 @@ const MOST: i32 = 1024;
 pub fn become_hook(name: &OsStr) -> io::Error {
     match give_up().and_then(|()| program()) {
         Ok(program) => {
-            // By the descriptor, not by the path: what was checked is what runs.
             match execute(&program, name) {
                 Ok(never) => match never {},
                 Err(error) => error,
@@ -53,13 +52,15 @@ pub fn end_with_parent() -> io::Result<()> {
 fn execute(program: &File, name: &OsStr) -> io::Result<Infallible> {
     let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
+    // By the descriptor, not by the path: what was checked is what runs. A machine may be without /dev/fd.
+    let path = CString::new(format!("/proc/self/fd/{}", program.as_raw_fd()))?;
     let name = CString::new(name.as_bytes())?;
     let variables = std::env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
     let variables = variables.map(CString::new).collect::<Result<Vec<_>, _>>()?;
     let arguments = [name.as_ptr(), ptr::null()];
     let environment: Vec<_> = variables.iter().map(|one| one.as_ptr()).chain([ptr::null()]).collect();
-    // SAFETY: an open descriptor, and two lists of C strings that live until the call returns, each with null at its end.
-    unsafe { libc::fexecve(program.as_raw_fd(), arguments.as_ptr(), environment.as_ptr()) };
+    // SAFETY: C strings that live until the call returns, and two lists of such, each with null at its end.
+    unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
     Err(io::Error::last_os_error())
 }
 
