@@ -87,8 +87,8 @@ if command -v mariadbd >/dev/null 2>&1; then
         mariadb-install-db --no-defaults --auth-root-authentication-method=normal --datadir="$folder/data" --user="$(id -un)" >"$folder/install.out" 2>&1
         { printf 'create database d;\nuse d;\n'; cat "$folder/mix.sql"; } >"$folder/bootstrap.sql"
         echo "recording mariadbd" >&2
-        # After its start, of about that many. Valgrind carries neither io_uring nor room for a pool of 8 TiB.
-        "$warmset" trace --alone --skip 150000000 --references "$((millions * 4))000000" -o "$folder/mariadbd.parquet" -- mariadbd --no-defaults --bootstrap \
+        # Its start is 250 million references. Valgrind carries neither io_uring nor room for a pool of 8 TiB.
+        "$warmset" trace --alone --skip 400000000 --references "$((millions * 4))000000" -o "$folder/mariadbd.parquet" -- mariadbd --no-defaults --bootstrap \
             --user="$(id -un)" --datadir="$folder/data" --innodb-buffer-pool-size=8M --innodb-log-file-size=4M --skip-grant-tables \
             --innodb-buffer-pool-size-max=8M --innodb-use-native-aio=0 \
             <"$folder/bootstrap.sql" >"$folder/mariadbd.out" 2>&1 || missing="$missing mariadbd"
