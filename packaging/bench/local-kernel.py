@@ -23,6 +23,7 @@ SCENARIOS = {
     "mixed": "Lua compiled with two jobs, beside a warm set in an eighth of memory and scans of an eighth that come and go",
 }
 MEASURES = [
+    ("load of the host at its start", lambda run: run["machine"]["host_load"]),
     ("time, s", lambda run: run["seconds"]["load"]),
     ("warm set, p90 of 64 pages, ms", lambda run: run["latency"]["touch"]["p90"]),
     ("a command's start, p99, ms", lambda run: run["latency"]["exec"]["p99"]),
@@ -99,7 +100,7 @@ def measured(runs):
         cells = []
         for of in runs.values():
             try:
-                cells.append(least(of) + shown([measure(run) for run in ended(of) or of]))
+                cells.append(("" if name.startswith("load") else least(of)) + shown([measure(run) for run in ended(of) or of]))
             except KeyError:
                 cells.append("–")
         if set(cells) != {"–"}:
