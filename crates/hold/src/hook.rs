@@ -28,12 +28,10 @@ const MOST: i32 = 1024;
 /// cannot.
 pub fn become_hook(name: &OsStr) -> io::Error {
     match give_up().and_then(|()| program()) {
-        Ok(program) => {
-            match execute(&program, name) {
-                Ok(never) => match never {},
-                Err(error) => error,
-            }
-        }
+        Ok(program) => match execute(&program, name) {
+            Ok(never) => match never {},
+            Err(error) => error,
+        },
         Err(error) => error,
     }
 }
