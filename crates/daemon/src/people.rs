@@ -197,7 +197,8 @@ impl Host {
     /// Questions are kept for who comes later, until they are settled.
     fn keep(&mut self, news: &News) {
         match news.what {
-            What::Done(Step { action: Action::Group(Grip::Freeze { .. }), .. }) => {
+            What::Done(Step { action: Action::Group(Grip::Freeze { id, .. }), .. }) => {
+                self.questions.retain(|question| question.id() != Some(id));
                 self.questions.push(Question { news: *news, since: Instant::now() });
             }
             What::Done(Step { action: Action::Group(Grip::Thaw { id, .. }), .. }) => {
