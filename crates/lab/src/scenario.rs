@@ -3,7 +3,6 @@
 mod build;
 mod database;
 mod idle;
-mod mixed;
 mod scan;
 mod storm;
 mod workers;
@@ -94,7 +93,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scan::ANON_CYCLIC,
     scan::ANON_ONCE,
     build::BUILD,
-    mixed::MIXED,
+    build::MIXED,
 ];
 
 /// The scenario of this name.
