@@ -221,28 +221,26 @@ pub enum Grip {
 }
 
 impl Grip {
-    /// The group's name.
-    pub const fn unit(&self) -> &UnitName {
+    /// The group that it is done to, and its name.
+    const fn group(&self) -> (u64, &UnitName) {
         match self {
-            Self::Keep { unit, .. }
-            | Self::Leave { unit, .. }
-            | Self::Contain { unit, .. }
-            | Self::Freeze { unit, .. }
-            | Self::Thaw { unit, .. }
-            | Self::Free { unit, .. } => unit,
+            Self::Keep { id, unit, .. }
+            | Self::Leave { id, unit }
+            | Self::Contain { id, unit, .. }
+            | Self::Freeze { id, unit, .. }
+            | Self::Thaw { id, unit }
+            | Self::Free { id, unit } => (*id, unit),
         }
     }
 
     /// The group that it is done to.
     pub const fn id(&self) -> u64 {
-        match self {
-            Self::Keep { id, .. }
-            | Self::Leave { id, .. }
-            | Self::Contain { id, .. }
-            | Self::Freeze { id, .. }
-            | Self::Thaw { id, .. }
-            | Self::Free { id, .. } => *id,
-        }
+        self.group().0
+    }
+
+    /// The group's name.
+    pub const fn unit(&self) -> &UnitName {
+        self.group().1
     }
 }
 
