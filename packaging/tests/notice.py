@@ -1,4 +1,4 @@
-"""`warmset notice` on a real session bus: a guard's question becomes a notice, the action that is chosen an answer.
+"""`warmset notice` on a real bus: a guard's question becomes a notice, the action that is chosen an answer, a warning one of GLib's.
 
 Run by notice.sh below dbus-run-session; the one argument is the command. The desktop is python-dbusmock's.
 """
@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import dbus
+from gi.repository import Gio, GLib
 
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 PATIENCE = 20.0
@@ -47,21 +48,62 @@ class Desktop:
         self.mock.EmitSignal(NAME, "ActionInvoked", "us", signal)
 
 
+def guard_at(run):
+    """A guard's door, and what lets the next visitor in: a function that tells, and the visitor's socket."""
+    guard = socket.socket(socket.AF_UNIX)
+    guard.bind(os.path.join(run, "notice.sock"))
+    guard.listen()
+    guard.settimeout(PATIENCE)
+
+    def visitor():
+        visitor, _ = guard.accept()
+        visitor.settimeout(PATIENCE)
+        return lambda **told: visitor.sendall(json.dumps(told).encode() + b"\n"), visitor
+
+    return visitor
+
+
+def warned(command):
+    """GLib's own monitor hears of it: the session's bus is the system's here."""
+    os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = os.environ["DBUS_SESSION_BUS_ADDRESS"]
+    bus = dbus.SystemBus()
+    run = tempfile.mkdtemp()
+    visitor = guard_at(run)
+    service = [command, "notice", "--low-memory-monitor", "--once", "--run", run]
+    monitor = subprocess.Popen(service)
+    tell, door = visitor()
+    assert bus.name_has_owner("org.freedesktop.LowMemoryMonitor")
+    second = subprocess.run(service, stderr=subprocess.PIPE, timeout=PATIENCE)
+    assert second.returncode == 1 and b"hint: another program is it" in second.stderr, second
+
+    levels = []
+    program = Gio.MemoryMonitor.dup_default()
+    program.connect("low-memory-warning", lambda _, level: levels.append(int(level)))
+
+    def last():
+        GLib.MainContext.default().iteration(False)
+        return levels[-1:]
+
+    # It listens once it has found who has the name.
+    wait("GLib hears nothing", lambda: tell(tell="warn", room=1 << 20, left=10**9) or last() == [100])
+    tell(tell="settled", id=1)
+    tell(tell="ended-elsewhere", size=1 << 20)
+    wait("an end is no warning", lambda: last() == [255])
+    assert set(levels) == {100, 255}, levels
+    door.close()
+    assert monitor.wait(PATIENCE) == 0, monitor.returncode
+    print("ok: a program that uses GLib is warned, and told how bad it is")
+
+
 def main(command):
+    warned(command)
     desktop = Desktop()
     run = tempfile.mkdtemp()
     nobody = subprocess.run([command, "notice", "--once", "--run", run], stderr=subprocess.PIPE)
     assert nobody.returncode == 3 and b"hint: " in nobody.stderr, nobody
-    guard = socket.socket(socket.AF_UNIX)
-    guard.bind(os.path.join(run, "notice.sock"))
-    guard.listen()
+    guard = guard_at(run)
     notice = subprocess.Popen([command, "notice", "--once", "--run", run])
-    guard.settimeout(PATIENCE)
-    visitor, _ = guard.accept()
-    visitor.settimeout(PATIENCE)
-
-    def tell(**told):
-        visitor.sendall(json.dumps(told).encode() + b"\n")
+    tell, visitor = guard()
 
     tell(tell="ask", id=9, unit="app-hog.scope", used=734003200, wait=15000000000, why="it grows")
     (_, asked) = wait("nothing is shown", desktop.shown)[0]

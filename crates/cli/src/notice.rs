@@ -6,19 +6,22 @@
 //! ```
 //!
 //! It runs as the user, and knows nothing that the guard does not tell this user. `notify-send` (libnotify 0.8) speaks to
-//! the desktop, so no library for its bus is needed here.
+//! the desktop. As a service of the system it warns programs instead of people.
 
+mod monitor;
 mod words;
 
 use crate::hinted::Hinted;
 use crate::{Context, Form, json_line};
 use anyhow::Result;
+use monitor::Monitor;
 use pressure::groups::Answer;
 use pressure::people::{Reply, Tell};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
@@ -38,12 +41,16 @@ const NAP: Duration = Duration::from_millis(10);
 /// While it runs and the guard may end processes, a program of yours that has a unit of its own and would have to end is
 /// stopped, and you are asked: end it, let it wait until there is room, or let it go on. It runs until it is ended, and
 /// waits for a guard that is not there. For good: systemctl --user enable --now warmset-notice. With --json it shows
-/// nothing, and prints what it hears, one object a line.
+/// nothing, is asked nothing, and prints what it hears, one object a line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The program that shows notices
     #[arg(long, value_name = "PROGRAM", default_value = "notify-send")]
     by: OsString,
+    /// Show nothing, and warn the programs that listen for it: as org.freedesktop.LowMemoryMonitor on the system bus,
+    /// which GLib's GMemoryMonitor knows (root; systemctl enable --now warmset-low-memory)
+    #[arg(long, conflicts_with = "by")]
+    low_memory_monitor: bool,
     /// End with the guard, instead of waiting for the next one
     #[arg(long)]
     once: bool,
@@ -51,9 +58,18 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let path = context.run.join("notice.sock");
+    if context.form == Form::Json && args.low_memory_monitor {
+        let hint = "one prints what it hears, the other warns programs of it: run two";
+        return Err(Hinted::new("--json and --low-memory-monitor do not go together", hint).into());
+    }
+    let ear = match context.form {
+        Form::Json => Ear::Paper,
+        Form::Text if args.low_memory_monitor => Ear::Programs(Monitor::open()?),
+        Form::Text => Ear::Person(&args.by),
+    };
     loop {
         match UnixStream::connect(&path) {
-            Ok(socket) => listen(&socket, args, context.form, out)?,
+            Ok(socket) => listen(&socket, &ear, out)?,
             Err(error) if args.once => return Err(absent(&path, &error)),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
             Err(error) => return Err(absent(&path, &error)),
@@ -70,39 +86,58 @@ fn absent(path: &Path, error: &std::io::Error) -> anyhow::Error {
     Hinted::new(format_args!("{}: {error}", path.display()), hint).with_code(crate::NO_GUARD).into()
 }
 
-/// Shows what is told until the guard goes.
-fn listen(socket: &UnixStream, args: &Args, form: Form, out: &mut impl Write) -> Result<()> {
-    let mut questions =
-        Questions { by: &args.by, socket: Arc::new(Mutex::new(socket.try_clone()?)), open: HashMap::new() };
+/// Who is to hear it.
+enum Ear<'a> {
+    /// Whoever reads what is printed.
+    Paper,
+    /// A person, by the program that shows notices.
+    Person(&'a OsStr),
+    /// Every program that listens.
+    Programs(Monitor),
+}
+
+/// Passes on what is told until the guard goes.
+fn listen(socket: &UnixStream, ear: &Ear<'_>, out: &mut impl Write) -> Result<()> {
+    if !matches!(ear, Ear::Person(_)) {
+        // Nobody is here to be asked.
+        socket.shutdown(Shutdown::Write)?;
+    }
+    let mut questions = Questions { socket: Arc::new(Mutex::new(socket.try_clone()?)), open: HashMap::new() };
     for line in BufReader::new(socket).lines() {
         let Ok(line) = line else { break };
         // What a newer guard tells besides is not for us.
         let Ok(tell) = serde_json::from_str::<Tell>(&line) else { continue };
-        if form == Form::Json {
-            json_line(out, &tell)?;
-            out.flush()?;
-            continue;
-        }
-        questions.forget_closed();
-        match &tell {
-            Tell::Settled { id } => questions.settle(*id),
-            _ => questions.show(&tell)?,
+        match ear {
+            Ear::Paper => {
+                json_line(out, &tell)?;
+                out.flush()?;
+            }
+            Ear::Person(by) => questions.hear(&tell, by)?,
+            Ear::Programs(monitor) => monitor.hear(&tell)?,
         }
     }
     Ok(())
 }
 
 /// Notices that wait for an answer.
-struct Questions<'a> {
-    by: &'a OsStr,
+struct Questions {
     socket: Arc<Mutex<UnixStream>>,
     open: HashMap<u64, Child>,
 }
 
-impl Questions<'_> {
-    fn show(&mut self, tell: &Tell) -> Result<()> {
+impl Questions {
+    fn hear(&mut self, tell: &Tell, by: &OsStr) -> Result<()> {
+        self.forget_closed();
+        match tell {
+            Tell::Settled { id } => self.settle(*id),
+            _ => self.show(tell, by)?,
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, tell: &Tell, by: &OsStr) -> Result<()> {
         let Some(shown) = shown(tell) else { return Ok(()) };
-        let mut child = self.start(&shown)?;
+        let mut child = start(&shown, by)?;
         match shown.question {
             Some(id) => {
                 if let Some(chosen) = child.stdout.take() {
@@ -117,23 +152,6 @@ impl Questions<'_> {
         Ok(())
     }
 
-    fn start(&self, shown: &Shown) -> Result<Child> {
-        let mut command = Command::new(self.by);
-        command.args(["--app-name=Warmset", "--icon=dialog-warning"]);
-        command.arg(format!("--urgency={}", shown.urgency));
-        command.arg(format!("--expire-time={}", shown.lasts.as_millis()));
-        if shown.question.is_some() {
-            let action = |answer: &Answer| format!("--action={}={}", answer.name(), words::label(*answer));
-            command.arg("--wait").args(Answer::ALL.iter().map(action));
-        }
-        command.arg("--").args([&shown.title, &shown.text]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        command.spawn().map_err(|error| {
-            let what = format!("{}: {error}", Path::new(self.by).display());
-            Hinted::new(what, "notices need notify-send: apt install libnotify-bin").into()
-        })
-    }
-
     /// Notices that were answered or closed have ended by themselves.
     fn forget_closed(&mut self) {
         self.open.retain(|_, child| !matches!(child.try_wait(), Ok(Some(_))));
@@ -145,11 +163,29 @@ impl Questions<'_> {
     }
 }
 
-impl Drop for Questions<'_> {
+impl Drop for Questions {
     /// Nobody waits for these answers any more.
     fn drop(&mut self) {
         close(self.open.drain().map(|(_, child)| child));
     }
+}
+
+/// Begins to show one.
+fn start(shown: &Shown, by: &OsStr) -> Result<Child> {
+    let mut command = Command::new(by);
+    command.args(["--app-name=Warmset", "--icon=dialog-warning"]);
+    command.arg(format!("--urgency={}", shown.urgency));
+    command.arg(format!("--expire-time={}", shown.lasts.as_millis()));
+    if shown.question.is_some() {
+        let action = |answer: &Answer| format!("--action={}={}", answer.name(), words::label(*answer));
+        command.arg("--wait").args(Answer::ALL.iter().map(action));
+    }
+    command.arg("--").args([&shown.title, &shown.text]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.spawn().map_err(|error| {
+        let what = format!("{}: {error}", Path::new(by).display());
+        Hinted::new(what, "notices need notify-send: apt install libnotify-bin").into()
+    })
 }
 
 /// Takes notices from the desktop. notify-send closes its own when it is interrupted, and leaves it there when killed.

@@ -7,7 +7,8 @@
 //!
 //! Who a visitor is says the kernel (`SO_PEERCRED`), and nobody else. A visitor hears of their own processes, and of all
 //! others that memory was short and how much came back; they answer what they were asked, and about their own units only.
-//! Who comes later is asked what is still open. Who does not read, or talks nonsense, is shown out.
+//! Who comes later is asked what is still open; who has closed the sending side is asked nothing. Who does not read, or
+//! talks nonsense, is shown out.
 
 mod visitor;
 
@@ -157,10 +158,11 @@ struct Host {
     questions: Vec<Question>,
 }
 
-/// What is asked, and since when.
+/// What is open: of which group, until when, and the news of it.
 struct Question {
+    id: u64,
+    until: Instant,
     news: News,
-    since: Instant,
 }
 
 impl Host {
@@ -178,15 +180,12 @@ impl Host {
             for index in spoke {
                 self.visitors[index].hear(&self.heard);
             }
-            let before = self.visitors.len();
             self.visitors.retain(|visitor| !visitor.is_gone());
             if knock {
                 self.let_in();
             }
-            if knock || before != self.visitors.len() {
-                self.heard.are(self.users());
-                self.shared.visitors.store(self.visitors.len(), Ordering::Relaxed);
-            }
+            self.heard.are(self.users());
+            self.shared.visitors.store(self.visitors.len(), Ordering::Relaxed);
             if is_busy {
                 // Whoever talks without end gets no more of us.
                 thread::sleep(PAUSE);
@@ -194,25 +193,24 @@ impl Host {
         }
     }
 
-    /// Questions are kept for who comes later, until they are settled.
+    /// Questions are kept for who comes later, until they are settled or their time is over.
     fn keep(&mut self, news: &News) {
-        match news.what {
-            What::Done(Step { action: Action::Group(Grip::Freeze { id, .. }), .. }) => {
-                self.questions.retain(|question| question.id() != Some(id));
-                self.questions.push(Question { news: *news, since: Instant::now() });
-            }
-            What::Done(Step { action: Action::Group(Grip::Thaw { id, .. }), .. }) => {
-                self.questions.retain(|question| question.id() != Some(id));
-            }
-            _ => {}
+        let now = Instant::now();
+        let What::Done(Step { action: Action::Group(grip), .. }) = news.what else { return };
+        if matches!(grip, Grip::Freeze { .. } | Grip::Thaw { .. }) {
+            self.questions.retain(|open| open.id != grip.id() && open.until > now);
         }
-        self.questions.retain(|question| question.left() > Duration::ZERO);
+        if let Grip::Freeze { id, wait, .. } = grip {
+            self.questions.push(Question { id, until: now + wait.get(), news: *news });
+        }
     }
 
     /// Sleeps until something happens: whether someone knocks, and which visitors speak.
     fn wait(&self) -> (bool, Vec<usize>) {
         let mut fds = vec![PollFd::new(&self.shared.bell, PollFlags::IN), PollFd::new(&self.door, PollFlags::IN)];
-        fds.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
+        // That one has gone is told of any.
+        let news = |visitor: &Visitor| if visitor.answers() { PollFlags::IN } else { PollFlags::empty() };
+        fds.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, news(visitor))));
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}
             // No memory for a poll: the next may have it.
@@ -239,15 +237,18 @@ impl Host {
         let Some(mut visitor) = Visitor::of(socket) else { return };
         let of_one = self.visitors.iter().filter(|other| other.user == visitor.user).count();
         if self.visitors.len() < MOST && of_one < MOST_OF_ONE {
+            // Who only listens has said so by now.
+            visitor.hear(&self.heard);
             let user = visitor.user;
             self.questions.iter().filter_map(|open| open.for_user(user)).for_each(|ask| visitor.tell(&ask));
             self.visitors.push(visitor);
         }
     }
 
-    /// Each user once.
+    /// Each user who can be asked, once.
     fn users(&self) -> Vec<u32> {
-        let mut users: Vec<u32> = self.visitors.iter().map(|visitor| visitor.user).collect();
+        let who = self.visitors.iter().filter(|visitor| visitor.answers());
+        let mut users: Vec<u32> = who.map(|visitor| visitor.user).collect();
         users.sort_unstable();
         users.dedup();
         users
@@ -263,31 +264,11 @@ impl Host {
 }
 
 impl Question {
-    fn grip(&self) -> Option<Grip> {
-        match self.news.what {
-            What::Done(Step { action: Action::Group(grip), .. }) => Some(grip),
-            _ => None,
-        }
-    }
-
-    fn id(&self) -> Option<u64> {
-        self.grip().map(|grip| grip.id())
-    }
-
-    /// Until it is answered by nobody.
-    fn left(&self) -> Duration {
-        match self.grip() {
-            Some(Grip::Freeze { wait, .. }) => wait.get().saturating_sub(self.since.elapsed()),
-            _ => Duration::ZERO,
-        }
-    }
-
-    /// As it stands now, if it concerns this user.
+    /// As it stands now, if it is still open and concerns this user.
     fn for_user(&self, user: u32) -> Option<Tell> {
+        let left = self.until.checked_duration_since(Instant::now())?;
         match told(&self.news, user)? {
-            Tell::Ask { id, unit, used, why, .. } => {
-                Some(Tell::Ask { id, unit, used, wait: Span::new(self.left()), why })
-            }
+            Tell::Ask { id, unit, used, why, .. } => Some(Tell::Ask { id, unit, used, wait: Span::new(left), why }),
             _ => None,
         }
     }

@@ -91,6 +91,28 @@ fn a_visitor_hears_a_question_and_its_answer_arrives() {
 }
 
 #[test]
+fn who_has_closed_the_sending_side_hears_and_cannot_be_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let people = People::open(dir.path()).unwrap();
+    let mut listener = visit(dir.path());
+    let asked = || format!("{:?}", people.heard);
+    wait("nobody can be asked", || !asked().contains("users: []"));
+    listener.shutdown(std::net::Shutdown::Write).unwrap();
+    wait("it can still be asked", || asked().contains("users: []"));
+    assert_eq!(users(&people), 1);
+    let mut decision = crate::testing::decision();
+    let What::Done(step) = end(0).what else { panic!() };
+    decision.steps.push(step);
+    let outcome = Outcome::default().doing(0);
+    people.tell(&Turn { sample: &Sample::default(), decision: &decision, outcome: &outcome });
+    let mut line = String::new();
+    BufReader::new(&mut listener).read_line(&mut line).unwrap();
+    assert!(line.contains("ended"), "{line}");
+    drop(listener);
+    wait("still counted", || users(&people) == 0);
+}
+
+#[test]
 fn who_talks_nonsense_or_comes_in_crowds_is_shown_out() {
     let dir = tempfile::tempdir().unwrap();
     let people = People::open(dir.path()).unwrap();

@@ -16,6 +16,8 @@ pub(super) struct Visitor {
     said: Vec<u8>,
     /// What it was asked, and has not heard the end of.
     asked: Vec<u64>,
+    /// It has closed its sending side: it hears, and answers nothing.
+    mute: bool,
     gone: bool,
 }
 
@@ -23,11 +25,16 @@ impl Visitor {
     /// `None` if the kernel does not say who it is.
     pub(super) fn of(socket: OwnedFd) -> Option<Self> {
         let user = socket_peercred(&socket).ok()?.uid.as_raw();
-        Some(Self { socket, user, said: Vec::with_capacity(LINE), asked: Vec::new(), gone: false })
+        Some(Self { socket, user, said: Vec::with_capacity(LINE), asked: Vec::new(), mute: false, gone: false })
     }
 
     pub(super) fn is_gone(&self) -> bool {
         self.gone
+    }
+
+    /// Whether it may be asked.
+    pub(super) fn answers(&self) -> bool {
+        !self.mute
     }
 
     /// Sends a line. Who does not read what came before is shown out.
@@ -47,7 +54,9 @@ impl Visitor {
     pub(super) fn hear(&mut self, heard: &host::People) {
         let mut buffer = [0; LINE];
         match recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => self.gone = true,
+            // Of one that is mute nothing is heard but that it went.
+            Ok((0, _)) if self.mute => self.gone = true,
+            Ok((0, _)) => self.mute = true,
             Ok((length, _)) => self.take(&buffer[..length], heard),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.gone = true,
