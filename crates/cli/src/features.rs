@@ -162,12 +162,12 @@ mod tests {
             vm.vfs_cache_pressure_denom  absent    100 to 1000000  never
             fs.dentry-negative           absent            0 to 1  if configured
             fs.negative-dentry-limit     absent          0 to 100  if configured
-            vm.swappiness                absent          0 to 200  as a [[tunable]]
-            vm.page-cluster              absent           0 to 10  as a [[tunable]]
+            vm.swappiness                absent          0 to 200  if configured
+            vm.page-cluster              absent           0 to 10  if configured
             vm.extfrag_threshold         absent         0 to 1000  as a [[tunable]]
             vm.dirty_background_ratio    absent          0 to 100  as a [[tunable]]
             vm.dirty_ratio               absent          0 to 100  as a [[tunable]]
-            mm.lru_gen.min_ttl_ms        absent       0 to 600000  as a [[tunable]]
+            mm.lru_gen.min_ttl_ms        absent       0 to 600000  if configured
             vm.workingset_protection     absent            0 to 2  if configured
             vm.clean_low_ratio           absent          0 to 100  if configured
             vm.clean_min_ratio           absent          0 to 100  if configured

@@ -266,6 +266,10 @@ kinds! {
     NegativeDentries "negative-dentries";
     ObjectCache "object-cache";
     Configured "configured";
+    Balance "balance";
+    ReadAhead "read-ahead";
+    Lags "lags";
+    Verge "verge";
     ClassicReclaim "classic-reclaim";
     ClassicCompaction "classic-compaction";
     ClassicRising "classic-rising";

@@ -43,6 +43,10 @@ const ENDS: Kind =
     Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n[guard]\ncontain-ahead = \"0 s\"\n");
 /// Policies of local replacement, as the guard's configuration names them.
 const POLICIES: [&str; 7] = ["watch", "up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
+const BALANCES: Kind = Kind::Warmset(
+    "tune",
+    "[gap]\nenabled = false\n[compaction]\nenabled = false\n[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n",
+);
 const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
 
 /// The arms that there are, for people.
@@ -58,6 +62,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("guard", "warmsetd that ends a runaway, and tunes nothing"),
     ("uncontained", "the same, which contains nobody before"),
     ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
+    ("balance", "warmsetd that moves swappiness, page-cluster and min_ttl_ms by what comes back, and nothing else"),
     ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
     ("floors-2", "the same = 2: a floor that finds its size"),
     (
@@ -82,6 +87,7 @@ impl Arm {
             "warmset" => TUNES,
             "guard" => GUARDS,
             "uncontained" => ENDS,
+            "balance" => BALANCES,
             "protect" => PROTECTS,
             "floors-1" => Kind::Floors("1"),
             "floors-2" => Kind::Floors("2"),
@@ -228,6 +234,7 @@ mod tests {
         assert!(beside.files[0].1.contains("predictor = \"classic\""));
         assert!(beside.program.unwrap().join(" ").contains("--state /run/arm/state"));
         assert!(beside.files[0].1.contains("mode = \"tune\""));
+        assert!(Arm::parse("balance").unwrap().beside(None).unwrap().files[0].1.contains("min-ttl = true"));
         assert!(Arm::parse("guard").unwrap().beside(None).unwrap().files[0].1.contains("mode = \"guard\""));
         let beside = Arm::parse("protect").unwrap().beside(None).unwrap();
         assert!(beside.files[0].1.contains("mode = \"protect\"") && beside.files[0].1.contains("[protect]"));

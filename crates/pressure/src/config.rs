@@ -4,6 +4,7 @@
 //! range is an error with its line and column. Drop-ins are laid over the main file key by key
 //! before that ([`Layers`]), so that what is checked is what runs.
 
+mod balance;
 mod caches;
 mod consistent;
 mod gap;
@@ -14,6 +15,7 @@ mod local;
 mod protect;
 mod text;
 
+pub use balance::Balance;
 pub use caches::{Caches, NegativeDentries, Prefer};
 pub use gap::{Gap, Share};
 pub use guard::Guard;
@@ -48,6 +50,8 @@ pub struct Config {
     pub compaction: Compaction,
     /// Caches of names and inodes.
     pub caches: Caches,
+    /// What reclaim takes first.
+    pub balance: Balance,
     /// Memory that nothing accounts for.
     pub leak: Leak,
     /// Who ends when memory runs out, and when.
@@ -80,6 +84,7 @@ impl Default for Config {
             gap: Gap::default(),
             compaction: Compaction::default(),
             caches: Caches::default(),
+            balance: Balance::default(),
             leak: Leak::default(),
             guard: Guard::default(),
             protect: Protect::default(),

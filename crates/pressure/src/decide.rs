@@ -4,6 +4,7 @@
 //!            ┌─ gap ──── how much to hold free, within budget ──► vm.watermark_scale_factor, boost, reclaim
 //! History ─► ├─ blocks ─ free blocks against requests ──────────► proactive compaction, then one node
 //!            ├─ caches ─ names, inodes, on request ─────────────► vfs_cache_pressure, negative dentries
+//!            ├─ balance ─ which kind comes back, on request ────► swappiness, page-cluster, min_ttl_ms
 //!            ├─ protect ─ files that thrash ────────────────────► the process that locks
 //!            └─ setup ── tunables at start and after events ────► what the configuration names
 //! ```
@@ -12,6 +13,7 @@
 //! (the kill switch, a rival, a read-only `/proc/sys`) every held knob is put back and nothing is set.
 
 mod ask;
+mod balance;
 mod blocks;
 mod caches;
 mod contain;
@@ -29,9 +31,10 @@ use crate::decision::{
     Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step,
 };
 use crate::groups::Stopped;
-use crate::history::{History, unreclaimable};
+use crate::history::History;
 use crate::knob::{KNOBS, Knob};
 use crate::sample::Sample;
+use crate::sums::unreclaimable;
 use arrayvec::ArrayVec;
 use std::time::Duration;
 use units::{Bytes, Rate, Span};
@@ -77,6 +80,7 @@ pub fn decide(config: &Config, history: &History) -> Decision {
         draft.setup();
         draft.blocks();
         draft.caches();
+        draft.balance();
         draft.protect();
         draft.local();
         match config.predictor {

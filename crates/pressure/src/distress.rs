@@ -26,7 +26,7 @@ mod room;
 
 pub use choice::{Considered, Extent, Verdict};
 pub use growth::Growth;
-pub use roles::{Shield, shield};
+pub use roles::{Shield, keeps_the_system_up, shield};
 pub use room::Outlook;
 
 pub(crate) use choice::{Bench, Choice, Pick, choose, extent, largest};

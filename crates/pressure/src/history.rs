@@ -12,8 +12,10 @@ use crate::distress::Distress;
 use crate::knob::Knob;
 use crate::protect::Needs;
 use crate::rates::Rates;
+use crate::returns::Returns;
 use crate::sample::{Facts, Sample};
 use crate::sketch::{Sketch, faded};
+use crate::sums::{Sizes, objects, unaccounted, unreclaimable};
 use crate::trend::Trend;
 use crate::trial::Trial;
 use crate::watermark;
@@ -65,6 +67,9 @@ pub struct History {
     /// Faults that waited for an evicted page, per second: running mean.
     #[serde(default)]
     pub(crate) waits: f64,
+    /// What comes back, of each kind.
+    #[serde(default)]
+    pub(crate) returns: Returns,
     pub(crate) last_stall: Option<Span>,
     /// When memory was last both short and asked for.
     pub(crate) last_busy: Option<Span>,
@@ -111,14 +116,6 @@ pub(crate) struct Latest {
     pub(crate) sizes: Sizes,
 }
 
-/// Sizes of the machine that may change while it runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sizes {
-    pub(crate) managed: Bytes,
-    pub(crate) huge: Bytes,
-    pub(crate) swap: Bytes,
-}
-
 impl History {
     /// An empty history of the machine that `facts` describes, for decisions by `config`.
     pub fn new(facts: &Facts, config: &Config) -> Self {
@@ -143,6 +140,7 @@ impl History {
             unaccounted: Trend::default(),
             widen: 1.0,
             waits: 0.0,
+            returns: Returns::default(),
             last_stall: None,
             last_busy: None,
             pause: Span::default(),
@@ -232,6 +230,7 @@ impl History {
         let waits = rates.waits.unwrap_or(0) as f64 / seconds;
         let kept = faded(elapsed, WAITS_HALF_LIFE);
         self.waits = self.waits * kept + waits * (1.0 - kept);
+        self.returns.push(new.at, rates);
         self.feedback(new);
         self.requests(new, elapsed);
         if old.knobs.ours.of(Knob::WatermarkScaleFactor) != new.knobs.ours.of(Knob::WatermarkScaleFactor) {
@@ -388,49 +387,4 @@ impl History {
         let now = last.at.get().as_nanos();
         now / slot != now.saturating_sub(self.latest.elapsed.get().as_nanos()) / slot
     }
-}
-
-impl Sizes {
-    fn of(sample: &Sample, page_size: Bytes) -> Self {
-        let pool = |pool: &crate::sample::Pool| pool.size.scaled(pool.amounts.pages.unwrap_or(0), 1);
-        Self {
-            managed: sample.managed().unwrap_or_default().to_bytes(page_size),
-            huge: sample.pools.iter().map(pool).sum(),
-            swap: sample.memory.swap_total.unwrap_or_default(),
-        }
-    }
-}
-
-/// Directory entries and inodes together.
-pub(crate) fn objects(sample: &Sample) -> Option<u64> {
-    Some(sample.caches.dentries?.saturating_add(sample.caches.inodes?))
-}
-
-/// Memory that reclaim cannot free without swapping: anonymous, shared, and the kernel's own.
-pub(crate) fn unreclaimable(sample: &Sample) -> Option<Bytes> {
-    let m = &sample.memory;
-    let kernel = [m.slab_unreclaimable, m.kernel_stack, m.page_tables, m.secondary_page_tables, m.percpu];
-    Some(m.anon? + m.shmem? + kernel.into_iter().flatten().sum())
-}
-
-/// Memory that nothing accounts for: managed, less free, less everything the kernel can name.
-///
-/// Only its growth means anything: a few kinds are never named, and stay constant.
-fn unaccounted(sample: &Sample, page_size: Bytes) -> Option<Bytes> {
-    let m = &sample.memory;
-    let named = [
-        m.kernel_reclaimable.or(m.slab_reclaimable),
-        m.slab_unreclaimable,
-        m.kernel_stack,
-        m.page_tables,
-        m.secondary_page_tables,
-        m.percpu,
-        m.hugetlb,
-        m.zswap,
-        m.balloon,
-        m.swap_cached,
-    ];
-    let used = m.anon? + m.buffers? + m.cached? + named.into_iter().flatten().sum();
-    let free = sample.counters.nr_free_pages?.to_bytes(page_size);
-    Some(sample.managed()?.to_bytes(page_size).less(free).less(used))
 }

@@ -85,13 +85,13 @@ knobs! {
     VfsCachePressureDenom "vm.vfs_cache_pressure_denom" "proc/sys/vm/vfs_cache_pressure_denom" 100..=1_000_000, Respect, None;
     DentryNegative "fs.dentry-negative" "proc/sys/fs/dentry-negative" 0..=1, OptIn, None;
     NegativeDentryLimit "fs.negative-dentry-limit" "proc/sys/fs/negative-dentry-limit" 0..=100, OptIn, None;
-    Swappiness "vm.swappiness" "proc/sys/vm/swappiness" 0..=200, Tunable, None;
-    PageCluster "vm.page-cluster" "proc/sys/vm/page-cluster" 0..=10, Tunable, None;
+    Swappiness "vm.swappiness" "proc/sys/vm/swappiness" 0..=200, OptIn, None;
+    PageCluster "vm.page-cluster" "proc/sys/vm/page-cluster" 0..=10, OptIn, None;
     ExtfragThreshold "vm.extfrag_threshold" "proc/sys/vm/extfrag_threshold" 0..=1000, Tunable, None;
     DirtyBackgroundRatio "vm.dirty_background_ratio" "proc/sys/vm/dirty_background_ratio" 0..=100, Tunable,
         Some("sets vm.dirty_background_bytes to 0");
     DirtyRatio "vm.dirty_ratio" "proc/sys/vm/dirty_ratio" 0..=100, Tunable, Some("sets vm.dirty_bytes to 0");
-    MinTtlMs "mm.lru_gen.min_ttl_ms" "sys/kernel/mm/lru_gen/min_ttl_ms" 0..=600_000, Tunable, None;
+    MinTtlMs "mm.lru_gen.min_ttl_ms" "sys/kernel/mm/lru_gen/min_ttl_ms" 0..=600_000, OptIn, None;
     WorkingsetProtection "vm.workingset_protection" "proc/sys/vm/workingset_protection" 0..=2, OptIn, None;
     CleanLowRatio "vm.clean_low_ratio" "proc/sys/vm/clean_low_ratio" 0..=100, OptIn, None;
     CleanMinRatio "vm.clean_min_ratio" "proc/sys/vm/clean_min_ratio" 0..=100, OptIn, None;

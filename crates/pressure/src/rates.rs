@@ -24,6 +24,14 @@ pub struct Rates {
     pub hit_quickly: Option<u64>,
     /// Pages read again after eviction.
     pub refaults: Option<u64>,
+    /// Of these, of files; kernels before 5.9 do not tell them apart.
+    pub refaults_file: Option<u64>,
+    /// And of anonymous memory.
+    pub refaults_anon: Option<u64>,
+    /// Pages read from swap because a neighbour was.
+    pub swap_ahead: Option<u64>,
+    /// Of these, used.
+    pub swap_ahead_used: Option<u64>,
     /// Page faults that waited for a page that had been evicted: programs' own, anonymous or mapped. An upper
     /// bound: the kernel counts faults that wait, and pages that come back, each for itself.
     pub waits: Option<u64>,
@@ -56,6 +64,10 @@ impl Rates {
             compaction_stalls: grown(|c| c.compact_stall),
             hit_quickly: grown(|c| c.kswapd_low_wmark_hit_quickly),
             refaults: grown(refaults),
+            refaults_file: grown(|c| c.workingset_refault_file),
+            refaults_anon: grown(|c| c.workingset_refault_anon),
+            swap_ahead: grown(|c| c.swap_ra),
+            swap_ahead_used: grown(|c| c.swap_ra_hit),
             waits: grown(|c| c.pgmajfault).zip(grown(refaults)).map(|(faults, again)| faults.min(again)),
             huge_requests: grown(huge_requests),
             huge_failures: grown(huge_failures),

@@ -119,6 +119,19 @@ impl Display for Reason {
             Self::ObjectCache { objects, per_second } => {
                 write!(f, "{objects} names and inodes are cached, {per_second:+} a second")
             }
+            Self::Balance { file, anon } => {
+                write!(f, "{file} pages of files and {anon} of programs' own memory are read again per second")
+            }
+            Self::ReadAhead { ahead, used } => {
+                write!(f, "of {ahead} pages per second that are read from swap ahead of their use {used} are used")
+            }
+            Self::Lags { stalled, per_second } => {
+                write!(
+                    f,
+                    "all tasks wait {stalled} of the time for memory, and {per_second} pages are read again per second"
+                )
+            }
+            Self::Verge { room } => write!(f, "memory runs out, {room} are left: the kernel is not to choose who ends"),
             Self::Configured { on } => write!(f, "the configuration asks for it on {on}"),
             Self::ClassicReclaim { falling, reclaimed, exhausted_in } => write!(
                 f,

@@ -69,7 +69,7 @@ impl Default for Protect {
         Self {
             enabled: false,
             budget: Percent::new(20),
-            floors: Percent::new(10),
+            floors: Percent::new(15),
             reuse: Span::secs(60),
             units: UNITS.map(str::to_owned).to_vec(),
             programs: PROGRAMS.map(str::to_owned).to_vec(),

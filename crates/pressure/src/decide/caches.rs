@@ -7,8 +7,8 @@
 use super::Draft;
 use crate::config::{NegativeDentries, Prefer};
 use crate::decision::Reason;
-use crate::history::objects;
 use crate::knob::Knob;
+use crate::sums::objects;
 use std::time::Duration;
 use units::Bytes;
 

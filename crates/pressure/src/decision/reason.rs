@@ -114,6 +114,32 @@ pub enum Reason {
         /// Change per second, negative when shrinking.
         per_second: i64,
     },
+    /// One kind of page comes back more than the other.
+    Balance {
+        /// Of files, a second.
+        file: u64,
+        /// Anonymous, a second.
+        anon: u64,
+    },
+    /// How much of what is read from swap ahead of its use is used.
+    ReadAhead {
+        /// Pages a second.
+        ahead: u64,
+        /// Of these, used.
+        used: u64,
+    },
+    /// Everything waits for memory that comes back.
+    Lags {
+        /// Share of the last 10 s.
+        stalled: Percent,
+        /// Pages that came back, a second.
+        per_second: u64,
+    },
+    /// Memory is about to run out, and the kernel is not to choose who ends.
+    Verge {
+        /// Room that is left.
+        room: Bytes,
+    },
     /// The configuration asks for it, at start or after an event.
     Configured {
         /// After which.

@@ -180,6 +180,11 @@ const PROGRAMS: &[&str] = &[
     "zypper",
 ];
 
+/// Whether a service of this name is one without which there is no way in, no log, no bus or no screen.
+pub fn keeps_the_system_up(service: &str) -> bool {
+    UNITS.iter().any(|pattern| matches(pattern, service))
+}
+
 /// What protects this process from being ended, if anything does. Cost: some hundred comparisons of short names.
 pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
     let program = suspect.program.as_ref().map(Name::as_str);
@@ -194,7 +199,7 @@ pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
         Some(Shield::Mark)
     } else if listed(&config.spare) {
         Some(Shield::Rule)
-    } else if suspect.place == Place::Service && UNITS.iter().any(|pattern| matches(pattern, &suspect.unit)) {
+    } else if suspect.place == Place::Service && keeps_the_system_up(&suspect.unit) {
         Some(Shield::Unit)
     } else if suspect.place == Place::Desktop && program.is_some() {
         // Anyone may start a unit in their session slice; only root decides what a root-owned program does there.

@@ -1,7 +1,7 @@
 //! How much is left.
 
-use crate::history::unreclaimable;
 use crate::sample::{Sample, SwapKind};
+use crate::sums::unreclaimable;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};

@@ -114,6 +114,8 @@ section! {
         pgpgout: u64 = "pgpgout",
         pswpin: u64 = "pswpin",
         pswpout: u64 = "pswpout",
+        swap_ra: u64 = "swap_ra",
+        swap_ra_hit: u64 = "swap_ra_hit",
         pgalloc_dma: u64 = "pgalloc_dma",
         pgalloc_dma32: u64 = "pgalloc_dma32",
         pgalloc_normal: u64 = "pgalloc_normal",

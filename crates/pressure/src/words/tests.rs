@@ -59,6 +59,10 @@ fn reasons() -> Vec<Reason> {
         Reason::Unanswered { since: Span::secs(15), room: Bytes::mib(60) },
         Reason::StillShort { since: Span::secs(3), room: Bytes::mib(20) },
         Reason::Watermark { free: Bytes::mib(12) },
+        Reason::Balance { file: 900, anon: 20 },
+        Reason::ReadAhead { ahead: 400, used: 30 },
+        Reason::Lags { stalled: Percent::new(35), per_second: 900 },
+        Reason::Verge { room: Bytes::mib(40) },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -92,8 +96,12 @@ fn reasons() -> Vec<Reason> {
         Reason::Unanswered { .. } => 28,
         Reason::StillShort { .. } => 29,
         Reason::Watermark { .. } => 30,
+        Reason::Balance { .. } => 31,
+        Reason::ReadAhead { .. } => 32,
+        Reason::Lags { .. } => 33,
+        Reason::Verge { .. } => 34,
     };
-    assert!(all.iter().map(number).eq(0..31), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..35), "one reason is missing or stands twice");
     all
 }
 
@@ -197,6 +205,10 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         stopped for 15 s, nobody has answered, and there is room for 60 MiB only
         stopped for 3 s, memory runs out all the same: room for 20 MiB
         free memory was at a watermark (12 MiB free now)
+        900 pages of files and 20 of programs' own memory are read again per second
+        of 400 pages per second that are read from swap ahead of their use 30 are used
+        all tasks wait 35 % of the time for memory, and 900 pages are read again per second
+        memory runs out, 40 MiB are left: the kernel is not to choose who ends
     "#]]
     .assert_eq(&lines(reasons()));
 }

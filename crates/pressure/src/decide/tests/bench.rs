@@ -42,6 +42,8 @@ impl Bench {
             (Knob::CompactionProactiveness, 20),
             (Knob::VfsCachePressure, 100),
             (Knob::Swappiness, 60),
+            (Knob::PageCluster, 3),
+            (Knob::MinTtlMs, 0),
             (Knob::DentryNegative, 0),
         ];
         for (knob, value) in knobs {
