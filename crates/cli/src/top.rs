@@ -1,14 +1,19 @@
 //! `warmset top`: what memory does, who holds it and who grows, live.
 
 mod frame;
+mod holdings;
+mod picture;
 
-use crate::Context;
 use crate::page::{Paint, Screen};
 use crate::socket::{Guard, ask};
+use crate::{Context, Form, json_line};
 use anyhow::{Context as _, Result};
 use frame::{Frame, Line};
+use holdings::role;
 use host::Eyes;
 use host::procs::Processes;
+use host::survey::{Holding, Survey};
+use picture::Picture;
 use pressure::census::{Census, Identity, Suspect};
 use pressure::config;
 use pressure::distress::shield;
@@ -26,30 +31,32 @@ use units::{Bytes, Rate, Span};
 /// Rows of a terminal that does not tell.
 const ROWS: u16 = 24;
 
-/// Show what memory does, who holds it and who grows, live
+/// Show what memory does, whose is warm, who holds it and who grows, live
 ///
-/// Fits 80 by 24, and a phone of 40 columns, and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the
-/// guard and every program. q ends it.
+/// Whose is warm: units, by the ages of their pages where Multi-Gen LRU tells them to root (debugfs), else by the kernel's
+/// active lists and what was read again; where control groups do not count memory, process groups, by accessed bits. What a
+/// unit is for is told by its name and its slice. Fits 80 by 24, and a phone of 40 columns, and needs no colour. Works
+/// without a guard, and says less then; as anyone, though only root sees the guard and every program. q ends it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Time between two pictures
     #[arg(short, long, value_name = "SPAN", default_value = "1s")]
     every: Span,
-    /// Print one picture, without a terminal's controls, and end
+    /// Print one picture, without a terminal's controls, and end; with --json each picture is one object on a line
     #[arg(long)]
     once: bool,
 }
 
+impl Args {
+    fn every(&self) -> Duration {
+        self.every.get().max(Duration::from_millis(100))
+    }
+}
+
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let mut eyes = Top::open(context)?;
-    let every = args.every.get().max(Duration::from_millis(100));
-    if args.once || !io::stdout().is_terminal() {
-        // Growth needs two looks.
-        let size = (Screen::of_environment().columns as u16, ROWS);
-        eyes.frame(context, size)?;
-        std::thread::sleep(every);
-        out.write_all(eyes.frame(context, size)?.text(Paint::of_environment()).as_bytes())?;
-        return Ok(ExitCode::SUCCESS);
+    if args.once || context.form == Form::Json || !io::stdout().is_terminal() {
+        return print(&mut eyes, args, context, out);
     }
     let keys = Keys::begin()?;
     loop {
@@ -58,13 +65,33 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         // Home, each line cleared to its end, then everything below: no flicker, and nothing scrolls.
         write!(out, "\x1b[H{}\x1b[J", text.trim_end().replace('\n', "\x1b[K\r\n"))?;
         out.flush()?;
-        if keys.end_within(every)? {
+        if keys.end_within(args.every())? {
             break;
         }
     }
     drop(keys);
     writeln!(out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Pictures for who is no terminal: text once, or JSON, once or for ever.
+fn print(eyes: &mut Top, args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let size = (Screen::of_environment().columns as u16, ROWS);
+    // Growth needs two looks.
+    eyes.frame(context, size)?;
+    loop {
+        std::thread::sleep(args.every());
+        let frame = eyes.frame(context, size)?;
+        if context.form == Form::Text {
+            out.write_all(frame.text(Paint::of_environment()).as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        json_line(out, &Picture::of(&frame))?;
+        out.flush()?;
+        if args.once {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
 }
 
 /// The terminal, read key by key; as it was when this is dropped.
@@ -114,6 +141,7 @@ impl Drop for Keys {
 struct Top {
     eyes: Eyes,
     processes: Processes,
+    survey: Survey,
     history: History,
     config: Config,
     sample: Sample,
@@ -126,10 +154,11 @@ impl Top {
         let eyes = Eyes::open(&context.root)?;
         let page = eyes.facts().page_size;
         let processes = Processes::open(&context.root, page).context("/proc cannot be read")?;
+        let survey = Survey::of(&context.root, page);
         let config = Config { mode: config::Mode::Observe, ..Config::default() };
         let history = History::new(eyes.facts(), &config);
         let (sample, census, sizes) = (Sample::default(), Census::default(), HashMap::new());
-        Ok(Self { eyes, processes, history, config, sample, census, sizes })
+        Ok(Self { eyes, processes, survey, history, config, sample, census, sizes })
     }
 
     fn frame(&mut self, context: &Context, size: (u16, u16)) -> Result<Frame> {
@@ -151,11 +180,23 @@ impl Top {
             size,
             state: state.or(note).unwrap_or_default(),
             forecast,
+            holdings: self.holdings()?,
             lines: self.lines(),
             last,
             groups: guard.map(|status| status.sample.groups).unwrap_or_default(),
             sample: self.sample.clone(),
         })
+    }
+
+    /// Everyone who has memory, and what for.
+    fn holdings(&mut self) -> Result<Vec<(Holding, &'static str)>> {
+        let all = self.survey.look(self.sample.at)?;
+        let wards = &self.config.protect.units;
+        let with_role = |one: Holding| {
+            let role = role(&one, wards);
+            (one, role)
+        };
+        Ok(all.into_iter().map(with_role).collect())
     }
 
     fn lines(&mut self) -> Vec<Line> {

@@ -279,3 +279,22 @@ fn one_picture_is_printed_where_there_is_no_terminal() {
     assert!(said.out.starts_with("warmset top · no guard is running\n["), "{}", said.out);
     assert!(said.out.contains("GROWTH") && !said.out.contains('\x1b'), "{}", said.out);
 }
+
+#[test]
+fn whose_memory_is_warm_is_told_with_how_it_is_known() {
+    let place = Place::new();
+    // This machine, where the test itself is someone who has memory.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
+    command.arg("--run").arg(place.path("run")).args(["--json", "top", "--once", "--every", "100ms"]);
+    let said = Said::new(command.output().unwrap(), &place.path(""));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let picture = said.json();
+    let units = picture["units"].as_array().unwrap();
+    let known = ["ages", "lists", "bits", "resident"];
+    assert!(
+        !units.is_empty() && units.iter().all(|one| known.contains(&one["known_by"].as_str().unwrap())),
+        "{units:?}"
+    );
+    assert!(units.iter().all(|one| one["warm"].as_u64() <= one["used"].as_u64()), "{units:?}");
+    assert!(!picture["processes"].as_array().unwrap().is_empty());
+}

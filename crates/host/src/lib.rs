@@ -23,6 +23,7 @@ mod rivals;
 pub mod rules;
 pub mod settings;
 mod source;
+pub mod survey;
 mod thawer;
 mod touch;
 pub mod tracee;

@@ -4,7 +4,7 @@ mod damon;
 mod idle;
 mod maps;
 mod pages;
-mod watch;
+pub(crate) mod watch;
 
 pub use damon::{Damon, NoDamon, Space};
 pub use maps::{Mapping, mappings};

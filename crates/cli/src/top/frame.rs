@@ -1,8 +1,10 @@
 //! One picture: text of a given size, whatever is known.
 
+use super::holdings;
 use crate::bar::Parts;
 use crate::page::{Paint, Screen, Style, wrapped};
 use crate::shown;
+use host::survey::Holding;
 use pressure::Sample;
 use pressure::census::Suspect;
 use pressure::decision::Forecast;
@@ -13,6 +15,8 @@ use units::{Bytes, Rate};
 
 /// Rows that a terminal must have for its lines to be wrapped, not cut.
 const TALL: u16 = 20;
+/// Rows below which processes alone are shown.
+const BOTH: usize = 9;
 
 /// Everything that a picture shows.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub(super) struct Frame {
     pub(super) state: String,
     pub(super) sample: Sample,
     pub(super) forecast: Forecast,
+    /// Whose memory is warm, and what each is for; the warmest first.
+    pub(super) holdings: Vec<(Holding, &'static str)>,
     /// Who holds most, largest first.
     pub(super) lines: Vec<Line>,
     /// Whom the guard holds up, or has stopped.
@@ -54,9 +60,16 @@ impl Frame {
     fn rows(&self) -> Vec<(String, Option<Style>)> {
         let (mut rows, below) = (self.above(), self.below());
         rows.push((String::new(), None));
+        // A line is left for the cursor, and one for the head of each table.
+        let room = usize::from(self.size.1).saturating_sub(rows.len() + below.len() + 2).max(1);
+        let units = if room < BOTH { 0 } else { self.holdings.len().min((room - 1) / 2) };
+        if units > 0 {
+            rows.push((holdings::head(self.is_narrow()), Some(Style::Strong)));
+            let row = |(one, role): &(Holding, &'static str)| holdings::row(one, role, self.is_narrow());
+            rows.extend(self.holdings.iter().take(units).map(row));
+        }
         rows.push((Line::head(self.is_narrow()), Some(Style::Strong)));
-        // A line is left for the cursor.
-        let room = usize::from(self.size.1).saturating_sub(rows.len() + below.len() + 1).max(1);
+        let room = room.saturating_sub(if units > 0 { units + 1 } else { 0 });
         rows.extend(self.lines.iter().take(room).map(|line| line.row(self.is_narrow())));
         rows.extend(below);
         rows
@@ -101,7 +114,7 @@ impl Frame {
         self.limited().iter().for_each(|line| self.put(&mut rows, line, Some(Style::Notable)));
         let last = self.last.as_ref().map_or_else(String::new, |last| format!("last: {last}"));
         self.put(&mut rows, &last, None);
-        rows.push(("* is never ended · q ends".to_owned(), None));
+        rows.push(("* has a floor, is never ended · q ends".to_owned(), None));
         rows
     }
 
@@ -123,7 +136,9 @@ impl Frame {
         let held = self.forecast.withheld.filter(|held| *held > Bytes::ZERO);
         let floor =
             self.forecast.outlook.map_or_else(String::new, |outlook| format!(" · cache in use {}", outlook.floor));
-        format!("{swap}{gap}{}{floor}", held.map_or_else(String::new, |held| format!(", {held} withheld")))
+        let kept: Bytes = self.groups.wards.iter().filter_map(|ward| ward.ours).sum();
+        let kept = if kept == Bytes::ZERO { String::new() } else { format!(" · floors {kept}") };
+        format!("{swap}{gap}{}{floor}{kept}", held.map_or_else(String::new, |held| format!(", {held} withheld")))
     }
 
     fn pressure(&self) -> String {
@@ -189,6 +204,7 @@ impl Line {
 mod tests {
     use super::*;
     use crate::example;
+    use host::survey::By;
     use pressure::census::{Identity, Life, Mark, Name, Place, UnitName};
     use pressure::groups::{Contained, Stopped};
     use units::{Percent, Span};
@@ -209,6 +225,22 @@ mod tests {
             mark: Mark::None,
             group: None,
             life: Life::Alive,
+        }
+    }
+
+    fn holding(name: &str, warm: u64) -> Holding {
+        Holding {
+            path: name.to_owned(),
+            name: name.to_owned(),
+            place: Place::App,
+            used: Bytes::mib(warm + 200),
+            warm: Bytes::mib(warm),
+            by: By::Lists,
+            swapped: None,
+            floor: Bytes::mib(if warm < 100 { 16 } else { 0 }),
+            refaults: Some(warm / 100),
+            growth: Some((Rate::new(warm << 15), true)),
+            refaulted: None,
         }
     }
 
@@ -235,6 +267,10 @@ mod tests {
             state: "guard · distress".to_owned(),
             sample: example::sample(),
             forecast: Forecast { outlook: Some(outlook), ..status.decision.forecast },
+            holdings: vec![
+                (holding("app-gnome-org.mozilla.firefox-4711.scope", 2700), "foreground"),
+                (holding("ssh.service", 12), "critical"),
+            ],
             lines: vec![grows, still],
             groups: Groups::default(),
             last: Some("04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB".to_owned()),
@@ -253,12 +289,15 @@ mod tests {
             pressure: some 1.52 %, all 0.3 % of the last 10 s · demand 60 MiB/s
             room for 700 MiB more, growing by 100 MiB/s: out of memory in 7 s
 
+                 WARM        OF       GROWTH AGAIN/S KNOWN BY ROLE       WHOSE
+              2.6 GiB   2.8 GiB  +84.3 MiB/s      27 lists    foreground app-gnome-org.mozil
+              12 MiB*   212 MiB                      lists    critical   ssh.service
                 PID NAME               MEMORY      SWAP       GROWTH UNIT
                4711 a-name-that-is-   2.8 GiB              +98 MiB/s app-gnome-org.mozilla.f
                1200*gnome-shell       400 MiB                        app-gnome-org.mozilla.f
 
             last: 04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB
-            * is never ended · q ends
+            * has a floor, is never ended · q ends
         "]]
         .assert_eq(&text);
     }
@@ -279,13 +318,16 @@ mod tests {
             room for 700 MiB more, growing by 100
             MiB/s: out of memory in 7 s
 
+                 WARM      GROWTH WHOSE
+              2.6 GiB +84.3 MiB/s app-gnome-org.mozi
+               12 MiB             ssh.service
                 PID NAME          MEMORY      GROWTH
                4711 a-name-tha   2.8 GiB   +98 MiB/s
                1200*gnome-shel   400 MiB
 
             last: 04:31:55 SIGTERM to hog (4711),
             which holds 2.9 GiB
-            * is never ended · q ends
+            * has a floor, is never ended · q ends
         "]]
         .assert_eq(&text);
     }

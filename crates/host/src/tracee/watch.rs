@@ -108,7 +108,7 @@ fn processor_time() -> Duration {
 }
 
 /// `Rss:   123 kB`.
-pub(super) fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
+pub(crate) fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let rest = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":"))?;
     let kilobytes = number(rest.trim_ascii_start().strip_suffix(b" kB")?)?;

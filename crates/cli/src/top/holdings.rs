@@ -1,0 +1,54 @@
+//! Whose memory is warm: a row for each unit, or each process group where control groups do not count memory.
+
+use crate::page::Style;
+use host::survey::Holding;
+use pressure::census::Place;
+use pressure::distress::keeps_the_system_up;
+use units::Bytes;
+
+/// Slower growth is not worth a word.
+const LEAST_GROWTH: u64 = 1 << 20;
+
+/// What a unit is for, as its name and its place tell.
+pub(super) fn role(one: &Holding, wards: &[String]) -> &'static str {
+    match one.place {
+        Place::Session | Place::Desktop => "session",
+        Place::Container => "container",
+        Place::Service if keeps_the_system_up(&one.name) || wards.contains(&one.name) => "critical",
+        Place::Service => "background",
+        Place::App if one.path.contains("/background.slice/") => "background",
+        Place::App => "foreground",
+        Place::Unknown => "",
+    }
+}
+
+/// The names of the columns.
+pub(super) fn head(is_narrow: bool) -> String {
+    if is_narrow {
+        return format!("{:>9} {:>11} {:<18}", "WARM", "GROWTH", "WHOSE");
+    }
+    format!(
+        "{:>9} {:>9} {:>12} {:>7} {:<8} {:<10} {:<19}",
+        "WARM", "OF", "GROWTH", "AGAIN/S", "KNOWN BY", "ROLE", "WHOSE"
+    )
+}
+
+/// One of them; `*` marks what is left to it by a floor.
+pub(super) fn row(one: &Holding, role: &str, is_narrow: bool) -> (String, Option<Style>) {
+    let growth = one.growth.filter(|(rate, _)| rate.get() >= LEAST_GROWTH);
+    let growth_text = growth.map_or_else(String::new, |(rate, up)| format!("{}{rate}", if up { '+' } else { '-' }));
+    let style = growth.filter(|(_, up)| *up).map(|_| Style::Notable);
+    let (warm, used) = (one.warm.to_string(), one.used.to_string());
+    if is_narrow {
+        return (format!("{warm:>9} {growth_text:>11} {:<18}", one.name), style);
+    }
+    let again = one.refaults.filter(|pages| *pages > 0).map_or_else(String::new, |pages| pages.to_string());
+    let mark = if one.floor > Bytes::ZERO { "*" } else { "" };
+    let row = format!(
+        "{:>9} {used:>9} {growth_text:>12} {again:>7} {:<8} {role:<10} {:<19}",
+        warm + mark,
+        one.by.name(),
+        one.name
+    );
+    (row, style)
+}

@@ -1,0 +1,83 @@
+//! One picture as data: `--json`.
+
+use super::frame::Frame;
+use host::survey::Holding;
+use pressure::census::Suspect;
+use pressure::decision::Forecast;
+use pressure::distress::Shield;
+use serde::Serialize;
+use units::{Bytes, Rate};
+
+/// What [`Frame`] shows. Growth is in bytes a second, negative when it shrinks.
+#[derive(Debug, Serialize)]
+pub(super) struct Picture<'f> {
+    guard: &'f str,
+    forecast: &'f Forecast,
+    units: Vec<Unit<'f>>,
+    processes: Vec<Process<'f>>,
+    last: Option<&'f str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Unit<'f> {
+    path: &'f str,
+    name: &'f str,
+    role: &'f str,
+    warm: Bytes,
+    known_by: &'static str,
+    used: Bytes,
+    swapped: Option<Bytes>,
+    floor: Bytes,
+    refaults_per_second: Option<u64>,
+    growth: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Process<'f> {
+    #[serde(flatten)]
+    suspect: &'f Suspect,
+    growth: Option<i64>,
+    spared: Option<&'static str>,
+}
+
+impl<'f> Picture<'f> {
+    pub(super) fn of(frame: &'f Frame) -> Self {
+        Self {
+            guard: &frame.state,
+            forecast: &frame.forecast,
+            units: frame.holdings.iter().map(|(one, role)| Unit::of(one, role)).collect(),
+            processes: frame
+                .lines
+                .iter()
+                .map(|line| Process {
+                    suspect: &line.suspect,
+                    growth: line.growth.map(|(rate, sign)| signed(rate, sign == '+')),
+                    spared: line.shield.map(Shield::why),
+                })
+                .collect(),
+            last: frame.last.as_deref(),
+        }
+    }
+}
+
+impl<'f> Unit<'f> {
+    fn of(one: &'f Holding, role: &'f str) -> Self {
+        Self {
+            path: &one.path,
+            name: &one.name,
+            role,
+            warm: one.warm,
+            known_by: one.by.name(),
+            used: one.used,
+            swapped: one.swapped,
+            floor: one.floor,
+            refaults_per_second: one.refaults,
+            growth: one.growth.map(|(rate, up)| signed(rate, up)),
+        }
+    }
+}
+
+fn signed(rate: Rate, up: bool) -> i64 {
+    let rate = i64::try_from(rate.get()).unwrap_or(i64::MAX);
+    if up { rate } else { -rate }
+}

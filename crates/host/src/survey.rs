@@ -1,0 +1,137 @@
+//! Whose memory is warm: every control group that is a unit of its own, else every group of processes.
+//!
+//! ```text
+//! memory control of version 2 ─► each unit: memory.current, memory.stat, and, where root may, the ages of its pages
+//! none ────────────────────────► each process group: what is resident, of the largest what was used (smaps_rollup)
+//! ```
+//!
+//! For people who look, not for the guard: it opens and allocates as it goes. Nothing is written, and no accessed bit is
+//! taken back, so a use that was never cleared counts for ever; `tracee::watch` measures one process or group properly.
+//!
+//! Cost: three files a unit; of process groups one walk of the page tables of the twelve largest.
+
+mod ages;
+mod crews;
+mod parties;
+
+use crate::trouble::Trouble;
+use ages::Ages;
+use pressure::census::Place;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::{Bytes, Rate, Span};
+
+/// Units, or process groups, and what each had at the look before.
+#[derive(Debug)]
+pub struct Survey {
+    root: PathBuf,
+    page_size: Bytes,
+    before: HashMap<String, Before>,
+    at: Span,
+}
+
+/// What one of them had.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    used: Bytes,
+    refaulted: Option<u64>,
+}
+
+/// What a unit, or a process group, has of memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// The path of the control group, or the number of the process group.
+    pub path: String,
+    /// The unit's name, or that of the process that leads.
+    pub name: String,
+    /// What kind of place it is.
+    pub place: Place,
+    /// All of its memory.
+    pub used: Bytes,
+    /// Of it, in use.
+    pub warm: Bytes,
+    /// How that is known.
+    pub by: By,
+    /// What it has on swap; `None` where it is not told.
+    pub swapped: Option<Bytes>,
+    /// What reclaim leaves to it: `memory.min`.
+    pub floor: Bytes,
+    /// Pages read again after eviction, per second; `None` where it is not told, or at the first look.
+    pub refaults: Option<u64>,
+    /// Change of its memory, per second, and whether upwards.
+    pub growth: Option<(Rate, bool)>,
+    /// Pages read again since it was made; `None` where it is not told.
+    pub refaulted: Option<u64>,
+}
+
+/// How a warm set is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Multi-Gen LRU: pages of its two youngest generations, and of those used within the last minute.
+    Ages,
+    /// The active lists of the kernel, and what was read again since the last look.
+    Lists,
+    /// Accessed bits of its page tables.
+    Bits,
+    /// Nothing but that it is in memory.
+    Resident,
+}
+
+impl By {
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ages => "ages",
+            Self::Lists => "lists",
+            Self::Bits => "bits",
+            Self::Resident => "resident",
+        }
+    }
+}
+
+impl Survey {
+    /// Of the machine at `root`. Reads nothing yet.
+    pub fn of(root: &Path, page_size: Bytes) -> Self {
+        Self { root: root.to_owned(), page_size, before: HashMap::new(), at: Span::default() }
+    }
+
+    /// Everyone who has memory now, the most warm first.
+    ///
+    /// Errors: `/proc` cannot be read, where there are no units.
+    pub fn look(&mut self, at: Span) -> Result<Vec<Holding>, Trouble> {
+        let ages = Ages::read(&self.root, self.page_size);
+        let mut all = parties::all(&self.root, &ages);
+        if all.is_empty() {
+            all = crews::all(&self.root, self.page_size)?;
+        }
+        let elapsed = at.get().saturating_sub(self.at.get());
+        for one in &mut all {
+            if let Some(before) = self.before.get(&one.path) {
+                self.compare(one, *before, elapsed);
+            }
+        }
+        all.sort_by(|a, b| (b.warm, b.used).cmp(&(a.warm, a.used)).then_with(|| a.path.cmp(&b.path)));
+        let now = |one: &Holding| (one.path.clone(), Before { used: one.used, refaulted: one.refaulted });
+        self.before = all.iter().map(now).collect();
+        self.at = at;
+        Ok(all)
+    }
+
+    /// What changed since the look before. What was read again was in use, wherever the lists have it now.
+    fn compare(&self, one: &mut Holding, before: Before, elapsed: Duration) {
+        let is_more = one.used >= before.used;
+        let change = if is_more { one.used.less(before.used) } else { before.used.less(one.used) };
+        one.growth = Rate::over(change, elapsed).map(|rate| (rate, is_more));
+        let Some(pages) = one.refaulted.zip(before.refaulted).and_then(|(now, before)| now.checked_sub(before)) else {
+            return;
+        };
+        one.refaults = (!elapsed.is_zero()).then(|| (pages as f64 / elapsed.as_secs_f64()) as u64);
+        if one.by == By::Lists {
+            one.warm = (one.warm + self.page_size.scaled(pages, 1)).min(one.used);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
