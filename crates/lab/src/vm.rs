@@ -101,6 +101,12 @@ impl Vm {
         epitaph(&String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).replace('\r', ""))
     }
 
+    /// What the kernel has reported of its own faults, in its words.
+    pub fn reports(&self) -> Vec<String> {
+        let bytes = fs::read(self.folder.path().join("console")).unwrap_or_default();
+        reports(&String::from_utf8_lossy(&bytes))
+    }
+
     /// Processor time that QEMU has used.
     pub fn cpu(&self) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
@@ -133,6 +139,14 @@ fn epitaph(console: &str) -> String {
         Some(line) => format!("  {}\n{last}", line.trim()),
         None => last,
     }
+}
+
+/// Lines by which the kernel's own checks report: faults, KASAN, lockdep, sleeping where nobody may. That a task hangs or a
+/// processor is late says more of the host than of the kernel.
+fn reports(console: &str) -> Vec<String> {
+    const MARKS: &[&str] = &["BUG:", "WARNING:", "INFO: possible", "Oops:"];
+    let is_one = |line: &&str| MARKS.iter().any(|mark| line.contains(mark));
+    console.lines().filter(is_one).map(|line| line.trim().to_owned()).collect()
 }
 
 /// Reads frames on a thread of its own, which ends with the machine.
@@ -235,6 +249,13 @@ mod tests {
         let said = epitaph(&format!("[    1.0] Kernel panic - not syncing: Attempted to kill init!\n{trace}"));
         assert!(said.starts_with("  [    1.0] Kernel panic") && said.contains("RIP: 39"), "{said}");
         assert_eq!(epitaph("one\ntwo\n"), "  one\n  two\n");
+    }
+
+    #[test]
+    fn what_a_kernel_reports_of_itself_is_found_and_an_end_by_it_is_not() {
+        let console = "[ 1.0] BUG: KASAN: slab-out-of-bounds in x\n[ 1.1] Out of memory: Killed process 7 (hog)\n\
+                       [ 1.2] WARNING: possible circular locking dependency detected\n";
+        assert_eq!(reports(console).len(), 2, "{:?}", reports(console));
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Selftest {
         );
         vm.send(&Frame::new("sh", format!("/lab/wsp_test /data {}", self.tests.join(" "))))?;
         match vm.next(Instant::now() + Duration::from_secs(self.seconds)) {
-            Ok(frame) => tell(&String::from_utf8_lossy(&frame.payload)),
+            Ok(frame) => tell(&String::from_utf8_lossy(&frame.payload), &vm.reports()),
             Err(silence) => anyhow::bail!("the machine did not answer: {silence:?}\n{}", vm.console()),
         }
     }
@@ -81,16 +81,19 @@ impl Selftest {
             nodes: self.nodes.clone(),
             accel: accel::choose(store, kernel, &programs.guest)?,
             drives: vec![Drive::new(image::root(store, programs, &BTreeSet::new())?, None), Drive::new(data, None)],
-            append: String::new(),
+            // Warnings too: lockdep's reports are no errors.
+            append: "loglevel=5".to_owned(),
         })
     }
 }
 
-/// Prints what the tests said and passes their status on.
-fn tell(said: &str) -> Result<ExitCode> {
+/// Prints what the tests said and passes their status on; a kernel that reported a fault of its own has failed.
+fn tell(said: &str, reports: &[String]) -> Result<ExitCode> {
     let (status, text) = said.split_once('\n').unwrap_or(("1", said));
     say(text)?;
+    reports.iter().try_for_each(|report| say(&format!("# kernel: {report}\n")))?;
     Ok(match status {
+        _ if !reports.is_empty() => ExitCode::FAILURE,
         "0" => ExitCode::SUCCESS,
         "4" => ExitCode::from(SKIPPED),
         _ => ExitCode::FAILURE,
