@@ -94,8 +94,9 @@ table guard-build build --arms none,guard --reps 1 --swap disk --memory 1G,192M
 table guard-storm storm --arms none,guard --reps 1
 table guard-indexed-db indexed-db --arms none,guard --reps 1 --memory 192M --warm-up 90
 table guard-idle idle --arms none,guard --reps 1
-# Protection alone, without a kill, against the kernel and a kill alone.
-table three-workers-protect three-workers --arms none,earlyoom,protect --reps 3 --lru mglru,classic --swap none,disk
+# Protection beside the guards that there are, in the same runs: the headline cells, five times.
+table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 --lru mglru,classic --swap none,disk \
+    --memory 256M --warm-up 10 --load 60 --calm 10
 # Each worker in a unit of its own: a runaway that is contained first, and one that is not; floors besides.
 table three-workers-units three-workers:units --arms none,uncontained,guard,protect --reps 1 --lru mglru --swap none \
     --memory 256M --warm-up 10 --load 60 --calm 10

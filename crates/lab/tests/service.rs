@@ -1,4 +1,5 @@
-//! The installed package on a Debian with systemd: it starts, is watched, puts everything back, and goes without a trace.
+//! The installed package on a Debian with systemd: it starts, is watched, protects, warns, puts everything back, and goes
+//! without a trace.
 
 #![allow(clippy::unwrap_used)]
 
@@ -78,4 +79,78 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
         "ls -d /etc/warmset /var/lib/warmset /run/warmset /usr/sbin/warmsetd 2>/dev/null; for p in /proc/[0-9]*; do readlink $p/exe; done | grep -c warmsetd; true",
     );
     assert_eq!(left, "0");
+}
+
+/// A worker as a service, a guard that protects, a program that waits for something.
+const PROTECTING: &str = r#"
+unit() {
+    printf '[Service]\nEnvironment=WARMSET_UNTIL=99999999\nExecStart=/lab/guest work %s\n' "$2" >/etc/systemd/system/$1.service
+}
+unit warm 'touch 24'
+unit hog 'ramp 20 100000'
+mkdir -p /etc/systemd/system/warmsetd.service.d /etc/warmset/conf.d
+cp /usr/share/doc/warmset/protect.conf /etc/systemd/system/warmsetd.service.d/
+cat >/etc/warmset/conf.d/protect.toml <<'TOML'
+mode = "protect"
+[gap]
+enabled = false
+[protect]
+enabled = true
+programs = []
+units = ["warm.service"]
+release-after = "2 min"
+TOML
+echo 1 >/proc/sys/vm/overcommit_memory
+systemctl daemon-reload
+systemctl restart warmsetd
+systemctl start warm
+systemctl enable --now --quiet warmset-low-memory
+"#;
+
+/// Defines `within SECONDS COMMAND...` and `floor`.
+const WAITING: &str = r#"
+within() {
+    end=$(($(date +%s) + $1))
+    shift
+    while ! "$@" >/dev/null 2>&1; do
+        [ "$(date +%s)" -lt "$end" ] || { echo "not within: $*"; journalctl -b --no-pager -u warmsetd -u warmset-low-memory | tail -n 30; exit 1; }
+        sleep 0.1
+    done
+}
+floor() { cat /sys/fs/cgroup/system.slice/$1memory.min; }
+kept() { [ "$(floor $1)" -gt 0 ]; }
+"#;
+
+/// What the faults do without systemd, in the unit's sandbox, with a manager that thinks it alone sets limits.
+#[test]
+#[ignore = "boots a machine: make vm"]
+fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
+    let mut machine = machine();
+    let mut sh = |script: &str| machine.sh(&format!("{WAITING}{script}"));
+    sh(PROTECTING);
+    sh("within 60 busctl --system status org.freedesktop.LowMemoryMonitor");
+    sh(
+        "busctl --system monitor --match \"type='signal',member='LowMemoryWarning'\" >/run/heard 2>&1 & systemctl start hog",
+    );
+    sh("within 120 kept warm.service/; within 10 kept ''");
+
+    // systemd is made to set all of that unit anew: what it knows of is no floor.
+    sh(
+        "systemctl set-property --runtime warm.service MemoryLow=0 IOWeight=200; systemctl daemon-reload; within 60 kept ''; within 60 kept warm.service/",
+    );
+
+    sh("gone() { ! systemctl is-active hog; }; within 120 gone");
+    // SIGTERM, and SIGKILL if that was not heard in time.
+    let ended = sh(
+        "journalctl -b --no-pager -u warmsetd | grep -o 'SIG[A-Z]* to [^(]*([0-9]*)' | sed 's/^SIG[A-Z]* //' | sort -u | wc -l",
+    );
+    assert_eq!(ended, "1", "one of them");
+    sh("within 30 grep LowMemoryWarning /run/heard");
+    assert_eq!(sh("systemctl is-active warm warmset-low-memory"), "active\nactive");
+
+    sh("systemctl stop warmsetd");
+    assert_eq!(sh("floor warm.service/; floor ''; ls /run/warmset"), "0\n0");
+
+    let left = "ls /etc/systemd/system/multi-user.target.wants | grep -c warmset; systemctl is-active warmset-low-memory; true";
+    assert_eq!(sh(&format!("dpkg --purge warmset >/dev/null 2>&1; {left}")), "0\ninactive");
 }
