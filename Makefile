@@ -15,7 +15,7 @@ ARGS ?=
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
-test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test arch kubernetes lab smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test arch kubernetes lab kernel-check smoke msrv
 	@echo "make test: all passed"
 
 setup:

@@ -199,6 +199,9 @@ static int resident_percent(const char *folder, const char *name)
 	return in * 100 / pages;
 }
 
+/* Microseconds of rest after each MiB. */
+static unsigned int take_rest;
+
 /* Takes memory page by page; what it writes does not compress to nothing. */
 static char *take(long bytes)
 {
@@ -209,11 +212,14 @@ static char *take(long bytes)
 	if (at == MAP_FAILED)
 		_exit(2);
 	madvise(at, bytes, MADV_NOHUGEPAGE);
-	for (page = 0; page < bytes; page += 4096)
+	for (page = 0; page < bytes; page += 4096) {
 		for (i = 0; i < 2048; i += 8) {
 			word = word * 6364136223846793005UL + 1442695040888963407UL;
 			memcpy(at + page + i, &word, 8);
 		}
+		if (take_rest && !(page % MIB))
+			usleep(take_rest);
+	}
 	return at;
 }
 
