@@ -102,8 +102,9 @@ release-after = "2 min"
 TOML
 echo 1 >/proc/sys/vm/overcommit_memory
 systemctl daemon-reload
-systemctl restart warmsetd
 systemctl start warm
+# It looks for units when it starts, and then twice a minute.
+systemctl restart warmsetd
 systemctl enable --now --quiet warmset-low-memory
 "#;
 
