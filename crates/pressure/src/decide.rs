@@ -44,6 +44,8 @@ const LEAST_SAMPLES: u64 = 3;
 /// A forecast of exhaustion nearer than this is worth a word.
 const SOON: Duration = Duration::from_secs(600);
 
+/// Memory was short so lately that it still is.
+const SHORT: Duration = Duration::from_secs(5);
 /// Longest wait while what leaves the page cache is watched.
 const WATCHFUL: Duration = Duration::from_millis(400);
 
@@ -124,6 +126,11 @@ impl<'h> Draft<'h> {
     /// The value of a knob that we may drive: readable, and not set by someone else since.
     fn drivable(&self, knob: Knob) -> Option<u64> {
         self.sample.knobs.now.of(knob).filter(|_| !self.sample.knobs.is_foreign(knob))
+    }
+
+    /// Whether the configuration sets `knob` by hand: then nothing else does.
+    fn is_by_hand(&self, knob: Knob) -> bool {
+        self.config.tunables.iter().any(|tunable| tunable.knob == knob)
     }
 
     /// Sets `knob` to `to`, or puts it back if that is what was found. Nothing if it is there already.

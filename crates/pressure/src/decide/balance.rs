@@ -16,7 +16,7 @@
 //!   words 1000 "usually eliminates intolerable lags".
 //! - Limit: a step every few seconds follows a load of minutes, and no burst.
 
-use super::Draft;
+use super::{Draft, SHORT};
 use crate::decision::Reason;
 use crate::distress::{Outlook, Rung, rung};
 use crate::knob::Knob;
@@ -28,8 +28,6 @@ use units::{Percent, Span};
 const EVERY: Duration = Duration::from_secs(5);
 /// Memory that was last short so long ago is so no more.
 const CALM: Duration = Duration::from_secs(60);
-/// Memory was short so lately that it still is.
-const SHORT: Duration = Duration::from_secs(5);
 /// For so long the youngest are not protected any more.
 const AFTER_A_KILL: Duration = Duration::from_secs(600);
 /// Of 200.
@@ -57,7 +55,7 @@ impl Draft<'_> {
             (Knob::PageCluster, asked.page_cluster, Self::page_cluster),
             (Knob::MinTtlMs, asked.min_ttl, Self::min_ttl),
         ] {
-            if self.config.tunables.iter().any(|tunable| tunable.knob == knob) {
+            if self.is_by_hand(knob) {
                 continue;
             }
             if !is_asked {
@@ -92,8 +90,8 @@ impl Draft<'_> {
     fn swappiness(&mut self) {
         let back = self.history.returns;
         let why = Reason::Balance { file: back.file as u64, anon: back.anon as u64 };
-        let swaps = &self.sample.swaps;
-        let (found, Some(now)) = (self.found(Knob::Swappiness), self.drivable(Knob::Swappiness)) else { return };
+        let (swaps, found) = (&self.sample.swaps, self.found(Knob::Swappiness));
+        let Some(now) = self.drivable(Knob::Swappiness) else { return };
         if swaps.is_empty() || found == 0 {
             return self.release(Knob::Swappiness, why);
         }

@@ -11,7 +11,7 @@ mod floor;
 mod recall;
 mod wards;
 
-use super::Draft;
+use super::{Draft, SHORT};
 use crate::config::Mode;
 use crate::decision::{Action, Reason};
 use crate::protect::{Act, FileId, MAX_FILES, Ranges, WarmFile, Why};
@@ -20,8 +20,6 @@ use std::cmp::Ordering;
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Percent, Span};
 
-/// Memory was short so lately that it still is.
-const SHORT: Duration = Duration::from_secs(5);
 /// Memory that ends so soon is short now.
 const AHEAD: Duration = Duration::from_secs(120);
 /// Less comes back of any file now and then.

@@ -19,8 +19,7 @@ impl Draft<'_> {
     /// Drives the floor, `held` being locked; nothing on a kernel without it.
     pub(super) fn floors(&mut self, held: Pages, calm: Duration) {
         let Some(now) = self.drivable(Knob::CleanMinRatio) else { return };
-        let by_hand = |knob| self.config.tunables.iter().any(|tunable| tunable.knob == knob);
-        if [SWITCH, Knob::CleanMinRatio, Knob::CleanLowRatio].into_iter().any(by_hand) {
+        if [SWITCH, Knob::CleanMinRatio, Knob::CleanLowRatio].into_iter().any(|knob| self.is_by_hand(knob)) {
             return;
         }
         if calm >= self.config.protect.release_after.get() {
@@ -46,7 +45,7 @@ impl Draft<'_> {
     pub(super) fn release_floors(&mut self, why: Why) {
         for knob in [SWITCH, Knob::CleanMinRatio, Knob::CleanLowRatio] {
             // What the configuration sets by hand stays.
-            if self.config.tunables.iter().all(|tunable| tunable.knob != knob) {
+            if !self.is_by_hand(knob) {
                 self.release(knob, Reason::Protect(why));
             }
         }
