@@ -16,6 +16,7 @@ mod find;
 mod limited;
 mod recall;
 mod stopped;
+pub(crate) mod usage;
 mod wards;
 
 use crate::procs::Folder;

@@ -25,7 +25,7 @@ mod roll;
 mod strike;
 mod text;
 
-pub(crate) use folder::Folder;
+pub(crate) use folder::{Folder, MOUNTS};
 pub(crate) use place::place;
 pub use strike::{Missed, Order};
 pub(crate) use text::{cgroup, number, printable};

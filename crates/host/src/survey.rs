@@ -120,9 +120,7 @@ impl Survey {
 
     /// What changed since the look before. What was read again was in use, wherever the lists have it now.
     fn compare(&self, one: &mut Holding, before: Before, elapsed: Duration) {
-        let is_more = one.used >= before.used;
-        let change = if is_more { one.used.less(before.used) } else { before.used.less(one.used) };
-        one.growth = Rate::over(change, elapsed).map(|rate| (rate, is_more));
+        one.growth = growth(before.used, one.used, elapsed);
         let Some(pages) = one.refaulted.zip(before.refaulted).and_then(|(now, before)| now.checked_sub(before)) else {
             return;
         };
@@ -131,6 +129,13 @@ impl Survey {
             one.warm = (one.warm + self.page_size.scaled(pages, 1)).min(one.used);
         }
     }
+}
+
+/// How fast an amount changes, and whether upwards; `None` without time.
+pub fn growth(before: Bytes, now: Bytes, elapsed: Duration) -> Option<(Rate, bool)> {
+    let is_more = now >= before;
+    let change = if is_more { now.less(before) } else { before.less(now) };
+    Some((Rate::over(change, elapsed)?, is_more))
 }
 
 #[cfg(test)]

@@ -78,11 +78,7 @@ fn desktops(root: &Path) -> Vec<Folder> {
 /// The groups just below one, by their paths.
 fn children(root: &Path, path: &[u8]) -> Vec<Vec<u8>> {
     let Some(folder) = Folder::of(root, path) else { return Vec::new() };
-    let Ok(entries) = fs::read_dir(root.join(&folder.path)) else { return Vec::new() };
-    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut paths: Vec<_> = folders.map(|entry| [path, b"/", entry.file_name().as_bytes()].concat()).collect();
-    paths.sort();
-    paths
+    folder.names_below(root).iter().map(|name| [path, b"/", name.as_bytes()].concat()).collect()
 }
 
 fn base(path: &[u8]) -> &[u8] {

@@ -3,19 +3,14 @@
 use super::contained::name;
 use super::find::{is_leaf, is_recursive};
 use super::limited::{Limited, tell};
-use crate::procs::{Folder, number};
+use super::usage::Usage;
+use crate::procs::Folder;
 use crate::trouble::Trouble;
 use crate::undo::limit::Kind;
 use crate::undo::{Restored, UndoLog};
 use pressure::groups::Ward;
-use rustix::fd::AsFd;
-use rustix::fs::{Mode, OFlags};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use units::{Bytes, Span};
-
-/// No `memory.stat` is longer.
-const STAT: u64 = 16 * 1024;
 
 /// All wards.
 #[derive(Debug)]
@@ -196,32 +191,17 @@ impl Wards {
 impl Kept {
     /// Reads it; `None` if the group is gone.
     fn read(&mut self, at: Span) -> Option<()> {
-        let folder = &self.limited.folder.file;
-        self.told.used = Bytes::new(number(text(folder, "memory.current")?.trim_ascii())?);
-        let stat = text(folder, "memory.stat")?;
-        let value = |name: &str| {
-            let line = stat.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()));
-            line.and_then(|rest| number(rest.trim_ascii())).unwrap_or(0)
-        };
-        self.told.warm = Bytes::new(value("active_anon ") + value("active_file "));
-        // One count before 5.9, two since.
-        let pages =
-            value("workingset_refault_anon ") + value("workingset_refault_file ") + value("workingset_refault ");
+        let usage = Usage::of(&self.limited.folder.file)?;
+        let pages = usage.refaulted.unwrap_or(0);
+        self.told.used = usage.used;
+        self.told.warm = usage.active;
         self.told.refaulted = Bytes::new(pages.saturating_mul(rustix::param::page_size() as u64));
         self.told.floor = Bytes::new(self.limited.now().ok()??);
-        let away = text(folder, "memory.swap.current").and_then(|text| number(text.trim_ascii())).map(Bytes::new);
+        let away = usage.swapped;
         // More has left since.
         self.told.away_before = self.told.away_before.filter(|before| away.is_some_and(|away| away <= *before));
         self.told.away = away;
         self.told.at = at;
         Some(())
     }
-}
-
-fn text(folder: impl AsFd, name: &str) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?);
-    let mut text = Vec::new();
-    let read: io::Result<usize> = file.take(STAT).read_to_end(&mut text);
-    read.ok().map(|_| text)
 }

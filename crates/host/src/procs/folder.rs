@@ -2,12 +2,12 @@
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Where version 2 may be mounted, from the machine's root: alone, or beside version 1.
-const MOUNTS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
+pub(crate) const MOUNTS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 
 /// A group's folder, open; it stays of that group for ever.
 #[derive(Debug)]
@@ -35,6 +35,15 @@ impl Folder {
         let file = rustix::fs::open(root.join(path), flags, Mode::empty()).ok()?;
         let inode = rustix::fs::fstat(&file).ok()?.st_ino;
         Some(Self { file, path: path.to_owned(), inode })
+    }
+
+    /// The names of the groups just below it, in order.
+    pub(crate) fn names_below(&self, root: &Path) -> Vec<OsString> {
+        let Ok(entries) = std::fs::read_dir(root.join(&self.path)) else { return Vec::new() };
+        let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut names: Vec<OsString> = folders.map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
     }
 
     /// The groups above it, outermost first, without the root of all: that has no limits.

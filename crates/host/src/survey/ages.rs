@@ -3,7 +3,7 @@
 //! Source: Documentation/admin-guide/mm/multigen_lru.rst of Linux, since 6.1.
 
 use crate::parse::lines::{lines, number, words};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 use units::Bytes;
 
@@ -15,7 +15,7 @@ const ACTIVE: usize = 2;
 /// Warm memory of each control group, by its path.
 #[derive(Debug, Default)]
 pub(super) struct Ages {
-    warm: HashMap<Vec<u8>, Bytes>,
+    warm: BTreeMap<Vec<u8>, Bytes>,
 }
 
 impl Ages {
@@ -68,7 +68,8 @@ impl Ages {
     /// Warm memory of the group at this path and of all below it; `None` where it is not told.
     pub(super) fn of_group(&self, path: &[u8]) -> Option<Bytes> {
         let is_in = |of: &[u8]| of.strip_prefix(path).is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'));
-        let mut found = self.warm.iter().filter(|(of, _)| is_in(of)).map(|(_, warm)| *warm).peekable();
+        let below = self.warm.range(path.to_vec()..).take_while(|(of, _)| of.starts_with(path));
+        let mut found = below.filter(|(of, _)| is_in(of)).map(|(_, warm)| *warm).peekable();
         found.peek()?;
         Some(found.sum())
     }

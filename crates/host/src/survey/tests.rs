@@ -10,6 +10,7 @@ fn write(root: &Path, path: &str, text: &str) {
 /// A machine with systemd, an unknown group and a slice.
 fn machine() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
+    write(root.path(), "sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n");
     let group = |path: &str, used: u64, active: u64, refaulted: u64| {
         let folder = format!("sys/fs/cgroup{path}");
         write(root.path(), &format!("{folder}/memory.current"), &format!("{used}\n"));
