@@ -12,9 +12,9 @@ use frame::{Frame, Line};
 use holdings::role;
 use host::Eyes;
 use host::procs::Processes;
-use host::survey::{Holding, Survey};
+use host::survey::{Holding, Survey, growth};
 use picture::Picture;
-use pressure::census::{Census, Identity, Suspect};
+use pressure::census::{Census, Identity};
 use pressure::config;
 use pressure::distress::shield;
 use pressure::status::Status;
@@ -26,7 +26,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Span};
 
 /// Rows of a terminal that does not tell.
 const ROWS: u16 = 24;
@@ -203,21 +203,16 @@ impl Top {
         let now = self.census.at;
         let lines = self.census.suspects.iter().map(|suspect| Line {
             suspect: *suspect,
-            growth: self.sizes.get(&suspect.who).and_then(|known| growth(*known, now, suspect)),
+            growth: self
+                .sizes
+                .get(&suspect.who)
+                .and_then(|(then, before)| growth(*before, suspect.size(), now.get().checked_sub(then.get())?)),
             shield: shield(suspect, &self.config.guard),
         });
         let lines = lines.collect();
         self.sizes = self.census.suspects.iter().map(|suspect| (suspect.who, (now, suspect.size()))).collect();
         lines
     }
-}
-
-/// Bytes a second since the last look, negative when it shrank.
-fn growth((then, before): (Span, Bytes), now: Span, suspect: &Suspect) -> Option<(Rate, char)> {
-    let time = now.get().checked_sub(then.get())?;
-    let (change, sign) =
-        if suspect.size() >= before { (suspect.size().less(before), '+') } else { (before.less(suspect.size()), '-') };
-    Some((Rate::over(change, time)?, sign))
 }
 
 /// The last thing the guard did or said.

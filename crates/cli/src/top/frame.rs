@@ -41,8 +41,8 @@ pub(super) struct Frame {
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) suspect: Suspect,
-    /// How fast, and whether up or down.
-    pub(super) growth: Option<(Rate, char)>,
+    /// How fast, and whether upwards.
+    pub(super) growth: Option<(Rate, bool)>,
     pub(super) shield: Option<Shield>,
 }
 
@@ -177,11 +177,9 @@ impl Line {
 
     fn row(&self, is_narrow: bool) -> (String, Option<Style>) {
         let suspect = &self.suspect;
-        let growth = self.growth.filter(|(rate, _)| rate.get() >= 1 << 20);
-        let growth_text = growth.map_or_else(String::new, |(rate, sign)| format!("{sign}{rate}"));
+        let (growth_text, style) = holdings::growth(self.growth);
         let mark = if self.shield.is_some() { '*' } else { ' ' };
         let swapped = if suspect.swapped == Bytes::ZERO { String::new() } else { suspect.swapped.to_string() };
-        let style = growth.filter(|(_, sign)| *sign == '+').map(|_| Style::Notable);
         if is_narrow {
             let name: String = suspect.name.chars().take(10).collect();
             let size = (suspect.resident + suspect.swapped).to_string();
@@ -257,7 +255,7 @@ mod tests {
         };
         let grows = Line {
             suspect: suspect(4711, "a-name-that-is-longer", 2900),
-            growth: Some((Rate::new(98 << 20), '+')),
+            growth: Some((Rate::new(98 << 20), true)),
             shield: None,
         };
         let still = Line { suspect: suspect(1200, "gnome-shell", 400), growth: None, shield: Some(Shield::Program) };

@@ -4,7 +4,7 @@ use crate::page::Style;
 use host::survey::Holding;
 use pressure::census::Place;
 use pressure::distress::keeps_the_system_up;
-use units::Bytes;
+use units::{Bytes, Rate};
 
 /// Slower growth is not worth a word.
 const LEAST_GROWTH: u64 = 1 << 20;
@@ -33,11 +33,16 @@ pub(super) fn head(is_narrow: bool) -> String {
     )
 }
 
+/// How fast something grows, as all tables have it.
+pub(super) fn growth(of: Option<(Rate, bool)>) -> (String, Option<Style>) {
+    let growth = of.filter(|(rate, _)| rate.get() >= LEAST_GROWTH);
+    let text = growth.map_or_else(String::new, |(rate, up)| format!("{}{rate}", if up { '+' } else { '-' }));
+    (text, growth.filter(|(_, up)| *up).map(|_| Style::Notable))
+}
+
 /// One of them; `*` marks what is left to it by a floor.
 pub(super) fn row(one: &Holding, role: &str, is_narrow: bool) -> (String, Option<Style>) {
-    let growth = one.growth.filter(|(rate, _)| rate.get() >= LEAST_GROWTH);
-    let growth_text = growth.map_or_else(String::new, |(rate, up)| format!("{}{rate}", if up { '+' } else { '-' }));
-    let style = growth.filter(|(_, up)| *up).map(|_| Style::Notable);
+    let (growth_text, style) = growth(one.growth);
     let (warm, used) = (one.warm.to_string(), one.used.to_string());
     if is_narrow {
         return (format!("{warm:>9} {growth_text:>11} {:<18}", one.name), style);

@@ -51,7 +51,7 @@ impl<'f> Picture<'f> {
                 .iter()
                 .map(|line| Process {
                     suspect: &line.suspect,
-                    growth: line.growth.map(|(rate, sign)| signed(rate, sign == '+')),
+                    growth: line.growth.map(signed),
                     spared: line.shield.map(Shield::why),
                 })
                 .collect(),
@@ -72,12 +72,12 @@ impl<'f> Unit<'f> {
             swapped: one.swapped,
             floor: one.floor,
             refaults_per_second: one.refaults,
-            growth: one.growth.map(|(rate, up)| signed(rate, up)),
+            growth: one.growth.map(signed),
         }
     }
 }
 
-fn signed(rate: Rate, up: bool) -> i64 {
+fn signed((rate, up): (Rate, bool)) -> i64 {
     let rate = i64::try_from(rate.get()).unwrap_or(i64::MAX);
     if up { rate } else { -rate }
 }
