@@ -28,6 +28,8 @@ enum Kind {
     Nohang,
     /// In a mode, and what its configuration says besides.
     Warmset(&'static str, &'static str),
+    /// The same, judged by itself: what tuning does is another arm's affair.
+    Untuned(&'static str, &'static str),
     Floors(&'static str),
     /// Tunes nothing, and presses on one process by this policy.
     Local(String),
@@ -36,17 +38,12 @@ enum Kind {
 
 const TUNES: Kind = Kind::Warmset("tune", "");
 const CLASSIC: Kind = Kind::Warmset("tune", "predictor = \"classic\"\n");
-/// Judged by itself: what tuning does is another arm's affair.
-const GUARDS: Kind = Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n");
+const GUARDS: Kind = Kind::Untuned("guard", "");
 /// The same, without the rung before an end.
-const ENDS: Kind =
-    Kind::Warmset("guard", "[gap]\nenabled = false\n[compaction]\nenabled = false\n[guard]\ncontain-ahead = \"0 s\"\n");
+const ENDS: Kind = Kind::Untuned("guard", "[guard]\ncontain-ahead = \"0 s\"\n");
 /// Policies of local replacement, as the guard's configuration names them.
 const POLICIES: [&str; 7] = ["watch", "up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
-const BALANCES: Kind = Kind::Warmset(
-    "tune",
-    "[gap]\nenabled = false\n[compaction]\nenabled = false\n[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n",
-);
+const BALANCES: Kind = Kind::Untuned("tune", "[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n");
 const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
 
 /// The arms that there are, for people.
@@ -112,7 +109,7 @@ impl Arm {
 
     /// Whether our daemon runs in it.
     pub fn has_the_daemon(&self) -> bool {
-        matches!(self.kind, Kind::Warmset(..) | Kind::Local(_))
+        matches!(self.kind, Kind::Warmset(..) | Kind::Untuned(..) | Kind::Local(_))
     }
 
     /// What it needs on the root disk.
@@ -147,12 +144,14 @@ impl Arm {
                 Beside { program: Some(program), ..empty }
             }
             Kind::Warmset(mode, rest) => warmset(empty, mode, rest),
-            Kind::Local(ref policy) => {
-                let off = "[gap]\nenabled = false\n[compaction]\nenabled = false\n";
-                warmset(empty, "tune", &format!("{off}[local]\npolicy = \"{policy}\"\n"))
-            }
+            Kind::Untuned(mode, rest) => untuned(empty, mode, rest),
+            Kind::Local(ref policy) => untuned(empty, "tune", &format!("[local]\npolicy = \"{policy}\"\n")),
         })
     }
+}
+
+fn untuned(empty: Beside, mode: &str, rest: &str) -> Beside {
+    warmset(empty, mode, &format!("[gap]\nenabled = false\n[compaction]\nenabled = false\n{rest}"))
 }
 
 fn warmset(empty: Beside, mode: &str, rest: &str) -> Beside {
