@@ -66,11 +66,11 @@ doc:
 cargo-install: build
 	packaging/tests/install.sh $(TARGET)
 
-# The report of a program's working set, in a browser without a screen.
-# Notices on a session bus of their own.
+# Notices on a bus of their own.
 notice: build
 	packaging/tests/notice.sh $(TARGET)/release/warmset
 
+# The report of a program's working set, in a browser without a screen.
 report: build
 	packaging/tests/report.sh $(TARGET)/release
 
