@@ -1,4 +1,5 @@
-//! What is to run, in which order: by repetition, the arms to and fro (ABBA), so that what drifts on the host falls on all.
+//! What is to run, in which order: by repetition, the arms to and fro (ABBA), so that what drifts on the host falls on all,
+//! and each cell once before any twice, so that a table that is cut short has fewer repetitions and not fewer cells.
 
 use super::Order;
 use crate::arm::Arm;
@@ -52,8 +53,8 @@ impl Queue {
             && !arms.iter().any(Arm::needs_a_gap);
         arms.extend(balances.then(|| Arm::parse("equal-mean").ok()).flatten());
         let mut open = Vec::new();
-        for setting in &order.cells {
-            for rep in 0..order.reps {
+        for rep in 0..order.reps {
+            for setting in &order.cells {
                 let job = |arm: &Arm| Job { setting: setting.clone(), arm: arm.clone(), rep };
                 match rep % 2 {
                     0 => open.extend(arms.iter().map(job)),
