@@ -1,7 +1,5 @@
 //! A steady tick of the whole guard allocates nothing on the loop's thread and opens nothing, on this machine.
 
-#![allow(unsafe_code, reason = "a counting allocator")]
-
 use daemon::board::Board;
 use daemon::guard::{Guard, Parts, wall};
 use daemon::notify::Notify;
@@ -11,35 +9,7 @@ use host::{Machine, Permission, Places};
 use pressure::config::{Log, Mode, Verbosity};
 use pressure::status::{Status, Tally};
 use pressure::{Config, History, Sample, decide};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
-
-thread_local! {
-    static ARMED: Cell<bool> = const { Cell::new(false) };
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call is handed to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if ARMED.with(Cell::get) {
-            COUNT.with(|count| count.set(count.get() + 1));
-        }
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 fn guard(state: &std::path::Path) -> Guard {
     let config = Config { mode: Mode::Observe, ..Config::default() };
@@ -82,11 +52,8 @@ fn a_steady_tick_allocates_nothing_and_opens_nothing() {
     let before = descriptors();
     let mut allocating = 0;
     for _ in 0..1000 {
-        COUNT.set(0);
-        ARMED.set(true);
-        guard.tick();
-        ARMED.set(false);
-        allocating += u64::from(COUNT.get() > 0);
+        let taken = allocation_counter::measure(|| _ = guard.tick());
+        allocating += u64::from(taken.count_total > 0);
         // Ten times as fast as the fastest wait: the scribe keeps up, so nothing is lost and restated.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

@@ -1,40 +1,14 @@
 //! Real processes, found and ended: the right one, at once, without taking memory or opening anything.
 #![allow(clippy::unwrap_used, reason = "a test may")]
-#![allow(unsafe_code, reason = "a counting allocator")]
 
 use host::procs::{Missed, Order, Processes};
 use pressure::census::{Census, Identity, Signal, Suspect};
 use pressure::distress::Extent;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use units::{Bytes, Span};
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call is handed to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// A `tail` that holds a line of so many MiB, as it waits for the line's end; with a trap it ignores SIGTERM.
 struct Holder(Child);
@@ -113,10 +87,9 @@ fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
     assert!(suspect.size() >= Bytes::mib(399) && suspect.size() < Bytes::mib(500), "{}", suspect.size());
     assert_eq!(suspect.name.as_str(), "tail");
     let (order, at, open) = (order(&suspect, Signal::Kill), now(), descriptors());
-    COUNT.set(0);
-    let struck = processes.strike(at, &order);
-    let taken = COUNT.get();
-    assert_eq!((struck, taken), (Ok(()), 0), "allocations on the way to the kill");
+    let mut struck = None;
+    let taken = allocation_counter::measure(|| struck = Some(processes.strike(at, &order)));
+    assert_eq!((struck, taken.count_total), (Some(Ok(())), 0), "allocations on the way to the kill");
     assert!(descriptors() <= open, "nothing was opened");
     assert!(goes(&mut processes, suspect.who));
     assert!(victim.ends() && other.is_alive());

@@ -1,46 +1,15 @@
 //! What each policy keeps beside the trace: at most 32 bytes for each different page, at any size of memory.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use workingset::measure::Intervals;
 use workingset::policy::Options;
 use workingset::{POLICIES, Trace};
 
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of it.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// The most bytes in use at once while `run` does, above those before.
-fn peak(run: impl FnOnce()) -> usize {
-    let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    run();
-    MOST.load(Ordering::Relaxed) - before
+fn peak(run: impl FnOnce()) -> u64 {
+    allocation_counter::measure(run).bytes_max
 }
 
-/// One test, because the count is of the whole process.
 #[test]
 fn a_page_costs_no_policy_more_than_32_bytes() {
     let pages = 3000;
