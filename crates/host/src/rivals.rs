@@ -3,6 +3,9 @@
 //! Two hands on one knob fight. So before anything is set we look who else is there, say so by name,
 //! and step back from what is theirs.
 
+use crate::procs;
+use pressure::census::Place;
+use pressure::distress::is_a_persons;
 use pressure::knob::{Drive, KNOBS};
 use serde::Serialize;
 use std::path::Path;
@@ -84,11 +87,22 @@ fn programs(root: &Path) -> Vec<Rival> {
     let known = processes.filter_map(|process| {
         let comm = fs::read_to_string(process.path().join("comm")).ok()?;
         let (name, kind, floor) = PROGRAMS.iter().find(|(name, ..)| *name == comm.trim_end())?;
+        if !is_the_systems(&process.path()) {
+            return None;
+        }
         let floor = floor.map(|share| threshold(&process.path()).unwrap_or(Percent::new(share)));
         let evidence = format!("process {}", process.file_name().to_string_lossy());
         Some(Rival { name: (*name).to_owned(), kind: *kind, evidence, floor })
     });
     known.collect()
+}
+
+/// Whether the process is one of this system's own users, and in no container: anyone may call a process `earlyoom`.
+fn is_the_systems(process: &Path) -> bool {
+    let status = fs::read(process.join("status")).unwrap_or_default();
+    let groups = fs::read(process.join("cgroup")).unwrap_or_default();
+    let place = procs::place(procs::cgroup(&groups).unwrap_or(b"/")).place;
+    procs::user_of(&status).is_some_and(|user| !is_a_persons(user)) && place != Place::Container
 }
 
 /// The first number of `-m PERCENT[,KILL]` in a guard's arguments.
@@ -159,6 +173,16 @@ mod tests {
         write(dir.path(), "proc/12/cmdline", "earlyoom\0-m\u{0}15,5\0");
         write(dir.path(), "proc/13/comm", "bash\n");
         write(dir.path(), "proc/14/comm", "tuned\n");
+        for (pid, user) in [(12, 61_184), (13, 0), (14, 0)] {
+            write(dir.path(), &format!("proc/{pid}/status"), &format!("Name:\tx\nUid:\t{user}\t{user}\n"));
+        }
+        for (pid, user, group) in [(15, 1000, "/"), (16, 0, "/docker/0123"), (17, 0, "/system.slice/docker-0123.scope")]
+        {
+            write(dir.path(), &format!("proc/{pid}/comm"), "nohang\n");
+            write(dir.path(), &format!("proc/{pid}/status"), &format!("Name:\tx\nUid:\t{user}\t{user}\n"));
+            write(dir.path(), &format!("proc/{pid}/cgroup"), &format!("0::{group}\n"));
+        }
+        fs::remove_file(dir.path().join("proc/16/status")).unwrap();
         write(dir.path(), "sys/kernel/mm/damon/admin/kdamonds/0/state", "on\n");
         write(dir.path(), "etc/sysctl.d/10.conf", "# vm.watermark_scale_factor=1\nvm/watermark_scale_factor = 200\n");
         let mut shown: Vec<String> = rivals(dir.path()).iter().map(Rival::to_string).collect();

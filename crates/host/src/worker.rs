@@ -113,8 +113,10 @@ impl Drop for Worker {
 
 fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
     let mut done: HashMap<PathBuf, Instant> = HashMap::new();
+    let mut looked = Instant::now();
     loop {
-        match jobs.recv_timeout(LOOK) {
+        // However many jobs there are, the look comes when it is due.
+        match jobs.recv_timeout(LOOK.saturating_sub(looked.elapsed())) {
             Ok(job) => {
                 let path = job.path(root);
                 let early = done.get(&path).is_some_and(|last| last.elapsed() < job.least_interval());
@@ -129,6 +131,7 @@ fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
+                looked = Instant::now();
                 let found = rivals(root);
                 if let Ok(mut findings) = findings.lock() {
                     findings.rivals = found;
