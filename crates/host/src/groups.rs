@@ -9,7 +9,8 @@
 //! Memory that is kept for a group must be kept for every group above it too, so those get the sum of what is below them,
 //! and nothing more: what a group above has beyond that would go to whoever else lives in it.
 //!
-//! Cost: reading a ward is three small files, every [`PACE`]; wards are looked for every [`SEARCH`].
+//! Cost: reading a ward is three small files, every [`PACE`]; wards are looked for every [`SEARCH`], and as often as they are
+//! read while memory runs out: a session that begins then is kept too.
 
 mod contained;
 mod find;
@@ -37,7 +38,7 @@ pub(crate) use recall::recall;
 
 /// Between two readings of a ward.
 const PACE: Duration = Duration::from_secs(5);
-/// Between two searches for wards.
+/// Between two searches for wards while there is memory.
 const SEARCH: Duration = Duration::from_secs(30);
 /// No more than this share of memory is kept for wards, whoever asks.
 const MOST_KEPT: Percent = Percent::new(25);
@@ -100,7 +101,8 @@ impl Groups {
         self.look_at_still(&mut sample.groups, log);
         let now = sample.at.get();
         let is_due = |last: Option<Duration>, pace| last.is_none_or(|last| now.saturating_sub(last) >= pace);
-        if is_due(self.searched_at, SEARCH) {
+        let search = if sample.census.suspects.is_empty() { SEARCH } else { PACE };
+        if is_due(self.searched_at, search) {
             self.searched_at = Some(now);
             self.wards.replace(self.search.run(&self.root), log);
             self.read_at = None;
@@ -216,6 +218,11 @@ impl Groups {
         }
         self.wards.put_everything_back(log, restored);
     }
+}
+
+/// Whether anyone is there whose memory `unit` would keep, as the configuration names units.
+pub(crate) fn is_there(root: &Path, unit: &str) -> bool {
+    !Search::new(&[unit.to_owned()]).run(root).is_empty()
 }
 
 /// A unit that went before it could be gripped, or has not the files for it.

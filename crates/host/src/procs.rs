@@ -12,11 +12,12 @@
 //! opened beside, and the signal goes through the pidfd. No file is opened, no memory is taken, and none of the
 //! victim's locks (`cmdline`, `environ`, `maps`, `smaps` take them) is waited for.
 //!
-//! Cost: `benches/tick.rs` of the daemon; bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
+//! Cost: `benches/tick.rs` of the daemon; memory is bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
 //! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
 
 mod dossier;
 mod folder;
+mod members;
 mod place;
 mod program;
 mod queue;
@@ -28,11 +29,13 @@ mod text;
 pub(crate) use folder::{Folder, MOUNTS};
 pub(crate) use place::place;
 pub use strike::{Missed, Order};
-pub(crate) use text::{cgroup, number, printable};
+pub(crate) use text::{cgroup, printable};
 
 use crate::eyes::monotonic;
+use arrayvec::ArrayVec;
 use dossier::Dossier;
-use pressure::census::{Census, MAX_SUSPECTS, MAX_VICTIMS};
+use pressure::census::{Census, Group, Identity, MAX_SUSPECTS, MAX_VICTIMS, Suspect};
+use pressure::config::Guard;
 use reaper::Reaper;
 use roll::{Entry, Roll};
 use rustix::fd::OwnedFd;
@@ -43,7 +46,7 @@ use std::time::Duration;
 use strike::Struck;
 use units::{Bytes, Span};
 
-/// Processes looked at, at most.
+/// Processes kept in mind, at most; of more, the larger ones.
 pub const MOST: usize = 10_000;
 /// Of the largest by resident memory, so many have their anonymous memory and swap read.
 const LOOKED_INTO: usize = 2 * MAX_SUSPECTS;
@@ -53,9 +56,17 @@ const PACE: Duration = Duration::from_millis(180);
 const REST: u32 = 16;
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
+/// Whom the kernel did not let us signal is left out of the suspects for so long.
+const REFUSED: Duration = Duration::from_secs(30);
+
 /// When a process started, in clock ticks since boot, by the text of its `stat`.
 pub(crate) fn start_of(stat: &[u8]) -> Option<u64> {
     text::stat(stat).map(|stat| stat.start)
+}
+
+/// Who a process runs as, by the text of its `status`.
+pub(crate) fn user_of(status: &[u8]) -> Option<u32> {
+    text::status(status).user
 }
 
 /// All processes of a machine, looked at when asked.
@@ -66,6 +77,12 @@ pub struct Processes {
     roll: Roll,
     dossiers: Vec<Dossier>,
     struck: Vec<Struck>,
+    /// Whom the kernel did not let us signal, and when.
+    refused: ArrayVec<(Identity, Duration), MAX_SUSPECTS>,
+    /// Units of suspects, and who is in them.
+    units: ArrayVec<members::Unit, { members::UNITS }>,
+    /// Who may not be ended.
+    rules: Guard,
     reaper: Reaper,
     page_size: Bytes,
     next: Duration,
@@ -81,10 +98,19 @@ impl Processes {
             roll: Roll::default(),
             dossiers: Vec::with_capacity(2 * LOOKED_INTO),
             struck: Vec::with_capacity(MAX_VICTIMS),
+            refused: ArrayVec::new(),
+            units: ArrayVec::new(),
+            rules: Guard::default(),
             reaper: Reaper::start()?,
             page_size,
             next: Duration::ZERO,
         })
+    }
+
+    /// Whom the configuration spares, from the next look on.
+    pub fn rule(&mut self, rules: &Guard) {
+        self.rules.clone_from(rules);
+        self.units.clear();
     }
 
     /// Reads who holds most memory into `census`, unless that was done a moment ago: then it stays as it is.
@@ -102,14 +128,14 @@ impl Processes {
         census.at = at;
         census.suspects.clear();
         self.dossiers.iter_mut().for_each(|dossier| dossier.wanted = false);
-        let page_size = self.page_size;
+        // Whom we may not signal stands in the way of whom we may.
+        self.refused.retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
+        largest.retain(|entry| !self.refused.iter().any(|(who, _)| *who == entry.identity()));
         for entry in &largest {
             if census.suspects.is_full() {
                 break;
             }
-            if let Some(dossier) = self.dossier(entry) {
-                census.suspects.push(dossier.suspect(entry, page_size));
-            }
+            census.suspects.extend(self.suspect(at, entry));
         }
         self.dossiers.retain(|dossier| dossier.wanted);
         let took = monotonic().saturating_sub(begun);
@@ -134,14 +160,27 @@ impl Processes {
         if let Some(status) = roll::status(&self.proc, entry.pid) {
             entry.anon = status.anon.unwrap_or(entry.resident.to_bytes(self.page_size));
             entry.swapped = status.swapped.unwrap_or_default();
-            entry.user = status.user;
+            entry.user = status.user.unwrap_or(u32::MAX);
             self.roll.remember(entry);
         }
     }
 
-    /// The dossier of a process, made if there is none; `None` if it is gone.
+    /// One of the largest as a suspect; `None` if it is gone.
+    fn suspect(&mut self, at: Span, entry: &Entry) -> Option<Suspect> {
+        let page_size = self.page_size;
+        let mut suspect = self.dossier(entry)?.suspect(entry, page_size);
+        let spared = self.spared_beside(at, &suspect);
+        suspect.group = suspect.group.map(|group| Group { spared, ..group });
+        Some(suspect)
+    }
+
+    /// The dossier of a process, made if there is none, or it has moved; `None` if it is gone.
     fn dossier(&mut self, entry: &Entry) -> Option<&mut Dossier> {
         let index = match self.dossiers.iter().position(|dossier| dossier.who == entry.identity()) {
+            Some(index) if self.dossiers[index].has_moved() => {
+                self.dossiers[index] = Dossier::open(&self.root, &self.proc, entry)?;
+                index
+            }
             Some(index) => index,
             None => {
                 let dossier = Dossier::open(&self.root, &self.proc, entry)?;

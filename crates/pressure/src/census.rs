@@ -161,6 +161,12 @@ pub struct Group {
     pub processes: u32,
     /// Its `memory.high`; `None` without a limit.
     pub high: Option<Bytes>,
+    /// How many of those in it may not be ended, the suspects among them included.
+    #[serde(default)]
+    pub spared: u32,
+    /// It cannot be ended whole: there is no `cgroup.kill`, or we may not write to it.
+    #[serde(default)]
+    pub one_by_one: bool,
 }
 
 /// What a process can still do.

@@ -1,7 +1,8 @@
 //! One group that may not take more.
 
 use super::limited::Limited;
-use crate::procs::{Folder, number, printable};
+use crate::parse::lines::number;
+use crate::procs::{Folder, printable};
 use crate::trouble::Trouble;
 use crate::undo::UndoLog;
 use crate::undo::limit::Kind;

@@ -1,7 +1,8 @@
 //! One group that stands still until a person has answered.
 
 use super::limited::Limited;
-use crate::procs::{Folder, number};
+use crate::parse::lines::number;
+use crate::procs::Folder;
 use crate::trouble::Trouble;
 use crate::undo::UndoLog;
 use crate::undo::limit::Kind;

@@ -141,6 +141,17 @@ fn a_ward_is_who_root_names_the_desktop_itself_or_what_was_asked_for() {
 }
 
 #[test]
+fn a_unit_that_starts_is_seen_within_half_a_minute_or_at_once_if_memory_runs_out() {
+    let mut bench = wards(&["sshd.service"]);
+    make(&bench.places.root, "system.slice/sshd.service");
+    bench.look(106);
+    assert!(bench.sample.groups.wards.is_empty(), "there is time");
+    bench.sample.census = census(Group::default());
+    bench.look(107);
+    assert_eq!(bench.sample.groups.wards.len(), 1);
+}
+
+#[test]
 fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
     let mut bench = wards(&["ssh.service", "session.slice"]);
     bench.set("user.slice", "memory.min", "4194304");

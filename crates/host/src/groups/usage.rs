@@ -1,6 +1,6 @@
 //! What a control group has of memory, by its own files.
 
-use crate::procs::number;
+use crate::parse::lines::number;
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;

@@ -4,8 +4,10 @@ use super::folder::Folder;
 use super::place::place;
 use super::program::program;
 use super::roll::{Entry, read};
-use super::text::{self, number, printable};
+use super::text::{self, printable};
 use crate::eyes::boot_time;
+use crate::parse::lines::number;
+use arrayvec::ArrayVec;
 use pressure::census::{Group, Identity, Mark, Name, Place, Suspect, UnitName};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -16,6 +18,10 @@ use units::{Bytes, Span};
 
 /// Clock ticks in a second, as the kernel counts them for programs on every architecture.
 const TICKS: u64 = 100;
+/// Members of one unit that a look sees, at most: of a fork bomb the first will do.
+pub(super) const MEMBERS: usize = 256;
+/// The text of `/proc/PID/cgroup`, at most.
+const GROUPS: usize = 4096;
 
 /// A process's folder and everything that its end may need, open.
 #[derive(Debug)]
@@ -25,6 +31,9 @@ pub(super) struct Dossier {
     pub(super) wanted: bool,
     pub(super) hold: Hold,
     adjustment: Option<OwnedFd>,
+    /// Which groups it is in, and what that said when this was opened.
+    groups: Option<OwnedFd>,
+    home: Vec<u8>,
     program: Option<Name>,
     unit: UnitName,
     place: Place,
@@ -38,8 +47,10 @@ pub(super) struct Hold {
     /// `None` on a recorded machine, or a kernel without pidfd (before 5.3).
     pub(super) pidfd: Option<OwnedFd>,
     pub(super) stat: OwnedFd,
-    /// The unit's `cgroup.kill`, since 5.14.
+    /// The unit's `cgroup.kill`, since 5.14, if we may write to it.
     pub(super) unit: Option<OwnedFd>,
+    /// The unit's `cgroup.events`: whether anyone is left in it.
+    pub(super) events: Option<OwnedFd>,
 }
 
 /// Files of a unit of its own.
@@ -51,6 +62,7 @@ struct GroupFiles {
     stat: Option<OwnedFd>,
     swap: Option<OwnedFd>,
     processes: Option<OwnedFd>,
+    members: Option<OwnedFd>,
     high: Option<OwnedFd>,
 }
 
@@ -71,22 +83,43 @@ impl Dossier {
         if text::stat(read(&stat, &mut buffer)?)?.start != entry.start {
             return None;
         }
-        let mut buffer = [0; 4096];
-        let path = file(&folder, "cgroup").and_then(|file| text::cgroup(read(&file, &mut buffer)?));
-        let found = place(path.unwrap_or(b"/"));
+        let groups = file(&folder, "cgroup");
+        let home = groups.as_ref().map(home_of).unwrap_or_default();
+        let found = place(&home);
         let own = found.place.is_of_its_own().then(|| Folder::of(root, found.folder)).flatten();
         let unit = own.as_ref().filter(|_| live).and_then(|folder| written(&folder.file, "cgroup.kill"));
+        let events = unit.as_ref().and_then(|_| file(&own.as_ref()?.file, "cgroup.events"));
         Some(Self {
             who: entry.identity(),
             wanted: true,
-            hold: Hold { pidfd, stat, unit },
+            hold: Hold { pidfd, stat, unit, events },
             adjustment: file(&folder, "oom_score_adj"),
             program: program(root, folder.as_fd()),
             unit: printable(found.unit),
             place: found.place,
             mark: own.as_ref().map_or(Mark::None, |folder| mark(&folder.file)),
             group: own.and_then(GroupFiles::open),
+            groups,
+            home,
         })
+    }
+
+    /// Whether it has gone to another group since: a unit is judged, and ended, by who is in it now.
+    pub(super) fn has_moved(&self) -> bool {
+        let mut buffer = [0; GROUPS];
+        let text = self.groups.as_ref().and_then(|file| read(file, &mut buffer));
+        text.is_some_and(|text| text::cgroup(text).unwrap_or(b"/") != self.home)
+    }
+
+    /// Who is in its unit, as far as one look goes; nobody if it has none.
+    pub(super) fn members(&self) -> ArrayVec<u32, MEMBERS> {
+        let mut buffer = [0; 8 * MEMBERS];
+        let file = self.group.as_ref().and_then(|group| group.members.as_ref());
+        let text = file.and_then(|file| read(file, &mut buffer)).unwrap_or_default();
+        // What is cut off behind the last line is no number.
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let numbers = text[..whole].split(|byte| *byte == b'\n').filter_map(number);
+        numbers.filter_map(|pid| u32::try_from(pid).ok()).take(MEMBERS).collect()
     }
 
     /// Where its unit's folder is, if that is this one.
@@ -113,7 +146,7 @@ impl Dossier {
             // What cannot be read protects: the kernel itself would not kill at −1000.
             oom_score_adj: adjusted.unwrap_or(-1000),
             mark: self.mark,
-            group: self.group.as_ref().map(GroupFiles::read),
+            group: self.group.as_ref().map(|group| Group { one_by_one: self.hold.unit.is_none(), ..group.read() }),
             life: entry.life,
         }
     }
@@ -122,10 +155,10 @@ impl Dossier {
 impl GroupFiles {
     fn open(folder: Folder) -> Option<Self> {
         let Folder { file: open, path, inode: id } = folder;
-        let [used, stat, swap, processes, high] =
-            ["memory.current", "memory.stat", "memory.swap.current", "pids.current", "memory.high"]
+        let [used, stat, swap, processes, members, high] =
+            ["memory.current", "memory.stat", "memory.swap.current", "pids.current", "cgroup.procs", "memory.high"]
                 .map(|name| file(&open, name));
-        stat.is_some().then_some(Self { id, path, used, stat, swap, processes, high })
+        stat.is_some().then_some(Self { id, path, used, stat, swap, processes, members, high })
     }
 
     fn read(&self) -> Group {
@@ -146,8 +179,15 @@ impl GroupFiles {
             swapped: Bytes::new(one(&self.swap).unwrap_or(0)),
             processes: one(&self.processes).and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
             high: one(&self.high).map(Bytes::new),
+            ..Group::default()
         }
     }
+}
+
+/// The path of the group that a process is in.
+fn home_of(groups: &OwnedFd) -> Vec<u8> {
+    let mut buffer = [0; GROUPS];
+    read(groups, &mut buffer).and_then(text::cgroup).unwrap_or(b"/").to_vec()
 }
 
 /// A file below an open folder; never through a link.

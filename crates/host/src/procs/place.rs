@@ -1,6 +1,6 @@
 //! What kind of place a control group is, by its path.
 //!
-//! The path below `/system.slice` is named by root; what is below a user's manager is named by that user.
+//! A path below any slice of the system is named by root; what is below a user's manager is named by that user.
 
 use pressure::census::Place;
 
@@ -39,11 +39,12 @@ pub(crate) fn place(path: &[u8]) -> Found<'_> {
     };
     match first.name {
         b"init.scope" => found(first, Place::Service),
-        b"system.slice" => match parts.find(|part| is_unit(part.name)) {
+        b"user.slice" => users(path, parts).unwrap_or_else(|| found(first, Place::Session)),
+        // Any other slice is root's, as `system.slice` is.
+        name if name.ends_with(b".slice") => match parts.find(|part| is_unit(part.name)) {
             Some(unit) => found(unit, Place::Service),
             None => found(first, Place::Unknown),
         },
-        b"user.slice" => users(path, parts).unwrap_or_else(|| found(first, Place::Session)),
         _ => found(Parts::of(path).last().unwrap_or(first), Place::Unknown),
     }
 }
@@ -74,8 +75,13 @@ fn container<'p>(path: &'p [u8], part: Part<'p>) -> Option<Found<'p>> {
     let by_name = CONTAINERS.iter().any(|beginning| part.name.starts_with(beginning));
     // `/docker/<64 hexadecimal digits>`, `/kubepods/…/<id>`.
     let by_id = part.name.len() == 64 && part.name.iter().all(u8::is_ascii_hexdigit);
-    let found = Found { place: Place::Container, unit: part.name, folder: &path[..part.end] };
-    (by_name || by_id).then_some(found)
+    if !(by_name || by_id) {
+        return None;
+    }
+    // A container may be a whole system: what grows is one unit of it.
+    let inner = Parts { path, from: part.end }.find(|part| is_unit(part.name));
+    let Part { name, end } = inner.unwrap_or(part);
+    Some(Found { place: Place::Container, unit: name, folder: &path[..end] })
 }
 
 fn is_unit(name: &[u8]) -> bool {
@@ -161,6 +167,18 @@ mod tests {
                 Place::Container,
                 "docker-0123.scope",
                 "/system.slice/docker-0123.scope",
+            ),
+            (
+                "/database.slice/postgresql.service",
+                Place::Service,
+                "postgresql.service",
+                "/database.slice/postgresql.service",
+            ),
+            (
+                "/lxc.payload.web/system.slice/build.service/deep",
+                Place::Container,
+                "build.service",
+                "/lxc.payload.web/system.slice/build.service",
             ),
             ("/hog", Place::Unknown, "hog", "/hog"),
             ("/..hog", Place::Unknown, "..hog", "/..hog"),

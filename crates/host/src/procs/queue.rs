@@ -2,7 +2,7 @@
 
 use super::Processes;
 use super::roll::read_at;
-use super::text;
+use crate::parse::lines::number;
 use arrayvec::ArrayVec;
 use pressure::census::Census;
 use pressure::local::{MAX_RUNNERS, Runner};
@@ -41,8 +41,8 @@ fn turn(text: &[u8]) -> Option<u64> {
     let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(FIELD))?;
     let value = line.rsplit(|byte| *byte == b':').next()?.trim_ascii();
     let dot = value.iter().position(|byte| *byte == b'.')?;
-    let (whole, part) = (text::number(&value[..dot])?, value.get(dot + 1..dot + 7)?);
-    whole.checked_mul(1_000_000)?.checked_add(text::number(part)?)
+    let (whole, part) = (number(&value[..dot])?, value.get(dot + 1..dot + 7)?);
+    whole.checked_mul(1_000_000)?.checked_add(number(part)?)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::MOST;
 use super::text::{self, Status};
+use crate::parse::lines::number;
 use arrayvec::ArrayVec;
 use pressure::census::{Identity, Life, Name};
 use rustix::fd::{AsFd, OwnedFd};
@@ -73,17 +74,17 @@ impl Roll {
         }
         let mut folders = RawDir::new(proc, &mut self.folders);
         while let Some(Ok(folder)) = folders.next() {
-            let Some(pid) = text::number(folder.file_name().to_bytes()).and_then(|pid| u32::try_from(pid).ok()) else {
+            let Some(pid) = number(folder.file_name().to_bytes()).and_then(|pid| u32::try_from(pid).ok()) else {
                 continue;
             };
-            if self.entries.len() == MOST {
-                break;
-            }
             if self.kernels.binary_search(&pid).is_ok() {
                 continue;
             }
             match entry(proc, pid) {
-                Some(Kind::Process(entry)) => self.entries.push(entry),
+                Some(Kind::Process(entry)) => {
+                    make_room(&mut self.entries);
+                    self.entries.push(entry);
+                }
                 Some(Kind::Kernel) if self.kernels.last().is_none_or(|last| *last < pid) => self.kernels.push(pid),
                 _ => {}
             }
@@ -143,13 +144,21 @@ impl Roll {
     }
 }
 
-enum Kind {
+/// Where there are too many, the smaller half is forgotten: whoever matters is large.
+fn make_room(entries: &mut Vec<Entry>) {
+    if entries.len() == MOST {
+        entries.select_nth_unstable_by_key(MOST / 2, |entry| std::cmp::Reverse(entry.resident));
+        entries.truncate(MOST / 2);
+    }
+}
+
+pub(super) enum Kind {
     Process(Entry),
     Kernel,
 }
 
 /// `None` if it is gone, or its `stat` cannot be read.
-fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
+pub(super) fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
     let mut buffer = [0; 1024];
     let stat = text::stat(read_at(proc, pid, "stat", &mut buffer)?)?;
     if stat.is_kernels {
@@ -187,4 +196,32 @@ pub(super) fn read_at<'b>(proc: &OwnedFd, pid: u32, file: &str, buffer: &'b mut 
 pub(super) fn read(file: impl AsFd, buffer: &mut [u8]) -> Option<&[u8]> {
     let length = rustix::io::pread(file, &mut *buffer, 0).ok()?;
     buffer.get(..length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_the_larger_stay_and_who_comes_last_is_seen() {
+        let entry = |pid: u32| Entry {
+            pid,
+            start: 1,
+            resident: Pages::new(u64::from(pid % 100)),
+            anon: Bytes::ZERO,
+            swapped: Bytes::ZERO,
+            user: 0,
+            life: Life::Alive,
+            runs: false,
+            name: Name::new(),
+        };
+        let mut entries = Vec::new();
+        for pid in 0..=MOST as u32 {
+            make_room(&mut entries);
+            entries.push(entry(pid));
+        }
+        assert_eq!(entries.len(), MOST / 2 + 1);
+        assert_eq!(entries.last().unwrap().pid, MOST as u32);
+        assert!(entries[..MOST / 2].iter().all(|entry| entry.resident >= Pages::new(50)));
+    }
 }

@@ -59,35 +59,47 @@ impl fmt::Display for Missed {
 #[derive(Debug)]
 pub(super) struct Struck {
     victim: Victim,
+    extent: Extent,
     hold: Hold,
 }
 
 impl Processes {
     /// Ends a process that the last look has found. Takes no memory, opens nothing, waits for nobody.
     pub fn strike(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
-        let mut hold = match self.struck.iter().position(|struck| struck.victim.who == order.who) {
-            Some(index) => self.struck.swap_remove(index).hold,
+        let (mut hold, before) = match self.struck.iter().position(|struck| struck.victim.who == order.who) {
+            Some(index) => {
+                let Struck { victim, extent, hold } = self.struck.swap_remove(index);
+                (hold, Some((victim, extent)))
+            }
             None => {
                 let index = self.dossiers.iter().position(|dossier| dossier.who == order.who);
                 let index = index.ok_or(Missed::Unknown)?;
-                self.dossiers.swap_remove(index).hold
+                (self.dossiers.swap_remove(index).hold, None)
             }
         };
-        let sent = send(&mut hold, order);
-        if sent == Ok(()) && order.signal == Signal::Kill {
+        let sent = send(&hold, order);
+        if sent.is_ok() && order.signal == Signal::Kill {
             // SIGKILL only: of a process that may live on the kernel frees nothing.
             if let Some(pidfd) = hold.pidfd.take() {
                 self.reaper.take(pidfd);
             }
         }
+        if matches!(sent, Err(Missed::Refused(_) | Missed::NoMeans)) {
+            if self.refused.is_full() {
+                self.refused.remove(0);
+            }
+            self.refused.push((order.who, at.get()));
+        }
         let Order { who, name, signal, size, .. } = *order;
-        if sent.is_ok() {
+        let victim = Victim { who, name, size, signal, at, gone: None };
+        // What it was asked before stands if it cannot be asked again.
+        if let Some((victim, extent)) = sent.ok().map(|extent| (victim, extent)).or(before) {
             if self.struck.len() == MAX_VICTIMS {
                 self.struck.remove(0);
             }
-            self.struck.push(Struck { victim: Victim { who, name, size, signal, at, gone: None }, hold });
+            self.struck.push(Struck { victim, extent, hold });
         }
-        sent
+        sent.map(drop)
     }
 
     /// Tells what became of those who were signalled.
@@ -98,8 +110,8 @@ impl Processes {
             Some(gone) => since(gone) < REMEMBERED,
             None => since(struck.victim.at) < WATCHED,
         });
-        for Struck { victim, hold } in &mut self.struck {
-            if victim.gone.is_none() && is_gone(hold, victim.who) {
+        for Struck { victim, extent, hold } in &mut self.struck {
+            if victim.gone.is_none() && is_gone(hold, victim.who) && (*extent == Extent::Process || is_empty(hold)) {
                 victim.gone = Some(at);
             }
             let _ = census.victims.try_push(*victim);
@@ -107,7 +119,8 @@ impl Processes {
     }
 }
 
-fn send(hold: &mut Hold, order: &Order) -> Result<(), Missed> {
+/// Sends the signal, and says how far it went.
+fn send(hold: &Hold, order: &Order) -> Result<Extent, Missed> {
     if is_gone(hold, order.who) {
         return Err(Missed::Gone);
     }
@@ -119,13 +132,20 @@ fn send(hold: &mut Hold, order: &Order) -> Result<(), Missed> {
     if let (Extent::Unit, Signal::Kill, Some(unit)) = (order.extent, order.signal, &hold.unit) {
         // Its own process first, then the rest: should the unit refuse, the largest has gone all the same.
         pidfd_send_signal(pidfd, signal).map_err(Missed::Refused)?;
-        let _ = rustix::io::write(unit, b"1");
-        return Ok(());
+        return Ok(rustix::io::write(unit, b"1").map_or(Extent::Process, |_| Extent::Unit));
     }
     match pidfd_send_signal(pidfd, signal) {
         Err(Errno::SRCH) => Err(Missed::Gone),
-        sent => sent.map_err(Missed::Refused),
+        sent => sent.map(|()| Extent::Process).map_err(Missed::Refused),
     }
+}
+
+/// Whether nobody is left in its unit: until then memory of those who were in it is on its way.
+fn is_empty(hold: &Hold) -> bool {
+    let mut buffer = [0; 64];
+    let events = hold.events.as_ref().and_then(|file| read(file, &mut buffer));
+    // The folder goes with the last of them.
+    events.is_none_or(|text| text.starts_with(b"populated 0"))
 }
 
 /// Whether the process is dead, and its memory given back. Its folder stays of the one it was opened for.

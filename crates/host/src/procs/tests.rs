@@ -183,7 +183,38 @@ fn a_unit_of_its_own_is_read_with_its_marks_by_its_owner() {
 }
 
 #[test]
-fn ten_thousand_processes_are_the_most() {
+fn a_small_one_that_may_not_end_saves_the_unit_it_lives_in() {
+    let machine = Machine::new();
+    let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/sway.service";
+    let folder = format!("sys/fs/cgroup{group}");
+    machine.write(&format!("{folder}/memory.stat"), "anon 4096000\n");
+    machine.write(&format!("{folder}/pids.current"), "3\n");
+    machine.write(&format!("{folder}/cgroup.procs"), "600\n601\n602\n60");
+    machine.add(&Told { pid: 600, group, anon_kib: 9000, ..PLAIN });
+    machine.add(&Told { pid: 601, group, ..PLAIN });
+    machine.add(&Told { pid: 602, group, state: 'Z', ..PLAIN });
+    machine.write("proc/602/oom_score_adj", "-1000");
+    assert_eq!(machine.census().suspects[0].group.unwrap().spared, 0, "a dead one needs no saving");
+    machine.write("proc/601/oom_score_adj", "-1000");
+    let group = machine.census().suspects[0].group.unwrap();
+    assert_eq!((group.spared, group.one_by_one), (1, true), "a recorded machine has no cgroup.kill");
+}
+
+#[test]
+fn who_moves_is_known_by_where_it_is_now() {
+    let machine = Machine::new();
+    machine.add(&Told { pid: 600, group: "/system.slice/a.service", ..PLAIN });
+    let mut processes = Processes::open(machine.folder.path(), Bytes::kib(4)).unwrap();
+    let mut census = Census::default();
+    processes.look(Span::secs(1), &mut census);
+    assert_eq!(census.suspects[0].unit.as_str(), "a.service");
+    machine.write("proc/600/cgroup", "0::/user.slice/user-1000.slice/session-3.scope\n");
+    processes.look(Span::secs(5), &mut census);
+    assert_eq!((census.suspects[0].unit.as_str(), census.suspects[0].place), ("session-3.scope", Place::Session));
+}
+
+#[test]
+fn what_is_read_is_kept_for_a_moment_and_who_is_gone_is_gone() {
     let machine = Machine::new();
     for pid in 1000..1040 {
         machine.add(&Told { pid, ..PLAIN });
@@ -219,4 +250,9 @@ fn a_recorded_machine_has_nobody_to_end() {
     };
     assert_eq!(processes.strike(Span::secs(1), &order), Err(Missed::NoMeans));
     assert_eq!(processes.strike(Span::secs(1), &order), Err(Missed::Unknown));
+    // Who cannot be signalled does not stand before others at once.
+    processes.look(Span::secs(5), &mut census);
+    assert!(census.suspects.is_empty());
+    processes.look(Span::secs(40), &mut census);
+    assert_eq!(census.suspects.len(), 1);
 }

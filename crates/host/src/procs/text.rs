@@ -1,6 +1,6 @@
 //! The texts of `/proc/PID`, as bytes that a process may have chosen itself.
 
-use crate::parse::lines;
+use crate::parse::lines::{self, number};
 use pressure::census::Life;
 use units::{Bytes, Pages};
 
@@ -54,7 +54,7 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
 pub(super) struct Status {
     pub(super) anon: Option<Bytes>,
     pub(super) swapped: Option<Bytes>,
-    pub(super) user: u32,
+    pub(super) user: Option<u32>,
 }
 
 /// The lines of `status`; what is missing stays unknown. A name in the first line cannot make a line of its own: the
@@ -68,7 +68,7 @@ pub(super) fn status(text: &[u8]) -> Status {
         match &line[..colon] {
             b"RssAnon" => status.anon = Some(Bytes::kib(value)),
             b"VmSwap" => status.swapped = Some(Bytes::kib(value)),
-            b"Uid" => status.user = u32::try_from(value).unwrap_or(u32::MAX),
+            b"Uid" => status.user = u32::try_from(value).ok(),
             _ => {}
         }
     }
@@ -87,17 +87,6 @@ pub(crate) fn cgroup(text: &[u8]) -> Option<&[u8]> {
         })
     };
     v2.or_else(named).or_else(|| lines().find_map(|line| line.strip_prefix(b"0::")))
-}
-
-/// Decimal digits and nothing else.
-pub(crate) fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 20 {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |sum, digit| {
-        let digit = digit.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        sum.checked_mul(10)?.checked_add(u64::from(digit))
-    })
 }
 
 /// −1000 to 1000, and a newline.
@@ -157,7 +146,7 @@ mod tests {
     #[test]
     fn status_is_read_by_its_labels_and_the_name_is_skipped() {
         let text = b"Name:\tVmSwap:\t9 kB\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t  900 kB\nRssAnon:\t     512 kB\nVmSwap:\t   4 kB\n";
-        let expected = Status { anon: Some(Bytes::kib(512)), swapped: Some(Bytes::kib(4)), user: 1000 };
+        let expected = Status { anon: Some(Bytes::kib(512)), swapped: Some(Bytes::kib(4)), user: Some(1000) };
         assert_eq!(status(text), expected);
         assert_eq!(status(b"Name:\tkworker\nUid:\t0\n").anon, None);
     }

@@ -143,13 +143,13 @@ impl Draft<'_> {
         mine.max_by_key(|suspect| suspect.size())
     }
 
-    /// The unit of its own that a suspect lives in, if nobody in it is spared.
+    /// The unit of its own that a suspect lives in, if nobody in it is spared, among the suspects or beside them.
     pub(super) fn containable(&self, suspect: &Suspect) -> Option<Group> {
         let group = suspect.group.filter(|_| suspect.place.is_of_its_own())?;
         let inside = |other: &&Suspect| other.group.is_some_and(|it| it.id == group.id);
         let spared = self.sample.census.suspects.iter().filter(inside);
         let spared = spared.filter(|other| shield(other, &self.config.guard).is_some()).count();
-        (spared == 0 && group.used > Bytes::ZERO).then_some(group)
+        (spared == 0 && group.spared == 0 && group.used > Bytes::ZERO).then_some(group)
     }
 }
 

@@ -90,6 +90,7 @@ const PROGRAMS: &[&str] = &[
     "apt",
     "apt-get",
     "aptitude",
+    "aptitude-curses",
     "at-spi-bus-launcher",
     "awesome",
     "bspwm",
@@ -168,6 +169,9 @@ const PROGRAMS: &[&str] = &[
     "systemd-oomd",
     "systemd-udevd",
     "tmux",
+    "warmset",
+    "warmset-hold",
+    "warmsetd",
     "wayfire",
     "weston",
     "wireplumber",
@@ -199,7 +203,8 @@ pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
         Some(Shield::Mark)
     } else if listed(&config.spare) {
         Some(Shield::Rule)
-    } else if suspect.place == Place::Service && keeps_the_system_up(&suspect.unit) {
+    } else if suspect.place == Place::Service && keeps_the_system_up(&suspect.unit) && !is_a_persons(suspect.user) {
+        // Where nobody makes sessions, a person's shell and all that it starts live in the unit of the way in.
         Some(Shield::Unit)
     } else if suspect.place == Place::Desktop && program.is_some() {
         // Anyone may start a unit in their session slice; only root decides what a root-owned program does there.
@@ -209,6 +214,11 @@ pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
     } else {
         None
     }
+}
+
+/// Whether a user is a person: as systemd numbers them, those of `systemd-homed` included.
+pub const fn is_a_persons(user: u32) -> bool {
+    matches!(user, 1000..=60_513)
 }
 
 /// How much a process weighs among those that may be ended: 1 is as any other.

@@ -1,0 +1,76 @@
+//! Who else lives in a suspect's unit. A unit in which one may not be ended is not ended, stopped or slowed down whole,
+//! however small that one is: a compositor beside what was started in it, a shell as root beside a build.
+//!
+//! Cost: some files of each member, once a second for each unit while suspects are looked at.
+
+use super::dossier::MEMBERS;
+use super::program::program;
+use super::roll::{self, Kind};
+use super::{Processes, text};
+use arrayvec::ArrayVec;
+use pressure::census::{Life, Place, Suspect};
+use pressure::distress::shield;
+use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags};
+use std::time::Duration;
+use units::Span;
+
+/// Between two looks into one unit.
+const PACE: Duration = Duration::from_secs(1);
+/// Units remembered, at most.
+pub(super) const UNITS: usize = pressure::census::MAX_SUSPECTS;
+
+/// What was seen in a unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit {
+    id: u64,
+    at: Duration,
+    spared: u32,
+}
+
+impl Processes {
+    /// How many in a suspect's unit may not be ended, by a look at most a second ago.
+    pub(super) fn spared_beside(&mut self, at: Span, suspect: &Suspect) -> u32 {
+        let Some(group) = suspect.group.filter(|group| group.processes > 1) else { return 0 };
+        let is_fresh = |unit: &Unit| unit.id == group.id && at.get().saturating_sub(unit.at) < PACE;
+        if let Some(unit) = self.units.iter().find(|unit| is_fresh(unit)) {
+            return unit.spared;
+        }
+        let dossier = self.dossiers.iter().find(|dossier| dossier.who == suspect.who);
+        let members: ArrayVec<u32, MEMBERS> = dossier.map(super::Dossier::members).unwrap_or_default();
+        let is_spared = |pid: &u32| self.member(*pid, suspect).is_some_and(|it| shield(&it, &self.rules).is_some());
+        let spared = u32::try_from(members.iter().filter(|pid| is_spared(pid)).count()).unwrap_or(u32::MAX);
+        self.units.retain(|unit| unit.id != group.id);
+        if self.units.is_full() {
+            self.units.remove(0);
+        }
+        self.units.push(Unit { id: group.id, at: at.get(), spared });
+        spared
+    }
+
+    /// One of a suspect's unit, as far as it matters to whether it may be ended; `None` if it is gone or on its way out.
+    fn member(&self, pid: u32, like: &Suspect) -> Option<Suspect> {
+        let Kind::Process(entry) = roll::entry(&self.proc, pid)? else { return None };
+        if entry.life == Life::Dying {
+            return None;
+        }
+        let mut name = arrayvec::ArrayString::<16>::new();
+        std::fmt::Write::write_fmt(&mut name, format_args!("{pid}")).ok()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let folder = rustix::fs::openat(&self.proc, name.as_str(), flags, Mode::empty()).ok()?;
+        // Who a member is matters in services only: there persons are told from the service itself.
+        let is_service = like.place == Place::Service;
+        let status = is_service.then(|| roll::status(&self.proc, pid)).flatten();
+        let mut buffer = [0; 32];
+        let adjusted = roll::read_at(&self.proc, pid, "oom_score_adj", &mut buffer).and_then(text::adjustment)?;
+        Some(Suspect {
+            who: entry.identity(),
+            name: entry.name,
+            program: program(&self.root, folder.as_fd()),
+            user: status.and_then(|status| status.user).unwrap_or(u32::MAX),
+            oom_score_adj: adjusted,
+            life: entry.life,
+            ..*like
+        })
+    }
+}
