@@ -6,6 +6,8 @@
 //!    └───────────────────────────────────────────────┘
 //! ```
 
+mod reload;
+
 use crate::board::Board;
 use crate::hooks::Hooks;
 use crate::news::Turn;
@@ -15,7 +17,7 @@ use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
 use host::{Machine, Outcome, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
-use pressure::decision::{Action, Notice};
+use pressure::decision::{Action, Notice, Step};
 use pressure::protect::Act;
 use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
@@ -99,6 +101,8 @@ impl Guard {
     pub fn new(parts: Parts) -> Self {
         let Parts { machine, config, board, scribe, voice, notify } = parts;
         let history = History::new(machine.facts(), &config);
+        let mut machine = machine;
+        machine.rule(&config.guard);
         Self {
             machine,
             config,
@@ -215,7 +219,7 @@ impl Guard {
         self.tally.protections += outcome.protected;
         self.tally.grips += outcome.gripped;
         self.count(&decision);
-        self.tell(&decision);
+        self.tell(&decision, &outcome);
         self.spread(&decision, &outcome);
         self.board.publish(&self.sample, &decision, self.tally);
         self.keep_house();
@@ -262,7 +266,7 @@ impl Guard {
 
     /// Says and remembers a decision that does or says something new. While only observing, the same
     /// proposal comes every tick, and is said once.
-    fn tell(&mut self, decision: &Decision) {
+    fn tell(&mut self, decision: &Decision, outcome: &Outcome) {
         let done = *self.machine.permission() == Permission::Act;
         let old = self.proposed.as_ref();
         let actions = |decision: &Decision| decision.steps.iter().map(|step| step.action.target()).collect::<Vec<_>>();
@@ -280,9 +284,12 @@ impl Guard {
             self.voice.say(Topic::Reason, format_args!("{}", decision.phase));
         }
         if news {
-            self.say(decision, done);
+            self.say(decision, done.then_some(outcome));
             let (phase, at) = (decision.phase, self.sample.at);
-            let (steps, notices) = (decision.steps.clone(), decision.notices.clone());
+            // What failed is among the troubles.
+            let was_done = |(place, _): &(usize, &Step)| !done || outcome.seems_done(decision, *place);
+            let steps = decision.steps.iter().enumerate().filter(was_done).map(|(_, step)| *step).collect();
+            let notices = decision.notices.clone();
             self.board.remember(Past { at, wall: self.sample.wall, phase, done, steps, notices });
         }
         if self.voice.says(Topic::Tick) {
@@ -294,10 +301,12 @@ impl Guard {
         }
     }
 
-    fn say(&self, decision: &Decision, done: bool) {
-        for step in &decision.steps {
+    /// What was done, and what came of it, or what would have been.
+    fn say(&self, decision: &Decision, done: Option<&Outcome>) {
+        for (place, step) in decision.steps.iter().enumerate() {
             let would = match step.action {
-                _ if done => "",
+                _ if done.is_some_and(|outcome| outcome.seems_done(decision, place)) => "",
+                _ if done.is_some() => "could not: ",
                 Action::End { .. } => "would send ",
                 Action::Group(_) | Action::Local(_) | Action::Recall { .. } => "would: ",
                 _ => "would set ",
@@ -347,27 +356,6 @@ impl Guard {
                 status.troubles.push(trouble);
             }
         }
-    }
-
-    /// A wrong configuration leaves the one in force.
-    fn reload(&mut self, read: Result<Config, String>) {
-        self.notify.reloading();
-        match read {
-            Ok(config) => {
-                self.voice.set_verbosity(config.verbosity);
-                self.history = History::new(self.machine.facts(), &config);
-                if let Some(scribe) = &self.scribe {
-                    scribe.reconfigure(&config);
-                }
-                self.config = config;
-                self.hold_if_asked();
-                self.hook_if_asked();
-                self.open_to_people();
-                self.voice.say(Topic::Action, "configuration read again");
-            }
-            Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),
-        }
-        self.notify.ready();
     }
 
     /// Puts back everything that is ours, and tells what.

@@ -11,7 +11,7 @@ use crate::trouble::Trouble;
 use crate::undo::{Change, Held, Places, Restored, UndoLog, boot_id, read_number, write_number};
 use crate::worker::{Job, Worker};
 use pressure::Sample;
-use pressure::decision::{Action, Decision, MAX_STEPS};
+use pressure::decision::{Action, Decision, MAX_STEPS, Step};
 use pressure::knob::{COUNT, KNOBS, Knob, KnobStates, KnobValues};
 
 /// What this run may do.
@@ -54,6 +54,12 @@ impl Outcome {
     /// Whether the step at this place, an end or a grip, was carried out.
     pub fn has_done(&self, step: usize) -> bool {
         self.done & (1 << step) != 0
+    }
+
+    /// Whether the step at this place was carried out, as far as is known: of other than ends and grips it is not told.
+    pub fn seems_done(&self, decision: &Decision, step: usize) -> bool {
+        let is_told = |step: &Step| matches!(step.action, Action::End { .. } | Action::Group(_));
+        !decision.steps.get(step).is_some_and(is_told) || self.has_done(step)
     }
 
     /// With this step carried out.

@@ -292,6 +292,21 @@ impl Machine {
         self.hands.as_mut().map(Hands::put_everything_back).unwrap_or_default()
     }
 
+    /// Puts everything back and only looks from now on, whatever is decided; only another run can act again.
+    pub fn only_observe(&mut self) -> Restored {
+        let restored = self.put_everything_back();
+        self.hands = None;
+        self.people = None;
+        self.thawer = None;
+        self.permission = Permission::Observe("as asked".to_owned());
+        restored
+    }
+
+    /// Whom the configuration spares, from the next look on.
+    pub fn rule(&mut self, rules: &pressure::config::Guard) {
+        self.processes.rule(rules);
+    }
+
     /// What went wrong, in one line each; the same line may come again while it lasts.
     pub fn troubles(&mut self) -> Vec<String> {
         let mut troubles: Vec<String> = self.eyes.troubles().map(Trouble::to_string).collect();

@@ -95,6 +95,19 @@ fn who_observes_writes_nothing() {
 }
 
 #[test]
+fn who_is_told_to_only_look_puts_back_and_writes_nothing_more() {
+    let (_dir, places) = machine();
+    let mut guard = guard(&places);
+    sample(&mut guard);
+    guard.act(&decision(&[set(FACTOR, 10, 200)]));
+    assert_eq!(guard.only_observe().back.len(), 1);
+    assert_eq!((value(&places, FACTOR).as_str(), guard.permission() == &Permission::Act), ("10", false));
+    let outcome = guard.act(&decision(&[set(FACTOR, 10, 300)]));
+    assert_eq!((outcome.written, value(&places, FACTOR).as_str()), (0, "10"));
+    assert_eq!(sample(&mut guard).knobs.ours.of(FACTOR), None);
+}
+
+#[test]
 fn what_someone_else_sets_is_left_alone_and_said() {
     let (_dir, places) = machine();
     let mut guard = guard(&places);

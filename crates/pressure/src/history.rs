@@ -154,6 +154,15 @@ impl History {
         }
     }
 
+    /// Goes on by another configuration: what was seen stays seen.
+    pub fn go_on_by(&mut self, config: &Config) {
+        self.half_life = config.gap.half_life;
+        self.horizon = config.compaction.horizon;
+        self.leak_every = config.leak.every;
+        self.classic = (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness));
+        self.distress.go_on_by(&config.guard);
+    }
+
     /// The last sample taken in.
     pub fn last(&self) -> Option<&Sample> {
         self.last.as_ref()

@@ -1,0 +1,52 @@
+//! Another configuration, while it runs.
+
+use super::Guard;
+use crate::hooks::Hooks;
+use crate::voice::Topic;
+use host::Permission;
+use pressure::Config;
+use pressure::config::Mode;
+
+impl Guard {
+    /// A wrong configuration leaves the one in force.
+    pub(super) fn reload(&mut self, read: Result<Config, String>) {
+        self.notify.reloading();
+        match read {
+            Ok(config) => {
+                self.voice.set_verbosity(config.verbosity);
+                self.history.go_on_by(&config);
+                self.machine.rule(&config.guard);
+                if let Some(scribe) = &self.scribe {
+                    scribe.reconfigure(&config);
+                }
+                self.config = config;
+                self.obey_mode();
+                self.hold_if_asked();
+                self.hook_if_asked();
+                self.open_to_people();
+                self.voice.say(Topic::Action, "configuration read again");
+            }
+            Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),
+        }
+        self.notify.ready();
+    }
+
+    /// What a run may do it may do less of from one moment to the next, but more only from its start.
+    fn obey_mode(&mut self) {
+        match (self.machine.permission().clone(), self.config.mode) {
+            (Permission::Act, Mode::Observe) => {
+                self.tally.put_back += self.machine.only_observe().back.len() as u64;
+                self.hooks.take().into_iter().for_each(Hooks::let_go);
+                self.people = None;
+                let why = "the configuration says so, and to act again takes a restart";
+                self.board.read().only_observes = Some(why.to_owned());
+                self.voice.say(Topic::Action, format_args!("only observes from now on: {why}"));
+            }
+            (Permission::Observe(why), mode) if mode != Mode::Observe => {
+                let to = format_args!("still only observes ({why}): the mode counts from the next start");
+                self.voice.say(Topic::Action, to);
+            }
+            _ => {}
+        }
+    }
+}
