@@ -26,10 +26,10 @@ mod room;
 
 pub use choice::{Considered, Extent, Verdict};
 pub use growth::Growth;
-pub use roles::{Shield, keeps_the_system_up, shield};
+pub use roles::{Shield, is_a_persons, keeps_the_system_up, shield};
 pub use room::Outlook;
 
-pub(crate) use choice::{Bench, Choice, Pick, choose, extent, largest};
+pub(crate) use choice::{Bench, Choice, Pick, choose, extent, kernels_choice, largest};
 use growth::Growths;
 pub(crate) use ladder::{Rung, freezes, reserve, rung};
 use pushing::Pushing;
@@ -106,6 +106,12 @@ impl Distress {
             warn_ahead: config.warn_ahead,
             ..Self::default()
         }
+    }
+
+    /// Goes on by another configuration.
+    pub(crate) fn go_on_by(&mut self, config: &Guard) {
+        self.cache = (config.cache_least, config.cache_most);
+        self.warn_ahead = config.warn_ahead;
     }
 
     /// Takes a sample in. Allocates nothing.

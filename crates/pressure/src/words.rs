@@ -216,6 +216,10 @@ impl Display for Notice {
                 "room for {room} that cannot be given back, and it grows by {growth}: memory runs out in {left}"
             ),
             Self::Considered(considered) => considered.fmt(f),
+            Self::Otherwise { name, who, size, within } => {
+                write!(f, "otherwise: the kernel ends {name} ({}), {size}", who.pid)?;
+                within.iter().try_for_each(|within| write!(f, ", when memory is used up in {within}"))
+            }
             Self::Gone { name, who, size, after } => {
                 write!(f, "{name} ({}) is gone after {after}, and {size} with it", who.pid)
             }

@@ -258,6 +258,7 @@ fn is_news(notice: &Notice) -> bool {
             | Notice::Leak { .. }
             | Notice::Exhaustion { .. }
             | Notice::Distress { .. }
+            | Notice::Otherwise { .. }
             | Notice::Gone { .. }
             | Notice::NoCulprit { .. }
             | Notice::LeftToRival

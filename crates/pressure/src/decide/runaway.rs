@@ -9,9 +9,11 @@
 //! nobody else ends for it. Who does not end within [`STUCK`] after SIGKILL is given up, and the next is looked for.
 
 use super::Draft;
-use crate::census::{Signal, Victim};
+use crate::census::{Signal, Suspect, Victim};
 use crate::decision::{Action, Attention, Notice, Reason};
-use crate::distress::{Bench, Choice, Extent, Outlook, Pick, Rung, STUCK, choose, freezes, largest, rung};
+use crate::distress::{
+    Bench, Choice, Extent, Outlook, Pick, Rung, STUCK, choose, freezes, kernels_choice, largest, rung,
+};
 use crate::groups::Stopped;
 use std::time::Duration;
 use units::{Percent, Span};
@@ -198,6 +200,17 @@ impl Draft<'_> {
         let suspect = &pick.suspect;
         let (who, name, unit) = (suspect.who, suspect.name, suspect.unit);
         self.step(Action::End { who, name, unit, signal, extent: pick.extent, size: pick.size() }, why);
+        self.tell_what_else();
+    }
+
+    /// What would happen if nobody were signalled.
+    fn tell_what_else(&mut self) {
+        let sizes = self.history.latest.sizes;
+        let within = self.history.distress.outlook.and_then(|outlook| outlook.left);
+        if let Some(worst) = kernels_choice(&self.sample.census, sizes.managed + sizes.swap) {
+            let Suspect { name, who, .. } = *worst;
+            self.say(Notice::Otherwise { name, who, size: worst.size(), within });
+        }
     }
 
     fn account(&mut self, choice: &Choice) {

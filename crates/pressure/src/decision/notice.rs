@@ -91,6 +91,17 @@ pub enum Notice {
     },
     /// Someone was looked at when someone had to go.
     Considered(Considered),
+    /// What would have happened if nobody had been signalled: the kernel ends whom it finds worst, as far as we looked.
+    Otherwise {
+        /// What that one calls itself.
+        name: Name,
+        /// Which.
+        who: Identity,
+        /// What its end gives back.
+        size: Bytes,
+        /// When room is used up.
+        within: Option<Span>,
+    },
     /// Who was signalled is gone.
     Gone {
         /// What it called itself.

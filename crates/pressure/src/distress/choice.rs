@@ -125,6 +125,17 @@ pub(crate) fn largest(bench: Bench<'_>) -> Choice {
     choose_by(bench, &score)
 }
 
+/// Whom the kernel would end, of those that were looked at: the most memory, `oom_score_adj` thousandths of `all` added.
+/// Source: `oom_badness()`, `mm/oom_kill.c`; page tables are left out.
+pub(crate) fn kernels_choice(census: &Census, all: Bytes) -> Option<&Suspect> {
+    let points = |suspect: &Suspect| {
+        let used = suspect.mapped.unwrap_or(suspect.resident) + suspect.swapped;
+        i128::from(used.get()) + i128::from(suspect.oom_score_adj) * i128::from(all.get()) / 1000
+    };
+    let may = |suspect: &&Suspect| suspect.who.pid > 1 && suspect.oom_score_adj > -1000 && suspect.life != Life::Dying;
+    census.suspects.iter().filter(may).max_by_key(|suspect| points(suspect))
+}
+
 fn choose_by(bench: Bench<'_>, score: &dyn Fn(&Suspect, Option<Growth>) -> Option<f64>) -> Choice {
     let mut choice = Choice::default();
     let mut candidates: ArrayVec<Candidate<'_>, { crate::census::MAX_SUSPECTS }> = ArrayVec::new();
@@ -193,8 +204,9 @@ pub(crate) fn extent(bench: Bench<'_>, suspect: &Suspect) -> Extent {
     let Some(group) = suspect.group.filter(|_| suspect.place.is_of_its_own()) else { return Extent::Process };
     let stands_out = suspect.size() >= MOST_OF_IT.of(group.anon + group.swapped);
     let mut inside = bench.census.suspects.iter().filter(|other| other.group.is_some_and(|it| it.id == group.id));
-    let spared = inside.any(|other| other.life != Life::Dying && shield(other, bench.config).is_some());
-    if group.processes < 2 || stands_out || spared { Extent::Process } else { Extent::Unit }
+    let is_spared = |other: &Suspect| other.life != Life::Dying && shield(other, bench.config).is_some();
+    let spared = group.spared > 0 || inside.any(is_spared);
+    if group.processes < 2 || group.one_by_one || stands_out || spared { Extent::Process } else { Extent::Unit }
 }
 
 /// Whether it was signalled already: what becomes of it is the ladder's affair.

@@ -158,9 +158,10 @@ impl Import {
     fn le9uo(&mut self, key: &str, value: &str) {
         match key.trim_start_matches('-').replace('/', ".").as_str() {
             "vm.clean_min_ratio" => self.cache_most = hundredths(value).map(|share| share.clamp(500, 9000)),
-            "vm.clean_low_ratio" | "vm.anon_min_ratio" | "vm.workingset_protection" => {
-                self.note(format!("{key}: a kernel that has it keeps it; the guard itself has no counterpart"));
+            "vm.clean_low_ratio" | "vm.workingset_protection" => {
+                self.note(format!("{key}: on a kernel that has it, the mode protect drives it by what it measures"));
             }
+            "vm.anon_min_ratio" => self.note(format!("{key}: a kernel that has it keeps it as it is set")),
             _ => {}
         }
     }

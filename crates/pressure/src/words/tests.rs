@@ -128,6 +128,7 @@ fn notices() -> Vec<Notice> {
                 verdict: Verdict::Spared(Shield::Rule),
             }),
             Notice::Gone { name: name("hog"), who: HOG, size: Bytes::mib(700), after: Span::millis(420) },
+            Notice::Otherwise { name: name("sshd"), who: HOG, size: Bytes::mib(9), within: Some(Span::millis(900)) },
             Notice::NoCulprit { growth: Rate::new(50 << 20), room: Bytes::mib(20) },
             Notice::LeftToRival,
             Notice::Disabled,
@@ -146,13 +147,14 @@ fn notices() -> Vec<Notice> {
         Notice::Distress { .. } => 7,
         Notice::Considered(_) => 8,
         Notice::Gone { .. } => 9,
-        Notice::NoCulprit { .. } => 10,
-        Notice::LeftToRival => 11,
-        Notice::Disabled => 12,
-        Notice::Rival => 13,
-        Notice::ShortOfBudget { .. } => 14,
+        Notice::Otherwise { .. } => 10,
+        Notice::NoCulprit { .. } => 11,
+        Notice::LeftToRival => 12,
+        Notice::Disabled => 13,
+        Notice::Rival => 14,
+        Notice::ShortOfBudget { .. } => 15,
     };
-    assert!(all.iter().skip(3).map(number).eq(0..15), "one notice is missing or stands twice");
+    assert!(all.iter().skip(3).map(number).eq(0..16), "one notice is missing or stands twice");
     all
 }
 
@@ -229,6 +231,7 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         room for 200 MiB that cannot be given back, and it grows by 50 MiB/s: memory runs out in 4 s
         hog (4711): 700 MiB, grows by 50 MiB/s: spared, the configuration spares it
         hog (4711) is gone after 420 ms, and 700 MiB with it
+        otherwise: the kernel ends sshd (4711), 9 MiB, when memory is used up in 900 ms
         room for 20 MiB more, growing by 50 MiB/s, and nobody who may be ended makes it: nothing is ended
         memory runs out; another guard runs, and whom to end is left to it
         the kill switch is on: nothing is held, nothing is set

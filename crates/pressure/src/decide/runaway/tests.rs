@@ -1,11 +1,12 @@
 mod asked;
 mod contained;
 mod machine;
+mod whole;
 
-use crate::census::{Group, Mark, Name, Place, Signal, Suspect, UnitName};
+use crate::census::{Mark, Name, Place, Signal, Suspect, UnitName};
 use crate::config::{Config, Mode};
 use crate::decision::{Attention, Notice, Phase, Reason};
-use crate::distress::{Extent, Shield, Verdict};
+use crate::distress::{Shield, Verdict};
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
 use machine::{Machine, PAGE, Process, process};
 use proptest::prelude::*;
@@ -112,6 +113,13 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
     let unit = |name: &str, place: Place| {
         let mut hog = process(20, "hog", 10, 80);
         (hog.suspect.unit, hog.suspect.place) = (UnitName::from(name).unwrap(), place);
+        hog.suspect.user = if place == Place::Service { 0 } else { 1000 };
+        hog
+    };
+    // Where nobody makes sessions, what a person starts lives in the unit of the way in.
+    let of_a_person = |name: &str| {
+        let mut hog = unit(name, Place::Service);
+        hog.suspect.user = 1000;
         hog
     };
     let program = |name: &str| {
@@ -149,6 +157,7 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
     let killed = [
         (guard(), process(20, "sshd", 10, 80)),
         (guard(), unit("sshd.service", Place::App)),
+        (guard(), of_a_person("sshd.service")),
         (guard(), unit("org.gnome.Shell.service", Place::Desktop)),
         (guard(), change(|suspect| suspect.mark = Mark::Own)),
         (rule("pid:20@199"), process(20, "hog", 10, 80)),
@@ -177,23 +186,6 @@ fn a_users_mark_counts_among_that_users_units_only() {
     let mut machine = Machine::new(vec![marked(), other]);
     machine.run(20.0);
     assert_eq!(machine.ended.first(), Some(&20), "nobody pays for another user's mark");
-}
-
-#[test]
-fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
-    let member = |pid, place| {
-        let mut one = process(pid, "worker", 10, 20);
-        let group = Group { id: 77, processes: 4, ..Group::default() };
-        (one.suspect.place, one.suspect.group) = (place, Some(group));
-        one
-    };
-    let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::App)).collect());
-    machine.run(15.0);
-    assert!(machine.signals.iter().all(|(.., extent)| *extent == Extent::Unit), "{:?}", machine.signals);
-    assert_eq!((machine.signals.len(), machine.ended.len()), (1, 4));
-    let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::Session)).collect());
-    machine.run(15.0);
-    assert!(machine.signals.iter().all(|(.., extent)| *extent == Extent::Process), "never a whole session");
 }
 
 #[test]

@@ -94,14 +94,16 @@ fn a_session_a_spared_unit_and_a_unit_with_a_tighter_limit_are_not_contained() {
     let mut session = unit(80);
     (session.suspect.place, session.suspect.group) = (Place::Session, None);
     let mut spared = unit(80);
-    spared.suspect.unit = UnitName::from("ssh.service").unwrap();
+    (spared.suspect.unit, spared.suspect.user) = (UnitName::from("ssh.service").unwrap(), 0);
+    let mut small = unit(80);
+    small.suspect.group = small.suspect.group.map(|group| Group { spared: 1, ..group });
     let mut tight = unit(80);
     tight.suspect.group = tight.suspect.group.map(|group| Group { high: Some(Bytes::mib(1)), ..group });
     let mut held = unit(80);
     let mut inside = process(21, "sshd", 5, 0);
     (inside.suspect.group, inside.suspect.program) = (held.suspect.group, Name::from("sshd").ok());
     held.suspect.unit = UnitName::from("both.service").unwrap();
-    for processes in [vec![session], vec![spared], vec![tight], vec![held, inside]] {
+    for processes in [vec![session], vec![spared], vec![small], vec![tight], vec![held, inside]] {
         let mut machine = Machine::new(processes.into_iter().chain([editor()]).collect());
         machine.run(15.0);
         assert!(machine.grips.is_empty(), "{:?}", machine.grips);
