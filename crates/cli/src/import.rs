@@ -1,12 +1,12 @@
 //! `warmset import`: the configuration of a daemon we replace.
 
 use crate::{Context, Form, json};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use pressure::import::{Legacy, Peer, legacy, peer};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Translate the configuration of a daemon that does a part of the same work
@@ -16,8 +16,8 @@ use std::process::ExitCode;
 pub(crate) struct Args {
     /// Whose file it is
     program: Program,
-    /// The file, such as /etc/sysconfig/adaptivemmd or /etc/default/earlyoom
-    file: PathBuf,
+    /// The file [default: where its package has it, such as /etc/default/earlyoom]
+    file: Option<PathBuf>,
     /// Write the translation to this new file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -34,8 +34,23 @@ enum Program {
     Le9uo,
 }
 
+impl Program {
+    /// Where its package has the file; le9uo is a patch and has none.
+    fn usual(self) -> Result<&'static Path> {
+        Ok(Path::new(match self {
+            Self::Adaptivemmd => "/etc/sysconfig/adaptivemmd",
+            Self::Memoptimizer => "/etc/sysconfig/memoptimizer",
+            Self::Earlyoom => "/etc/default/earlyoom",
+            Self::Nohang => "/etc/nohang/nohang.conf",
+            Self::SystemdOomd => "/etc/systemd/oomd.conf",
+            Self::Le9uo => bail!("le9uo has no file of its own: name the sysctl file that sets its ratios"),
+        }))
+    }
+}
+
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let text = std::fs::read(&args.file).with_context(|| format!("{}: cannot read", args.file.display()))?;
+    let file = args.file.as_deref().map_or_else(|| args.program.usual(), Ok)?;
+    let text = std::fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
     let text = String::from_utf8_lossy(&text);
     let imported = match args.program {
         Program::Adaptivemmd => legacy(Legacy::Adaptivemmd, &text),

@@ -7,7 +7,7 @@ use crate::{Context, Form};
 use anyhow::Result;
 use host::rules::{self, Rules};
 use pressure::config::Mode;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Keep the memory that a unit uses, until the next boot
@@ -32,6 +32,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
     }
     told("protected", &rules.protect, context, out)?;
+    for unit in rules.protect.iter().filter(|unit| !rules::finds(&context.root, unit)) {
+        let hint = "nothing is kept before it starts; a user's unit is named by the number of a process in it";
+        writeln!(io::stderr(), "note: {unit} is not there now: {hint}")?;
+    }
     if let (Form::Text, Guard::Running(status), false) = (context.form, ask(&context.run)?, rules.protect.is_empty()) {
         if status.mode != Mode::Protect {
             writeln!(out, "warmsetd runs in the mode {}: it keeps memory in the mode protect only", status.mode)?;

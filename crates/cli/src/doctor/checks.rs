@@ -56,7 +56,15 @@ fn rivals(case: &Case) -> Vec<Finding> {
             "Two programs on one knob undo each other's work, and neither learns what its own did.",
             format!("Stop one of them: systemctl disable --now {}, or warmsetd.", rival.name),
         ),
-        RivalKind::Guard => Finding::ok(rival.to_string()),
+        RivalKind::Guard => Finding::advice(
+            rival.to_string(),
+            "Two that end processes would both do it for the same shortage, so warmsetd ends nobody while it runs.",
+            format!(
+                "Nothing, if that is wanted. To take over: warmset import {0} -o /etc/warmset/conf.d/50-{0}.toml; \
+                 systemctl disable --now {0}; systemctl reload warmsetd.",
+                rival.name
+            ),
+        ),
         RivalKind::Damon => Finding::advice(
             rival.to_string(),
             "It reclaims by its own rules, so demand is seen with its work in it.",

@@ -152,8 +152,13 @@ fn each_fault_is_found_alone() {
 }
 
 #[test]
-fn a_guard_that_kills_is_no_conflict() {
-    assert_eq!(found(|case| case.glance.rivals.push(rival("earlyoom", RivalKind::Guard))), []);
+fn a_guard_that_kills_is_no_problem_and_can_be_taken_over() {
+    let beside = |case: &mut Case| case.glance.rivals.push(rival("earlyoom", RivalKind::Guard));
+    assert_eq!(found(beside).into_iter().map(|(level, _)| level).collect::<Vec<_>>(), [Level::Advice]);
+    let mut case = healthy();
+    beside(&mut case);
+    let text = text(&examine(&case), Paint::Plain);
+    assert!(text.contains("warmset import earlyoom"), "{text}");
 }
 
 #[test]
