@@ -46,26 +46,18 @@ table() {
     page "$name" "$*"
 }
 
-# covering NAME SCENARIO ARGUMENT...: machines in which each pair of kernel, LRU, swap and memory occurs, in nine runs.
+# covering NAME ARGUMENT... <MACHINES: each line a scenario and the machine it runs on, once.
 covering() {
     wants "$1" || return 0
     table=$1 commands=''
     shift
-    while read -r kernel lru swap memory; do
-        more "$table" "$@" --kernel "$kernel" --lru "$lru" --swap "$swap" --memory "$memory" </dev/null
+    while read -r scenario kernel lru swap memory; do
+        machine="--kernel $kernel --lru $lru --swap $swap --memory $memory"
+        # shellcheck disable=SC2086
+        more "$table" "$scenario" "$@" $machine </dev/null
         commands="$commands
-$* --kernel $kernel --lru $lru --swap $swap --memory $memory"
-    done <<'MACHINES'
-6.1 classic none 1G
-6.1 mglru disk 2G
-6.1 classic zram 2G
-6.12 mglru none 2G
-6.12 classic disk 1G
-6.12 mglru zram 1G
-7 classic none 2G
-7 mglru disk 1G
-7 classic zram 1G
-MACHINES
+$scenario $* $machine"
+    done
     page "$table" "${commands#?}"
 }
 
@@ -74,7 +66,18 @@ wanted="$*"
 table storm-1g storm --arms none,static:1000,classic,warmset --reps 5
 table storm-2g storm --arms none,static:1000,classic,warmset --reps 5 --memory 2G
 # The same storm once on machines of every kind.
-covering storm-covering storm --arms none,warmset --no-equal-mean --reps 1
+# Each pair of kernel, LRU, swap and memory occurs.
+covering storm-covering --arms none,warmset --no-equal-mean --reps 1 <<'MACHINES'
+storm 6.1 classic none 1G
+storm 6.1 mglru disk 2G
+storm 6.1 classic zram 2G
+storm 6.12 mglru none 2G
+storm 6.12 classic disk 1G
+storm 6.12 mglru zram 1G
+storm 7 classic none 2G
+storm 7 mglru disk 1G
+storm 7 classic zram 1G
+MACHINES
 table idle idle --arms none,classic,warmset --reps 3
 # The founding table on the kernels before and after.
 table founding storm --arms none,static:1000,classic,warmset --no-equal-mean --reps 3 --kernel 6.1,7
@@ -90,13 +93,51 @@ for lru in mglru classic; do
             --memory 256M --warm-up 10 --load 120 --calm 5
     done
 done
-table guard-build build --arms none,guard --reps 1 --swap disk --memory 1G,192M
-table guard-storm storm --arms none,guard --reps 1
-table guard-indexed-db indexed-db --arms none,guard --reps 1 --memory 192M --warm-up 90
-table guard-idle idle --arms none,guard --reps 1
+table guard-build build --arms none,guard,protect --reps 1 --swap disk --memory 1G,192M
+table guard-storm storm --arms none,guard,protect --reps 1
+table guard-indexed-db indexed-db --arms none,guard,protect --reps 1 --memory 192M --warm-up 90
+table guard-idle idle --arms none,guard,protect --reps 1
 # Protection beside the guards that there are, in the same runs: the headline cells, five times.
 table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 --lru mglru,classic --swap none,disk \
     --memory 256M --warm-up 10 --load 60 --calm 10
+# Every variant, each pair of it, kernel, LRU and swap once.
+covering three-workers-covering --arms none,protect --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
+three-workers 6.1 classic none 256M
+three-workers 6.12 mglru disk 256M
+three-workers 6.1 mglru zram 256M
+three-workers:noise 6.12 mglru none 256M
+three-workers:noise 6.1 classic disk 256M
+three-workers:noise 6.12 classic zram 256M
+three-workers:hot-3 6.1 mglru none 256M
+three-workers:hot-3 6.12 classic disk 256M
+three-workers:hot-3 6.12 mglru zram 256M
+three-workers:hot-19 6.12 classic none 256M
+three-workers:hot-19 6.1 mglru disk 256M
+three-workers:hot-19 6.1 classic zram 256M
+three-workers:units 6.12 mglru none 256M
+three-workers:units 6.1 mglru disk 256M
+three-workers:units 6.12 classic zram 256M
+MACHINES
+# The kernel series, and the daemon on it: the headline cells on 6.12 five times, on the others once; then each hot file.
+for kernel in 6.12 6.1 7.3; do
+    reps=1
+    [ "$kernel" != 6.12 ] || reps=5
+    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2,protect --reps "$reps" \
+        --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+done
+covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
+three-workers 6.12+series classic zram 256M
+three-workers 6.12+series mglru none 256M
+three-workers 6.12+series mglru disk 256M
+three-workers:hot-3 6.12+series mglru none 256M
+three-workers:hot-3 6.12+series classic disk 256M
+three-workers:hot-3 6.12+series classic zram 256M
+three-workers:hot-19 6.12+series classic none 256M
+three-workers:hot-19 6.12+series mglru disk 256M
+three-workers:hot-19 6.12+series mglru zram 256M
+MACHINES
+table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,192M,128M,112M
+table floors-indexed-db indexed-db --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --memory 192M --warm-up 90
 # Each worker in a unit of its own: a runaway that is contained first, and one that is not; floors besides.
 table three-workers-units three-workers:units --arms none,uncontained,guard,protect --reps 1 --lru mglru --swap none \
     --memory 256M --warm-up 10 --load 60 --calm 10

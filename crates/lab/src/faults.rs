@@ -47,6 +47,7 @@ faults! {
     frozen 512 180 "a process is frozen";
     stuck 512 180 "a process sits in a sleep that no signal ends";
     names 512 180 "a process and its unit have hostile names";
+    observes 512 240 "a guard at work is told to only look";
     forks 512 180 "a fork bomb";
     denied 512 180 "permission is lost half way";
     crowd 4096 1800 "ten thousand processes";

@@ -1,4 +1,4 @@
-//! Stock Debian kernels, by the branch a user would name: `6.1`, `6.12`, `7`.
+//! Kernels by the name a user would give: Debian's own by their branch, `6.1`, `6.12`, `7`; with our patches `6.12+series`.
 
 pub mod build;
 pub mod modules;
@@ -46,18 +46,26 @@ pub struct Kernel {
 /// The branch of this name.
 pub fn branch(name: &str) -> Result<&'static Branch> {
     let known = || BRANCHES.iter().map(|branch| branch.name).collect::<Vec<_>>().join(", ");
-    BRANCHES
-        .iter()
-        .find(|branch| branch.name == name)
-        .with_context(|| format!("no kernel '{name}': {}, or a path from `kernels build`", known()))
+    BRANCHES.iter().find(|branch| branch.name == name).with_context(|| {
+        format!("no kernel '{name}': {}, one with our patches (6.12{PATCHED}), or a path from `kernels build`", known())
+    })
 }
 
-/// The kernel of this name: a branch, fetched if it is not there, or the folder of one that was built.
+/// What a branch's name ends with if our patches are on it.
+const PATCHED: &str = "+series";
+/// Where the patches are, in the repository.
+const TREE: &str = "kernel";
+
+/// The kernel of this name: a branch, fetched if it is not there, one with our patches, built if it is not there, or the
+/// folder of one that was built.
 pub fn kernel(store: &Store, name: &str) -> Result<Kernel> {
     if name.contains('/') {
         return in_folder(Path::new(name), "built");
     }
-    stock(store, branch(name)?)
+    match name.strip_suffix(PATCHED) {
+        Some(series) => series::kernel(store, Path::new(TREE), series, &[]),
+        None => stock(store, branch(name)?),
+    }
 }
 
 /// The newest kernel of a branch.

@@ -1,14 +1,13 @@
 //! `kernels`: stock ones fetched, own ones built.
 
 use super::say;
-use crate::kernels::series::Base;
+use crate::kernels::series::{self, Base};
 use crate::kernels::{BRANCHES, Kernel, branch, build, stock};
 use crate::store::Store;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Fetch Debian's kernels, or build one
 #[derive(Debug, Args)]
@@ -69,7 +68,7 @@ struct Build {
 impl Build {
     fn build(&self, store: &Store) -> Result<Kernel> {
         if let Some(series) = &self.series {
-            return patched(store, &self.tree, series, &self.config);
+            return series::kernel(store, &self.tree, series, &self.config);
         }
         let recipe = build::Recipe {
             suite: self.suite.clone(),
@@ -79,20 +78,6 @@ impl Build {
         };
         build::build(store, &recipe, &build::Source::of(store, &recipe)?)
     }
-}
-
-/// The kernel of a series, built if it is not there; says so if the archive has moved on from what it is made for.
-pub(super) fn patched(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
-    let base = Base::of(tree, series)?;
-    let mut recipe = base.recipe(tree);
-    recipe.fragments.extend_from_slice(fragments);
-    let source = build::Source::of(store, &recipe)?;
-    let package = source.package();
-    if package.sha256 != base.sha256 {
-        let (made, now) = (&base.version, &package.version);
-        writeln!(io::stderr(), "warmset-lab: the series is made for {made}, the archive has {now}: trying that")?;
-    }
-    build::build(store, &recipe, &source)
 }
 
 impl Kernels {

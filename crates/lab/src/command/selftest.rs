@@ -1,6 +1,6 @@
 //! `selftest`: the tests of a kernel series, in machines that run it.
 
-use super::{kernels::patched, say};
+use super::say;
 use crate::frame::Frame;
 use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel, series};
@@ -28,7 +28,7 @@ pub(crate) struct Selftest {
     /// The series, built if it is not there: 6.1, 6.12, 7.3
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
     series: String,
-    /// Another kernel to run them on: 6.1, 6.12, 7, or the folder of one that was built
+    /// Another kernel to run them on: 6.1, 6.12, 7, one with its series (6.12+series), or the folder of one that was built
     #[arg(long, value_name = "KERNEL", conflicts_with = "series")]
     kernel: Option<String>,
     /// A configuration fragment laid over the lab's own; may be given again
@@ -52,7 +52,7 @@ impl Selftest {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let kernel = match &self.kernel {
             Some(name) => kernels::kernel(store, name)?,
-            None => patched(store, &self.tree, &self.series, &self.config)?,
+            None => series::kernel(store, &self.tree, &self.series, &self.config)?,
         };
         let scratch = store.scratch()?;
         let tests = series::tests(&self.tree, scratch.path())?;

@@ -72,6 +72,10 @@ pub const MEASURES: &[Measure] = &[
     less("read_p50", "ms", "the median read of the hot file", |line| latency(line, "read", |l| l.p50)),
     less("read_p90", "ms", "the ninth decile of the hot file's reads", |line| latency(line, "read", |l| l.p90)),
     less("read_p99", "ms", "the last percentile of the hot file's reads", |line| latency(line, "read", |l| l.p99)),
+    less("read_max", "ms", "the longest read of the hot file", |line| latency(line, "read", |l| l.max)),
+    less("read_warm_p50", "ms", "the median of those reads that found all of it in memory", |line| {
+        latency(line, "read_warm", |l| l.p50)
+    }),
     less("exec_p50", "ms", "the median start of a command", |line| latency(line, "exec", |l| l.p50)),
     less("exec_p99", "ms", "the last percentile of a command's starts", |line| latency(line, "exec", |l| l.p99)),
     less("exec_max", "ms", "the longest start of a command", |line| latency(line, "exec", |l| l.max)),

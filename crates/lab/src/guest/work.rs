@@ -5,6 +5,7 @@
 
 mod build;
 mod burst;
+mod crowd;
 mod files;
 mod hog;
 mod lookup;
@@ -57,6 +58,7 @@ const WORKS: &[Work] = &[
         usage: "CHILDREN MIB: processes that touch memory and end, many at once",
         run: storms::forks,
     },
+    Work { name: "crowd", usage: "PROCESSES: so many that wait until they are ended", run: crowd::crowd },
     Work { name: "grab", usage: "PAGES: ask for huge pages, give them back", run: storms::grab },
     Work { name: "lookup", usage: "FOLDER [lock]: look up random keys in an indexed database", run: lookup::lookup },
     Work { name: "fill-database", usage: "FOLDER RECORDS RECORD_BYTES: make the database", run: lookup::make },

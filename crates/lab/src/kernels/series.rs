@@ -1,9 +1,12 @@
 //! The patch series of this repository: what each is made for, and where its parts are.
 
-use super::build::Recipe;
+use super::Kernel;
+use super::build::{self, Recipe, Source};
+use crate::store::Store;
 use crate::tool;
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,6 +47,20 @@ impl Base {
             series: Some(folder.join(format!("series-{}", self.series))),
         }
     }
+}
+
+/// The kernel of a series, built if it is not there; says so if the archive has moved on from what it is made for.
+pub fn kernel(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
+    let base = Base::of(tree, series)?;
+    let mut recipe = base.recipe(tree);
+    recipe.fragments.extend_from_slice(fragments);
+    let source = Source::of(store, &recipe)?;
+    let package = source.package();
+    if package.sha256 != base.sha256 {
+        let (made, now) = (&base.version, &package.version);
+        writeln!(io::stderr(), "warmset-lab: the series is made for {made}, the archive has {now}: trying that")?;
+    }
+    build::build(store, &recipe, &source)
 }
 
 fn parse(text: &str) -> Result<Vec<Base>> {

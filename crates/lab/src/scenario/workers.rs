@@ -12,6 +12,8 @@ const MEASURES: &[&str] = &[
     "read_p50",
     "read_p90",
     "read_p99",
+    "read_max",
+    "read_warm_p50",
     "exec_p50",
     "exec_p99",
     "exec_max",

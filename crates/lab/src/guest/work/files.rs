@@ -86,6 +86,10 @@ pub(super) fn read(words: &Words<'_>) -> Result<()> {
     let began = now();
     while file.read(&mut buffer)? > 0 {}
     out.op("read", began);
+    if there >= pages {
+        // How long it takes under this load if nothing is missing.
+        out.op("read_warm", began);
+    }
     out.sum("reads", 1.0);
     out.sum("hot_pages_read", pages as f64);
     out.sum("hot_pages_refaulted", (pages - there.min(pages)) as f64);

@@ -25,7 +25,7 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
         }
         held.push(memory);
         out.sum("hog_mib", step as f64);
-        if held.len() * step * MIB > capacity {
+        if held.len() * step * MIB > capacity.saturating_sub(locked()) {
             out.op("hog_over", *over.get_or_insert_with(now));
         }
     }
@@ -37,13 +37,20 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
 
 /// What can be held at most: memory and swap, less what the kernel keeps back. More than this fits nowhere.
 fn capacity() -> usize {
-    let text = |path| fs::read_to_string(path).unwrap_or_default();
-    let (memory, zones) = (text("/proc/meminfo"), text("/proc/zoneinfo"));
-    let kib = |name: &str| {
-        let line = memory.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        line.trim_end_matches("kB").trim().parse::<usize>().unwrap_or(0)
-    };
+    let zones = fs::read_to_string("/proc/zoneinfo").unwrap_or_default();
     let min = |line: &str| line.trim_start().strip_prefix("min ")?.trim().parse::<usize>().ok();
     let kept: usize = zones.lines().filter_map(min).sum();
-    ((kib("MemTotal:") + kib("SwapTotal:")) * 1024).saturating_sub(kept * PAGE)
+    (bytes("MemTotal:") + bytes("SwapTotal:")).saturating_sub(kept * PAGE)
+}
+
+/// What nobody may take, as it is locked.
+fn locked() -> usize {
+    bytes("Unevictable:")
+}
+
+/// A line of `/proc/meminfo`.
+fn bytes(name: &str) -> usize {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = memory.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    line.trim_end_matches("kB").trim().parse::<usize>().unwrap_or(0) * 1024
 }
