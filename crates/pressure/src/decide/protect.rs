@@ -2,7 +2,7 @@
 //!
 //! - Law: a file is held if its pages came back `away ≤ reuse` after they left, mostly (`again ≥ ½`), and often enough
 //!   to be worth their memory: `returns/s · reuse ≥ pages to hold`; the densest `returns / pages` first, while the
-//!   budget lasts. It is let go when nobody has used it for `release-after`, or memory has not been short for so long.
+//!   budget lasts; one whose pages are away [`LESSER`] times as long makes way. It is let go when nobody has used it for `release-after`, or memory has not been short for so long.
 //! - Source: the break-even interval of Gray and Putzolu's five-minute rule (1987), turned to measured returns.
 //! - Cost: O(files²) of 16 files.
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
@@ -28,6 +28,9 @@ const LEAST_RETURNS: u64 = 8;
 const WHOLE: u64 = 8;
 /// Files held anew in one decision; each brings pages in.
 const MOST_AT_ONCE: usize = 4;
+
+/// Who comes back in so many times the time of another is of less use.
+const LESSER: u64 = 4;
 
 /// A file that may be held, and what that costs.
 #[derive(Clone, Copy)]
@@ -127,6 +130,15 @@ impl Draft<'_> {
                 let programs = open.why.is_some() || of_programs + open.more <= budget.scaled(1, 2);
                 programs && held + open.more <= budget
             };
+            let pressed =
+                open.iter().filter(|open| !fits(open)).min_by_key(|open| open.why.map(|(_, away)| away)).copied();
+            if let Some((file, size)) =
+                pressed.and_then(|first| self.make_way(&first, (held + first.more).less(budget)))
+            {
+                held = held.less(size);
+                open.retain(|other| other.file != file);
+                continue;
+            }
             let Some(best) = open.iter().filter(fits).max_by(|a, b| a.worth(b)).copied() else { return };
             open.retain(|candidate| candidate.file != best.file);
             held += best.more;
@@ -140,6 +152,23 @@ impl Draft<'_> {
             let act = Act::Hold { file: best.file, ranges: best.ranges, amount: best.size.to_bytes(page) };
             self.step(Action::Protect(act), Reason::Protect(why));
         }
+    }
+
+    /// Lets go of a held file whose pages come back much later than those of one for which there is too little room.
+    fn make_way(&mut self, first: &Candidate, over: Pages) -> Option<(FileId, Pages)> {
+        let (_, by) = first.why?;
+        let sample = self.sample;
+        let stays = |file: FileId| !self.steps.iter().any(|it| it.action == Action::Protect(Act::Release { file }));
+        let size = |file: &WarmFile| file.asked_ranges().size(self.pages_of(file));
+        let lesser = |file: &WarmFile| {
+            let id = file.id().filter(|id| *id != first.file && stays(*id))?;
+            let away = file.away.filter(|away| away.get() >= by.get().saturating_mul(LESSER))?;
+            let may = file.is_held() && file.program != Some(1) && size(file) >= over;
+            may.then_some((away, id, size(file)))
+        };
+        let (away, file, size) = sample.warm.files.iter().filter_map(lesser).max_by_key(|(away, ..)| *away)?;
+        self.step(Action::Protect(Act::Release { file }), Reason::Protect(Why::Lesser { away, by }));
+        Some((file, size))
     }
 
     /// Whether a file is worth its memory, and how much that is.

@@ -77,6 +77,13 @@ pub enum Why {
         /// What may be.
         budget: Bytes,
     },
+    /// Another file's pages come back much sooner, and there is no room for both.
+    Lesser {
+        /// How long pages of this one are away, the mean.
+        away: Micros,
+        /// And those of the other.
+        by: Micros,
+    },
     /// What thrashes or is held: the kernel's floor under file pages is made to cover it.
     Floor {
         /// So much.
@@ -142,6 +149,10 @@ impl Display for Why {
                 write!(f, "nobody used it for {}", Span::new(std::time::Duration::from_micros(idle.get())))
             }
             Self::Budget { held, budget } => write!(f, "{held} are held, and {budget} may be"),
+            Self::Lesser { away, by } => {
+                let [away, by] = [away, by].map(|it| Span::new(std::time::Duration::from_micros(it.get())));
+                write!(f, "its pages come back after {away}, those of another after {by}, and both do not fit")
+            }
             Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
             Self::Used { need, missed, kept, budget } => {
                 write!(f, "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so")
@@ -174,6 +185,7 @@ mod tests {
             Why::Program,
             Why::Idle { idle: Micros::new(61_000_000) },
             Why::Budget { held: budget, budget: held },
+            Why::Lesser { away: Micros::new(10_300_000), by: Micros::new(206_000) },
             Why::Floor { measured: held },
             Why::Used { need: Bytes::mib(40), missed: Bytes::mib(3), kept: Bytes::mib(60), budget: held },
             Why::Away { away: Bytes::mib(30), room: held },
@@ -191,6 +203,7 @@ mod tests {
             a program that must answer runs from it
             nobody used it for 1 min
             200 MiB are held, and 100 MiB may be
+            its pages come back after 10.3 s, those of another after 206 ms, and both do not fit
             100 MiB of files are read again and again
             it uses 40 MiB, of which 3 MiB had been evicted; 60 MiB of 100 MiB are then kept so
             it has 30 MiB in swap, and there is room for 100 MiB

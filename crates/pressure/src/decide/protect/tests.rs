@@ -178,6 +178,23 @@ fn the_densest_are_held_first_and_never_more_than_the_budget() {
 }
 
 #[test]
+fn a_stream_that_is_held_in_part_makes_way_for_what_comes_back_much_sooner() {
+    let mut bench = Bench::new();
+    let stream = WarmFile { away: Some(Micros::new(10_300_000)), ..hot(1, 190) };
+    bench.sample.warm.files[0] = WarmFile { asked: stream.hot, idle: Some(Micros::new(0)), ..stream };
+    bench.sample.warm.files[1] = WarmFile { away: Some(Micros::new(5_000_000)), ..hot(2, 60) };
+    bench.seconds(3, 1);
+    assert_eq!(held(&bench.short()), [0; 0], "twice as soon is not much sooner");
+    bench.sample.warm.files[1].away = Some(Micros::new(206_000));
+    let acts = bench.short();
+    assert!(
+        matches!(acts[..], [.., (Act::Release { file }, Why::Lesser { .. }), (Act::Hold { .. }, _)] if file.inode == 1),
+        "{acts:?}"
+    );
+    assert_eq!(held(&acts), [2]);
+}
+
+#[test]
 fn more_of_a_file_that_is_held_costs_only_the_rest() {
     let mut bench = Bench::new();
     bench.sample.warm.files[0] = WarmFile { asked: Some(u64::MAX >> 24), ..hot(1, 200) };
