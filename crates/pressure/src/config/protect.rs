@@ -68,7 +68,7 @@ impl Default for Protect {
     fn default() -> Self {
         Self {
             enabled: false,
-            budget: Percent::new(20),
+            budget: Percent::new(25),
             floors: Percent::new(15),
             reuse: Span::secs(60),
             units: UNITS.map(str::to_owned).to_vec(),

@@ -2,7 +2,7 @@
 //!
 //! - Law: a file is held if its pages came back `away ≤ reuse` after they left, mostly (`again ≥ ½`), and often enough
 //!   to be worth their memory: `returns/s · reuse ≥ pages to hold`; the densest `returns / pages` first, while the
-//!   budget lasts; one whose pages are away [`LESSER`] times as long makes way. It is let go when nobody has used it for `release-after`, or memory has not been short for so long.
+//!   budget lasts, and most of a file if all does not fit; one whose pages are away [`LESSER`] times as long makes way. It is let go when nobody has used it for `release-after`, or memory has not been short for so long.
 //! - Source: the break-even interval of Gray and Putzolu's five-minute rule (1987), turned to measured returns.
 //! - Cost: O(files²) of 16 files.
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
@@ -130,8 +130,8 @@ impl Draft<'_> {
                 let programs = open.why.is_some() || of_programs + open.more <= budget.scaled(1, 2);
                 programs && held + open.more <= budget
             };
-            let pressed =
-                open.iter().filter(|open| !fits(open)).min_by_key(|open| open.why.map(|(_, away)| away)).copied();
+            let pressed = open.iter().filter(|open| open.why.is_some() && !fits(open));
+            let pressed = pressed.min_by_key(|open| open.why.map(|(_, away)| away)).copied();
             if let Some((file, size)) =
                 pressed.and_then(|first| self.make_way(&first, (held + first.more).less(budget)))
             {
@@ -139,7 +139,8 @@ impl Draft<'_> {
                 open.retain(|other| other.file != file);
                 continue;
             }
-            let Some(best) = open.iter().filter(fits).max_by(|a, b| a.worth(b)).copied() else { return };
+            let best = open.iter().filter(fits).max_by(|a, b| a.worth(b)).copied();
+            let Some(best) = best.or_else(|| self.part_of(&open, budget.less(held))) else { return };
             open.retain(|candidate| candidate.file != best.file);
             held += best.more;
             of_programs += if best.why.is_none() { best.more } else { Pages::ZERO };
@@ -152,6 +153,19 @@ impl Draft<'_> {
             let act = Act::Hold { file: best.file, ranges: best.ranges, amount: best.size.to_bytes(page) };
             self.step(Action::Protect(act), Reason::Protect(why));
         }
+    }
+
+    /// Of what does not fit the best, as much of it as there is room for, if that is most of it: a file that is read in a
+    /// circle saves as many reads as it has pages held.
+    fn part_of(&self, open: &[Candidate], room: Pages) -> Option<Candidate> {
+        let best = open.iter().filter(|open| open.why.is_some()).max_by(|a, b| a.worth(b))?;
+        let file = self.sample.warm.files.iter().find(|file| file.id() == Some(best.file))?;
+        let (pages, asked) = (self.pages_of(file), file.asked_ranges());
+        let ranges = best.ranges.at_most(room, asked, pages);
+        let size = ranges.size(pages);
+        let more = size.less(asked.size(pages));
+        let is_most = size.scaled(2, 1) >= best.size && more > Pages::ZERO;
+        is_most.then_some(Candidate { ranges, size, more, ..*best })
     }
 
     /// Lets go of a held file whose pages come back much later than those of one for which there is too little room.

@@ -184,6 +184,14 @@ const PROGRAMS: &[&str] = &[
     "zypper",
 ];
 
+/// Programs of root's that do whatever a file of anyone's says.
+const INTERPRETERS: &[&str] =
+    &["bash", "dash", "deno", "fish", "java*", "lua*", "node*", "perl*", "php*", "python*", "ruby*", "sh", "zsh"];
+
+fn runs_anything(program: &str) -> bool {
+    INTERPRETERS.iter().any(|pattern| matches(pattern, program))
+}
+
 /// Whether a service of this name is one without which there is no way in, no log, no bus or no screen.
 pub fn keeps_the_system_up(service: &str) -> bool {
     UNITS.iter().any(|pattern| matches(pattern, service))
@@ -206,7 +214,7 @@ pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
     } else if suspect.place == Place::Service && keeps_the_system_up(&suspect.unit) && !is_a_persons(suspect.user) {
         // Where nobody makes sessions, a person's shell and all that it starts live in the unit of the way in.
         Some(Shield::Unit)
-    } else if suspect.place == Place::Desktop && program.is_some() {
+    } else if suspect.place == Place::Desktop && program.is_some_and(|program| !runs_anything(program)) {
         // Anyone may start a unit in their session slice; only root decides what a root-owned program does there.
         Some(Shield::Unit)
     } else if program.is_some_and(|program| PROGRAMS.contains(&program)) {

@@ -62,6 +62,20 @@ impl Ranges {
         Pages::new(self.runs(pages).map(|(_, count)| count).sum())
     }
 
+    /// `kept`, which is in it, and of the rest as much as `most` holds, from the file's beginning on.
+    #[must_use]
+    pub fn at_most(self, most: Pages, kept: Self, pages: u64) -> Self {
+        let mut part = kept.with(Self { segments: 0, ..self });
+        let before = part.size(pages);
+        for bit in 0..SEGMENTS {
+            let more = Self { segments: part.segments | (self.segments & (1 << bit)), ..part };
+            if more.size(pages).less(before) <= most {
+                part = more;
+            }
+        }
+        part
+    }
+
     /// First page and number of pages of each unbroken run, within a file of `pages` pages.
     pub fn runs(&self, pages: u64) -> impl Iterator<Item = (u64, u64)> {
         let Self { shift, segments } = *self;
@@ -136,6 +150,21 @@ mod tests {
             // Nothing is in it but segments that have a page of the model.
             let segments: BTreeSet<u64> = model.iter().map(|page| page >> ranges.shift).collect();
             prop_assert!(got.iter().all(|page| segments.contains(&(page >> ranges.shift))));
+        }
+
+        #[test]
+        fn a_part_has_what_was_kept_and_no_more_than_it_may(
+            a in (0..5000u64, 1..900u64), b in (0..90_000u64, 1..9000u64), most in 0..9000u64
+        ) {
+            let (mut kept, mut rest) = (Ranges::default(), Ranges::default());
+            kept.put(a.0, a.1);
+            rest.put(b.0, b.1);
+            let (all, pages) = (kept.with(rest), 99_000);
+            let part = all.at_most(Pages::new(most), kept, pages);
+            let kept = kept.with(Ranges { segments: 0, ..all });
+            prop_assert!(all.covers(part) && part.covers(kept));
+            prop_assert!(part.size(pages).less(kept.size(pages)) <= Pages::new(most));
+            prop_assert_eq!(all.at_most(Pages::new(pages), kept, pages), all);
         }
 
         #[test]

@@ -22,6 +22,7 @@ impl Bench {
     fn new() -> Self {
         let mut config = Config { mode: Mode::Protect, ..Config::default() };
         config.protect.enabled = true;
+        config.protect.budget = Percent::new(20);
         let facts = Facts {
             page_size: Bytes::kib(4),
             kernel: String::new(),
@@ -195,6 +196,22 @@ fn a_stream_that_is_held_in_part_makes_way_for_what_comes_back_much_sooner() {
 }
 
 #[test]
+fn of_a_file_that_does_not_fit_most_is_held_or_nothing() {
+    for (mib, part) in [(300, Some(204)), (420, None)] {
+        let mut bench = Bench::new();
+        bench.sample.warm.files[0] = hot(1, mib);
+        bench.seconds(3, 1);
+        let acts = bench.short();
+        let amounts = acts.iter().find_map(|(act, _)| match act {
+            Act::Hold { amount, .. } => Some(amount.get() >> 20),
+            _ => None,
+        });
+        let is_near = |amount: u64, part: u64| amount <= part && amount + 8 > part;
+        assert_eq!(amounts.zip(part).map(|(amount, part)| is_near(amount, part)), part.map(|_| true), "{acts:?}");
+    }
+}
+
+#[test]
 fn more_of_a_file_that_is_held_costs_only_the_rest() {
     let mut bench = Bench::new();
     bench.sample.warm.files[0] = WarmFile { asked: Some(u64::MAX >> 24), ..hot(1, 200) };
@@ -210,7 +227,7 @@ fn programs_come_first_and_stay_in_a_calm() {
     bench.sample.warm.files[0] = hot(1, 190);
     bench.sample.warm.files[1] = WarmFile { program: Some(1), returns, away, again, ..hot(2, 30) };
     bench.seconds(3, 1);
-    assert_eq!(held(&bench.short()), [2]);
+    assert_eq!(held(&bench.short()), [2, 1], "and most of what does not fit beside it");
     bench.sample.warm.files[1].asked = bench.sample.warm.files[1].hot;
     bench.seconds(70, 0);
     assert_eq!(bench.second(0), [], "the program is still there");

@@ -127,6 +127,11 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
         hog.suspect.program = Some(Name::from(name).unwrap());
         hog
     };
+    let of_desktop = |name: &str| {
+        let mut hog = program(name);
+        hog.suspect.place = Place::Desktop;
+        hog
+    };
     let change = |change: fn(&mut Suspect)| {
         let mut hog = process(20, "hog", 10, 80);
         change(&mut hog.suspect);
@@ -139,6 +144,7 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
         (guard(), unit("dbus-broker.service", Place::Service)),
         (guard(), program("gnome-shell")),
         (guard(), program("apt-get")),
+        (guard(), of_desktop("gjs")),
         (guard(), program("pipewire")),
         (guard(), change(|suspect| suspect.oom_score_adj = -1000)),
         (guard(), change(|suspect| suspect.mark = Mark::Omit)),
@@ -159,6 +165,7 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
         (guard(), unit("sshd.service", Place::App)),
         (guard(), of_a_person("sshd.service")),
         (guard(), unit("org.gnome.Shell.service", Place::Desktop)),
+        (guard(), of_desktop("python3.13")),
         (guard(), change(|suspect| suspect.mark = Mark::Own)),
         (rule("pid:20@199"), process(20, "hog", 10, 80)),
         (rule("program:hog"), process(20, "hog", 10, 80)),

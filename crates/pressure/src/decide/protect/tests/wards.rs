@@ -119,7 +119,7 @@ fn locks_and_floors_share_a_quarter_of_memory() {
     bench.seconds(4, 1);
     assert_eq!(kept(&grips(&mut bench, 1)), [(1, 153)]);
     bench.sample.warm.sums.watching = Some(1);
-    bench.sample.warm.files[0] = hot(8, 200);
+    bench.sample.warm.files[0] = hot(8, 220);
     assert!(held(&bench.short()).is_empty(), "102 are left");
     bench.sample.warm.files[0] = hot(8, 100);
     assert_eq!(held(&bench.short()), [8]);
