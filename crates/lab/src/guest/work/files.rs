@@ -85,10 +85,11 @@ pub(super) fn read(words: &Words<'_>) -> Result<()> {
     let mut buffer = vec![0; MIB];
     let began = now();
     while file.read(&mut buffer)? > 0 {}
-    out.op("read", began);
+    let took = now() - began;
+    out.took("read", began, took);
     if there >= pages {
         // How long it takes under this load if nothing is missing.
-        out.op("read_warm", began);
+        out.took("read_warm", began, took);
     }
     out.sum("reads", 1.0);
     out.sum("hot_pages_read", pages as f64);
