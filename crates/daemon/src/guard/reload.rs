@@ -4,8 +4,8 @@ use super::Guard;
 use crate::hooks::Hooks;
 use crate::voice::Topic;
 use host::Permission;
-use pressure::Config;
 use pressure::config::Mode;
+use pressure::{Config, Sample};
 
 impl Guard {
     /// A wrong configuration leaves the one in force.
@@ -20,6 +20,7 @@ impl Guard {
                     scribe.reconfigure(&config);
                 }
                 self.config = config;
+                self.tell_mode();
                 self.obey_mode();
                 self.hold_if_asked();
                 self.hook_if_asked();
@@ -31,6 +32,11 @@ impl Guard {
         self.notify.ready();
     }
 
+    fn tell_mode(&self) {
+        let mut status = self.board.read();
+        (status.mode, status.predictor) = (self.config.mode, self.config.predictor);
+    }
+
     /// What a run may do it may do less of from one moment to the next, but more only from its start.
     fn obey_mode(&mut self) {
         match (self.machine.permission().clone(), self.config.mode) {
@@ -38,13 +44,17 @@ impl Guard {
                 self.tally.put_back += self.machine.only_observe().back.len() as u64;
                 self.hooks.take().into_iter().for_each(Hooks::let_go);
                 self.people = None;
+                // What was ours in the last sample is nobody's now, and is not looked at again.
+                self.sample = Sample::default();
                 let why = "the configuration says so, and to act again takes a restart";
                 self.board.read().only_observes = Some(why.to_owned());
                 self.voice.say(Topic::Action, format_args!("only observes from now on: {why}"));
             }
             (Permission::Observe(why), mode) if mode != Mode::Observe => {
-                let to = format_args!("still only observes ({why}): the mode counts from the next start");
-                self.voice.say(Topic::Action, to);
+                self.voice.say(
+                    Topic::Action,
+                    format_args!("still only observes ({why}): the mode counts from the next start"),
+                );
             }
             _ => {}
         }
