@@ -12,5 +12,8 @@ hog batch.service 60
 within 400 gone "$hog" || fail "the grower lives"
 alive "$ice" || fail "the frozen one was ended"
 end_guard
-say "the grower went, the frozen one stayed"
+# As it was found, and that is as we left it.
+is 1 "$units/ice.service/cgroup.freeze" || fail "it was thawed"
+echo 0 >"$units/ice.service/cgroup.freeze"
 all_is_back
+say "the grower went, the frozen one stayed"
