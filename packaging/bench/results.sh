@@ -65,8 +65,7 @@ wanted="$*"
 # The headline: five repetitions on stock 6.12.
 table storm-1g storm --arms none,static:1000,classic,warmset --reps 5
 table storm-2g storm --arms none,static:1000,classic,warmset --reps 5 --memory 2G
-# The same storm once on machines of every kind.
-# Each pair of kernel, LRU, swap and memory occurs.
+# The same storm once on machines in which each pair of kernel, LRU, swap and memory occurs.
 covering storm-covering --arms none,warmset --no-equal-mean --reps 1 <<'MACHINES'
 storm 6.1 classic none 1G
 storm 6.1 mglru disk 2G

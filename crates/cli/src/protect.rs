@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
     }
     told("protected", &rules.protect, context, out)?;
-    for unit in rules.protect.iter().filter(|unit| !rules::finds(&context.root, unit)) {
+    for unit in rules.protect.iter().filter(|unit| !rules::is_there(&context.root, unit)) {
         let hint = "nothing is kept before it starts; a user's unit is named by the number of a process in it";
         writeln!(io::stderr(), "note: {unit} is not there now: {hint}")?;
     }

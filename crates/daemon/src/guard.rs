@@ -99,9 +99,8 @@ pub struct Parts {
 impl Guard {
     /// A guard that has seen nothing yet.
     pub fn new(parts: Parts) -> Self {
-        let Parts { machine, config, board, scribe, voice, notify } = parts;
+        let Parts { mut machine, config, board, scribe, voice, notify } = parts;
         let history = History::new(machine.facts(), &config);
-        let mut machine = machine;
         machine.rule(&config.guard);
         Self {
             machine,

@@ -221,7 +221,7 @@ impl Groups {
 }
 
 /// Whether anyone is there whose memory `unit` would keep, as the configuration names units.
-pub(crate) fn is_there(root: &Path, unit: &str) -> bool {
+pub fn is_there(root: &Path, unit: &str) -> bool {
     !Search::new(&[unit.to_owned()]).run(root).is_empty()
 }
 

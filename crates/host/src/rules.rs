@@ -9,7 +9,7 @@
 //!
 //! A process is named with its start, so that a later one with the same number is not meant; memory is kept for units only.
 
-use crate::groups;
+pub use crate::groups::is_there;
 use crate::procs::{cgroup, place};
 use crate::trouble::Trouble;
 use pressure::Config;
@@ -90,11 +90,6 @@ pub fn of_process(root: &Path, pid: u32) -> Result<String, Trouble> {
         Some(start) => Ok(format!("pid:{pid}@{start}")),
         None => Err(Trouble::unreadable(&path, io::Error::other("it does not say when the process started"))),
     }
-}
-
-/// Whether a unit is there whose memory this rule keeps.
-pub fn finds(root: &Path, unit: &str) -> bool {
-    groups::is_there(root, unit)
 }
 
 /// The path of the unit that a process lives in, as `protect.units` takes it; an error says why memory cannot be kept for

@@ -54,7 +54,7 @@ pub fn branch(name: &str) -> Result<&'static Branch> {
 /// What a branch's name ends with if our patches are on it.
 const PATCHED: &str = "+series";
 /// Where the patches are, in the repository.
-const TREE: &str = "kernel";
+pub const TREE: &str = "kernel";
 
 /// The kernel of this name: a branch, fetched if it is not there, one with our patches, built if it is not there, or the
 /// folder of one that was built.

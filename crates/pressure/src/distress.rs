@@ -98,14 +98,9 @@ pub struct Distress {
 impl Distress {
     /// Nothing seen yet.
     pub(crate) fn new(config: &Guard) -> Self {
-        let points = Vec::with_capacity(POINTS);
-        Self {
-            cache: (config.cache_least, config.cache_most),
-            points,
-            growths: Growths::new(),
-            warn_ahead: config.warn_ahead,
-            ..Self::default()
-        }
+        let mut fresh = Self { points: Vec::with_capacity(POINTS), growths: Growths::new(), ..Self::default() };
+        fresh.go_on_by(config);
+        fresh
     }
 
     /// Goes on by another configuration.

@@ -3,7 +3,7 @@
 use super::folder::Folder;
 use super::place::place;
 use super::program::program;
-use super::roll::{Entry, read};
+use super::roll::{self, Entry, read};
 use super::text::{self, printable};
 use crate::eyes::boot_time;
 use crate::parse::lines::number;
@@ -69,10 +69,7 @@ struct GroupFiles {
 impl Dossier {
     /// Opens everything; `None` if the process is gone, or its number has passed to another.
     pub(super) fn open(root: &Path, proc: &OwnedFd, entry: &Entry) -> Option<Self> {
-        let mut name = arrayvec::ArrayString::<16>::new();
-        std::fmt::Write::write_fmt(&mut name, format_args!("{}", entry.pid)).ok()?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let folder = rustix::fs::openat(proc, name.as_str(), flags, Mode::empty()).ok()?;
+        let folder = roll::folder(proc, entry.pid)?;
         let stat = file(&folder, "stat")?;
         let live = root == Path::new("/");
         let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw)?;

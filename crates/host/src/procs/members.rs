@@ -11,7 +11,6 @@ use arrayvec::ArrayVec;
 use pressure::census::{Life, Place, Suspect};
 use pressure::distress::shield;
 use rustix::fd::AsFd;
-use rustix::fs::{Mode, OFlags};
 use std::time::Duration;
 use units::Span;
 
@@ -54,10 +53,7 @@ impl Processes {
         if entry.life == Life::Dying {
             return None;
         }
-        let mut name = arrayvec::ArrayString::<16>::new();
-        std::fmt::Write::write_fmt(&mut name, format_args!("{pid}")).ok()?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let folder = rustix::fs::openat(&self.proc, name.as_str(), flags, Mode::empty()).ok()?;
+        let folder = roll::folder(&self.proc, pid)?;
         // Who a member is matters in services only: there persons are told from the service itself.
         let is_service = like.place == Place::Service;
         let status = is_service.then(|| roll::status(&self.proc, pid)).flatten();

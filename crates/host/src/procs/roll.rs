@@ -177,6 +177,14 @@ pub(super) fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
     }))
 }
 
+/// The folder of a process, which stays of that one.
+pub(super) fn folder(proc: &OwnedFd, pid: u32) -> Option<OwnedFd> {
+    let mut name = arrayvec::ArrayString::<16>::new();
+    std::fmt::Write::write_fmt(&mut name, format_args!("{pid}")).ok()?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(proc, name.as_str(), flags, Mode::empty()).ok()
+}
+
 /// Anonymous memory, swap and user of a process.
 pub(super) fn status(proc: &OwnedFd, pid: u32) -> Option<Status> {
     let mut buffer = [0; 2048];

@@ -2,7 +2,7 @@
 
 use super::say;
 use crate::kernels::series::{self, Base};
-use crate::kernels::{BRANCHES, Kernel, branch, build, stock};
+use crate::kernels::{BRANCHES, Kernel, TREE, branch, build, stock};
 use crate::store::Store;
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -35,7 +35,7 @@ struct Source {
     #[arg(long, value_name = "SERIES")]
     series: String,
     /// The folder of the series, with BASES in it
-    #[arg(long, value_name = "DIR", default_value = "kernel")]
+    #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
     /// The folder to unpack it in
     #[arg(value_name = "FOLDER")]
@@ -49,7 +49,7 @@ struct Build {
     #[arg(long, value_name = "SERIES", conflicts_with_all = ["source", "suite", "patches"])]
     series: Option<String>,
     /// The folder of the series, with BASES in it
-    #[arg(long, value_name = "DIR", default_value = "kernel")]
+    #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
     /// Debian's source package, such as linux-source-6.12
     #[arg(long, value_name = "PACKAGE", default_value = "linux-source-6.12")]

@@ -3,7 +3,7 @@
 use super::say;
 use crate::frame::Frame;
 use crate::image::{self, Programs};
-use crate::kernels::{self, Kernel, series};
+use crate::kernels::{self, Kernel, TREE, series};
 use crate::scenario::Data;
 use crate::store::Store;
 use crate::vm::disk::{Drive, Filled};
@@ -35,7 +35,7 @@ pub(crate) struct Selftest {
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
     /// The folder of the series, with BASES in it
-    #[arg(long, value_name = "DIR", default_value = "kernel")]
+    #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
     /// NUMA nodes of the machine, as shares of its memory: 1,1 are two alike, 3,1 are not
     #[arg(long, value_name = "SHARES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]

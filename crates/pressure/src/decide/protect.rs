@@ -94,7 +94,7 @@ impl Draft<'_> {
             if !file.is_held() {
                 continue;
             }
-            let size = file.asked_ranges().size(self.pages_of(file));
+            let size = self.asked_for(file);
             let idle = file.idle.filter(|idle| Duration::from_micros(idle.get()) >= after.get());
             let why = match (file.program == Some(1), idle) {
                 _ if held + size > budget => {
@@ -123,7 +123,7 @@ impl Draft<'_> {
         let now = |candidate: &Candidate| candidate.why.is_none() || calm < SHORT;
         let mut open: ArrayVec<Candidate, MAX_FILES> = known.filter(now).collect();
         let running = sample.warm.files.iter().filter(|file| file.program == Some(1));
-        let mut of_programs: Pages = running.map(|file| file.asked_ranges().size(self.pages_of(file))).sum();
+        let mut of_programs: Pages = running.map(|file| self.asked_for(file)).sum();
         for _ in 0..MOST_AT_ONCE {
             // Programs have half of it at most: the rest is for what shows that it needs it.
             let fits = |open: &&Candidate| {
@@ -173,12 +173,11 @@ impl Draft<'_> {
         let (_, by) = first.why?;
         let sample = self.sample;
         let stays = |file: FileId| !self.steps.iter().any(|it| it.action == Action::Protect(Act::Release { file }));
-        let size = |file: &WarmFile| file.asked_ranges().size(self.pages_of(file));
         let lesser = |file: &WarmFile| {
             let id = file.id().filter(|id| *id != first.file && stays(*id))?;
             let away = file.away.filter(|away| away.get() >= by.get().saturating_mul(LESSER))?;
-            let may = file.is_held() && file.program != Some(1) && size(file) >= over;
-            may.then_some((away, id, size(file)))
+            let may = file.is_held() && file.program != Some(1) && self.asked_for(file) >= over;
+            may.then_some((away, id, self.asked_for(file)))
         };
         let (away, file, size) = sample.warm.files.iter().filter_map(lesser).max_by_key(|(away, ..)| *away)?;
         self.step(Action::Protect(Act::Release { file }), Reason::Protect(Why::Lesser { away, by }));
@@ -212,6 +211,11 @@ impl Draft<'_> {
         let part = candidate(hot).filter(worth)?;
         let best = if whole { candidate(Ranges::whole(pages))? } else { part };
         Some(Candidate { why: Some((returns, away)), ..best })
+    }
+
+    /// What of the file is held, or about to be.
+    fn asked_for(&self, file: &WarmFile) -> Pages {
+        file.asked_ranges().size(self.pages_of(file))
     }
 
     /// Pages of the file, the last one in part.
