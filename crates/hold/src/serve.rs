@@ -254,6 +254,7 @@ impl<'s> Server<'s> {
             (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));
             place.idle = Some(Micros::new(held.used.elapsed().as_micros() as u64));
             place.program = self.used.iter().any(|used| used.id == held.id).then_some(1);
+            place.away = self.learner.away(held.id);
             if let Some(hot) = hot.iter().find(|hot| hot.file == held.id) {
                 // Both in one measure: the coarser.
                 let asked = held.asked.with(Ranges { segments: 0, ..hot.ranges });

@@ -4,7 +4,7 @@
 //! memory grows. Pressure, refaults and watermarks each move that number; none of them alone ends a process.
 //!
 //! ```text
-//! room    = (free − min)⁺ + (file cache − floor)⁺ + reclaimable slab / 2 + swap            [bytes]
+//! room    = (free − min)⁺ + (file cache + lent − floor)⁺ + reclaimable slab / 2 + swap            [bytes]
 //! floor   = least + (most − least) · min(1, refaults / (4 % of memory a second))           [bytes]
 //! growth  = min over 0.4 s and 2 s (with hardly any room: over 2 s) of Δ(anon + shmem + unreclaimable + swap used)/Δt       [bytes/s]
 //! left    = (room + in flight) / growth                                                     [s]
@@ -91,6 +91,12 @@ pub struct Distress {
     pub(crate) warned: Option<Span>,
     /// When there was last reason to look at who holds memory.
     pub(crate) alerted: Option<Span>,
+    /// When memory last was so short that someone would be asked to end, but for what is lent.
+    #[serde(default)]
+    pub(crate) pinched: Option<Span>,
+    /// So near to the end, and with so little room, that is.
+    #[serde(default)]
+    term: (Span, Percent),
     /// Since when there has been no room at all.
     pub(crate) full_since: Option<Span>,
 }
@@ -107,6 +113,7 @@ impl Distress {
     pub(crate) fn go_on_by(&mut self, config: &Guard) {
         self.cache = (config.cache_least, config.cache_most);
         self.warn_ahead = config.warn_ahead;
+        self.term = (config.term_ahead, config.term_room);
     }
 
     /// Takes a sample in. Allocates nothing.
@@ -135,6 +142,9 @@ impl Distress {
         }
         if self.outlook.is_some_and(|outlook| ladder::alerts(&outlook)) {
             self.alerted = Some(sample.at);
+        }
+        if self.outlook.is_some_and(|outlook| ladder::asks(&outlook.without_lent(), self.term)) {
+            self.pinched = Some(sample.at);
         }
         let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
         let full = self.outlook.is_some_and(|it| it.expected_room() <= gap + FULL.of(it.managed));
@@ -185,7 +195,8 @@ impl Distress {
         let is_scarce = room + in_flight <= SCARCE.of(managed);
         let growth = self.growth(if is_scarce { Room::Scarce } else { Room::Some }).unwrap_or_default();
         let swap = room::swap_room(sample, page_size);
-        let outlook = Outlook { room, swap, managed, floor, in_flight, growth, left: None, stalled: self.stalled() };
+        let (lent, stalled) = (sample.warm.lent().min(room), self.stalled());
+        let outlook = Outlook { room, swap, lent, managed, floor, in_flight, growth, left: None, stalled };
         Some(Outlook { left: outlook.left_now(), ..outlook })
     }
 }

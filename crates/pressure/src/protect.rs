@@ -18,4 +18,5 @@ pub use act::{Act, FileId, Why};
 pub use learn::{Event, EventKind, Hot, Learner, STRIDE};
 pub(crate) use needs::{Need, Needs};
 pub use ranges::Ranges;
+pub(crate) use warm::SOON;
 pub use warm::{MAX_FILES, Warm, WarmFile, WarmSums};

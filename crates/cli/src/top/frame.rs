@@ -246,6 +246,7 @@ mod tests {
         let outlook = Outlook {
             room: Bytes::mib(700),
             swap: Bytes::ZERO,
+            lent: Bytes::ZERO,
             managed: Bytes::mib(8000),
             floor: Bytes::mib(400),
             in_flight: Bytes::ZERO,

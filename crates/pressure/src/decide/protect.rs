@@ -8,13 +8,14 @@
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
 
 mod floor;
+mod lend;
 mod recall;
 mod wards;
 
 use super::{Draft, SHORT};
 use crate::config::Mode;
 use crate::decision::{Action, Reason};
-use crate::protect::{Act, FileId, MAX_FILES, Ranges, WarmFile, Why};
+use crate::protect::{Act, FileId, MAX_FILES, Ranges, SOON, WarmFile, Why};
 use arrayvec::ArrayVec;
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -89,6 +90,7 @@ impl Draft<'_> {
         let sample = self.sample;
         let after = self.config.protect.release_after;
         let budget = self.hold_budget(self.kept());
+        let called_in = self.called_in();
         let mut held = Pages::ZERO;
         for (file, id) in sample.warm.files.iter().filter_map(|file| Some((file, file.id()?))) {
             if !file.is_held() {
@@ -100,6 +102,10 @@ impl Draft<'_> {
                 _ if held + size > budget => {
                     let page = self.history.page_size;
                     Why::Budget { held: (held + size).to_bytes(page), budget: budget.to_bytes(page) }
+                }
+                _ if called_in.is_some_and(|(called, _)| called == id) => {
+                    let room = called_in.map_or(Bytes::ZERO, |(_, room)| room);
+                    Why::Needed { room, away: file.away }
                 }
                 (false, Some(idle)) => Why::Idle { idle },
                 (false, None) if calm >= after.get() => Why::Calm { calm: Span::new(calm) },
@@ -118,7 +124,7 @@ impl Draft<'_> {
         // What is kept now and what will be: neither may meet locks that leave no room for it.
         let budget = self.hold_budget(kept.max(self.kept()));
         let sample = self.sample;
-        let known = sample.warm.files.iter().filter_map(|file| self.candidate(file));
+        let known = self.worthy();
         // What thrashed is left alone once memory is there again.
         let now = |candidate: &Candidate| candidate.why.is_none() || calm < SHORT;
         let mut open: ArrayVec<Candidate, MAX_FILES> = known.filter(now).collect();
@@ -182,6 +188,13 @@ impl Draft<'_> {
         let (away, file, size) = sample.warm.files.iter().filter_map(lesser).max_by_key(|(away, ..)| *away)?;
         self.step(Action::Protect(Act::Release { file }), Reason::Protect(Why::Lesser { away, by }));
         Some((file, size))
+    }
+
+    /// What is worth its memory now.
+    fn worthy(&self) -> impl Iterator<Item = Candidate> + '_ {
+        let may_lend = self.may_lend();
+        let has_a_right = move |open: &Candidate| open.why.is_none_or(|(_, away)| may_lend || away <= SOON);
+        self.sample.warm.files.iter().filter_map(|file| self.candidate(file)).filter(has_a_right)
     }
 
     /// Whether a file is worth its memory, and how much that is.

@@ -227,4 +227,4 @@ impl Draft<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -43,7 +43,7 @@ pub(crate) enum Rung {
 pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
     if outlook.ends_within(config.kill_ahead, config.kill_room, MOST_KILL_ROOM) {
         Rung::Kill
-    } else if outlook.ends_within(config.term_ahead, config.term_room, MOST_TERM_ROOM) {
+    } else if asks(outlook, (config.term_ahead, config.term_room)) {
         Rung::Term
     } else if warns(outlook, config.warn_ahead) {
         Rung::Warn
@@ -57,6 +57,11 @@ pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
 /// Room that is left when SIGTERM comes: what a contained unit may not take.
 pub(crate) fn reserve(outlook: &Outlook, config: &Guard) -> Bytes {
     outlook.bound(config.term_ahead, config.term_room, MOST_TERM_ROOM)
+}
+
+/// Whether it is time to ask someone to end, so near to the end and with so little room.
+pub(crate) fn asks(outlook: &Outlook, (ahead, room): (Span, Percent)) -> bool {
+    outlook.ends_within(ahead, room, MOST_TERM_ROOM)
 }
 
 /// Whether people should be told: the end is so near.

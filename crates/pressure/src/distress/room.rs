@@ -18,6 +18,9 @@ pub struct Outlook {
     pub room: Bytes,
     /// Of it, on swap.
     pub swap: Bytes,
+    /// Of it, locked, and let go before anyone ends for it.
+    #[serde(default)]
+    pub lent: Bytes,
     /// Memory the kernel manages.
     pub managed: Bytes,
     /// File cache that is counted as in use.
@@ -41,6 +44,12 @@ impl Outlook {
     /// Room, and what comes back.
     pub(crate) fn expected_room(&self) -> Bytes {
         self.room + self.in_flight
+    }
+
+    /// The same if what is lent were not to be had.
+    pub(crate) fn without_lent(&self) -> Self {
+        let poorer = Self { room: self.room.less(self.lent), lent: Bytes::ZERO, ..*self };
+        Self { left: poorer.left_now(), ..poorer }
     }
 
     /// A share of memory, or what grows in half of `ahead` if that is more, up to `most`.
@@ -107,7 +116,7 @@ pub(crate) fn room(sample: &Sample, floor: Bytes, page_size: Bytes) -> Option<By
     let min: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.min).sum();
     let free = sample.counters.nr_free_pages?.to_bytes(page_size).less(min?.to_bytes(page_size));
     let unwritten = m.dirty.unwrap_or_default() + m.writeback.unwrap_or_default();
-    let file = (m.active_file? + m.inactive_file?).less(unwritten).less(floor);
+    let file = (m.active_file? + m.inactive_file? + sample.warm.lent()).less(unwritten).less(floor);
     let slab = m.slab_reclaimable.unwrap_or_default().scaled(1, 2);
     Some(free + file + slab + swap_room(sample, page_size))
 }

@@ -84,6 +84,13 @@ pub enum Why {
         /// And those of the other.
         by: Micros,
     },
+    /// Without its memory someone would be asked to end, and its pages come back late.
+    Needed {
+        /// Room there would be otherwise.
+        room: Bytes,
+        /// How long its pages were away, the mean.
+        away: Option<Micros>,
+    },
     /// What thrashes or is held: the kernel's floor under file pages is made to cover it.
     Floor {
         /// So much.
@@ -153,6 +160,11 @@ impl Display for Why {
                 let [away, by] = [away, by].map(|it| Span::new(std::time::Duration::from_micros(it.get())));
                 write!(f, "its pages come back after {away}, those of another after {by}, and both do not fit")
             }
+            Self::Needed { room, away: None } => write!(f, "there is room for {room} otherwise"),
+            Self::Needed { room, away: Some(away) } => {
+                let away = Span::new(std::time::Duration::from_micros(away.get()));
+                write!(f, "there is room for {room} otherwise, and its pages come back only after {away}")
+            }
             Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
             Self::Used { need, missed, kept, budget } => {
                 write!(f, "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so")
@@ -186,6 +198,8 @@ mod tests {
             Why::Idle { idle: Micros::new(61_000_000) },
             Why::Budget { held: budget, budget: held },
             Why::Lesser { away: Micros::new(10_300_000), by: Micros::new(206_000) },
+            Why::Needed { room: held, away: Some(Micros::new(9_300_000)) },
+            Why::Needed { room: held, away: None },
             Why::Floor { measured: held },
             Why::Used { need: Bytes::mib(40), missed: Bytes::mib(3), kept: Bytes::mib(60), budget: held },
             Why::Away { away: Bytes::mib(30), room: held },
@@ -204,6 +218,8 @@ mod tests {
             nobody used it for 1 min
             200 MiB are held, and 100 MiB may be
             its pages come back after 10.3 s, those of another after 206 ms, and both do not fit
+            there is room for 100 MiB otherwise, and its pages come back only after 9.3 s
+            there is room for 100 MiB otherwise
             100 MiB of files are read again and again
             it uses 40 MiB, of which 3 MiB had been evicted; 60 MiB of 100 MiB are then kept so
             it has 30 MiB in swap, and there is room for 100 MiB

@@ -141,6 +141,11 @@ impl Learner {
         hot
     }
 
+    /// How long pages of a file were away, the mean, however long ago that was.
+    pub fn away(&self, file: FileId) -> Option<Micros> {
+        self.places.get(&file).and_then(|place| self.files[*place].away())
+    }
+
     /// Forgets a file: it is another now.
     pub fn forget(&mut self, file: FileId) {
         if let Some(place) = self.places.remove(&file) {
@@ -189,14 +194,19 @@ impl Heat {
         }
     }
 
+    /// Both sums fade alike, so the mean stays.
+    fn away(&self) -> Option<Micros> {
+        let mean = self.away_seconds / self.returns;
+        mean.is_finite().then(|| Micros::new((mean * 1e6) as u64))
+    }
+
     /// As others see it; `None` once less than a page a second comes back.
     fn told(&self, at: Duration) -> Option<Hot> {
         let returns = (self.returns_at(at) / WINDOW) as u64;
-        let mean = self.away_seconds / self.returns;
         let hot = Hot {
             file: self.file,
             returns,
-            away: Micros::new((mean * 1e6) as u64),
+            away: self.away()?,
             again: Percent::hundredths((self.returns / self.added * 10_000.0) as u64),
             ranges: self.ranges[0].with(self.ranges[1]),
         };

@@ -6,6 +6,9 @@ use crate::section::{Section, section};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Micros, Percent};
 
+/// Who reads a file whose pages come back sooner than this waits for it all the time.
+pub(crate) const SOON: Micros = Micros::new(5_000_000);
+
 /// Files told of at once: those held, and the hottest of the others.
 pub const MAX_FILES: usize = 16;
 
@@ -42,7 +45,7 @@ section! {
         hot: u64 = "hot",
         /// Pages that came back, per second.
         returns: u64 = "returns",
-        /// How long they were away, the mean.
+        /// How long they were away, the mean; of what is held, before it was.
         away: Micros = "away",
         /// Share of the pages that came in that had been there before.
         again: Percent = "again",
@@ -91,6 +94,11 @@ impl Warm {
     pub fn copy(&mut self, source: &Self) {
         self.sums = source.sums;
         self.files.clone_from(&source.files);
+    }
+
+    /// Locked, but let go before anyone ends for want of memory.
+    pub(crate) fn lent(&self) -> Bytes {
+        self.files.iter().filter(|file| file.is_lent()).filter_map(|file| file.held).sum()
     }
 
     /// The sections, in order.
@@ -142,6 +150,11 @@ impl WarmFile {
     /// Whether it is, or is asked to be, locked.
     pub fn is_held(&self) -> bool {
         self.asked.is_some_and(|asked| asked != 0)
+    }
+
+    /// Whether it is held for what comes back late, or nobody knows when: that has less right to memory than who runs.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.is_held() && self.program != Some(1) && self.away.is_none_or(|away| away > SOON)
     }
 
     /// The parts that are asked to be locked.

@@ -78,6 +78,7 @@ fn forecast() -> Forecast {
         outlook: Some(Outlook {
             room: Bytes::mib(600),
             swap: Bytes::ZERO,
+            lent: Bytes::ZERO,
             managed: Bytes::mib(1000),
             floor: Bytes::mib(50),
             in_flight: Bytes::mib(8),

@@ -25,7 +25,7 @@ impl Draft<'_> {
         if calm >= self.config.protect.release_after.get() {
             return self.release_floors(Why::Calm { calm: units::Span::new(calm) });
         }
-        let thrashing = self.sample.warm.files.iter().filter_map(|file| self.candidate(file)).map(|open| open.more);
+        let thrashing = self.worthy().map(|open| open.more);
         let measured = (held + thrashing.sum()).min(self.hold_budget(self.kept())).to_bytes(self.history.page_size);
         let managed = self.history.latest.sizes.managed.get().max(1);
         let ratio = measured.scaled(100, managed).get() + 1;

@@ -1,3 +1,4 @@
+mod lend;
 mod recall;
 mod wards;
 

@@ -1,6 +1,6 @@
 mod asked;
 mod contained;
-mod machine;
+pub(in crate::decide) mod machine;
 mod whole;
 
 use crate::census::{Mark, Name, Place, Signal, Suspect, UnitName};

@@ -17,8 +17,8 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// A process of the model.
 #[derive(Debug, Clone)]
-pub(super) struct Process {
-    pub(super) suspect: Suspect,
+pub(in crate::decide) struct Process {
+    pub(in crate::decide) suspect: Suspect,
     /// MiB a second; memory is only taken while there is some.
     pub(super) speed: u64,
     /// Ignores SIGTERM.
@@ -28,7 +28,7 @@ pub(super) struct Process {
     pub(super) signalled: Option<(Signal, u32)>,
 }
 
-pub(super) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {
+pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {
     let suspect = Suspect {
         who: Identity { pid, start: u64::from(pid) * 10 },
         age: Span::secs(100),
