@@ -103,16 +103,24 @@ static long node_managed(int node)
 	return managed;
 }
 
-/* Whether the kernel's log has these words since this program last looked for them. */
-static bool kernel_said(const char *words)
+/* A line of our own in the kernel's log: what is before it is not looked at. */
+static void kernel_mark(const char *line)
+{
+	put("/dev/kmsg", line);
+}
+
+/* Whether the kernel's log has these words after a mark. */
+static bool kernel_said(const char *mark, const char *words)
 {
 	static char log[1 << 18];
 	long length = syscall(SYS_syslog, 3, log, sizeof(log) - 1);
+	char *from;
 
 	if (length < 0)
 		return false;
 	log[length] = 0;
-	return strstr(log, words);
+	from = strstr(log, mark);
+	return strstr(from ? from : log, words);
 }
 
 /* Over all nodes: a file on one of them may be larger than its floor. */
@@ -235,11 +243,13 @@ static pid_t hog_start(long bytes)
 	_exit(0);
 }
 
+enum hold { HOLD, LOCK, FREE_LAZILY };
+
 /* Returns once so much is taken, or the child is gone. */
-static pid_t holder(long bytes, bool lock)
+static pid_t holder(long bytes, enum hold how)
 {
 	int ready[2];
-	char byte;
+	char byte, *at;
 	pid_t pid;
 
 	if (pipe(ready))
@@ -253,9 +263,12 @@ static pid_t holder(long bytes, bool lock)
 		return pid;
 	}
 	munlockall();
-	if (lock)
+	if (how == LOCK)
 		mlockall(MCL_FUTURE);
-	take(bytes);
+	at = take(bytes);
+	/* the kernel may have it from now on, when it wants it */
+	if (how == FREE_LAZILY)
+		madvise(at, bytes, MADV_FREE);
 	if (write(ready[1], "", 1) < 0)
 		_exit(3);
 	for (;;)
@@ -264,12 +277,12 @@ static pid_t holder(long bytes, bool lock)
 
 static pid_t hog_hold(long bytes)
 {
-	return holder(bytes, false);
+	return holder(bytes, HOLD);
 }
 
 static pid_t locked_start(long bytes)
 {
-	return holder(bytes, true);
+	return holder(bytes, LOCK);
 }
 
 /* Names that are not there, until the kernel keeps so many bytes about them. */

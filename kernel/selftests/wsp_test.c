@@ -29,6 +29,10 @@
 #define KNOB(name) "/proc/sys/vm/" name
 #define MODE KNOB("workingset_protection")
 
+/* Marks in the kernel's log. */
+#define COUNTERS "wsp_test: counters\n"
+#define STRESS "wsp_test: stress\n"
+
 static const char *folder;
 static bool in_mglru;	/* this test */
 
@@ -132,6 +136,27 @@ static enum result t3_slab(void)
 	return left < slab * 3 / 4 ? PASS : fail("slab went from %ld to %ld MiB", slab / MIB, left / MIB);
 }
 
+/*
+ * Lazily freed memory is on the file lists: what is of it above the floor is given back, and
+ * nobody is killed for want of it. Below the floor it is kept, which vm.rst says.
+ */
+static enum result t4_lazily_freed(void)
+{
+	long held;
+	pid_t lazy;
+	enum result result = PASS;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	held = meminfo("MemTotal") * 45 / 100;
+	lazy = holder(held, FREE_LAZILY);
+	put(MODE, "1");
+	if (!ended_well(hog_start(meminfo("MemFree") + held / 3)))
+		result = fail("the hog was killed with %ld MiB on the file lists", meminfo("Inactive(file)") / MIB);
+	end(lazy);
+	return result;
+}
+
 /* Both floors reached and swap free: something must give. */
 static enum result t5_both(void)
 {
@@ -182,6 +207,46 @@ static enum result t6_requests(void)
 	return after < before / 4 ? PASS : fail("file memory went from %ld to %ld", before, after);
 }
 
+/* Who asks for anonymous memory alone gets that, however low it is. */
+static enum result t16_anon_only(void)
+{
+	long file, anon;
+	pid_t reader, holds;
+	enum result result = PASS;
+
+	if (swap_on(meminfo("MemTotal") / 2))
+		return skip("no zram to swap to");
+	if (group_make("wsp", 1024 * MIB)) {
+		swap_off();
+		return skip("no memory control group");
+	}
+	reader = child_in("wsp");
+	if (!reader)
+		exit(stream(folder, "hot", 0) ? 0 : 1);
+	ended_well(reader);
+	holds = child_in("wsp");
+	if (!holds) {
+		take(48 * MIB);
+		for (;;)
+			pause();
+	}
+	while (group_stat("wsp", "anon") < 48 * MIB)
+		usleep(10000);
+	put(MODE, "1");
+	file = group_stat("wsp", "file");
+	anon = group_stat("wsp", "anon");
+	if (put("/sys/fs/cgroup/wsp/memory.reclaim", "32M swappiness=max") == -EINVAL)
+		result = skip("no memory.reclaim with swappiness=max");
+	else if (group_stat("wsp", "anon") > anon - 16 * MIB)
+		result = fail("anonymous memory went from %ld to %ld MiB", anon / MIB, group_stat("wsp", "anon") / MIB);
+	else if (group_stat("wsp", "file") < file - MIB)
+		result = fail("file memory went from %ld to %ld MiB", file / MIB, group_stat("wsp", "file") / MIB);
+	end(holds);
+	group_remove("wsp");
+	swap_off();
+	return result;
+}
+
 /* Each node has the floors of its own size. */
 static enum result t7_nodes(void)
 {
@@ -208,7 +273,7 @@ static enum result t7_nodes(void)
 /* A few free slots of swap are no reason to scan the page cache over and over. */
 static enum result t8_full_swap(void)
 {
-	long scanned, withheld;
+	long scanned, anon, withheld;
 	pid_t filler, hog;
 	enum result result = PASS;
 
@@ -218,15 +283,20 @@ static enum result t8_full_swap(void)
 	stream(folder, "hot", 0);
 	filler = hog_hold(meminfo("MemTotal") * 7 / 10);
 	scanned = vmstat("pgscan_file");
+	anon = vmstat("pgscan_anon");
 	withheld = vmstat("wsp_file_withheld");
 	hog = hog_start(meminfo("MemTotal"));
 	if (ended_well(hog))
 		result = fail("memory did not run out");
 	scanned = vmstat("pgscan_file") - scanned;
+	anon = vmstat("pgscan_anon") - anon;
+	printf("# %ld pages of file and %ld of anon scanned\n", scanned, anon);
 	if (vmstat("wsp_file_withheld") == withheld)
 		result = fail("the floor was not reached");
 	else if (scanned > meminfo("MemTotal") / 4096)
 		result = fail("%ld pages of file scanned", scanned);
+	else if (anon > 4 * meminfo("MemTotal") / 4096)
+		result = fail("%ld pages of anon scanned", anon);
 	end(filler);
 	swap_off();
 	return result;
@@ -309,11 +379,12 @@ static enum result t10_counters(void)
 {
 	long withheld = vmstat("wsp_file_withheld"), scaled = vmstat("wsp_file_scaled"), oom = vmstat("wsp_oom");
 
+	kernel_mark(COUNTERS);
 	if (hot_stays("1", 0) == FAIL)
 		return FAIL;
 	if (vmstat("wsp_file_withheld") == withheld || vmstat("wsp_file_scaled") == scaled || vmstat("wsp_oom") == oom)
 		return fail("a counter stands still");
-	if (!kernel_said("wsp: mode:1"))
+	if (!kernel_said(COUNTERS, "wsp: mode:1"))
 		return fail("the report of the OOM kill does not tell the floor");
 	return PASS;
 }
@@ -348,7 +419,7 @@ static enum result t12_cold_cache(void)
 /* Adaptive, and the file that is read again is larger than the floor: the floor grows, but not above its limit. */
 static enum result t14_grows(void)
 {
-	long managed = 0;
+	long managed = 0, before;
 	int node;
 
 	for (node = 0; node < 8; node++)
@@ -363,6 +434,10 @@ static enum result t14_grows(void)
 		return FAIL;
 	take_rest = 0;
 	printf("# the floor went from %ld to %ld pages\n", managed * 3 / 100, seen->floor);
+	before = floors();
+	put(KNOB("clean_low_ratio"), "1");
+	if (floors() < before / 2)
+		return fail("another knob is written, and the floor goes from %ld to %ld pages", before, floors());
 	if (seen->floor > managed * 20 / 100)
 		return fail("a floor of %ld pages, of %ld", seen->floor, managed);
 	return seen->floor > managed * 8 / 100 ? PASS : fail("a floor of %ld pages, of %ld", seen->floor, managed);
@@ -390,6 +465,7 @@ static enum result t13_stress(void)
 				put("/sys/kernel/mm/lru_gen/enabled", rand() % 2 ? "7" : "0");
 		}
 	}
+	kernel_mark(STRESS);
 	streamer = forked();
 	if (!streamer)
 		for (;;)
@@ -399,7 +475,7 @@ static enum result t13_stress(void)
 	end(streamer);
 	for (i = 0; i < 6; i++)
 		end(writers[i]);
-	return kernel_said("WARNING:") || kernel_said("BUG:") ? fail("the kernel complains") : PASS;
+	return kernel_said(STRESS, "WARNING:") || kernel_said(STRESS, "BUG:") ? fail("the kernel complains") : PASS;
 }
 
 static const struct test {
@@ -410,8 +486,10 @@ static const struct test {
 	{ "ranges", t1_ranges, false },
 	{ "group", t2_group, true },
 	{ "slab", t3_slab, true },
+	{ "lazily-freed", t4_lazily_freed, true },
 	{ "both-floors", t5_both, true },
 	{ "requests", t6_requests, true },
+	{ "anon-only", t16_anon_only, true },
 	{ "nodes", t7_nodes, false },
 	{ "full-swap", t8_full_swap, true },
 	{ "hot", t9_hot, true },
