@@ -169,7 +169,10 @@ impl Groups {
         match *grip {
             Grip::Keep { id, to, .. } => self.wards.keep(id, to, MOST_KEPT.of(self.memory), log),
             Grip::Leave { id, .. } => self.wards.leave(id, log),
-            Grip::Contain { id, .. } => {
+            Grip::Contain { id, ceiling, .. } => {
+                if let Some(cell) = self.contained.iter_mut().find(|cell| cell.id() == id) {
+                    return cell.raise(ceiling, log);
+                }
                 let cell = unit(id).map(|folder| Cell::open(folder, grip, self.at));
                 let Some(mut cell) = cell.flatten() else {
                     self.never.push(id);

@@ -30,6 +30,7 @@ pub enum Knob {
     WorkingsetProtection,
     CleanLowRatio,
     CleanMinRatio,
+    AnonMinRatio,
 }
 
 /// Who may drive a knob.
@@ -95,6 +96,7 @@ knobs! {
     WorkingsetProtection "vm.workingset_protection" "proc/sys/vm/workingset_protection" 0..=2, OptIn, None;
     CleanLowRatio "vm.clean_low_ratio" "proc/sys/vm/clean_low_ratio" 0..=100, OptIn, None;
     CleanMinRatio "vm.clean_min_ratio" "proc/sys/vm/clean_min_ratio" 0..=100, OptIn, None;
+    AnonMinRatio "vm.anon_min_ratio" "proc/sys/vm/anon_min_ratio" 0..=100, OptIn, None;
 }
 
 /// How many there are.

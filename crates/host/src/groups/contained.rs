@@ -51,6 +51,12 @@ impl Cell {
         self.limited.set(self.told.ceiling.get(), log)
     }
 
+    /// Sets another ceiling; the old one stands if that fails.
+    pub(super) fn raise(&mut self, ceiling: Bytes, log: &mut UndoLog) -> Result<(), Trouble> {
+        let before = std::mem::replace(&mut self.told.ceiling, ceiling);
+        self.close(log).inspect_err(|_| self.told.ceiling = before)
+    }
+
     /// How it does; `None` if the group is gone, cannot be read, or its limit is no longer ours.
     pub(super) fn read(&mut self) -> Option<Contained> {
         self.told.used = self.current()?;

@@ -189,9 +189,11 @@ fn what_a_killed_guard_kept_and_contained_is_put_back() {
     bench.keep(SSH, 24).unwrap();
     bench.contain(400).unwrap();
     assert_eq!(bench.get(HOG, "memory.high"), (400 * MIB).to_string());
+    bench.contain(440).unwrap();
+    assert_eq!(bench.get(HOG, "memory.high"), (440 * MIB).to_string(), "more, and still one");
     let restored = bench.killed();
     assert_eq!(restored.back.len(), 3, "{restored}");
-    assert!(restored.to_string().contains("batch.service/memory.high 419430400 → max"), "{restored}");
+    assert!(restored.to_string().contains("batch.service/memory.high 461373440 → max"), "{restored}");
     let now = [bench.get(SSH, "memory.min"), bench.get("system.slice", "memory.min"), bench.get(HOG, "memory.high")];
     assert_eq!(now, ["0", "0", "max"]);
 }

@@ -3,8 +3,8 @@
 //! is time to ask it to end.
 //!
 //! - Law: `ceiling = max(used, anonymous + (room in RAM − reserve)⁺)`, for its cache is a part of the room, with the reserve at which the ladder would send SIGTERM; never below
-//!   what the unit has. It ends when it has pushed against that for `contain-for`, what it cannot give back has grown all
-//!   that time, there is hardly anything else in it, and no room to raise it.
+//!   what the unit has. Who pushes for `contain-for` and grows gets what room there is by then. It ends when it has pushed against that for `contain-for`, what it cannot give back has grown all
+//!   that time, there is hardly anything else in it, and the room is within a quarter of the reserve.
 //! - Undone: when there is twice the reserve, when it pushes and does not grow (it reads files), or has not pushed for
 //!   [`STILL`].
 //! - Source: `memory.high` on a runaway alone saves every warm set, and never ends it; so it is a respite, not an end.
@@ -22,6 +22,8 @@ use units::{Bytes, Percent, Rate, Span};
 const AT_LEAST: Duration = Duration::from_secs(3);
 /// Who has not pushed for so long has what it wants.
 const STILL: Duration = Duration::from_secs(30);
+/// Less is not worth a write.
+const LEAST_RAISE: Bytes = Bytes::mib(1);
 /// A forecast of seconds means nothing while half of memory is left.
 const NEAR: Percent = Percent::new(50);
 /// With swap, nobody is contained while hardly any time is lost: what is idle may go there.
@@ -68,7 +70,22 @@ impl Draft<'_> {
             let reads = self.pushes_long(one).is_some() && self.grows(one).is_none();
             if age >= AT_LEAST && (ample || reads || (age >= STILL && !pushes)) {
                 self.free(one, Reason::Eased { room });
+            } else if room > one.reserve.scaled(5, 4) {
+                self.give_more(one, room);
             }
+        }
+    }
+
+    /// Gives who pushes what there still is, so that it shows whether it fits.
+    fn give_more(&mut self, one: &Contained, room: Bytes) {
+        let Some((since, _)) = self.pushes_long(one).zip(self.grows(one)) else { return };
+        let Contained { id, unit, used, reserve, .. } = *one;
+        let ceiling = used + room.less(reserve);
+        if ceiling >= one.ceiling + LEAST_RAISE {
+            self.step(
+                Action::Group(Grip::Contain { id, unit, used, ceiling, reserve }),
+                Reason::Pushes { since, room },
+            );
         }
     }
 

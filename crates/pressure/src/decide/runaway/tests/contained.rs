@@ -63,6 +63,28 @@ fn who_stops_by_itself_is_freed_and_lives() {
     assert!(matches!(machine.grips.last(), Some(Grip::Free { .. })));
 }
 
+#[test]
+fn who_pushes_gets_what_others_give_back_and_ends_when_that_is_used_up() {
+    let mut machine = Machine::new(vec![editor(), unit(80)]);
+    while machine.sample.groups.contained.first().is_none_or(|one| one.pushes < 5) {
+        machine.tick();
+    }
+    let other = machine.processes.iter_mut().find(|process| process.suspect.who.pid == 10);
+    other.unwrap().suspect.resident = Bytes::mib(165);
+    machine.run(40.0);
+    let ceilings: Vec<_> = machine
+        .grips
+        .iter()
+        .filter_map(|grip| match grip {
+            Grip::Contain { ceiling, .. } => Some(*ceiling),
+            _ => None,
+        })
+        .collect();
+    assert!(ceilings.len() > 1 && ceilings.is_sorted(), "{ceilings:?}");
+    assert!(ceilings[ceilings.len() - 1] > ceilings[0] + Bytes::mib(15), "{ceilings:?}");
+    assert_eq!(machine.ended, [20]);
+}
+
 /// It has what it needs, and reads files at its ceiling: it pushes for ever, and is no runaway.
 #[test]
 fn who_pushes_by_reading_files_is_freed_and_lives() {

@@ -174,6 +174,9 @@ impl Machine {
         let since = self.sample.at;
         let contained = &mut self.sample.groups.contained;
         match grip {
+            Grip::Contain { id, ceiling, .. } if contained.iter().any(|one| one.id == id) => {
+                contained.iter_mut().filter(|one| one.id == id).for_each(|one| one.ceiling = ceiling);
+            }
             Grip::Contain { id, unit, used, ceiling, reserve } => {
                 contained.push(Contained { id, unit, since, used, ceiling, reserve, pushes: 0 });
             }
@@ -236,6 +239,8 @@ impl Machine {
                     let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
                     group.anon = self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum();
                     group.used = group.anon + self.cache;
+                    let mine = sample.groups.contained.iter_mut().filter(|one| one.id == group.id);
+                    mine.for_each(|one| one.used = group.used);
                 }
             }
         }
