@@ -121,7 +121,7 @@ MACHINES
 for kernel in 6.12 6.1 7.3; do
     reps=1
     [ "$kernel" != 6.12 ] || reps=5
-    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2,protect --reps "$reps" \
+    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2,protect,floors-2+protect --reps "$reps" \
         --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
 done
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'

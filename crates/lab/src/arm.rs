@@ -31,6 +31,8 @@ enum Kind {
     /// The same, judged by itself: what tuning does is another arm's affair.
     Untuned(&'static str, &'static str),
     Floors(&'static str),
+    /// The kernel's own adaptive floor, and all of Warmset on it.
+    FloorsDriven,
     /// Tunes nothing, and presses on one process by this policy.
     Local(String),
     Variant,
@@ -62,6 +64,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("balance", "warmsetd that moves swappiness, page-cluster and min_ttl_ms by what comes back, and nothing else"),
     ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
     ("floors-2", "the same = 2: a floor that finds its size"),
+    ("floors-2+protect", "both: the floor finds its size, and warmsetd drives where it starts"),
     (
         "local:POLICY",
         "warmsetd with local replacement and nothing else: watch, or up- or down-, and largest, next or last",
@@ -88,6 +91,7 @@ impl Arm {
             "protect" => PROTECTS,
             "floors-1" => Kind::Floors("1"),
             "floors-2" => Kind::Floors("2"),
+            "floors-2+protect" => Kind::FloorsDriven,
             "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => match name.strip_prefix("local:") {
                 Some(policy) => Kind::Local(local(policy)?),
@@ -109,7 +113,7 @@ impl Arm {
 
     /// Whether our daemon runs in it.
     pub fn has_the_daemon(&self) -> bool {
-        matches!(self.kind, Kind::Warmset(..) | Kind::Untuned(..) | Kind::Local(_))
+        matches!(self.kind, Kind::Warmset(..) | Kind::Untuned(..) | Kind::FloorsDriven | Kind::Local(_))
     }
 
     /// What it needs on the root disk.
@@ -137,6 +141,10 @@ impl Arm {
                 Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty }
             }
             Kind::Floors(mode) => Beside { writes: vec![(PROTECTION.to_owned(), mode.to_owned())], ..empty },
+            Kind::FloorsDriven => {
+                let writes = vec![(PROTECTION.to_owned(), "2".to_owned())];
+                Beside { name: self.name.clone(), writes, ..Self::parse("protect")?.beside(gap)? }
+            }
             Kind::Damon => Beside { writes: vec![(DAMON.to_owned(), "Y".to_owned())], ..empty },
             Kind::Earlyoom => Beside { program: Some(words("/usr/bin/earlyoom -r 0")), ..empty },
             Kind::Nohang => {
@@ -237,5 +245,7 @@ mod tests {
         assert!(Arm::parse("guard").unwrap().beside(None).unwrap().files[0].1.contains("mode = \"guard\""));
         let beside = Arm::parse("protect").unwrap().beside(None).unwrap();
         assert!(beside.files[0].1.contains("mode = \"protect\"") && beside.files[0].1.contains("[protect]"));
+        let both = Arm::parse("floors-2+protect").unwrap().beside(None).unwrap();
+        assert_eq!((both.files, both.writes[0].1.as_str()), (beside.files, "2"));
     }
 }

@@ -269,6 +269,12 @@ pub struct Kill {
     pub next_read_ms: Option<f64>,
     /// The next fork and exec afterwards, in milliseconds.
     pub next_exec_ms: Option<f64>,
+    /// Share of swap that was free then; unknown without swap.
+    #[serde(default)]
+    pub swap_free: Option<f64>,
+    /// Share of memory that was slab caches which can be reclaimed.
+    #[serde(default)]
+    pub slab: Option<f64>,
 }
 
 /// The gap between min and low, summed over all zones.

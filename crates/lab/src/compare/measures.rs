@@ -91,6 +91,12 @@ pub const MEASURES: &[Measure] = &[
     less("wrong_kills", "", "processes killed that were no hog", |line| {
         Some(line.report.kills.iter().filter(|kill| kill.victim != "hog").count() as f64)
     }),
+    less(
+        "false_kills",
+        "",
+        "hogs that the kernel killed while a tenth of swap or much slab was free, and all others killed",
+        |line| Some(line.report.kills.iter().filter(|kill| is_false(kill)).count() as f64),
+    ),
     less("second_kills", "", "processes killed within 3 s of another", |line| {
         Some(line.report.kills.windows(2).filter(|pair| is_second(&pair[0], &pair[1])).count() as f64)
     }),
@@ -126,6 +132,13 @@ pub const MEASURES: &[Measure] = &[
     less("build_s", "s", "the build, from make to its end", |line| Some(latency(line, "build", |l| l.max)? / 1e3)),
     more("built", "", "1 if the build came to its end", |line| work(line, "built")),
 ];
+
+/// Whether it was no hog, or the kernel still had something to take: a tenth of swap, or a twentieth of memory in slab
+/// caches. A program may well end one before swap is full.
+fn is_false(kill: &Kill) -> bool {
+    let had_more = kill.swap_free.is_some_and(|free| free > 0.10) || kill.slab.is_some_and(|slab| slab > 0.05);
+    kill.victim != "hog" || (kill.by == "kernel" && had_more)
+}
 
 /// Whether the second was killed while the first one's memory was on its way back. A kill that the kernel told, and the
 /// end of that process seen a while later, are of one hog: both began with it.
@@ -185,7 +198,13 @@ mod tests {
             since_hog_s: Some(since),
             next_read_ms: None,
             next_exec_ms: None,
+            swap_free: None,
+            slab: Some(0.01),
         };
+        let early = Kill { swap_free: Some(0.4), ..kill(9.0, 4.0) };
+        assert!(is_false(&early) && !is_false(&Kill { by: "program".to_owned(), ..early }));
+        assert!(!is_false(&kill(9.0, 4.0)) && is_false(&Kill { slab: Some(0.06), ..kill(9.0, 4.0) }));
+        assert!(is_false(&Kill { victim: "read".to_owned(), ..kill(9.0, 4.0) }));
         assert!(!is_second(&kill(101.1, 95.6), &kill(103.9, 98.4)), "it began at 5.5 s both times");
         assert!(is_second(&kill(101.1, 95.6), &kill(103.9, 1.0)));
         assert!(!is_second(&kill(101.1, 95.6), &kill(123.9, 1.0)));

@@ -29,6 +29,7 @@ const COUNTED: &[&str] = &[
     "slabs_scanned",
     "pgdemote",
     "pgpromote",
+    "wsp_",
 ];
 /// These levels begin like counters.
 const LEVELS: &[&str] = &["workingset_nodes"];

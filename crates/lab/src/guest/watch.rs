@@ -26,6 +26,11 @@ const KNOBS: &[&str] = &[
     "/proc/sys/vm/vfs_cache_pressure",
     "/sys/kernel/mm/lru_gen/enabled",
     "/sys/kernel/mm/lru_gen/min_ttl_ms",
+    "/proc/sys/vm/page-cluster",
+    "/proc/sys/vm/workingset_protection",
+    "/proc/sys/vm/anon_min_ratio",
+    "/proc/sys/vm/clean_low_ratio",
+    "/proc/sys/vm/clean_min_ratio",
 ];
 
 /// The knobs at one moment.
@@ -63,6 +68,27 @@ struct Seen {
     at: f64,
     gap: f64,
     changes: u64,
+    spare: Spare,
+}
+
+/// What there still was.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spare {
+    /// Share of swap that was free; `None` without swap.
+    swap: Option<f64>,
+    /// Share of memory that was slab caches which can be reclaimed.
+    slab: Option<f64>,
+}
+
+impl Spare {
+    fn of(meminfo: &str) -> Self {
+        let value = |name: &str| {
+            let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            line.split_whitespace().next()?.parse::<f64>().ok()
+        };
+        let share = |part: &str, whole: &str| Some(value(part)? / value(whole).filter(|whole| *whole > 0.0)?);
+        Self { swap: share("SwapFree", "SwapTotal"), slab: share("SReclaimable", "MemTotal") }
+    }
 }
 
 impl Watch {
@@ -125,6 +151,11 @@ impl Sight {
         self.seen.iter().filter(|seen| (from..until).contains(&seen.at)).map(|seen| seen.changes).sum()
     }
 
+    /// What there still was when that was last looked at.
+    fn spare(&self, at: f64) -> Spare {
+        self.seen.iter().take_while(|seen| seen.at <= at).last().map(|seen| seen.spare).unwrap_or_default()
+    }
+
     /// The kills, with what they did to others.
     pub(crate) fn kills(&self, window: Window, finished: &Finished, out: &ReadOut) -> Vec<Kill> {
         let kernel = self.kills.iter().map(|(at, by, victim)| (*at, by.as_str(), victim.as_str()));
@@ -141,6 +172,8 @@ impl Sight {
                 since_hog_s: out.hog_before(at).map(|began| (at - began) / 1e3),
                 next_read_ms: out.next_after("read", at),
                 next_exec_ms: out.next_after("exec", at),
+                swap_free: self.spare(at).swap,
+                slab: self.spare(at).slab,
             })
             .collect();
         kills.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
@@ -155,7 +188,8 @@ fn sample(ended: &AtomicBool, live: Option<f64>) -> Vec<Seen> {
         let now = Knobs::read();
         let changes = knobs.0.iter().zip(&now.0).filter(|(before, after)| before != after).count() as u64;
         knobs = now;
-        all.push(Seen { at: clock::now(), gap: gap(), changes });
+        let spare = Spare::of(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
+        all.push(Seen { at: clock::now(), gap: gap(), changes, spare });
         if let (Some(from), 0) = (live, all.len() % 5) {
             crate::live::tell(from);
         }
@@ -214,8 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_spare_is_a_share_and_nothing_without_swap() {
+        let text = "MemTotal:  200 kB\nSwapTotal:  80 kB\nSwapFree:  20 kB\nSReclaimable:  4 kB\n";
+        let spare = Spare::of(text);
+        assert_eq!((spare.swap, spare.slab), (Some(0.25), Some(0.02)));
+        assert_eq!(Spare::of("MemTotal: 200 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n").swap, None);
+    }
+
+    #[test]
     fn the_gap_is_counted_above_what_was_found() {
-        let at = |second: f64, gap: f64| Seen { at: second * 1e3, gap: gap * MIB, changes: 0 };
+        let at = |second: f64, gap: f64| Seen { at: second * 1e3, gap: gap * MIB, changes: 0, spare: Spare::default() };
         let seen = vec![at(0.0, 1.0), at(1.0, 1.0), at(2.0, 11.0), at(3.0, 11.0), at(4.0, 1.0), at(5.0, 1.0)];
         let sight = Sight { found: MIB, seen, kills: Vec::new() };
         let gap = sight.gap(Window { from: 1000.0, until: 3000.0 }, 5000.0);

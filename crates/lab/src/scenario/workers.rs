@@ -21,6 +21,7 @@ const MEASURES: &[&str] = &[
     "touch_p99",
     "oom_kills",
     "wrong_kills",
+    "false_kills",
     "second_kills",
     "hog_over_ms",
     "kill_after_s",

@@ -96,6 +96,11 @@ pub enum Why {
         /// So much.
         measured: Bytes,
     },
+    /// Anonymous memory comes back from swap: the kernel's floor under it is made to cover what is in use.
+    Anonymous {
+        /// So much.
+        active: Bytes,
+    },
     /// A unit that must answer uses so much.
     Used {
         /// In use, the most of late.
@@ -166,6 +171,9 @@ impl Display for Why {
                 write!(f, "there is room for {room} otherwise, and its pages come back only after {away}")
             }
             Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
+            Self::Anonymous { active } => {
+                write!(f, "{active} of programs' own memory is in use, and comes back from swap")
+            }
             Self::Used { need, missed, kept, budget } => {
                 write!(f, "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so")
             }
@@ -201,6 +209,7 @@ mod tests {
             Why::Needed { room: held, away: Some(Micros::new(9_300_000)) },
             Why::Needed { room: held, away: None },
             Why::Floor { measured: held },
+            Why::Anonymous { active: held },
             Why::Used { need: Bytes::mib(40), missed: Bytes::mib(3), kept: Bytes::mib(60), budget: held },
             Why::Away { away: Bytes::mib(30), room: held },
             Why::Off,
@@ -221,6 +230,7 @@ mod tests {
             there is room for 100 MiB otherwise, and its pages come back only after 9.3 s
             there is room for 100 MiB otherwise
             100 MiB of files are read again and again
+            100 MiB of programs' own memory is in use, and comes back from swap
             it uses 40 MiB, of which 3 MiB had been evicted; 60 MiB of 100 MiB are then kept so
             it has 30 MiB in swap, and there is room for 100 MiB
             protection is off

@@ -8,7 +8,7 @@ use crate::decision::{Action, Reason};
 use crate::history::History;
 use crate::knob::Knob;
 use crate::protect::{Act, FileId, Ranges, WarmFile, Why};
-use crate::sample::{Cgroups, Facts, Sample, Zone, ZoneAmounts};
+use crate::sample::{Cgroups, Facts, Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Percent, Span};
 
@@ -267,6 +267,33 @@ fn a_smaller_machine_holds_less() {
     bench.sample.zones[0].amounts.managed = Some(Pages::new(160_000));
     let acts = bench.short();
     assert!(acts.iter().any(|(act, why)| matches!((act, why), (Act::Release { .. }, Why::Budget { .. }))), "{acts:?}");
+}
+
+#[test]
+fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
+    let mut bench = Bench::new();
+    for (knob, found) in [(Knob::WorkingsetProtection, 1), (Knob::CleanMinRatio, 15), (Knob::AnonMinRatio, 15)] {
+        bench.sample.knobs.now.put(knob, Some(found));
+        bench.sample.knobs.found.put(knob, Some(found));
+    }
+    bench.sample.memory.active_anon = Some(Bytes::mib(205));
+    bench.sample.swaps.push(Swap { kind: SwapKind::Partition, amounts: SwapAmounts::default() });
+    bench.sample.counters.workingset_refault_anon = Some(0);
+    bench.seconds(3, 1);
+    assert_eq!(bench.sets(1), [], "none of it comes back");
+    let anon = |bench: &mut Bench| {
+        bench.sample.counters.workingset_refault_anon =
+            bench.sample.counters.workingset_refault_anon.map(|count| count + 2000);
+        bench.sets(1)
+    };
+    let first = (0..5).map(|_| anon(&mut bench)).find(|sets| !sets.is_empty());
+    assert_eq!(first, Some(vec![(Knob::AnonMinRatio, 21)]), "a fifth of 1 GiB");
+    bench.sample.knobs.now.put(Knob::AnonMinRatio, Some(21));
+    bench.sample.knobs.ours.put(Knob::AnonMinRatio, Some(21));
+    bench.sample.memory.active_anon = Some(Bytes::mib(600));
+    assert_eq!(anon(&mut bench), [(Knob::AnonMinRatio, 25)], "never more than a quarter");
+    bench.seconds(62, 0);
+    assert_eq!(bench.sets(0), [(Knob::AnonMinRatio, 15)], "as found");
 }
 
 #[test]
