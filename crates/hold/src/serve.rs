@@ -2,6 +2,7 @@
 
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
+use crate::probe::floors;
 use crate::programs::{self, Used};
 use crate::ring::{Rings, Said};
 use crate::tracepoint::{Tracepoint, of_the_page_cache};
@@ -64,6 +65,8 @@ struct Server<'s> {
     unfit: HashMap<FileId, Instant>,
     holdings: Holdings,
     memory: Bytes,
+    /// Whether `memory.min` was seen to keep anything; `None` if that could not be tried.
+    floors: Option<bool>,
     programs: Vec<PathBuf>,
     /// What they run from, and when that was looked up.
     used: Vec<Used>,
@@ -93,6 +96,7 @@ impl<'s> Server<'s> {
             unfit: HashMap::new(),
             holdings: Holdings::new(memory.scaled(1, 4).to_pages(page).get()),
             memory,
+            floors: floors::hold().ok(),
             programs: Vec::new(),
             used: Vec::new(),
             looked: None,
@@ -239,6 +243,7 @@ impl<'s> Server<'s> {
     fn report(&mut self) {
         let mut warm = Warm::default();
         warm.sums.watching = self.points.map(|_| self.rings.is_some().into());
+        warm.sums.floors = self.floors.map(u64::from);
         (warm.sums.events, warm.sums.lost) = (Some(self.events), Some(self.lost));
         let page = Bytes::new(rustix::param::page_size() as u64);
         let bytes = |pages: u64| units::Pages::new(pages).to_bytes(page);

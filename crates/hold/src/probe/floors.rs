@@ -8,11 +8,13 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 const TOP: &str = "/sys/fs/cgroup";
+const PREFIX: &str = "warmset-probe-";
+const INNER: &str = "kept";
 /// The file's bytes.
 const SIZE: u64 = 4 << 20;
 
-/// What the kernel was found to do.
-pub(super) fn try_out() -> io::Result<String> {
+/// Whether the kernel was found to honour a floor. Writes and reads [`SIZE`].
+pub(crate) fn hold() -> io::Result<bool> {
     let place = Place::make()?;
     let file = place.fill()?;
     let with = place.left_of("8388608")?;
@@ -21,10 +23,17 @@ pub(super) fn try_out() -> io::Result<String> {
     if without >= SIZE / 2 {
         return Err(io::Error::other("reclaim took nothing of a group without a floor: it cannot be told"));
     }
-    if with < SIZE / 2 {
-        return Err(io::Error::other("reclaim takes what is below memory.min: floors are not counted on"));
+    Ok(with >= SIZE / 2)
+}
+
+/// What a killed probe left behind goes; one that runs has somebody in its group, and stays.
+fn sweep() {
+    for entry in fs::read_dir(TOP).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            let _ = fs::remove_dir(entry.path().join(INNER));
+            let _ = fs::remove_dir(entry.path());
+        }
     }
-    Ok("memory.min keeps what a unit uses".to_owned())
 }
 
 /// Two groups, one in the other, and where this process was before.
@@ -39,8 +48,9 @@ impl Place {
         let own = fs::read_to_string("/proc/self/cgroup")?;
         let home = own.lines().find_map(|line| line.strip_prefix("0::/"));
         let home = Path::new(TOP).join(home.ok_or_else(|| io::Error::other("no control groups of version 2"))?);
-        let outer = Path::new(TOP).join(format!("warmset-probe-{}", std::process::id()));
-        let place = Self { inner: outer.join("kept"), outer, home };
+        sweep();
+        let outer = Path::new(TOP).join(format!("{PREFIX}{}", std::process::id()));
+        let place = Self { inner: outer.join(INNER), outer, home };
         fs::create_dir(&place.outer).map_err(|error| at(&place.outer, &error))?;
         put(&place.outer.join("cgroup.subtree_control"), "+memory")?;
         fs::create_dir(&place.inner)?;
@@ -51,7 +61,7 @@ impl Place {
     /// A file whose pages are charged to the inner group.
     fn fill(&self) -> io::Result<File> {
         // Not below /tmp: what is in a tmpfs cannot be reclaimed without swap.
-        let path = Path::new("/var/tmp").join(format!("warmset-probe-{}", std::process::id()));
+        let path = Path::new("/var/tmp").join(format!("{PREFIX}{}", std::process::id()));
         let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
         fs::remove_file(&path)?;
         (0..SIZE >> 12).try_for_each(|_| file.write_all(&[1; 4096]))?;

@@ -23,6 +23,8 @@ section! {
         events: u64 = "events",
         /// Events that it came too late for.
         lost: u64 = "lost",
+        /// 1 if a unit's `memory.min` was seen to keep what is in it, 0 if it does not; unknown if that could not be tried.
+        floors: u64 = "floors",
     }
 }
 

@@ -27,6 +27,10 @@ impl Draft<'_> {
             self.leave_wards(Why::Calm { calm: Span::new(calm) });
             return Bytes::ZERO;
         }
+        // What keeps nothing is not counted on.
+        if self.sample.warm.sums.floors == Some(0) {
+            return Bytes::ZERO;
+        }
         let budget = self.floors_budget(held);
         let mut kept = Bytes::ZERO;
         for (ward, need) in self.by_need() {

@@ -51,6 +51,17 @@ fn kept(grips: &[(Grip, Why)]) -> Vec<(u64, u64)> {
 }
 
 #[test]
+fn what_was_seen_to_keep_nothing_is_not_counted_on() {
+    for (seen, expected) in [(Some(0), 0), (Some(1), 1), (None, 1)] {
+        let mut bench = Bench::new();
+        bench.sample.groups.wards = vec![ward(5, 20)];
+        bench.sample.warm.sums.floors = seen;
+        bench.seconds(4, 0);
+        assert_eq!(grips(&mut bench, 1).len(), expected, "{seen:?}");
+    }
+}
+
+#[test]
 fn what_a_ward_uses_stays_while_memory_is_short_and_goes_back_afterwards() {
     let mut bench = Bench::new();
     bench.sample.groups.wards = vec![ward(5, 20)];
