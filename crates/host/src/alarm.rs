@@ -139,13 +139,19 @@ fn register(stall: Duration, window: Duration) -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
 
-    fn alarm() -> Alarm {
-        Alarm::new(Path::new("/"), &pressure::Config::default().wake).unwrap()
+    fn alarm(root: &str) -> Alarm {
+        Alarm::new(Path::new(root), &pressure::Config::default().wake).unwrap()
+    }
+
+    #[test]
+    fn this_machine_has_a_trigger_or_it_is_said_why_not() {
+        let alarm = alarm("/");
+        assert_ne!(alarm.trigger.is_some(), alarm.without.is_some());
     }
 
     #[test]
     fn the_timer_and_the_signals_end_a_wait() {
-        let mut alarm = alarm();
+        let mut alarm = alarm("/nowhere");
         assert_eq!(alarm.wait(Duration::from_millis(10)), Woken::Timer);
         signal_hook::low_level::raise(SIGHUP).unwrap();
         assert_eq!(alarm.wait(Duration::from_secs(1)), Woken::Reload);
@@ -156,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_recorded_machine_has_no_trigger() {
-        let alarm = Alarm::new(Path::new("/nowhere"), &pressure::Config::default().wake).unwrap();
+        let alarm = alarm("/nowhere");
         assert_eq!(alarm.without.as_deref(), Some("no pressure trigger: this is a recorded machine"));
     }
 }
