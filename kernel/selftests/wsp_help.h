@@ -182,6 +182,29 @@ static bool stream(const char *folder, const char *name, long bytes)
 	return total > 0;
 }
 
+/* Maps a file once, and touches each page of it every time. */
+static void touch(const char *folder, const char *name)
+{
+	static volatile unsigned char *map;
+	static struct stat facts;
+	char path[256];
+	long at;
+	int file;
+
+	if (!map) {
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		file = open(path, O_RDONLY);
+		if (file < 0 || fstat(file, &facts))
+			_exit(4);
+		map = mmap(NULL, facts.st_size, PROT_READ, MAP_SHARED, file, 0);
+		if (map == MAP_FAILED)
+			_exit(5);
+		close(file);
+	}
+	for (at = 0; at < facts.st_size; at += 4096)
+		map[at];
+}
+
 static int resident_percent(const char *folder, const char *name)
 {
 	char path[256];

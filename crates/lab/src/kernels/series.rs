@@ -38,12 +38,15 @@ impl Base {
         found.with_context(|| format!("no series '{series}' in {}: {}", path.display(), known.join(", ")))
     }
 
-    /// What to build: the lab's configuration, what the series needs, and its patches.
+    /// What to build: the lab's configuration, what the series needs, what this release has otherwise, and its patches.
     pub fn recipe(&self, folder: &Path) -> Recipe {
+        let own = folder.join(format!("config/{}.config", self.series));
+        let fragments = [Some(folder.join("config/protection.config")), Some(own).filter(|own| own.exists())];
+        let fragments = fragments.into_iter().flatten().collect();
         Recipe {
             suite: self.suite.clone(),
             package: self.package.clone(),
-            fragments: vec![folder.join("config/protection.config")],
+            fragments,
             series: Some(folder.join(format!("series-{}", self.series))),
         }
     }
