@@ -4,9 +4,10 @@
 //! memory grows. Pressure, refaults and watermarks each move that number; none of them alone ends a process.
 //!
 //! ```text
-//! room    = (free − min)⁺ + (file cache + lent − floor)⁺ + reclaimable slab / 2 + swap            [bytes]
+//! room    = (free − min)⁺ + (file cache + lent − floor)⁺ + reclaimable slab / 2 + swap     [bytes]
 //! floor   = least + (most − least) · min(1, refaults / (4 % of memory a second))           [bytes]
-//! growth  = min over 0.4 s and 2 s (with hardly any room: over 2 s) of Δ(anon + shmem + unreclaimable + swap used)/Δt       [bytes/s]
+//! growth  = min over 0.4 s and 2 s (with hardly any room: over 2 s) of
+//!           Δ(anon + shmem + unreclaimable + swap used)/Δt                                  [bytes/s]
 //! left    = (room + in flight) / growth                                                     [s]
 //! ```
 //!
@@ -143,11 +144,13 @@ impl Distress {
         if self.outlook.is_some_and(|outlook| ladder::alerts(&outlook)) {
             self.alerted = Some(sample.at);
         }
-        if self.outlook.is_some_and(|outlook| ladder::asks(&outlook.without_lent(), self.term)) {
+        let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
+        let is_full = |it: &Outlook| it.expected_room() <= gap + FULL.of(it.managed);
+        let poorer = self.outlook.as_ref().map(Outlook::without_lent);
+        if poorer.is_some_and(|outlook| ladder::asks(&outlook, self.term) || is_full(&outlook)) {
             self.pinched = Some(sample.at);
         }
-        let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
-        let full = self.outlook.is_some_and(|it| it.expected_room() <= gap + FULL.of(it.managed));
+        let full = self.outlook.as_ref().is_some_and(is_full);
         self.full_since = if full { self.full_since.or(Some(sample.at)) } else { None };
     }
 

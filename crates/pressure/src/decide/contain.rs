@@ -2,9 +2,10 @@
 //! the kernel where it takes more (`memory.high`). What it would have done to everyone it then does to itself, and there
 //! is time to ask it to end.
 //!
-//! - Law: `ceiling = max(used, anonymous + (room in RAM − reserve)⁺)`, for its cache is a part of the room, with the reserve at which the ladder would send SIGTERM; never below
-//!   what the unit has. Who pushes for `contain-for` and grows gets what room there is by then. It ends when it has pushed against that for `contain-for`, what it cannot give back has grown all
-//!   that time, there is hardly anything else in it, and the room is within a quarter of the reserve.
+//! - Law: `ceiling = max(used, anonymous + (room in RAM − reserve)⁺)`, for its cache is a part of the room, with the reserve at
+//!   which the ladder would send SIGTERM; never below what the unit has. Who pushes against that for `contain-for` and grows
+//!   gets what room there is by then. It ends when it has pushed for `contain-for`, what it cannot give back has grown all that
+//!   time, there is hardly anything else in it, and the room is within a quarter of the reserve.
 //! - Undone: when there is twice the reserve, when it pushes and does not grow (it reads files), or has not pushed for
 //!   [`STILL`].
 //! - Source: `memory.high` on a runaway alone saves every warm set, and never ends it; so it is a respite, not an end.

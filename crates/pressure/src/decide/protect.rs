@@ -2,7 +2,8 @@
 //!
 //! - Law: a file is held if its pages came back `away ≤ reuse` after they left, mostly (`again ≥ ½`), and often enough
 //!   to be worth their memory: `returns/s · reuse ≥ pages to hold`; the densest `returns / pages` first, while the
-//!   budget lasts, and most of a file if all does not fit; one whose pages are away [`LESSER`] times as long makes way. It is let go when nobody has used it for `release-after`, or memory has not been short for so long.
+//!   budget lasts, and most of a file if all does not fit; one whose pages are away [`LESSER`] times as long makes way. It is
+//!   let go when nobody has used it for `release-after`, or memory has not been short for so long.
 //! - Source: the break-even interval of Gray and Putzolu's five-minute rule (1987), turned to measured returns.
 //! - Cost: O(files²) of 16 files.
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.

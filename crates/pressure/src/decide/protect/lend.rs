@@ -1,7 +1,7 @@
 //! What comes back late is lent to its readers: it is room for who runs, and let go before anyone ends for want of memory.
 //!
-//! - Law: `lent = Σ held, away > 5 s`, and counts as room. If without it the ladder were at SIGTERM, the file whose pages
-//!   are away longest is let go, one a decision; for `release-after` nothing such is held then.
+//! - Law: `lent = Σ held, away > 5 s`, and counts as room. If without it the ladder were at SIGTERM, or there were none, the
+//!   file whose pages are away longest is let go, one a decision; for `release-after` nothing such is held then.
 //! - Source: measured: half the bursts of a healthy storm were ended for files that come back after 7 to 10 s; a runaway
 //!   beside a file that comes back at once is ended for it, as it should.
 //! - Cost: O(files) of 16.

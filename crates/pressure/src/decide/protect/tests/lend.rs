@@ -76,3 +76,12 @@ fn who_does_not_fit_beside_what_is_in_use_is_ended() {
     assert_eq!(released, []);
     assert!(ended > 0);
 }
+
+#[test]
+fn a_machine_that_is_full_lets_go_although_nobody_grows() {
+    let mut bench = bench(Micros::new(9_000_000));
+    bench.has(790);
+    bench.seconds(20, 0);
+    let acts = bench.short();
+    assert!(acts.iter().any(|(_, why)| matches!(why, Why::Needed { .. })), "{acts:?}");
+}
