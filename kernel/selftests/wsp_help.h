@@ -164,6 +164,9 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* Microseconds of rest after each 128 KiB that is streamed. */
+static unsigned int stream_rest;
+
 /* Reads a file from its start, all of it or so many bytes. */
 static bool stream(const char *folder, const char *name, long bytes)
 {
@@ -176,8 +179,11 @@ static bool stream(const char *folder, const char *name, long bytes)
 	file = open(path, O_RDONLY);
 	if (file < 0)
 		return false;
-	while ((!bytes || total < bytes) && (got = read(file, buffer, sizeof(buffer))) > 0)
+	while ((!bytes || total < bytes) && (got = read(file, buffer, sizeof(buffer))) > 0) {
 		total += got;
+		if (stream_rest)
+			usleep(stream_rest);
+	}
 	close(file);
 	return total > 0;
 }

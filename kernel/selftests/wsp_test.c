@@ -334,12 +334,14 @@ static struct seen {
 /* A file below the floor that is read twice a second stays, whatever else happens: the least of it that was found. */
 static enum result hot_stays(const char *mode, int percent)
 {
+	unsigned int rest = stream_rest;
 	pid_t streamer, reader, hog;
 	int round, ran_out = 0, least = 100;
 
 	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	seen->clean = 1000;
 	put(MODE, mode);
+	stream_rest = 0;
 	stream(folder, "hot", 0);
 	stream(folder, "hot", 0);
 	reader = forked();
@@ -364,6 +366,7 @@ static enum result hot_stays(const char *mode, int percent)
 				stream(folder, "hot", 0);
 			usleep(500000);
 		}
+	stream_rest = rest;
 	streamer = forked();
 	if (!streamer)
 		for (;;)
@@ -433,6 +436,7 @@ static enum result t12_cold_cache(void)
 static enum result t14_grows(void)
 {
 	long managed = 0, before;
+	enum result result;
 	int node;
 
 	for (node = 0; node < 8; node++)
@@ -443,9 +447,12 @@ static enum result t14_grows(void)
 	put(KNOB("clean_max_ratio"), "20");
 	/* The floor moves four times a second: memory must be short for some. */
 	take_rest = 20000;
-	if (hot_stays("2", 0) == FAIL)
+	/* Nor may the stream be so fast that the refaults of the hot file are from long ago. */
+	stream_rest = 3000;
+	result = hot_stays("2", 0);
+	take_rest = stream_rest = 0;
+	if (result == FAIL)
 		return FAIL;
-	take_rest = 0;
 	printf("# the floor went from %ld to %ld pages\n", managed * 3 / 100, seen->floor);
 	before = floors();
 	put(KNOB("clean_low_ratio"), "1");
@@ -453,7 +460,7 @@ static enum result t14_grows(void)
 		return fail("another knob is written, and the floor goes from %ld to %ld pages", before, floors());
 	if (seen->floor > managed * 20 / 100)
 		return fail("a floor of %ld pages, of %ld", seen->floor, managed);
-	return seen->floor > managed * 8 / 100 ? PASS : fail("a floor of %ld pages, of %ld", seen->floor, managed);
+	return seen->floor > managed * 6 / 100 ? PASS : fail("a floor of %ld pages, of %ld", seen->floor, managed);
 }
 
 /* Many writers of every knob, a load, and the LRU switched below it. */
