@@ -31,10 +31,10 @@ pub fn probe() -> Vec<Rung> {
 }
 
 fn kept() -> io::Result<String> {
-    match floors::hold()? {
-        true => Ok("memory.min keeps what a unit uses".to_owned()),
-        false => Err(io::Error::other("reclaim takes what is below memory.min: floors are not counted on")),
+    if !floors::hold()? {
+        return Err(io::Error::other("reclaim takes what is below memory.min: floors are not counted on"));
     }
+    Ok("memory.min keeps what a unit uses".to_owned())
 }
 
 fn lock() -> io::Result<String> {
