@@ -140,7 +140,7 @@ mod tests {
         protection(&mut page, &Ok(rungs.to_vec()));
         let text = page.text;
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             Linux 6.12.0, pages of 4 KiB, 2 processors
             There are marks of a container (lxc).
 
@@ -191,7 +191,7 @@ mod tests {
                    hot files can be held
             no   events
                    tracefs is not mounted
-        "#]]
+        "]]
         .assert_eq(&text);
     }
 }
