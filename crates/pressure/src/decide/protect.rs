@@ -99,17 +99,15 @@ impl Draft<'_> {
             }
             let size = self.asked_for(file);
             let idle = file.idle.filter(|idle| Duration::from_micros(idle.get()) >= after.get());
-            let why = match (file.program == Some(1), idle) {
+            let called = called_in.filter(|(called, _)| *called == id);
+            let why = match (file.program == Some(1), idle, called) {
                 _ if held + size > budget => {
                     let page = self.history.page_size;
                     Why::Budget { held: (held + size).to_bytes(page), budget: budget.to_bytes(page) }
                 }
-                _ if called_in.is_some_and(|(called, _)| called == id) => {
-                    let room = called_in.map_or(Bytes::ZERO, |(_, room)| room);
-                    Why::Needed { room, away: file.away }
-                }
-                (false, Some(idle)) => Why::Idle { idle },
-                (false, None) if calm >= after.get() => Why::Calm { calm: Span::new(calm) },
+                (_, _, Some((_, room))) => Why::Needed { room, away: file.away },
+                (false, Some(idle), None) => Why::Idle { idle },
+                (false, None, None) if calm >= after.get() => Why::Calm { calm: Span::new(calm) },
                 _ => {
                     held += size;
                     continue;

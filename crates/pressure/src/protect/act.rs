@@ -150,7 +150,7 @@ impl Display for Why {
             Self::Short { refaults } => write!(f, "memory is short, and {refaults} pages/s are read again"),
             Self::Calm { calm } => write!(f, "memory has not been short for {calm}"),
             Self::Thrashes { returns, away, held, budget } => {
-                let away = Span::new(std::time::Duration::from_micros(away.get()));
+                let away = span(*away);
                 write!(
                     f,
                     "{returns} pages/s of it are read again {away} after they were evicted; {held} of {budget} are then held"
@@ -158,16 +158,16 @@ impl Display for Why {
             }
             Self::Program => f.write_str("a program that must answer runs from it"),
             Self::Idle { idle } => {
-                write!(f, "nobody used it for {}", Span::new(std::time::Duration::from_micros(idle.get())))
+                write!(f, "nobody used it for {}", span(*idle))
             }
             Self::Budget { held, budget } => write!(f, "{held} are held, and {budget} may be"),
             Self::Lesser { away, by } => {
-                let [away, by] = [away, by].map(|it| Span::new(std::time::Duration::from_micros(it.get())));
+                let [away, by] = [away, by].map(|it| span(*it));
                 write!(f, "its pages come back after {away}, those of another after {by}, and both do not fit")
             }
             Self::Needed { room, away: None } => write!(f, "there is room for {room} otherwise"),
             Self::Needed { room, away: Some(away) } => {
-                let away = Span::new(std::time::Duration::from_micros(away.get()));
+                let away = span(*away);
                 write!(f, "there is room for {room} otherwise, and its pages come back only after {away}")
             }
             Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
@@ -181,6 +181,10 @@ impl Display for Why {
             Self::Off => f.write_str("protection is off"),
         }
     }
+}
+
+fn span(micros: Micros) -> Span {
+    Span::new(std::time::Duration::from_micros(micros.get()))
 }
 
 #[cfg(test)]

@@ -73,6 +73,22 @@ impl Bench {
         sets.collect()
     }
 
+    /// These knobs are there, as nobody of us has set them.
+    fn finds<const N: usize>(&mut self, knobs: [(Knob, u64); N]) {
+        for (knob, found) in knobs {
+            self.sample.knobs.now.put(knob, Some(found));
+            self.sample.knobs.found.put(knob, Some(found));
+        }
+    }
+
+    /// These are set by us.
+    fn holds<const N: usize>(&mut self, knobs: [(Knob, u64); N]) {
+        for (knob, to) in knobs {
+            self.sample.knobs.now.put(knob, Some(to));
+            self.sample.knobs.ours.put(knob, Some(to));
+        }
+    }
+
     fn short(&mut self) -> Vec<(Act, Why)> {
         self.second(1)
     }
@@ -272,10 +288,7 @@ fn a_smaller_machine_holds_less() {
 #[test]
 fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
     let mut bench = Bench::new();
-    for (knob, found) in [(Knob::WorkingsetProtection, 1), (Knob::CleanMinRatio, 15), (Knob::AnonMinRatio, 15)] {
-        bench.sample.knobs.now.put(knob, Some(found));
-        bench.sample.knobs.found.put(knob, Some(found));
-    }
+    bench.finds([(Knob::WorkingsetProtection, 1), (Knob::CleanMinRatio, 15), (Knob::AnonMinRatio, 15)]);
     bench.sample.memory.active_anon = Some(Bytes::mib(205));
     bench.sample.swaps.push(Swap { kind: SwapKind::Partition, amounts: SwapAmounts::default() });
     bench.sample.counters.workingset_refault_anon = Some(0);
@@ -288,8 +301,7 @@ fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
     };
     let first = (0..5).map(|_| anon(&mut bench)).find(|sets| !sets.is_empty());
     assert_eq!(first, Some(vec![(Knob::AnonMinRatio, 21)]), "a fifth of 1 GiB");
-    bench.sample.knobs.now.put(Knob::AnonMinRatio, Some(21));
-    bench.sample.knobs.ours.put(Knob::AnonMinRatio, Some(21));
+    bench.holds([(Knob::AnonMinRatio, 21)]);
     bench.sample.memory.active_anon = Some(Bytes::mib(600));
     assert_eq!(anon(&mut bench), [(Knob::AnonMinRatio, 25)], "never more than a quarter");
     bench.seconds(62, 0);
@@ -299,19 +311,13 @@ fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
 #[test]
 fn a_kernel_with_a_floor_has_it_made_to_measure_and_put_back() {
     let mut bench = Bench::new();
-    for (knob, found) in [(Knob::WorkingsetProtection, 0), (Knob::CleanLowRatio, 0), (Knob::CleanMinRatio, 15)] {
-        bench.sample.knobs.now.put(knob, Some(found));
-        bench.sample.knobs.found.put(knob, Some(found));
-    }
+    bench.finds([(Knob::WorkingsetProtection, 0), (Knob::CleanLowRatio, 0), (Knob::CleanMinRatio, 15)]);
     bench.seconds(3, 1);
     assert_eq!(bench.sets(1), [], "nothing thrashes");
     bench.sample.warm.files[0] = hot(1, 50);
     let expected = [(Knob::CleanMinRatio, 5), (Knob::CleanLowRatio, 6), (Knob::WorkingsetProtection, 1)];
     assert_eq!(bench.sets(1), expected);
-    for (knob, to) in expected {
-        bench.sample.knobs.now.put(knob, Some(to));
-        bench.sample.knobs.ours.put(knob, Some(to));
-    }
+    bench.holds(expected);
     assert_eq!(bench.sets(1), [], "as it is");
     bench.sample.warm.files[0] = WarmFile::default();
     bench.seconds(58, 0);
