@@ -17,7 +17,7 @@ use crate::scribe::Scribe;
 use crate::voice::{Topic, Voice};
 use host::{Machine, Outcome, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
-use pressure::decision::{Action, Notice, Step};
+use pressure::decision::{Action, Notice, Phase, Step};
 use pressure::protect::Act;
 use pressure::sample::Wall;
 use pressure::status::{Past, Tally};
@@ -30,8 +30,11 @@ use units::{Bytes, Micros};
 
 /// Between two looks at troubles and rivals.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
-/// The loop rests at least so many times as long as a turn of it took.
+/// The loop rests at least so many times as long as a turn of it took: on a machine so slow that a look takes long,
+/// looking must not be what it is busy with.
 const REST: u32 = 4;
+/// But while memory runs out, who makes it has to be found.
+const DISTRESSED_REST: u32 = 1;
 /// Stalls nearer to each other than this are one storm.
 const STORM: Duration = Duration::from_secs(10);
 
@@ -131,9 +134,7 @@ impl Guard {
         reload: &mut dyn FnMut() -> Result<Config, String>,
     ) -> Ended {
         loop {
-            let begun = Instant::now();
-            // On a machine so slow that a look takes long, looking must not be what it is busy with.
-            let patience = self.tick().max(begun.elapsed() * REST);
+            let patience = self.tick();
             self.notify.alive();
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let bounds = [Some(patience), watchdog, left];
@@ -196,6 +197,7 @@ impl Guard {
 
     /// One turn of the loop but for the waiting; says how long to wait. A steady turn allocates nothing.
     pub fn tick(&mut self) -> Duration {
+        let begun = Instant::now();
         self.machine.sample(&mut self.sample);
         let state = match &self.scribe {
             Some(scribe) if scribe.wants_state(&self.sample) => Some(Box::new(self.history.clone())),
@@ -222,7 +224,8 @@ impl Guard {
         self.spread(&decision, &outcome);
         self.board.publish(&self.sample, &decision, self.tally);
         self.keep_house();
-        decision.patience()
+        let rest = if decision.phase == Phase::Distress { DISTRESSED_REST } else { REST };
+        decision.patience().max(begun.elapsed() * rest)
     }
 
     /// To hooks and to people, both by threads of their own.

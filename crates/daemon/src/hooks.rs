@@ -190,16 +190,13 @@ mod tests {
     use pressure::distress::Extent;
     use pressure::{Decision, Sample};
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
     use units::{Bytes, Rate, Span};
 
     /// A launcher that becomes nothing, and writes its environment down.
     fn machine(text: &str) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [("hook", ""), ("launcher", text)] {
-            let path = dir.path().join(name);
-            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-            fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            crate::testing::write_program(&dir.path().join(name), &format!("#!/bin/sh\n{text}\n"));
         }
         dir
     }

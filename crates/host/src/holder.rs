@@ -201,19 +201,16 @@ pub fn program() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
-    fn script(folder: &Path, text: &str) -> PathBuf {
-        let path = folder.join("holder");
-        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
+    /// No script of our own: while it is written, a child that another test starts may have it open, and who is open for
+    /// writing does not start.
+    fn shell(text: &str) -> Holder {
+        Holder::start(Path::new("/bin/sh"), &["-c".to_owned(), text.to_owned()]).unwrap()
     }
 
     #[test]
     fn a_holder_that_ends_is_told_of_once_and_started_again_later() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut holder = Holder::start(&script(folder.path(), "exit 3"), &[]).unwrap();
+        let mut holder = shell("exit 3");
         holder.warm.sums.watching = Some(1);
         let deadline = Instant::now() + Duration::from_secs(10);
         while holder.running.is_some() && Instant::now() < deadline {
@@ -232,8 +229,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_is_shown_until_the_next_report() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut holder = Holder::start(&script(folder.path(), "exec sleep 60"), &[]).unwrap();
+        let mut holder = shell("exec sleep 60");
         let file = FileId { device: 1, inode: 2 };
         holder.warm.places_mut()[0].device = Some(1);
         holder.warm.places_mut()[0].inode = Some(2);

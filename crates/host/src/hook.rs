@@ -227,8 +227,7 @@ mod tests {
         let launcher = dir.path().join("launcher");
         let child = dir.path().join("child");
         let text = format!("#!/bin/sh\nsleep 60 &\necho $! >{}\nwait\n", child.display());
-        fs::write(&launcher, text).unwrap();
-        fs::set_permissions(&launcher, PermissionsExt::from_mode(0o755)).unwrap();
+        crate::testing::write_program(&launcher, &text);
         let hook = Hook::open(dir.path(), "/opt/hook").unwrap();
         let begun = Instant::now();
         assert_eq!(hook.run(&launcher, &[], Duration::from_millis(500)).unwrap(), Ended::Late);

@@ -24,6 +24,8 @@ pub mod rules;
 pub mod settings;
 mod source;
 pub mod survey;
+#[cfg(test)]
+mod testing;
 mod thawer;
 mod touch;
 pub mod tracee;

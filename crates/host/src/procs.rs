@@ -1,6 +1,7 @@
 //! Processes: who holds memory, and the means to end one.
 //!
-//! Nothing here runs while memory is plenty. When a decision asks for suspects, all of `/proc` is gone through:
+//! Nothing here runs while memory is plenty. When a decision asks for suspects, all of `/proc` is gone through, in parts
+//! where that takes long:
 //!
 //! ```text
 //! stat of every process ─► the largest by resident memory ─► status: anonymous memory and swap ─► the suspects
@@ -52,7 +53,9 @@ pub const MOST: usize = 10_000;
 const LOOKED_INTO: usize = 2 * MAX_SUSPECTS;
 /// Between two scans, at least.
 const PACE: Duration = Duration::from_millis(180);
-/// And at least so many times as long as a scan took, but no longer than this.
+/// All of `/proc` is gone through in parts of about this, so that whoever is known is followed meanwhile.
+const PATIENCE: Duration = Duration::from_millis(80);
+/// Once through, nothing is looked at for at least so many times as long as that took, but no longer than this.
 const REST: u32 = 16;
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
@@ -95,7 +98,7 @@ impl Processes {
         Ok(Self {
             root: root.to_owned(),
             proc: rustix::fs::open(root.join("proc"), flags, Mode::empty())?,
-            roll: Roll::default(),
+            roll: Roll::new(page_size),
             dossiers: Vec::with_capacity(2 * LOOKED_INTO),
             struck: Vec::with_capacity(MAX_VICTIMS),
             refused: ArrayVec::new(),
@@ -121,9 +124,9 @@ impl Processes {
             return;
         }
         let begun = monotonic();
-        self.roll.read(&self.proc);
-        let mut largest = self.roll.largest::<LOOKED_INTO>(self.page_size);
-        largest.iter_mut().for_each(|entry| self.look_into(entry));
+        let is_through = self.roll.read(&self.proc, PATIENCE);
+        let mut largest = self.roll.largest::<LOOKED_INTO>();
+        largest.retain(|entry| self.look_into(entry));
         largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
         census.at = at;
         census.suspects.clear();
@@ -139,7 +142,8 @@ impl Processes {
         }
         self.dossiers.retain(|dossier| dossier.wanted);
         let took = monotonic().saturating_sub(begun);
-        self.next = at.get() + PACE.max((took * REST).min(LONGEST_REST));
+        let rest = if is_through { (took * REST).min(LONGEST_REST) } else { Duration::ZERO };
+        self.next = at.get() + PACE.max(took + rest);
     }
 
     /// The folder of a suspect's unit, opened anew, as its suspect may go before it.
@@ -155,14 +159,17 @@ impl Processes {
         self.next = Duration::ZERO;
     }
 
-    /// Anonymous memory and swap of one of the largest.
-    fn look_into(&mut self, entry: &mut Entry) {
+    /// Anonymous memory and swap of one of the largest, by now; `false` if it is gone.
+    fn look_into(&mut self, entry: &mut Entry) -> bool {
+        let Some(now) = self.roll.renew(&self.proc, entry) else { return false };
+        *entry = now;
         if let Some(status) = roll::status(&self.proc, entry.pid) {
             entry.anon = status.anon.unwrap_or(entry.resident.to_bytes(self.page_size));
             entry.swapped = status.swapped.unwrap_or_default();
             entry.user = status.user.unwrap_or(u32::MAX);
             self.roll.remember(entry);
         }
+        true
     }
 
     /// One of the largest as a suspect; `None` if it is gone.

@@ -77,8 +77,7 @@ mod tests {
     fn one_that_ended_is_seen_to_be_gone() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("thaws");
-        std::fs::write(&program, "#!/bin/sh\nprintf r >&0\nsleep 0.3\n").unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        crate::testing::write_program(&program, "#!/bin/sh\nprintf r >&0\nsleep 0.3\n");
         let thawer = Thawer::start(&program, dir.path()).unwrap();
         assert!(thawer.is_there());
         let deadline = Instant::now() + Duration::from_secs(20);

@@ -1,12 +1,14 @@
 //! Who else lives in a suspect's unit. A unit in which one may not be ended is not ended, stopped or slowed down whole,
 //! however small that one is: a compositor beside what was started in it, a shell as root beside a build.
 //!
-//! Cost: some files of each member, once a second for each unit while suspects are looked at.
+//! Cost: some files of each member, at most once a second for each unit while suspects are looked at, and never more than
+//! one part in seventeen of the time.
 
 use super::dossier::MEMBERS;
 use super::program::program;
 use super::roll::{self, Kind};
-use super::{Processes, text};
+use super::{Processes, REST, text};
+use crate::eyes::monotonic;
 use arrayvec::ArrayVec;
 use pressure::census::{Life, Place, Suspect};
 use pressure::distress::shield;
@@ -14,7 +16,7 @@ use rustix::fd::AsFd;
 use std::time::Duration;
 use units::Span;
 
-/// Between two looks into one unit.
+/// Between two looks into one unit, at least; longer where a look takes long.
 const PACE: Duration = Duration::from_secs(1);
 /// Units remembered, at most.
 pub(super) const UNITS: usize = pressure::census::MAX_SUSPECTS;
@@ -23,18 +25,20 @@ pub(super) const UNITS: usize = pressure::census::MAX_SUSPECTS;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unit {
     id: u64,
-    at: Duration,
+    /// When it is looked into again.
+    next: Duration,
     spared: u32,
 }
 
 impl Processes {
-    /// How many in a suspect's unit may not be ended, by a look at most a second ago.
+    /// How many in a suspect's unit may not be ended, by a look not long ago.
     pub(super) fn spared_beside(&mut self, at: Span, suspect: &Suspect) -> u32 {
         let Some(group) = suspect.group.filter(|group| group.processes > 1) else { return 0 };
-        let is_fresh = |unit: &Unit| unit.id == group.id && at.get().saturating_sub(unit.at) < PACE;
+        let is_fresh = |unit: &Unit| unit.id == group.id && at.get() < unit.next;
         if let Some(unit) = self.units.iter().find(|unit| is_fresh(unit)) {
             return unit.spared;
         }
+        let begun = monotonic();
         let dossier = self.dossiers.iter().find(|dossier| dossier.who == suspect.who);
         let members: ArrayVec<u32, MEMBERS> = dossier.map(super::Dossier::members).unwrap_or_default();
         let is_spared = |pid: &u32| self.member(*pid, suspect).is_some_and(|it| shield(&it, &self.rules).is_some());
@@ -43,7 +47,8 @@ impl Processes {
         if self.units.is_full() {
             self.units.remove(0);
         }
-        self.units.push(Unit { id: group.id, at: at.get(), spared });
+        let took = monotonic().saturating_sub(begun);
+        self.units.push(Unit { id: group.id, next: at.get() + PACE.max(took * REST), spared });
         spared
     }
 
