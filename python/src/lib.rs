@@ -16,10 +16,10 @@ mod tables;
 mod trace;
 mod watch;
 
-use pyo3::prelude::*;
-
 #[pymodule]
 mod _warmset {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::failure::Error;
     #[pymodule_export]
@@ -34,4 +34,12 @@ mod _warmset {
     use crate::synth::synth;
     #[pymodule_export]
     use crate::trace::Trace;
+
+    /// Brings NumPy in now: inside the first call that returns an array, Ctrl-C would be a panic and not an exception.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        numpy::array::get_array_module(module.py())?;
+        numpy::dtype::<f64>(module.py());
+        Ok(())
+    }
 }

@@ -35,8 +35,10 @@ const ROWS: u16 = 24;
 ///
 /// Whose is warm: units, by the ages of their pages where Multi-Gen LRU tells them to root (debugfs), else by the kernel's
 /// active lists and what was read again; where control groups do not count memory, process groups, by accessed bits. What a
-/// unit is for is told by its name and its slice. Fits 80 by 24, and a phone of 40 columns, and needs no colour. Works
-/// without a guard, and says less then; as anyone, though only root sees the guard and every program. q ends it.
+/// unit is for is told by its name and its slice. From 90 columns on, and in JSON, the twelve warmest tell, too, what was
+/// evicted of late of the files that they have open or mapped (cachestat, since Linux 6.5). Fits 80 by 24, and a phone of 40
+/// columns, and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the guard and
+/// every program. q ends it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Time between two pictures

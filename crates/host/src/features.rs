@@ -102,7 +102,7 @@ const TABLE: &[Row] = &[
     Row("idle page tracking", Look::File(&["sys/kernel/mm/page_idle/bitmap"]), "4.3", "mm/page_idle.c", "exact ages of pages", "nothing yet"),
     Row("tracepoints of the page cache", Look::File(&["sys/kernel/tracing/events/filemap", "sys/kernel/debug/tracing/events/filemap"]), "3.12", "include/trace/events/filemap.h",
         "files that thrash are learned", "nothing is learned, and nothing held"),
-    Row("cachestat", Look::CallOnly, "6.5", "mm/filemap.c", "evictions of one file", "nothing yet"),
+    Row("cachestat", Look::CallOnly, "6.5", "mm/filemap.c", "what was evicted of the files that a unit has in use, in `warmset top`", "not shown"),
     Row("pidfd", Look::CallOnly, "5.3", "kernel/pid.c", "a signal reaches the process that was meant, and no other", "nobody is ended"),
     Row("process_mrelease", Look::CallOnly, "5.15", "mm/oom_kill.c",
         "memory of a killed process back although it is stuck or frozen", "it frees its memory itself"),

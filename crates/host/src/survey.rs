@@ -8,14 +8,19 @@
 //! For people who look, not for the guard: it opens and allocates as it goes. Nothing is written, and no accessed bit is
 //! taken back, so a use that was never cleared counts for ever; `tracee::watch` measures one process or group properly.
 //!
-//! Cost: three files a unit; of process groups one walk of the page tables of the twelve largest.
+//! Of the twelve warmest their files are asked, too, for what was evicted of them of late.
+//!
+//! Cost: three files a unit; of process groups one walk of the page tables of the twelve largest; of the files at most 512,
+//! and of each at most 1 GiB, 20 ns a page.
 
 mod ages;
 mod crews;
+mod evictions;
 mod parties;
 
 use crate::trouble::Trouble;
 use ages::Ages;
+use evictions::Evictions;
 use pressure::census::Place;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -63,6 +68,9 @@ pub struct Holding {
     pub growth: Option<(Rate, bool)>,
     /// Pages read again since it was made; `None` where it is not told.
     pub refaulted: Option<u64>,
+    /// Of the files that it has open or mapped, evicted of late: it would be warm if it were there. `None` where it is not
+    /// told, or it was not among those that were asked.
+    pub evicted: Option<Bytes>,
 }
 
 /// How a warm set is known.
@@ -102,8 +110,11 @@ impl Survey {
     pub fn look(&mut self, at: Span) -> Result<Vec<Holding>, Trouble> {
         let ages = Ages::read(&self.root, self.page_size);
         let mut all = parties::all(&self.root, &ages);
+        let mut crews = HashMap::new();
         if all.is_empty() {
-            all = crews::all(&self.root, self.page_size)?;
+            let told = crews::all(&self.root, self.page_size)?;
+            crews = told.iter().map(|(one, pids)| (one.path.clone(), pids.clone())).collect();
+            all = told.into_iter().map(|(one, _)| one).collect();
         }
         let elapsed = at.get().saturating_sub(self.at.get());
         for one in &mut all {
@@ -112,6 +123,11 @@ impl Survey {
             }
         }
         all.sort_by(|a, b| (b.warm, b.used).cmp(&(a.warm, a.used)).then_with(|| a.path.cmp(&b.path)));
+        let mut evictions = Evictions::of(&self.root, self.page_size);
+        for one in all.iter_mut().take(evictions::ASKED) {
+            let pids = crews.remove(&one.path).unwrap_or_else(|| parties::members(&self.root, &one.path));
+            one.evicted = evictions.of_processes(&pids);
+        }
         let now = |one: &Holding| (one.path.clone(), Before { used: one.used, refaulted: one.refaulted });
         self.before = all.iter().map(now).collect();
         self.at = at;

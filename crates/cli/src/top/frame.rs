@@ -1,6 +1,6 @@
 //! One picture: text of a given size, whatever is known.
 
-use super::holdings;
+use super::holdings::{self, Columns};
 use crate::bar::Parts;
 use crate::page::{Paint, Screen, Style, wrapped};
 use crate::shown;
@@ -17,6 +17,8 @@ use units::{Bytes, Rate};
 const TALL: u16 = 20;
 /// Rows below which processes alone are shown.
 const BOTH: usize = 9;
+/// From so many columns on all that is known of a unit is shown.
+const WIDE: u16 = 90;
 
 /// Everything that a picture shows.
 #[derive(Debug)]
@@ -64,8 +66,8 @@ impl Frame {
         let room = usize::from(self.size.1).saturating_sub(rows.len() + below.len() + 2).max(1);
         let units = if room < BOTH { 0 } else { self.holdings.len().min((room - 1) / 2) };
         if units > 0 {
-            rows.push((holdings::head(self.is_narrow()), Some(Style::Strong)));
-            let row = |(one, role): &(Holding, &'static str)| holdings::row(one, role, self.is_narrow());
+            rows.push((holdings::head(self.columns()), Some(Style::Strong)));
+            let row = |(one, role): &(Holding, &'static str)| holdings::row(one, role, self.columns());
             rows.extend(self.holdings.iter().take(units).map(row));
         }
         rows.push((Line::head(self.is_narrow()), Some(Style::Strong)));
@@ -73,6 +75,14 @@ impl Frame {
         rows.extend(self.lines.iter().take(room).map(|line| line.row(self.is_narrow())));
         rows.extend(below);
         rows
+    }
+
+    fn columns(&self) -> Columns {
+        match self.size.0 {
+            _ if self.is_narrow() => Columns::Few,
+            WIDE.. => Columns::All,
+            _ => Columns::Usual,
+        }
     }
 
     fn is_narrow(&self) -> bool {
@@ -239,6 +249,7 @@ mod tests {
             refaults: Some(warm / 100),
             growth: Some((Rate::new(warm << 15), true)),
             refaulted: None,
+            evicted: Some(Bytes::mib(warm / 10)),
         }
     }
 
@@ -299,6 +310,18 @@ mod tests {
             * has a floor, is never ended · q ends
         "]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn a_wide_terminal_shows_what_was_evicted_of_the_files_in_use() {
+        let text = frame((90, 24)).text(Paint::Plain);
+        assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+        let told: Vec<&str> =
+            text.lines().filter(|line| line.contains("EVICTED") || line.contains("ssh.service")).collect();
+        expect_test::expect![[r"
+                 WARM        OF   EVICTED       GROWTH AGAIN/S KNOWN BY ROLE       WHOSE
+              12 MiB*   212 MiB     1 MiB                      lists    critical   ssh.service"]]
+        .assert_eq(&told.join("\n"));
     }
 
     #[test]

@@ -22,13 +22,23 @@ pub(super) fn role(one: &Holding, wards: &[String]) -> &'static str {
     }
 }
 
+/// Which columns there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Columns {
+    Few,
+    Usual,
+    /// For what was evicted of its files, too.
+    All,
+}
+
 /// The names of the columns.
-pub(super) fn head(is_narrow: bool) -> String {
-    if is_narrow {
+pub(super) fn head(columns: Columns) -> String {
+    let evicted = if columns == Columns::All { format!("{:>9} ", "EVICTED") } else { String::new() };
+    if columns == Columns::Few {
         return format!("{:>9} {:>11} {:<18}", "WARM", "GROWTH", "WHOSE");
     }
     format!(
-        "{:>9} {:>9} {:>12} {:>7} {:<8} {:<10} {:<19}",
+        "{:>9} {:>9} {evicted}{:>12} {:>7} {:<8} {:<10} {:<19}",
         "WARM", "OF", "GROWTH", "AGAIN/S", "KNOWN BY", "ROLE", "WHOSE"
     )
 }
@@ -41,16 +51,18 @@ pub(super) fn growth(of: Option<(Rate, bool)>) -> (String, Option<Style>) {
 }
 
 /// One of them; `*` marks what is left to it by a floor.
-pub(super) fn row(one: &Holding, role: &str, is_narrow: bool) -> (String, Option<Style>) {
+pub(super) fn row(one: &Holding, role: &str, columns: Columns) -> (String, Option<Style>) {
     let (growth_text, style) = growth(one.growth);
     let (warm, used) = (one.warm.to_string(), one.used.to_string());
-    if is_narrow {
+    if columns == Columns::Few {
         return (format!("{warm:>9} {growth_text:>11} {:<18}", one.name), style);
     }
     let again = one.refaults.filter(|pages| *pages > 0).map_or_else(String::new, |pages| pages.to_string());
+    let evicted = one.evicted.map_or_else(String::new, |gone| gone.to_string());
+    let evicted = if columns == Columns::All { format!("{evicted:>9} ") } else { String::new() };
     let mark = if one.floor > Bytes::ZERO { "*" } else { "" };
     let row = format!(
-        "{:>9} {used:>9} {growth_text:>12} {again:>7} {:<8} {role:<10} {:<19}",
+        "{:>9} {used:>9} {evicted}{growth_text:>12} {again:>7} {:<8} {role:<10} {:<19}",
         warm + mark,
         one.by.name(),
         one.name

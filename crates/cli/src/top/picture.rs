@@ -29,6 +29,7 @@ struct Unit<'f> {
     swapped: Option<Bytes>,
     floor: Bytes,
     refaults_per_second: Option<u64>,
+    evicted: Option<Bytes>,
     growth: Option<i64>,
 }
 
@@ -72,6 +73,7 @@ impl<'f> Unit<'f> {
             swapped: one.swapped,
             floor: one.floor,
             refaults_per_second: one.refaults,
+            evicted: one.evicted,
             growth: one.growth.map(signed),
         }
     }

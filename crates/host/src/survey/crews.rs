@@ -22,8 +22,8 @@ struct Crew {
     resident: Bytes,
 }
 
-/// Every process group that has memory of its own.
-pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<Holding>, Trouble> {
+/// Every process group that has memory of its own, and its processes.
+pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32>)>, Trouble> {
     let proc = root.join("proc");
     let entries = fs::read_dir(&proc).map_err(|error| Trouble::unreadable(&proc, error))?;
     let mut crews: HashMap<u64, Crew> = HashMap::new();
@@ -58,10 +58,10 @@ fn member(text: &[u8], page_size: Bytes) -> Option<(u64, Vec<u8>, Bytes)> {
 }
 
 impl Crew {
-    fn holding(self, proc: &Path, group: u64, is_walked: bool) -> Holding {
+    fn holding(self, proc: &Path, group: u64, is_walked: bool) -> (Holding, Vec<u32>) {
         let walked = if is_walked { self.walk(proc) } else { None };
         let (used, warm, swapped) = walked.unwrap_or((self.resident, self.resident, Bytes::ZERO));
-        Holding {
+        let holding = Holding {
             path: group.to_string(),
             name: printable::<64>(&self.name).to_string(),
             place: Place::Unknown,
@@ -73,7 +73,9 @@ impl Crew {
             refaults: None,
             growth: None,
             refaulted: None,
-        }
+            evicted: None,
+        };
+        (holding, self.pids)
     }
 
     /// Resident, shared parts shared; of it used; and swapped. `None` if anyone's may not be looked at.

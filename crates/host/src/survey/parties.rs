@@ -3,7 +3,7 @@
 use super::ages::Ages;
 use super::{By, Holding};
 use crate::groups::usage::{Usage, amount, text};
-use crate::parse::lines::words;
+use crate::parse::lines::{lines, number, words};
 use crate::procs::{Folder, MOUNTS, place, printable};
 use pressure::census::Place;
 use std::os::unix::ffi::OsStrExt;
@@ -23,6 +23,18 @@ pub(super) fn all(root: &Path, ages: &Ages) -> Vec<Holding> {
         }
     }
     walk.found
+}
+
+/// The processes of this unit, and of the groups below it.
+pub(super) fn members(root: &Path, path: &str) -> Vec<u32> {
+    let mut pids = Vec::new();
+    let mut folders: Vec<Folder> = Folder::of(root, path.as_bytes()).into_iter().collect();
+    while let Some(folder) = folders.pop() {
+        let text = text(&folder.file, "cgroup.procs").unwrap_or_default();
+        pids.extend(lines(&text).filter_map(number).filter_map(|pid| u32::try_from(pid).ok()));
+        folders.extend(folder.names_below(root).iter().filter_map(|name| Folder::open(root, &folder.path.join(name))));
+    }
+    pids
 }
 
 struct Walk<'a> {
@@ -69,6 +81,7 @@ impl Walk<'_> {
             refaults: None,
             growth: None,
             refaulted,
+            evicted: None,
         })
     }
 }

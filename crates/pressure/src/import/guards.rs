@@ -64,7 +64,7 @@ impl Import {
     fn earlyoom(&mut self, text: &str) {
         let assigned = |line: &'_ str| line.trim().strip_prefix("EARLYOOM_ARGS=").map(str::to_owned);
         let Some(arguments) = text.lines().filter_map(assigned).next_back() else {
-            return self.note("there is no EARLYOOM_ARGS: its defaults are taken");
+            return self.note("there is no EARLYOOM_ARGS: the defaults here are taken, not its 10 % and 5 %");
         };
         let mut words = words(&unquoted(&arguments)).into_iter().peekable();
         while let Some(word) = words.next() {
@@ -78,6 +78,9 @@ impl Import {
             );
             let value = if takes { joined.or_else(|| words.next()).unwrap_or_default() } else { String::new() };
             self.earlyoom_option(&option, &value);
+        }
+        if self.term_room.is_none() {
+            self.note("no -m: the room that is measured here decides, not its 10 % and 5 % (term-room, kill-room)");
         }
     }
 
@@ -158,10 +161,9 @@ impl Import {
     fn le9uo(&mut self, key: &str, value: &str) {
         match key.trim_start_matches('-').replace('/', ".").as_str() {
             "vm.clean_min_ratio" => self.cache_most = hundredths(value).map(|share| share.clamp(500, 9000)),
-            "vm.clean_low_ratio" | "vm.workingset_protection" => {
+            "vm.clean_low_ratio" | "vm.anon_min_ratio" | "vm.workingset_protection" => {
                 self.note(format!("{key}: on a kernel that has it, the mode protect drives it by what it measures"));
             }
-            "vm.anon_min_ratio" => self.note(format!("{key}: a kernel that has it keeps it as it is set")),
             _ => {}
         }
     }
@@ -265,6 +267,9 @@ mod tests {
             Config::parse("x", &imported(Peer::Earlyoom, "EARLYOOM_ARGS=--dryrun").0).unwrap().mode,
             Mode::Observe
         );
+        for text in ["EARLYOOM_ARGS=-g", "# nothing"] {
+            assert!(imported(Peer::Earlyoom, text).1.contains("not its 10 % and 5 %"), "{text}");
+        }
     }
 
     #[test]
