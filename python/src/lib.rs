@@ -16,7 +16,7 @@ mod tables;
 mod trace;
 mod watch;
 
-#[pymodule]
+#[pyo3::pymodule]
 mod _warmset {
     use pyo3::prelude::*;
 

@@ -112,9 +112,10 @@ impl Survey {
         let mut all = parties::all(&self.root, &ages);
         let mut crews = HashMap::new();
         if all.is_empty() {
-            let told = crews::all(&self.root, self.page_size)?;
-            crews = told.iter().map(|(one, pids)| (one.path.clone(), pids.clone())).collect();
-            all = told.into_iter().map(|(one, _)| one).collect();
+            for (one, pids) in crews::all(&self.root, self.page_size)? {
+                crews.insert(one.path.clone(), pids);
+                all.push(one);
+            }
         }
         let elapsed = at.get().saturating_sub(self.at.get());
         for one in &mut all {
