@@ -31,7 +31,7 @@ const LOCAL: [&[u8]; 10] =
     [b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"f2fs", b"bcachefs", b"jfs", b"erofs", b"squashfs"];
 
 /// A file by its device and inode.
-type File = (u64, u64);
+type FileId = (u64, u64);
 
 /// One look at the files of many; each file is asked once.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Evictions {
     proc: PathBuf,
     page_size: Bytes,
     left: usize,
-    asked: HashMap<File, Option<u64>>,
+    asked: HashMap<FileId, Option<u64>>,
 }
 
 impl Evictions {
@@ -59,7 +59,7 @@ impl Evictions {
         (!told.is_empty()).then(|| Pages::new(told.iter().sum()).to_bytes(self.page_size))
     }
 
-    fn open_files(&mut self, folder: &Path, seen: &mut HashSet<File>) {
+    fn open_files(&mut self, folder: &Path, seen: &mut HashSet<FileId>) {
         let mounts = local_mounts(&fs::read(folder.join("mountinfo")).unwrap_or_default());
         let Ok(entries) = fs::read_dir(folder.join("fd")) else { return };
         for entry in entries.flatten() {
@@ -74,7 +74,7 @@ impl Evictions {
         }
     }
 
-    fn mapped_files(&mut self, folder: &Path, seen: &mut HashSet<File>) {
+    fn mapped_files(&mut self, folder: &Path, seen: &mut HashSet<FileId>) {
         let maps = fs::read(folder.join("maps")).unwrap_or_default();
         for (range, file) in lines(&maps).filter_map(mapped) {
             seen.insert(file);
@@ -85,7 +85,7 @@ impl Evictions {
         }
     }
 
-    fn ask(&mut self, file: File, open: impl FnOnce() -> Option<OwnedFd>) {
+    fn ask(&mut self, file: FileId, open: impl FnOnce() -> Option<OwnedFd>) {
         if self.left == 0 || self.asked.contains_key(&file) {
             return;
         }
@@ -108,7 +108,7 @@ fn local_mounts(text: &[u8]) -> HashSet<u64> {
 }
 
 /// A mapping of a file on a device of its own, by a line of `maps`: its range and the file.
-fn mapped(line: &[u8]) -> Option<(&[u8], File)> {
+fn mapped(line: &[u8]) -> Option<(&[u8], FileId)> {
     // range, rights, place in the file, device as two numbers to the base of 16, inode.
     let mut words = words(line);
     let (range, device, inode) = (words.next()?, words.nth(2)?, number(words.next()?)?);
@@ -118,7 +118,7 @@ fn mapped(line: &[u8]) -> Option<(&[u8], File)> {
 }
 
 /// The regular file that this link leads to, held without opening it.
-fn pinned(link: &Path) -> Option<(File, OwnedFd)> {
+fn pinned(link: &Path) -> Option<(FileId, OwnedFd)> {
     let file = open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = statx(&file, "", flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
