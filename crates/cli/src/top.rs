@@ -182,7 +182,7 @@ impl Top {
             size,
             state: state.or(note).unwrap_or_default(),
             forecast,
-            holdings: self.holdings()?,
+            holdings: self.holdings(context.form == Form::Json || size.0 >= frame::WIDE)?,
             lines: self.lines(),
             last,
             groups: guard.map(|status| status.sample.groups).unwrap_or_default(),
@@ -190,9 +190,12 @@ impl Top {
         })
     }
 
-    /// Everyone who has memory, and what for.
-    fn holdings(&mut self) -> Result<Vec<(Holding, &'static str)>> {
-        let all = self.survey.look(self.sample.at)?;
+    /// Everyone who has memory, and what for; what was evicted of their files only if it will be shown.
+    fn holdings(&mut self, with_evicted: bool) -> Result<Vec<(Holding, &'static str)>> {
+        let mut all = self.survey.look(self.sample.at)?;
+        if with_evicted {
+            self.survey.ask_files(&mut all);
+        }
         let wards = &self.config.protect.units;
         let with_role = |one: Holding| {
             let role = role(&one, wards);

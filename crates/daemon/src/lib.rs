@@ -10,6 +10,9 @@ pub mod news;
 pub mod notify;
 pub mod options;
 pub mod people;
+#[cfg(test)]
+#[path = "../../host/src/testing.rs"]
+mod programs;
 pub mod scribe;
 #[cfg(test)]
 mod testing;

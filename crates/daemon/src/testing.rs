@@ -1,12 +1,10 @@
-//! A status to show in tests, and programs to start.
+//! A status to show in tests.
 
 use arrayvec::ArrayVec;
 use pressure::config::{Mode, Predictor};
 use pressure::decision::{Decision, Forecast, Phase};
 use pressure::sample::{Cgroups, Facts, Sample, Wall};
 use pressure::status::{Status, Tally};
-use std::path::Path;
-use std::process::{Command, Stdio};
 use units::{Bytes, Span};
 
 pub(crate) fn status() -> Status {
@@ -50,14 +48,4 @@ pub(crate) fn decision() -> Decision {
         patience: Span::secs(5),
         attention: pressure::decision::Attention::Rest,
     }
-}
-
-/// Writes a program, by a child: had this process it open for writing, so might a child that another test starts in that
-/// moment, and nobody could run it (`ETXTBSY`).
-pub(crate) fn write_program(path: &Path, text: &str) {
-    let mut install = Command::new("install");
-    install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
-    let mut child = install.spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
 }

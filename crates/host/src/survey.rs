@@ -8,10 +8,10 @@
 //! For people who look, not for the guard: it opens and allocates as it goes. Nothing is written, and no accessed bit is
 //! taken back, so a use that was never cleared counts for ever; `tracee::watch` measures one process or group properly.
 //!
-//! Of the twelve warmest their files are asked, too, for what was evicted of them of late.
+//! The files of the twelve warmest can be asked, too, for what was evicted of them of late.
 //!
-//! Cost: three files a unit; of process groups one walk of the page tables of the twelve largest; of the files at most 512,
-//! and of each at most 1 GiB, 20 ns a page.
+//! Cost: three files a unit; of process groups one walk of the page tables of the twelve largest. Who asks files asks at
+//! most 512, and of each at most 1 GiB, 20 ns a page.
 
 mod ages;
 mod crews;
@@ -33,6 +33,8 @@ pub struct Survey {
     root: PathBuf,
     page_size: Bytes,
     before: HashMap<String, Before>,
+    /// The processes of each process group, at the last look.
+    crews: HashMap<String, Vec<u32>>,
     at: Span,
 }
 
@@ -101,7 +103,8 @@ impl By {
 impl Survey {
     /// Of the machine at `root`. Reads nothing yet.
     pub fn of(root: &Path, page_size: Bytes) -> Self {
-        Self { root: root.to_owned(), page_size, before: HashMap::new(), at: Span::default() }
+        let (before, crews) = (HashMap::new(), HashMap::new());
+        Self { root: root.to_owned(), page_size, before, crews, at: Span::default() }
     }
 
     /// Everyone who has memory now, the most warm first.
@@ -110,10 +113,10 @@ impl Survey {
     pub fn look(&mut self, at: Span) -> Result<Vec<Holding>, Trouble> {
         let ages = Ages::read(&self.root, self.page_size);
         let mut all = parties::all(&self.root, &ages);
-        let mut crews = HashMap::new();
+        self.crews.clear();
         if all.is_empty() {
             for (one, pids) in crews::all(&self.root, self.page_size)? {
-                crews.insert(one.path.clone(), pids);
+                self.crews.insert(one.path.clone(), pids);
                 all.push(one);
             }
         }
@@ -124,15 +127,20 @@ impl Survey {
             }
         }
         all.sort_by(|a, b| (b.warm, b.used).cmp(&(a.warm, a.used)).then_with(|| a.path.cmp(&b.path)));
-        let mut evictions = Evictions::of(&self.root, self.page_size);
-        for one in all.iter_mut().take(evictions::ASKED) {
-            let pids = crews.remove(&one.path).unwrap_or_else(|| parties::members(&self.root, &one.path));
-            one.evicted = evictions.of_processes(&pids);
-        }
         let now = |one: &Holding| (one.path.clone(), Before { used: one.used, refaulted: one.refaulted });
         self.before = all.iter().map(now).collect();
         self.at = at;
         Ok(all)
+    }
+
+    /// Asks the files of the first of these, as the last look had them, for what was evicted of them of late.
+    pub fn ask_files(&self, all: &mut [Holding]) {
+        let mut evictions = Evictions::of(&self.root, self.page_size);
+        for one in all.iter_mut().take(evictions::ASKED) {
+            let of_unit = || parties::members(&self.root, &one.path);
+            let pids = self.crews.get(&one.path).cloned().unwrap_or_else(of_unit);
+            one.evicted = evictions.of_processes(&pids);
+        }
     }
 
     /// What changed since the look before. What was read again was in use, wherever the lists have it now.

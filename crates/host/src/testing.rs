@@ -1,4 +1,4 @@
-//! What tests share.
+//! What tests share, those of the daemon included.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

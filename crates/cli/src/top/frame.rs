@@ -18,7 +18,7 @@ const TALL: u16 = 20;
 /// Rows below which processes alone are shown.
 const BOTH: usize = 9;
 /// From so many columns on all that is known of a unit is shown.
-const WIDE: u16 = 90;
+pub(super) const WIDE: u16 = 90;
 
 /// Everything that a picture shows.
 #[derive(Debug)]

@@ -33,14 +33,19 @@ pub(super) enum Columns {
 
 /// The names of the columns.
 pub(super) fn head(columns: Columns) -> String {
-    let evicted = if columns == Columns::All { format!("{:>9} ", "EVICTED") } else { String::new() };
     if columns == Columns::Few {
         return format!("{:>9} {:>11} {:<18}", "WARM", "GROWTH", "WHOSE");
     }
+    let evicted = evicted("EVICTED", columns);
     format!(
         "{:>9} {:>9} {evicted}{:>12} {:>7} {:<8} {:<10} {:<19}",
         "WARM", "OF", "GROWTH", "AGAIN/S", "KNOWN BY", "ROLE", "WHOSE"
     )
+}
+
+/// The column of what was evicted, where there is room for it.
+fn evicted(text: &str, columns: Columns) -> String {
+    if columns == Columns::All { format!("{text:>9} ") } else { String::new() }
 }
 
 /// How fast something grows, as all tables have it.
@@ -58,8 +63,7 @@ pub(super) fn row(one: &Holding, role: &str, columns: Columns) -> (String, Optio
         return (format!("{warm:>9} {growth_text:>11} {:<18}", one.name), style);
     }
     let again = one.refaults.filter(|pages| *pages > 0).map_or_else(String::new, |pages| pages.to_string());
-    let evicted = one.evicted.map_or_else(String::new, |gone| gone.to_string());
-    let evicted = if columns == Columns::All { format!("{evicted:>9} ") } else { String::new() };
+    let evicted = evicted(&one.evicted.map_or_else(String::new, |gone| gone.to_string()), columns);
     let mark = if one.floor > Bytes::ZERO { "*" } else { "" };
     let row = format!(
         "{:>9} {used:>9} {evicted}{growth_text:>12} {again:>7} {:<8} {role:<10} {:<19}",
