@@ -137,6 +137,13 @@ three-workers:hot-19 6.12+series mglru zram 256M
 MACHINES
 table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,192M,128M,112M
 table floors-indexed-db indexed-db --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --memory 192M --warm-up 90
+# The opt-in that moves swappiness, page-cluster and min_ttl_ms by what comes back, where there is swap for it to matter.
+covering balance --arms none,balance --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
+three-workers 6.12 mglru disk 256M
+three-workers 6.12 classic zram 256M
+scan:anon-cyclic 6.12 classic disk 256M
+scan:anon-cyclic 6.12 mglru zram 256M
+MACHINES
 # Each worker in a unit of its own: a runaway that is contained first, and one that is not; floors besides.
 table three-workers-units three-workers:units --arms none,uncontained,guard,protect --reps 1 --lru mglru --swap none \
     --memory 256M --warm-up 10 --load 60 --calm 10

@@ -14,13 +14,13 @@ use crate::tool;
 use accel::Accel;
 use anyhow::{Context, Result};
 use disk::Drive;
-use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, fs};
 use tempfile::TempDir;
 use units::Bytes;
 
@@ -64,6 +64,16 @@ pub enum Silence {
     Damaged(String),
 }
 
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wedged => write!(f, "the machine did not answer in time"),
+            Self::Gone(said) => write!(f, "the machine went away: {}", said.trim()),
+            Self::Damaged(said) => write!(f, "the machine said what cannot be read: {said}"),
+        }
+    }
+}
+
 impl Vm {
     /// Starts a machine with this kernel and this program as its first.
     pub fn boot(store: &Store, kernel: &Kernel, init: &Path, hardware: &Hardware) -> Result<Self> {
@@ -92,6 +102,13 @@ impl Vm {
             Err(RecvTimeoutError::Timeout) => Err(Silence::Wedged),
             Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.last_words())),
         }
+    }
+
+    /// Keeps all that the kernel said on the console in a file.
+    pub fn keep_console(&self, path: &Path) -> Result<()> {
+        fs::copy(self.folder.path().join("console"), path)
+            .with_context(|| format!("cannot keep the console in {}", path.display()))?;
+        Ok(())
     }
 
     /// The last lines of the console, after the line that says why, if the kernel gave one.

@@ -7,7 +7,7 @@ use crate::kernels::{self, Kernel, TREE, series};
 use crate::scenario::Data;
 use crate::store::Store;
 use crate::vm::disk::{Drive, Filled};
-use crate::vm::{Hardware, Vm, accel, guest_program};
+use crate::vm::{Hardware, Silence, Vm, accel, guest_program};
 use anyhow::Result;
 use clap::Args;
 use std::collections::BTreeSet;
@@ -45,6 +45,9 @@ pub(crate) struct Selftest {
     /// Most seconds all of it may take
     #[arg(long, default_value_t = 1800)]
     seconds: u64,
+    /// Keep what the kernel said on its console, warnings and worse, in this file
+    #[arg(long, value_name = "FILE")]
+    console: Option<PathBuf>,
     /// Only these tests
     #[arg(value_name = "TEST")]
     tests: Vec<String>,
@@ -68,9 +71,14 @@ impl Selftest {
             vm.console()
         );
         vm.send(&Frame::new("sh", format!("/lab/wsp_test /data {}", self.tests.join(" "))))?;
-        match vm.next(Instant::now() + Duration::from_secs(self.seconds)) {
+        let answer = vm.next(Instant::now() + Duration::from_secs(self.seconds));
+        self.console.as_deref().map_or(Ok(()), |file| vm.keep_console(file))?;
+        match answer {
             Ok(frame) => tell(&String::from_utf8_lossy(&frame.payload), &vm.reports()),
-            Err(silence) => anyhow::bail!("the machine did not answer: {silence:?}\n{}", vm.console()),
+            Err(Silence::Wedged) => {
+                anyhow::bail!("not done after {} s, as --seconds says\n{}", self.seconds, vm.console())
+            }
+            Err(silence) => anyhow::bail!("{silence}\n{}", vm.console()),
         }
     }
 

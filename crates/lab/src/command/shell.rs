@@ -67,7 +67,7 @@ impl Shell {
                 say(text)?;
                 Ok(ExitCode::from(status.parse::<u8>().unwrap_or(1)))
             }
-            Err(silence) => anyhow::bail!("the machine did not answer: {silence:?}\n{}", vm.console()),
+            Err(silence) => anyhow::bail!("{silence}\n{}", vm.console()),
         }
     }
 }

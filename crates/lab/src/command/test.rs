@@ -7,7 +7,7 @@ use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel};
 use crate::store::Store;
 use crate::vm::disk::Drive;
-use crate::vm::{Hardware, Silence, Vm, accel, guest_program, is_static};
+use crate::vm::{Hardware, Vm, accel, guest_program, is_static};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
@@ -99,11 +99,7 @@ impl Bench<'_> {
                 Ok((status == "0", text.to_owned()))
             }
             Err(silence) => {
-                let why = match silence {
-                    Silence::Wedged => "it did not answer in time".to_owned(),
-                    other => format!("{other:?}"),
-                };
-                let told = format!("{why}\n{}", vm.console());
+                let told = format!("{silence}\n{}", vm.console());
                 *machine = None;
                 Ok((false, told))
             }
