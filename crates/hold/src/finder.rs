@@ -10,6 +10,7 @@
 
 #![allow(unsafe_code, reason = "one system call that has no wrapper")]
 
+use host::disks;
 use pressure::protect::FileId;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstatfs, openat, statx};
 use std::fs::File;
@@ -19,22 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// Descriptors of a task that are looked at.
 const MOST_DESCRIPTORS: usize = 256;
-/// `f_type` of file systems on local disks whose files stay what they are: ext2 to ext4, XFS, Btrfs, F2FS, EROFS,
-/// SquashFS, FAT, exFAT, NTFS3, JFS, ReiserFS, Bcachefs.
-const LOCAL: [u64; 12] = [
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0xf2f5_2010,
-    0xe0f5_e1e2,
-    0x7371_7368,
-    0x4d44,
-    0x2011_bab0,
-    0x7366_746e,
-    0x3153_464a,
-    0x5265_4973,
-    0xca45_1a4e,
-];
 /// `FILEID_INO32_GEN`.
 const BY_INODE: i32 = 1;
 
@@ -72,7 +57,7 @@ pub(crate) fn fit(id: FileId, file: File, since: i64) -> Result<Found, Unfit> {
     if (meta.dev(), meta.ino()) != (id.device, id.inode) {
         return Err(Unfit::NotFound);
     }
-    let local = fstatfs(&file).is_ok_and(|system| LOCAL.contains(&(system.f_type as u64)));
+    let local = fstatfs(&file).is_ok_and(|system| disks::is_local(system.f_type as u64));
     if !meta.is_file() || meta.len() == 0 || meta.nlink() == 0 || !local {
         return Err(Unfit::Kind);
     }

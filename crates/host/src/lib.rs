@@ -4,6 +4,7 @@
 //! waiting in `alarm`; nothing else in the project touches `/proc`, `/sys` or `/run`.
 
 mod alarm;
+pub mod disks;
 mod eyes;
 mod facts;
 pub mod features;

@@ -8,6 +8,7 @@
 //!
 //! Source: `filemap_cachestat` in mm/filemap.c of Linux.
 
+use crate::disks;
 use crate::parse::lines::{lines, number, words};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags, makedev, open, statx};
@@ -26,9 +27,6 @@ const WHOLE: u64 = 1 << 30;
 const PARTS: u64 = 64;
 /// The number of `cachestat(2)`, which the library does not have; new calls have the same on every architecture but Alpha.
 const CACHESTAT: libc::c_long = 451;
-/// File systems that answer by themselves.
-const LOCAL: [&[u8]; 10] =
-    [b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"f2fs", b"bcachefs", b"jfs", b"erofs", b"squashfs"];
 
 /// A file by its device and inode.
 type FileId = (u64, u64);
@@ -40,11 +38,21 @@ pub(super) struct Evictions {
     page_size: Bytes,
     left: usize,
     asked: HashMap<FileId, Option<u64>>,
+    /// Local mounts by number, which is the machine's, and the namespaces and roots that were looked at for them.
+    mounts: HashSet<u64>,
+    views: HashSet<[PathBuf; 2]>,
 }
 
 impl Evictions {
     pub(super) fn of(root: &Path, page_size: Bytes) -> Self {
-        Self { proc: root.join("proc"), page_size, left: FILES, asked: HashMap::new() }
+        Self {
+            proc: root.join("proc"),
+            page_size,
+            left: FILES,
+            asked: HashMap::new(),
+            mounts: HashSet::new(),
+            views: HashSet::new(),
+        }
     }
 
     /// Of all files that these processes have open or mapped; `None` if none of them could be asked.
@@ -60,12 +68,15 @@ impl Evictions {
     }
 
     fn open_files(&mut self, folder: &Path, seen: &mut HashSet<FileId>) {
-        let mounts = local_mounts(&fs::read(folder.join("mountinfo")).unwrap_or_default());
+        let view = ["ns/mnt", "root"].map(|link| fs::read_link(folder.join(link)).unwrap_or_default());
+        if self.views.insert(view) {
+            self.mounts.extend(local_mounts(&fs::read(folder.join("mountinfo")).unwrap_or_default()));
+        }
         let Ok(entries) = fs::read_dir(folder.join("fd")) else { return };
         for entry in entries.flatten() {
             let is_local = fs::read(folder.join("fdinfo").join(entry.file_name())).is_ok_and(|text| {
                 let mut mount = lines(&text).filter_map(|line| line.strip_prefix(b"mnt_id:"));
-                mount.next().and_then(|id| number(id.trim_ascii())).is_some_and(|id| mounts.contains(&id))
+                mount.next().and_then(|id| number(id.trim_ascii())).is_some_and(|id| self.mounts.contains(&id))
             });
             if let Some(file) = is_local.then(|| pinned(&entry.path())).flatten() {
                 seen.insert(file.0);
@@ -102,7 +113,7 @@ fn local_mounts(text: &[u8]) -> HashSet<u64> {
         let id = number(words.next()?)?;
         // Any number of fields, a lone dash, then the kind.
         let kind = words.skip_while(|word| *word != b"-").nth(1)?;
-        LOCAL.contains(&kind).then_some(id)
+        disks::is_local_name(kind).then_some(id)
     };
     lines(text).filter_map(local).collect()
 }
