@@ -18,12 +18,12 @@ const LOCAL: [(u64, &[&[u8]]); 12] = [
     (0xca45_1a4e, &[b"bcachefs"]),
 ];
 
-/// Whether an open file's system is one; to ask it may wait for a server, so only where the file is open anyway.
+/// Whether this is the `f_type` of one. To ask for it may wait for a server, so only of a file that is open anyway.
 pub fn is_local(f_type: u64) -> bool {
     LOCAL.iter().any(|(known, _)| *known == f_type)
 }
 
-/// Whether a mount's system is one.
+/// Whether this is the name of one, which can be read without a wait.
 pub(crate) fn is_local_name(name: &[u8]) -> bool {
     LOCAL.iter().any(|(_, names)| names.contains(&name))
 }
