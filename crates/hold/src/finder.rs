@@ -10,7 +10,7 @@
 
 #![allow(unsafe_code, reason = "one system call that has no wrapper")]
 
-use host::disks;
+use host::filesystems;
 use pressure::protect::FileId;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstatfs, openat, statx};
 use std::fs::File;
@@ -57,7 +57,7 @@ pub(crate) fn fit(id: FileId, file: File, since: i64) -> Result<Found, Unfit> {
     if (meta.dev(), meta.ino()) != (id.device, id.inode) {
         return Err(Unfit::NotFound);
     }
-    let local = fstatfs(&file).is_ok_and(|system| disks::is_local(system.f_type as u64));
+    let local = fstatfs(&file).is_ok_and(|system| filesystems::is_local(system.f_type as u64));
     if !meta.is_file() || meta.len() == 0 || meta.nlink() == 0 || !local {
         return Err(Unfit::Kind);
     }

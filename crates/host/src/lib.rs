@@ -4,10 +4,10 @@
 //! waiting in `alarm`; nothing else in the project touches `/proc`, `/sys` or `/run`.
 
 mod alarm;
-pub mod disks;
 mod eyes;
 mod facts;
 pub mod features;
+pub mod filesystems;
 mod groups;
 mod hands;
 pub mod holder;

@@ -12,7 +12,7 @@ use crate::kernels::Kernel;
 use crate::store::Store;
 use crate::tool;
 use accel::Accel;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use disk::Drive;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -102,6 +102,16 @@ impl Vm {
             Err(RecvTimeoutError::Timeout) => Err(Silence::Wedged),
             Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.last_words())),
         }
+    }
+
+    /// Waits until its first program says that it is there.
+    pub fn wait_until_up(&mut self, most: Duration) -> Result<()> {
+        let why = match self.next(Instant::now() + most) {
+            Ok(frame) if frame.kind == "hello" => return Ok(()),
+            Ok(frame) => format!("it began with {}", frame.kind),
+            Err(silence) => silence.to_string(),
+        };
+        bail!("the machine did not boot: {why}\n{}", self.console())
     }
 
     /// Keeps all that the kernel said on the console in a file.

@@ -8,7 +8,7 @@
 //!
 //! Source: `filemap_cachestat` in mm/filemap.c of Linux.
 
-use crate::disks;
+use crate::filesystems;
 use crate::parse::lines::{lines, number, words};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags, makedev, open, statx};
@@ -38,7 +38,7 @@ pub(super) struct Evictions {
     page_size: Bytes,
     left: usize,
     asked: HashMap<FileId, Option<u64>>,
-    /// Local mounts by number, which is the machine's, and the namespaces and roots that were looked at for them.
+    /// Numbers of local mounts, no two on a machine alike, and the namespaces with roots whose mounts are among them.
     mounts: HashSet<u64>,
     views: HashSet<[PathBuf; 2]>,
 }
@@ -113,7 +113,7 @@ fn local_mounts(text: &[u8]) -> HashSet<u64> {
         let id = number(words.next()?)?;
         // Any number of fields, a lone dash, then the kind.
         let kind = words.skip_while(|word| *word != b"-").nth(1)?;
-        disks::is_local_name(kind).then_some(id)
+        filesystems::is_local_name(kind).then_some(id)
     };
     lines(text).filter_map(local).collect()
 }

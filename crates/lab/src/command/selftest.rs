@@ -64,15 +64,12 @@ impl Selftest {
         let programs = Programs { others: vec![tests], ..Programs::alone(guest_program()?) };
         let hardware = self.hardware(store, &kernel, &programs)?;
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
-        let hello = vm.next(Instant::now() + BOOT);
-        anyhow::ensure!(
-            hello.as_ref().is_ok_and(|frame| frame.kind == "hello"),
-            "the machine did not boot: {hello:?}\n{}",
-            vm.console()
-        );
+        vm.wait_until_up(BOOT)?;
         vm.send(&Frame::new("sh", format!("/lab/wsp_test /data {}", self.tests.join(" "))))?;
         let answer = vm.next(Instant::now() + Duration::from_secs(self.seconds));
-        self.console.as_deref().map_or(Ok(()), |file| vm.keep_console(file))?;
+        if let Some(file) = &self.console {
+            vm.keep_console(file)?;
+        }
         match answer {
             Ok(frame) => tell(&String::from_utf8_lossy(&frame.payload), &vm.reports()),
             Err(Silence::Wedged) => {

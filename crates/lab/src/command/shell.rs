@@ -52,13 +52,7 @@ impl Shell {
             append: self.append.clone(),
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
-        let mut next = |wait| vm.next(Instant::now() + wait);
-        let hello = next(BOOT);
-        anyhow::ensure!(
-            hello.as_ref().is_ok_and(|frame| frame.kind == "hello"),
-            "the machine did not boot: {hello:?}\n{}",
-            vm.console()
-        );
+        vm.wait_until_up(BOOT)?;
         vm.send(&Frame::new("sh", self.script.clone()))?;
         match vm.next(Instant::now() + Duration::from_secs(self.seconds)) {
             Ok(frame) => {

@@ -117,9 +117,7 @@ impl Bench<'_> {
             append: String::new(),
         };
         let mut vm = Vm::boot(self.store, &self.kernel, &self.programs.guest, &hardware)?;
-        let hello = vm.next(Instant::now() + BOOT);
-        let up = hello.as_ref().is_ok_and(|frame| frame.kind == "hello");
-        anyhow::ensure!(up, "the machine did not boot: {hello:?}\n{}", vm.console());
+        vm.wait_until_up(BOOT)?;
         Ok(vm)
     }
 }
