@@ -103,6 +103,43 @@ static long node_managed(int node)
 	return managed;
 }
 
+/*
+ * The state file of the first block of memory that holds nothing but what can be moved; the last
+ * has what the firmware keeps.
+ */
+static bool movable_block(char *path, size_t size)
+{
+	char zones[96], line[64];
+	int block;
+
+	for (block = 0; block < 64; block++) {
+		FILE *file;
+		bool movable;
+
+		snprintf(zones, sizeof(zones), "/sys/devices/system/memory/memory%d/valid_zones", block);
+		file = fopen(zones, "r");
+		if (!file)
+			continue;
+		movable = fgets(line, sizeof(line), file) && !strncmp(line, "Movable", 7);
+		fclose(file);
+		if (!movable)
+			continue;
+		snprintf(path, size, "/sys/devices/system/memory/memory%d/state", block);
+		return true;
+	}
+	return false;
+}
+
+/* Tried for a while: what is in use for a moment cannot be moved then. */
+static int set_block(const char *path, const char *state)
+{
+	int tries, error = -EBUSY;
+
+	for (tries = 0; error == -EBUSY && tries < 20; tries++)
+		error = put(path, state);
+	return error;
+}
+
 /* A line of our own in the kernel's log: what is before it is not looked at. */
 static void kernel_mark(const char *line)
 {

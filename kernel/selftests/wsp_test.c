@@ -29,9 +29,15 @@
 #define KNOB(name) "/proc/sys/vm/" name
 #define MODE KNOB("workingset_protection")
 
+#define CPU1 "/sys/devices/system/cpu/cpu1/online"
+
+/* How often memory is made to run out. */
+#define BURSTS 4
+
 /* Marks in the kernel's log. */
 #define COUNTERS "wsp_test: counters\n"
 #define STRESS "wsp_test: stress\n"
+#define HOTPLUG "wsp_test: hotplug\n"
 
 static const char *folder;
 static bool in_mglru;	/* this test */
@@ -247,13 +253,11 @@ static enum result t16_anon_only(void)
 	return result;
 }
 
-/* Each node has the floors of its own size. */
-static enum result t7_nodes(void)
+/* Each node has the floors of its own size; one without memory has none. */
+static enum result floors_fit(void)
 {
 	int node, seen = 0;
 
-	put(MODE, "1");
-	stream(folder, "huge", meminfo("MemTotal") / 2);
 	for (node = 0; node < 8; node++) {
 		long managed = node_managed(node), floor = node_vmstat(node, "nr_wsp_file_floor");
 		long lists = node_vmstat(node, "nr_active_file") + node_vmstat(node, "nr_inactive_file") +
@@ -268,6 +272,81 @@ static enum result t7_nodes(void)
 			return fail("node %d has another floor", node);
 	}
 	return seen ? PASS : skip("no NUMA");
+}
+
+/* The same once memory is mostly on the lists. */
+static enum result filled_floors_fit(void)
+{
+	stream(folder, "huge", meminfo("MemTotal") / 2);
+	return floors_fit();
+}
+
+static enum result t7_nodes(void)
+{
+	put(MODE, "1");
+	return filled_floors_fit();
+}
+
+/* Memory runs out below a stream while a processor comes and goes. */
+static bool runs_out(void)
+{
+	pid_t streamer, switcher;
+	bool fitted;
+
+	streamer = forked();
+	if (!streamer)
+		for (;;)
+			stream(folder, "huge", 0);
+	switcher = forked();
+	if (!switcher)
+		for (;;) {
+			put(CPU1, "0");
+			put(CPU1, "1");
+		}
+	fitted = ended_well(hog_start(meminfo("MemTotal")));
+	end(switcher);
+	end(streamer);
+	put(CPU1, "1");
+	return !fitted;
+}
+
+/*
+ * The floors go by the memory that is there. It is taken away between loads: what a stream brings in
+ * meanwhile is in the way of that for minutes, floors or not.
+ */
+static enum result t17_hotplug(void)
+{
+	char block[64];
+	bool blocks = movable_block(block, sizeof(block));
+	long managed = node_managed(0), left = managed;
+	int round, error;
+	enum result result = PASS;
+
+	if (access(CPU1, W_OK) && !blocks)
+		return skip("no processor and no memory that can be taken away");
+	if (!blocks)
+		printf("# no block of memory can be taken away: CONFIG_MEMORY_HOTREMOVE, movablecore=\n");
+	put(MODE, "1");
+	kernel_mark(HOTPLUG);
+	for (round = 0; round < BURSTS && result == PASS; round++) {
+		if (filled_floors_fit() == FAIL)
+			return FAIL;
+		error = blocks ? set_block(block, "offline") : 0;
+		if (error)
+			return fail("%s cannot be taken away: %s", block, strerror(-error));
+		left = node_managed(0);
+		result = runs_out() ? filled_floors_fit() : fail("memory did not run out");
+		error = blocks ? set_block(block, "online_movable") : 0;
+		if (error)
+			return fail("%s does not come back: %s", block, strerror(-error));
+	}
+	if (result == PASS && blocks && left == managed)
+		return fail("no memory was taken away");
+	if (result == PASS && node_managed(0) != managed)
+		return fail("node 0 had %ld pages and has %ld", managed, node_managed(0));
+	if (kernel_said(HOTPLUG, "WARNING:") || kernel_said(HOTPLUG, "BUG:"))
+		return fail("the kernel complains");
+	return result;
 }
 
 /* A few free slots of swap are no reason to scan the page cache over and over. */
@@ -321,8 +400,6 @@ static long floors(void)
 {
 	return of_nodes("nr_wsp_file_floor");
 }
-
-#define BURSTS 4
 
 /* What was seen before each time that the hot file was read. */
 static struct seen {
@@ -518,6 +595,7 @@ static const struct test {
 	{ "cold-cache", t12_cold_cache, true },
 	{ "grows", t14_grows, true },
 	{ "stress", t13_stress, false },
+	{ "hotplug", t17_hotplug, false },
 };
 
 static bool wanted(int argc, char **argv, const char *name)

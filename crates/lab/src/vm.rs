@@ -104,6 +104,17 @@ impl Vm {
         }
     }
 
+    /// Runs a shell script in it: the script's status, and what it said on both streams.
+    pub fn script(&mut self, script: &str, most: Duration) -> Result<(u8, String), Silence> {
+        if self.send(&Frame::new("sh", script)).is_err() {
+            return Err(Silence::Gone(self.last_words()));
+        }
+        let answer = self.next(Instant::now() + most)?;
+        let text = String::from_utf8_lossy(&answer.payload);
+        let (status, said) = text.split_once('\n').unwrap_or(("", &text));
+        Ok((status.parse().unwrap_or(1), said.to_owned()))
+    }
+
     /// Waits until its first program says that it is there.
     pub fn wait_until_up(&mut self, most: Duration) -> Result<()> {
         let why = match self.next(Instant::now() + most) {
@@ -215,7 +226,7 @@ fn command(kernel: &Kernel, hardware: &Hardware, folder: &Path, archive: &Path) 
     Ok(command)
 }
 
-/// Nodes of their shares of memory, the last of what is left; the processors dealt out among them.
+/// Nodes of their shares of memory, which may be none, the last of what is left; the processors dealt out among them.
 fn numa(hardware: &Hardware) -> Vec<String> {
     let Some((_, but_last)) = hardware.nodes.split_last().filter(|(_, others)| !others.is_empty()) else {
         return Vec::new();
@@ -226,12 +237,12 @@ fn numa(hardware: &Hardware) -> Vec<String> {
     sizes.push(memory - sizes.iter().sum::<u64>());
     let node = |(number, size): (u32, u64)| {
         let cpu = if number < hardware.cpus { format!(",cpus={number}") } else { String::new() };
-        [
-            "-object".to_owned(),
-            format!("memory-backend-ram,id=m{number},size={size}M"),
-            "-numa".to_owned(),
-            format!("node,nodeid={number},memdev=m{number}{cpu}"),
-        ]
+        let (object, memory) = match size {
+            0 => (None, String::new()),
+            _ => (Some(format!("memory-backend-ram,id=m{number},size={size}M")), format!(",memdev=m{number}")),
+        };
+        let object = object.into_iter().flat_map(|object| ["-object".to_owned(), object]);
+        object.chain(["-numa".to_owned(), format!("node,nodeid={number}{memory}{cpu}")])
     };
     (0..).zip(sizes).flat_map(node).collect()
 }
@@ -301,6 +312,11 @@ mod tests {
         hardware.nodes = vec![2, 1];
         let words = numa(&hardware).join(" ");
         assert!(words.contains("id=m0,size=1365M") && words.contains("id=m1,size=683M"), "{words}");
+        hardware.nodes = vec![1, 0];
+        assert_eq!(
+            numa(&hardware).join(" "),
+            "-object memory-backend-ram,id=m0,size=2048M -numa node,nodeid=0,memdev=m0,cpus=0 -numa node,nodeid=1"
+        );
         hardware.nodes = vec![1];
         assert!(numa(&hardware).is_empty());
     }

@@ -1,7 +1,6 @@
 //! `sh`: one script in a machine, for looking at what it is like in there.
 
 use super::say;
-use crate::frame::Frame;
 use crate::image::{self, Programs};
 use crate::kernels;
 use crate::store::Store;
@@ -11,7 +10,7 @@ use clap::Args;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Bytes;
 
 const BOOT: Duration = Duration::from_secs(120);
@@ -53,13 +52,10 @@ impl Shell {
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;
-        vm.send(&Frame::new("sh", self.script.clone()))?;
-        match vm.next(Instant::now() + Duration::from_secs(self.seconds)) {
-            Ok(frame) => {
-                let said = String::from_utf8_lossy(&frame.payload).into_owned();
-                let (status, text) = said.split_once('\n').unwrap_or(("1", &said));
-                say(text)?;
-                Ok(ExitCode::from(status.parse::<u8>().unwrap_or(1)))
+        match vm.script(&self.script, Duration::from_secs(self.seconds)) {
+            Ok((status, said)) => {
+                say(&said)?;
+                Ok(ExitCode::from(status))
             }
             Err(silence) => anyhow::bail!("{silence}\n{}", vm.console()),
         }

@@ -2,7 +2,6 @@
 
 use super::say;
 use crate::faults::{FAULTS, Fault};
-use crate::frame::Frame;
 use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel};
 use crate::store::Store;
@@ -13,7 +12,7 @@ use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Bytes;
 
 const BOOT: Duration = Duration::from_secs(240);
@@ -91,13 +90,8 @@ impl Bench<'_> {
             *machine = Some((fault.memory, self.boot(fault.memory)?));
         }
         let (_, vm) = machine.as_mut().context("a machine was booted")?;
-        vm.send(&Frame::new("sh", fault.script()))?;
-        match vm.next(Instant::now() + Duration::from_secs(fault.seconds)) {
-            Ok(frame) => {
-                let said = String::from_utf8_lossy(&frame.payload).into_owned();
-                let (status, text) = said.split_once('\n').unwrap_or(("1", &said));
-                Ok((status == "0", text.to_owned()))
-            }
+        match vm.script(&fault.script(), Duration::from_secs(fault.seconds)) {
+            Ok((status, said)) => Ok((status == 0, said)),
             Err(silence) => {
                 let told = format!("{silence}\n{}", vm.console());
                 *machine = None;
