@@ -58,6 +58,7 @@ pub const MEASURES: &[Measure] = &[
     }),
     less("pgscan_direct", "pages", "pages scanned by allocating tasks", |line| counter(line, "pgscan_direct")),
     less("kswapd_ms", "ms", "processor time of kswapd", |line| line.report.cpu_ms.get("kswapd").copied()),
+    less("guard_ms", "ms", "processor time of the arm's own programs", guard),
     less("oom_kills", "", "processes killed", |line| Some(line.report.kills.len() as f64)),
     less("knob_changes", "", "changes of kernel settings seen", |line| line.report.writes.map(|writes| writes as f64)),
     less("knobs_left", "", "kernel settings not put back", |line| Some(line.report.left.len() as f64)),
@@ -168,6 +169,12 @@ fn work(line: &Line, name: &str) -> Option<f64> {
 
 fn latency(line: &Line, name: &str, of: fn(&Latency) -> f64) -> Option<f64> {
     line.report.latency.get(name).map(of)
+}
+
+/// Of all of them; unknown where none was seen. No load of the lab's has a python3 but nohang's.
+fn guard(line: &Line) -> Option<f64> {
+    let known = ["warmsetd", "warmset-hold", "earlyoom", "python3"].into_iter();
+    known.filter_map(|name| line.report.cpu_ms.get(name)).copied().reduce(|all, one| all + one)
 }
 
 fn per(value: Option<f64>, by: Option<f64>) -> Option<f64> {

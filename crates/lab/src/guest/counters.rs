@@ -104,9 +104,9 @@ fn disks(counts: &mut BTreeMap<String, i64>) {
     }
 }
 
-/// Processor time of the kernel's reclaimers and of the arms' programs, by name.
+/// Processor time of the kernel's reclaimers and of the arms' programs, by name; nohang is a script of python3's.
 fn cpu() -> BTreeMap<String, f64> {
-    const NAMES: &[&str] = &["kswapd", "kcompactd", "warmsetd", "warmset-hold", "earlyoom", "nohang", "khugepaged"];
+    const NAMES: &[&str] = &["kswapd", "kcompactd", "warmsetd", "warmset-hold", "earlyoom", "python3", "khugepaged"];
     let mut sums = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };

@@ -23,6 +23,7 @@ pub(super) const BUILD: Scenario = Scenario {
         "allocstall",
         "oom_kills",
         "gap_mib_s",
+        "guard_ms",
     ],
     by_gap: false,
     arms: "none",

@@ -19,6 +19,7 @@ pub(super) const DATABASE: Scenario = Scenario {
         "sectors_read",
         "allocstall",
         "gap_mib_s",
+        "guard_ms",
     ],
     by_gap: false,
     arms: "none,lock-index,scan,scan+lock-index",

@@ -8,7 +8,7 @@ pub(super) const IDLE: Scenario = Scenario {
     name: "idle",
     about: "nothing: whatever is written is one write too many",
     load: idle,
-    measures: &["knob_changes", "gap_mib_s", "allocstall", "compact_stall", "knobs_left"],
+    measures: &["knob_changes", "gap_mib_s", "guard_ms", "allocstall", "compact_stall", "knobs_left"],
     by_gap: false,
     arms: "none,classic,warmset",
 };

@@ -22,6 +22,7 @@ const MEASURES: &[&str] = &[
     "allocstall",
     "psi_memory_some_ms",
     "gap_mib_s",
+    "guard_ms",
 ];
 
 const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {

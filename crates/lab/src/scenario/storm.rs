@@ -12,6 +12,7 @@ const MEASURES: &[&str] = &[
     "allocstall",
     "compact_stall",
     "gap_mib_s",
+    "guard_ms",
     "refaults_per_read_mib",
     "fault_worst_p50",
     "fault_worst_max",

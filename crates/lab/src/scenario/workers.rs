@@ -35,6 +35,7 @@ const MEASURES: &[&str] = &[
     "sectors_read",
     "swapped_out",
     "gap_mib_s",
+    "guard_ms",
     "kswapd_ms",
 ];
 
