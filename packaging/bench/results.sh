@@ -117,7 +117,8 @@ three-workers:units 6.12 mglru none 256M
 three-workers:units 6.1 mglru disk 256M
 three-workers:units 6.12 classic zram 256M
 MACHINES
-# The kernel series, and the daemon on it: the headline cells on 6.12 five times, on the others once; then each hot file.
+# The kernel series, and the daemon on it: the headline cells on 6.12 five times, on the others once; then each hot file, in
+# machines in which, with the headline's, each pair of it, LRU and swap occurs.
 for kernel in 6.12 6.1 7.3; do
     reps=1
     [ "$kernel" != 6.12 ] || reps=5
@@ -126,8 +127,6 @@ for kernel in 6.12 6.1 7.3; do
 done
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.12+series classic zram 256M
-three-workers 6.12+series mglru none 256M
-three-workers 6.12+series mglru disk 256M
 three-workers:hot-3 6.12+series mglru none 256M
 three-workers:hot-3 6.12+series classic disk 256M
 three-workers:hot-3 6.12+series classic zram 256M
@@ -135,7 +134,7 @@ three-workers:hot-19 6.12+series classic none 256M
 three-workers:hot-19 6.12+series mglru disk 256M
 three-workers:hot-19 6.12+series mglru zram 256M
 MACHINES
-table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,192M,128M,112M
+table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,128M,112M
 table floors-indexed-db indexed-db --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --memory 192M --warm-up 90
 # The opt-in that moves swappiness, page-cluster and min_ttl_ms by what comes back, where there is swap for it to matter.
 covering balance --arms none,balance --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
