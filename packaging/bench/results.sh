@@ -93,6 +93,8 @@ for lru in mglru classic; do
     done
 done
 table guard-build build --arms none,guard,protect --reps 1 --swap disk --memory 1G,192M
+# What it costs where memory is plenty, on a host with nothing else to do.
+table guard-rich build --arms none,guard --reps 2 --memory 1G
 table guard-storm storm --arms none,guard,protect --reps 1
 table guard-indexed-db indexed-db --arms none,guard,protect --reps 1 --memory 192M --warm-up 90
 table guard-idle idle --arms none,guard,protect --reps 1
@@ -134,7 +136,7 @@ three-workers:hot-19 6.12+series classic none 256M
 three-workers:hot-19 6.12+series mglru disk 256M
 three-workers:hot-19 6.12+series mglru zram 256M
 MACHINES
-table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,128M,112M
+table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,112M
 table floors-indexed-db indexed-db --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --memory 192M --warm-up 90
 # The opt-in that moves swappiness, page-cluster and min_ttl_ms by what comes back, where there is swap for it to matter.
 covering balance --arms none,balance --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
