@@ -127,6 +127,8 @@ for kernel in 6.12 6.1 7.3; do
     table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2,protect,floors-2+protect --reps "$reps" \
         --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
 done
+table floors-once three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --lru mglru,classic --swap none,disk \
+    --memory 256M --warm-up 10 --load 60 --calm 10
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.12+series classic zram 256M
 three-workers:hot-3 6.12+series mglru none 256M
@@ -137,6 +139,8 @@ three-workers:hot-19 6.12+series mglru disk 256M
 three-workers:hot-19 6.12+series mglru zram 256M
 MACHINES
 table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,112M
+# A build that barely fits, and nowhere to swap to: a floor that is hard at once kills the compiler.
+table floors-build-none build --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic --swap none --memory 112M
 table floors-indexed-db indexed-db --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --memory 192M --warm-up 90
 # The opt-in that moves swappiness, page-cluster and min_ttl_ms by what comes back, where there is swap for it to matter.
 covering balance --arms none,balance --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
