@@ -129,6 +129,8 @@ for kernel in 6.12 6.1 7.3; do
 done
 table floors-once three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --lru mglru,classic --swap none,disk \
     --memory 256M --warm-up 10 --load 60 --calm 10
+table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic --swap none,disk,zram \
+    --memory 256M --warm-up 10 --load 60 --calm 10
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.12+series classic zram 256M
 three-workers:hot-3 6.12+series mglru none 256M
