@@ -276,7 +276,10 @@ static int resident_percent(const char *folder, const char *name)
 /* Microseconds of rest after each MiB. */
 static unsigned int take_rest;
 
-/* Takes memory page by page; what it writes does not compress to nothing. */
+/* How much of each page does not compress. */
+static long take_noise = 2048;
+
+/* Takes memory page by page. */
 static char *take(long bytes)
 {
 	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -287,7 +290,7 @@ static char *take(long bytes)
 		_exit(2);
 	madvise(at, bytes, MADV_NOHUGEPAGE);
 	for (page = 0; page < bytes; page += 4096) {
-		for (i = 0; i < 2048; i += 8) {
+		for (i = 0; i < take_noise; i += 8) {
 			word = word * 6364136223846793005UL + 1442695040888963407UL;
 			memcpy(at + page + i, &word, 8);
 		}

@@ -262,7 +262,7 @@ static enum result floors_fit(void)
 		long managed = node_managed(node), floor = node_vmstat(node, "nr_wsp_file_floor");
 		long lists = node_vmstat(node, "nr_active_file") + node_vmstat(node, "nr_inactive_file") +
 			     node_vmstat(node, "nr_active_anon") + node_vmstat(node, "nr_inactive_anon");
-		long share = managed / 100 * 15, most = lists / 8 * 3;
+		long share = managed / 100 * 15, most = lists / 2;
 
 		if (floor < 0)
 			continue;
@@ -381,6 +381,52 @@ static enum result t8_full_swap(void)
 	return result;
 }
 
+/*
+ * What does not compress goes to zram at the price of as much memory: reclaim that has used up its
+ * own reserve has to come by more, or be over.
+ */
+static enum result t18_reserve(void)
+{
+	enum { WAITERS = 6 };
+	pid_t streamer, waiters[WAITERS];
+	long anon, pages = meminfo("MemTotal") / 4096;
+	enum result result = PASS;
+	int i, round;
+
+	if (swap_on(meminfo("MemTotal") / 2))
+		return skip("no zram to swap to");
+	put(MODE, "1");
+	streamer = forked();
+	if (!streamer)
+		for (;;)
+			stream(folder, "huge", 0);
+	/* a little memory now and then, as all that runs takes it */
+	for (i = 0; i < WAITERS; i++) {
+		waiters[i] = forked();
+		if (!waiters[i])
+			for (;;) {
+				munmap(take(MIB), MIB);
+				usleep(100000);
+			}
+	}
+	take_noise = 4096;
+	for (round = 0; round < BURSTS && result == PASS; round++) {
+		anon = vmstat("pgscan_anon");
+		if (ended_well(hog_start(meminfo("MemTotal") + meminfo("SwapTotal"))))
+			result = fail("memory did not run out");
+		anon = vmstat("pgscan_anon") - anon;
+		printf("# %ld pages of anon scanned, of %ld\n", anon, pages);
+		if (anon > 8 * pages)
+			result = fail("%ld pages of anon scanned", anon);
+	}
+	take_noise = 2048;
+	for (i = 0; i < WAITERS; i++)
+		end(waiters[i]);
+	end(streamer);
+	swap_off();
+	return result;
+}
+
 /* A number of all nodes, in pages; negative without NUMA. */
 static long of_nodes(const char *word)
 {
@@ -404,7 +450,7 @@ static long floors(void)
 /* What was seen before each time that the hot file was read. */
 static struct seen {
 	int least;	/* percent of it that was resident */
-	long clean;	/* the least clean page cache, in percent of the floor */
+	long clean;	/* the least clean page cache in this round, in percent of the floor */
 	long floor;	/* the largest, in pages */
 } *seen;
 
@@ -450,6 +496,7 @@ static enum result hot_stays(const char *mode, int percent)
 			stream(folder, "huge", 0);
 	for (round = 0; round < BURSTS; round++) {
 		seen->least = 100;
+		seen->clean = 1000;
 		hog = hog_start(meminfo("MemTotal") + meminfo("SwapTotal"));
 		ran_out += !ended_well(hog);
 		least = seen->least < least ? seen->least : least;
@@ -459,7 +506,7 @@ static enum result hot_stays(const char *mode, int percent)
 	if (ran_out < BURSTS)
 		return fail("memory did not run out");
 	printf("# mode %s: %d %% of the hot file, at least, stayed", mode, least);
-	printf(seen->clean < 1000 ? "; %ld %% of the floor, at least, was clean\n" : "\n", seen->clean);
+	printf(seen->clean < 1000 ? "; %ld %% of the floor, at the last kill, was clean\n" : "\n", seen->clean);
 	return least >= percent ? PASS : fail("%d %% of the hot file stayed", least);
 }
 
@@ -507,6 +554,48 @@ static enum result t12_cold_cache(void)
 	if (!ended_well(hog))
 		return fail("killed with %ld MiB of cache that nobody reads", meminfo("Cached") / MIB);
 	return vmstat("wsp_override") > override ? PASS : fail("the floor was not in the way");
+}
+
+/* Adaptive: a floor is given up, but so slowly that what is in use would be missed before all of it is gone. */
+static enum result t19_slowly(void)
+{
+	enum { MOST = 24, SOON_MS = 700 };
+	struct timespec from, to;
+	pid_t hog;
+	long took;
+	int status;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	if (floors() < 0)
+		return skip("no NUMA, so no vmstat of a node");
+	put(MODE, "2");
+	stream(folder, "huge", 0);
+	hog = fork();
+	if (!hog) {
+		munlockall();
+		put("/proc/self/oom_score_adj", "1000");
+		while (of_nodes("nr_wsp_clean_file") >= floors())
+			take(MIB);
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		take(MOST * MIB);
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		took = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+		printf("# %d MiB below the floor in %ld ms\n", MOST, took);
+		_exit(took < SOON_MS);
+	}
+	if (waitpid(hog, &status, 0) != hog || !WIFEXITED(status))
+		return fail("killed with %ld MiB of cache that nobody reads", meminfo("Cached") / MIB);
+	return WEXITSTATUS(status) ? fail("%d MiB of a floor are gone within %d ms", MOST, SOON_MS) : PASS;
+}
+
+/* Adaptive, and the file is larger than what is kept of a floor to avert OOM: after a kill all of it is. */
+static enum result t20_after_kill(void)
+{
+	put(KNOB("clean_min_ratio"), "8");
+	if (hot_stays("2", 0) == FAIL)
+		return FAIL;
+	return seen->clean >= 75 ? PASS : fail("%ld %% of the floor is kept", seen->clean);
 }
 
 /* Adaptive, and the file that is read again is larger than the floor: the floor grows, but not above its limit. */
@@ -589,10 +678,13 @@ static const struct test {
 	{ "anon-only", t16_anon_only, true },
 	{ "nodes", t7_nodes, false },
 	{ "full-swap", t8_full_swap, true },
+	{ "reserve", t18_reserve, true },
 	{ "hot", t9_hot, true },
 	{ "counters", t10_counters, false },
 	{ "off", t11_off, false },
 	{ "cold-cache", t12_cold_cache, true },
+	{ "slowly", t19_slowly, true },
+	{ "after-kill", t20_after_kill, true },
 	{ "grows", t14_grows, true },
 	{ "stress", t13_stress, false },
 	{ "hotplug", t17_hotplug, false },
