@@ -29,6 +29,9 @@
 #define KNOB(name) "/proc/sys/vm/" name
 #define MODE KNOB("workingset_protection")
 
+/* Free pages that a processor keeps to itself, up to this fraction of memory, are in no sum; 0 is the default. */
+#define LISTS KNOB("percpu_pagelist_high_fraction")
+
 #define CPU1 "/sys/devices/system/cpu/cpu1/online"
 
 /* How often memory is made to run out. */
@@ -52,6 +55,7 @@ static void reset(void)
 	put(KNOB("clean_max_ratio"), "30");
 	put("/proc/sys/vm/drop_caches", "3");
 	put("/proc/sys/vm/swappiness", "60");
+	put(LISTS, "0");
 }
 
 static enum result refused(const char *knob, const char *value)
@@ -127,6 +131,7 @@ static enum result t3_slab(void)
 
 	if (meminfo("SwapTotal"))
 		return skip("there is swap");
+	put(LISTS, "4096");
 	slab = meminfo("SReclaimable");
 	negative_dentries(folder, meminfo("MemTotal") / 16);
 	if (meminfo("SReclaimable") - slab < meminfo("MemTotal") / 32)
