@@ -594,6 +594,35 @@ static enum result t19_slowly(void)
 	return WEXITSTATUS(status) ? fail("%d MiB of a floor are gone within %d ms", MOST, SOON_MS) : PASS;
 }
 
+/*
+ * Near a floor the inactive list is short, and what is read in a circle, or read ahead, is back soon after it was
+ * reclaimed. That is no reason to take it for in use, at the cost of what is.
+ */
+static enum result t21_circle(void)
+{
+	enum { CIRCLE = 48, TIMES = 4, FEW = 1000 };
+	long active;
+	pid_t pid;
+	int i;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	if (floors() < 0)
+		return skip("no NUMA, so no vmstat of a node");
+	put(MODE, "1");
+	stream(folder, "hot", 0);
+	stream(folder, "hot", 0);
+	stream(folder, "huge", 0);
+	pid = holder((of_nodes("nr_wsp_clean_file") - floors()) * 4096 - 8 * MIB, HOLD);
+	active = vmstat("workingset_activate_file");
+	for (i = 0; i < TIMES; i++)
+		stream(folder, "huge", CIRCLE * MIB);
+	active = vmstat("workingset_activate_file") - active;
+	end(pid);
+	printf("# %ld pages of %d MiB that are read in a circle became active\n", active, CIRCLE);
+	return active < FEW ? PASS : fail("%ld pages that are read in a circle became active", active);
+}
+
 /* Adaptive, and the file is larger than what is kept of a floor to avert OOM: after a kill all of it is. */
 static enum result t20_after_kill(void)
 {
@@ -688,6 +717,7 @@ static const struct test {
 	{ "counters", t10_counters, false },
 	{ "off", t11_off, false },
 	{ "cold-cache", t12_cold_cache, true },
+	{ "circle", t21_circle, false },
 	{ "slowly", t19_slowly, true },
 	{ "after-kill", t20_after_kill, true },
 	{ "grows", t14_grows, true },
