@@ -6,7 +6,9 @@
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use units::Bytes;
 
 /// The folder; `WARMSET_LAB`, else `warmset-lab` in the user's cache.
@@ -36,6 +38,8 @@ impl Store {
     pub fn kept(&self, kind: &str, key: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let place = self.root.join(kind).join(key);
         if place.exists() {
+            // Used now: what another run has open is not what `prune` takes. Who may not say so may still use it.
+            let _ = File::open(&place).and_then(|folder| folder.set_modified(SystemTime::now()));
             return Ok(place);
         }
         let scratch = self.scratch()?;
@@ -49,7 +53,7 @@ impl Store {
         Ok(place)
     }
 
-    /// Removes all but the newest few of a kind, and never the one of this key.
+    /// Removes all but the few of a kind that were used last, and never the one of this key.
     pub fn prune(&self, kind: &str, key: &str) -> Result<()> {
         const KEPT: usize = 6;
         let used = self.root.join(kind).join(key);
@@ -59,7 +63,10 @@ impl Store {
         all.sort();
         all.truncate(all.len().saturating_sub(KEPT));
         for (_, path) in all {
-            fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                other => other.with_context(|| format!("cannot remove {}", path.display()))?,
+            }
         }
         Ok(())
     }
@@ -152,6 +159,18 @@ mod tests {
         assert_eq!(made, again);
         assert!(made.join("whole").exists() && !made.join("half").exists());
         assert_eq!(fs::read_dir(folder.path().join("run")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_was_used_last_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Some(folder.path().to_owned())).unwrap();
+        let keys = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        let places = keys.map(|key| store.kept("kind", key, |_| Ok(())).unwrap());
+        store.kept("kind", "a", |_| panic!("made twice")).unwrap();
+        store.prune("kind", "h").unwrap();
+        let left = places.map(|place| place.exists());
+        assert_eq!(left, [true, false, true, true, true, true, true, true]);
     }
 
     #[test]
