@@ -90,7 +90,7 @@ impl Apt {
         Ok(found.lines().filter_map(|line| line.split(" - ").next()).map(str::to_owned).collect())
     }
 
-    /// The newest package of this name.
+    /// The newest package of this name, or that of this version: `name=version`.
     pub fn package(&self, name: &str) -> Result<Package> {
         let shown = tool::run(self.call("apt-cache").args(["show", "--no-all-versions", name]), "apt")?;
         parse(&shown).with_context(|| format!("the archive has no package '{name}'"))

@@ -1,7 +1,7 @@
 //! `kernels`: stock ones fetched, own ones built.
 
 use super::say;
-use crate::kernels::series::{self, Base};
+use crate::kernels::series;
 use crate::kernels::{BRANCHES, Kernel, TREE, branch, build, stock};
 use crate::store::Store;
 use anyhow::Result;
@@ -73,6 +73,7 @@ impl Build {
         let recipe = build::Recipe {
             suite: self.suite.clone(),
             package: self.source.clone(),
+            version: None,
             fragments: self.config.clone(),
             series: self.patches.clone(),
         };
@@ -85,7 +86,7 @@ impl Kernels {
         match &self.own {
             Some(Own::Build(own)) => return self.tell("built", &own.build(store)?),
             Some(Own::Source(own)) => {
-                let source = build::Source::of(store, &Base::of(&own.tree, &own.series)?.recipe(&own.tree))?;
+                let (_, source) = series::source(store, &own.tree, &own.series)?;
                 return say(&format!("{}\n", source.unpacked(&own.folder)?.display()));
             }
             None => {}

@@ -17,6 +17,8 @@ pub struct Recipe {
     pub suite: String,
     /// `linux-source-6.12`.
     pub package: String,
+    /// The version that is wanted as long as the archive has it; else the newest.
+    pub version: Option<String>,
     /// Laid over `tinyconfig` in this order.
     pub fragments: Vec<PathBuf>,
     /// A folder of `*.patch`, applied in the order of their names.
@@ -37,7 +39,9 @@ impl Source {
     /// As the archive has it now.
     pub fn of(store: &Store, recipe: &Recipe) -> Result<Self> {
         let apt = Apt::of(store, &[&recipe.suite])?;
-        let package = apt.package(&recipe.package)?;
+        let wanted = recipe.version.as_ref().map(|version| format!("{}={version}", recipe.package));
+        let wanted = wanted.and_then(|exact| apt.package(&exact).ok());
+        let package = wanted.map_or_else(|| apt.package(&recipe.package), Ok)?;
         Ok(Self { apt, package })
     }
 

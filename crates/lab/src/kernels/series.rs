@@ -46,24 +46,31 @@ impl Base {
         Recipe {
             suite: self.suite.clone(),
             package: self.package.clone(),
+            version: Some(self.version.clone()),
             fragments,
             series: Some(folder.join(format!("series-{}", self.series))),
         }
     }
 }
 
-/// The kernel of a series, built if it is not there; says so if the archive has moved on from what it is made for.
+/// The kernel of a series, built if it is not there.
 pub fn kernel(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
-    let base = Base::of(tree, series)?;
-    let mut recipe = base.recipe(tree);
+    let (mut recipe, source) = source(store, tree, series)?;
     recipe.fragments.extend_from_slice(fragments);
+    build::build(store, &recipe, &source)
+}
+
+/// The source of a series and what to do with it; says so if the archive has moved on from what it is made for.
+pub fn source(store: &Store, tree: &Path, series: &str) -> Result<(Recipe, Source)> {
+    let base = Base::of(tree, series)?;
+    let recipe = base.recipe(tree);
     let source = Source::of(store, &recipe)?;
     let package = source.package();
     if package.sha256 != base.sha256 {
         let (made, now) = (&base.version, &package.version);
         writeln!(io::stderr(), "warmset-lab: the series is made for {made}, the archive has {now}: trying that")?;
     }
-    build::build(store, &recipe, &source)
+    Ok((recipe, source))
 }
 
 fn parse(text: &str) -> Result<Vec<Base>> {
