@@ -459,6 +459,8 @@ static struct seen {
 	long floor;	/* the largest, in pages */
 } *seen;
 
+static bool by_descriptor;	/* in the Multi-Gen LRU, too */
+
 /* A file below the floor that is read twice a second stays, whatever else happens: the least of it that was found. */
 static enum result hot_stays(const char *mode, int percent)
 {
@@ -488,7 +490,7 @@ static enum result hot_stays(const char *mode, int percent)
 			 * How soon the Multi-Gen LRU learns that what is read by descriptors is in use is no
 			 * matter of the floor. What is mapped, as programs are, it knows.
 			 */
-			if (in_mglru)
+			if (in_mglru && !by_descriptor)
 				touch(folder, "hot");
 			else
 				stream(folder, "hot", 0);
@@ -559,6 +561,28 @@ static enum result t12_cold_cache(void)
 	if (!ended_well(hog))
 		return fail("killed with %ld MiB of cache that nobody reads", meminfo("Cached") / MIB);
 	return vmstat("wsp_override") > override ? PASS : fail("the floor was not in the way");
+}
+
+/* Adaptive, and a file is in use: that is seen before the first who wants all of memory has taken much of it. */
+static enum result t23_in_use(void)
+{
+	by_descriptor = true;
+	return hot_stays("2", 90);
+}
+
+/* Adaptive, and the cache was read again and again, but is no longer: it is no reason to kill either. */
+static enum result t22_was_in_use(void)
+{
+	int i;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	put(MODE, "2");
+	for (i = 0; i < 4; i++)
+		stream(folder, "huge", meminfo("MemTotal") * 15 / 100);
+	if (!ended_well(hog_start(meminfo("MemAvailable") * 94 / 100)))
+		return fail("killed with %ld MiB of cache that nobody reads any more", meminfo("Cached") / MIB);
+	return PASS;
 }
 
 /* Adaptive: a floor is given up, but so slowly that what is in use would be missed before all of it is gone. */
@@ -717,6 +741,8 @@ static const struct test {
 	{ "counters", t10_counters, false },
 	{ "off", t11_off, false },
 	{ "cold-cache", t12_cold_cache, true },
+	{ "was-in-use", t22_was_in_use, true },
+	{ "in-use", t23_in_use, true },
 	{ "circle", t21_circle, false },
 	{ "slowly", t19_slowly, true },
 	{ "after-kill", t20_after_kill, true },
@@ -765,6 +791,7 @@ int main(int argc, char **argv)
 			in_mglru = mglru && lru;
 			reset();
 			reason[0] = 0;
+			by_descriptor = false;
 			result = tests[i].run();
 			reset();
 			failed += result == FAIL;
