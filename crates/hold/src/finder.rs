@@ -2,26 +2,25 @@
 //!
 //! 1. By the task that brought its pages in, if it still runs: one of its descriptors or its executable. Works on
 //!    every file system, in every container, and for files without a name.
-//! 2. By a file handle made of the inode's number, on file systems that take one without a generation (ext2, ext3,
-//!    ext4: `ext4_nfs_get_inode`). Finds the file of a task that has ended.
+//! 2. By a [file handle](super::handle) made of the inode's number, where the file system takes one. Finds the file of
+//!    a task that has ended, and the one below a file of an overlay.
 //!
+//! The device is that of the file system, as the page cache knows it; `stat` has another for each subvolume of Btrfs.
 //! Only a plain file on a local disk's file system is taken, with a name left, and older than what is known of it:
 //! one that was made since may have the number of one that is gone.
 
-#![allow(unsafe_code, reason = "one system call that has no wrapper")]
-
+use crate::handle;
+use crate::map::Map;
 use host::filesystems;
 use pressure::protect::FileId;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, fstatfs, openat, statx};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, fstatfs, major, makedev, openat, statx};
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Descriptors of a task that are looked at.
 const MOST_DESCRIPTORS: usize = 256;
-/// `FILEID_INO32_GEN`.
-const BY_INODE: i32 = 1;
 
 /// A file that was found.
 #[derive(Debug)]
@@ -47,14 +46,14 @@ pub(crate) enum Unfit {
 
 /// The file `id`, which task `task` has lately read, and which was there at `since`, in seconds since 1970.
 pub(crate) fn find(id: FileId, task: Option<u32>, since: i64) -> Result<Found, Unfit> {
-    let opened = task.and_then(|task| by_task(id, task)).or_else(|| by_handle(id)).ok_or(Unfit::NotFound)?;
+    let opened = task.and_then(|task| by_task(id, task)).or_else(|| handle::open(id)).ok_or(Unfit::NotFound)?;
     fit(id, opened, since)
 }
 
 /// Whether it may be held; looked at once it is open, so that nobody can change it under the look.
 pub(crate) fn fit(id: FileId, file: File, since: i64) -> Result<Found, Unfit> {
     let meta = file.metadata().map_err(|_| Unfit::NotFound)?;
-    if (meta.dev(), meta.ino()) != (id.device, id.inode) {
+    if !is(&file, id) {
         return Err(Unfit::NotFound);
     }
     let local = fstatfs(&file).is_ok_and(|system| filesystems::is_local(system.f_type as u64));
@@ -79,11 +78,19 @@ fn by_task(id: FileId, task: u32) -> Option<File> {
     let task = PathBuf::from(format!("/proc/{task}"));
     let descriptors = std::fs::read_dir(task.join("fd")).into_iter().flatten().flatten().take(MOST_DESCRIPTORS);
     let paths = std::iter::once(task.join("exe")).chain(descriptors.map(|entry| entry.path()));
-    let is = |path: &PathBuf| {
-        // Follows the link as the kernel does, to the file and not to a name.
-        std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && (meta.dev(), meta.ino()) == (id.device, id.inode))
-    };
-    paths.into_iter().filter(is).find_map(|path| open(&path))
+    paths.into_iter().filter(|path| may_be(path, id)).find_map(|path| open(&path).filter(|file| is(file, id)))
+}
+
+/// Whether this link leads to a plain file of that number, on that device or on another that is none of its own. Follows
+/// it as the kernel does, to the file and not to a name, and waits for no server.
+fn may_be(path: &Path, id: FileId) -> bool {
+    let known = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE | StatxFlags::INO);
+    known.is_ok_and(|stat| {
+        let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
+        let is_file = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
+        let is_there = device == id.device || (major(device), major(id.device)) == (0, 0);
+        is_file && stat.stx_ino == id.inode && is_there
+    })
 }
 
 fn open(path: &Path) -> Option<File> {
@@ -91,43 +98,16 @@ fn open(path: &Path) -> Option<File> {
     openat(CWD, path, flags, Mode::empty()).ok().map(File::from)
 }
 
-pub(crate) fn by_handle(id: FileId) -> Option<File> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let point = mount_of(&mounts, id.device)?;
-    let mount = openat(CWD, point, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    // `struct file_handle`: its length, its type, and for this type the inode and a generation, zero for any.
-    let handle = [8_u32, BY_INODE as u32, u32::try_from(id.inode).ok()?, 0];
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-    // SAFETY: the handle is as long as it says and lives through the call; the descriptor is new and ours.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_open_by_handle_at, mount.as_raw_fd(), handle.as_ptr(), flags);
-        (fd >= 0).then(|| File::from_raw_fd(fd as i32))
-    }
-}
-
-/// Where a device of an ext file system is mounted, from lines such as `36 35 254:16 / /data rw - ext4 /dev/vdb rw`.
-fn mount_of(mounts: &str, device: u64) -> Option<String> {
-    let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    mounts.lines().find_map(|line| {
-        let (mount, kind) = line.split_once(" - ")?;
-        let mut words = mount.split(' ').skip(2);
-        let here = words.next()? == number && kind.starts_with("ext");
-        here.then(|| unescaped(words.nth(1).unwrap_or_default()))
-    })
-}
-
-/// The kernel writes space, tab, line end and backslash as `\040` and so on.
-fn unescaped(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .into_iter()
-        .fold(text.to_owned(), |text, (code, sign)| text.replace(code, sign))
-}
-
-/// The name of a file of a running process, for tests of those that hold.
-#[cfg(test)]
+/// What the page cache knows this file by.
 pub(crate) fn id_of(file: &File) -> std::io::Result<FileId> {
     let meta = file.metadata()?;
-    Ok(FileId { device: meta.dev(), inode: meta.ino() })
+    let is_btrfs = fstatfs(file).is_ok_and(|system| filesystems::has_subvolumes(system.f_type as u64));
+    let device = if is_btrfs { Map::of(file, 1)?.device()? } else { meta.dev() };
+    Ok(FileId { device, inode: meta.ino() })
+}
+
+fn is(file: &File, id: FileId) -> bool {
+    id_of(file).is_ok_and(|own| own == id)
 }
 
 #[cfg(test)]
@@ -170,14 +150,5 @@ mod tests {
         std::fs::write(folder.path().join("new"), "0123456789").unwrap();
         std::fs::rename(folder.path().join("new"), &path).unwrap();
         assert!(is_gone(&file, 5), "replaced");
-    }
-
-    #[test]
-    fn a_mount_is_found_by_its_device() {
-        let mounts = "22 1 254:0 / / rw - ext4 /dev/vda rw\n36 35 254:16 / /my\\040data rw shared:1 - ext4 /dev/vdb rw\n\
-                      40 1 0:5 / /dev rw - devtmpfs udev rw\nshort\n";
-        assert_eq!(mount_of(mounts, rustix::fs::makedev(254, 16)).as_deref(), Some("/my data"));
-        assert_eq!(mount_of(mounts, rustix::fs::makedev(0, 5)), None, "no handles of inodes there");
-        assert_eq!(mount_of(mounts, rustix::fs::makedev(9, 9)), None);
     }
 }

@@ -11,6 +11,7 @@
 //! short under it cannot end it.
 
 mod finder;
+mod handle;
 mod holding;
 mod hook;
 mod map;

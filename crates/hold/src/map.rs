@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code, reason = "mappings; each call says why it is sound")]
 
+use rustix::fs::makedev;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock, mlock_with, mmap, munmap};
 use std::ffi::c_void;
@@ -62,6 +63,17 @@ impl Map {
             return Err(io::Error::last_os_error());
         }
         Ok(there.iter().filter(|byte| **byte & 1 == 1).count() as u64)
+    }
+
+    /// The device of its file system, which is not always the one that `stat` has.
+    pub(crate) fn device(&self) -> io::Result<u64> {
+        let begins = format!("{:08x}-", self.at.addr());
+        let maps = std::fs::read_to_string("/proc/self/maps")?;
+        let line = maps.lines().find(|line| line.starts_with(&begins));
+        let device = line.and_then(|line| line.split_ascii_whitespace().nth(3)?.split_once(':'));
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        let device = device.and_then(|(major, minor)| Some(makedev(number(major)?, number(minor)?)));
+        device.ok_or_else(|| io::Error::other("/proc/self/maps: a mapping is not there"))
     }
 
     fn part(&self, first: u64, count: u64) -> io::Result<(*mut c_void, usize)> {

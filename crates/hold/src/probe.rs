@@ -3,6 +3,7 @@
 pub(crate) mod floors;
 
 use crate::finder;
+use crate::handle;
 use crate::map::Map;
 use crate::ring::{Rings, Said};
 use crate::tracepoint::of_the_page_cache;
@@ -10,7 +11,6 @@ use host::holder::Rung;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A file that every system has and nobody maps.
@@ -77,9 +77,8 @@ fn events() -> io::Result<String> {
 }
 
 fn by_number() -> io::Result<String> {
-    let own = File::open("/proc/self/exe")?.metadata()?;
-    let id = pressure::protect::FileId { device: own.dev(), inode: own.ino() };
-    match finder::by_handle(id) {
+    let own = finder::id_of(&File::open("/proc/self/exe")?)?;
+    match handle::open(own) {
         Some(_) => Ok("files that thrash are found after their readers have ended".to_owned()),
         None => Err(io::Error::other("found by the task that reads them, while it runs")),
     }

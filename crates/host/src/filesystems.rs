@@ -2,11 +2,13 @@
 //!
 //! Source: include/uapi/linux/magic.h and `file_system_type` of each, of Linux.
 
+const BTRFS: u64 = 0x9123_683e;
+
 /// Their `f_type`, as `statfs(2)` has it, and their names, as `mountinfo` has them.
 const LOCAL: [(u64, &[&[u8]]); 12] = [
     (0xef53, &[b"ext2", b"ext3", b"ext4"]),
     (0x5846_5342, &[b"xfs"]),
-    (0x9123_683e, &[b"btrfs"]),
+    (BTRFS, &[b"btrfs"]),
     (0xf2f5_2010, &[b"f2fs"]),
     (0xe0f5_e1e2, &[b"erofs"]),
     (0x7371_7368, &[b"squashfs"]),
@@ -21,6 +23,11 @@ const LOCAL: [(u64, &[&[u8]]); 12] = [
 /// Whether this is the `f_type` of one. To ask for it may wait for a server, so only of a file that is open anyway.
 pub fn is_local(f_type: u64) -> bool {
     LOCAL.iter().any(|(known, _)| *known == f_type)
+}
+
+/// Whether this is the `f_type` of one whose parts each have a device number of their own in `stat`.
+pub fn has_subvolumes(f_type: u64) -> bool {
+    f_type == BTRFS
 }
 
 /// Whether this is the name of one, which can be read without a wait.

@@ -21,14 +21,16 @@ pub struct Fault {
     pub memory: Bytes,
     /// Most seconds it may take, under the translator.
     pub seconds: u64,
+    /// Modules of the kernel that it needs.
+    pub modules: &'static [&'static str],
 }
 
 macro_rules! faults {
-    ($($name:ident $mib:literal $seconds:literal $what:literal;)*) => {
-        /// Every fault, those of one size of machine beside each other.
+    ($($name:ident $mib:literal $seconds:literal $what:literal $($module:literal)*;)*) => {
+        /// Every fault, those of one kind of machine beside each other.
         pub const FAULTS: &[Fault] = &[$(Fault {
             name: stringify!($name), what: $what, script: include_str!(concat!("faults/", stringify!($name), ".sh")),
-            memory: Bytes::mib($mib), seconds: $seconds,
+            memory: Bytes::mib($mib), seconds: $seconds, modules: &[$($module),*],
         }),*];
     };
 }
@@ -50,6 +52,7 @@ faults! {
     observes 512 240 "a guard at work is told to only look";
     forks 512 180 "a fork bomb";
     denied 512 180 "permission is lost half way";
+    subvolumes 512 400 "a file thrashes on Btrfs, beside another of its number, and one below an overlay" "btrfs" "overlay";
     crowd 4096 1800 "ten thousand processes";
 }
 

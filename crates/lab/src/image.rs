@@ -33,6 +33,8 @@ pub enum Part {
     Nohang,
     /// gcc and make.
     Compiler,
+    /// What makes a file system with subvolumes.
+    Btrfs,
 }
 
 impl Part {
@@ -41,6 +43,7 @@ impl Part {
             Self::Earlyoom => &["earlyoom"],
             Self::Nohang => &["nohang", "python3-minimal"],
             Self::Compiler => &["gcc", "make", "libc6-dev"],
+            Self::Btrfs => &["btrfs-progs"],
         }
     }
 }

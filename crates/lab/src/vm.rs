@@ -42,6 +42,8 @@ pub struct Hardware {
     pub drives: Vec<Drive>,
     /// Words added to the kernel's command line.
     pub append: String,
+    /// Modules of the kernel that are loaded besides those that every machine needs.
+    pub modules: &'static [&'static str],
 }
 
 /// A machine that runs.
@@ -79,7 +81,7 @@ impl Vm {
     pub fn boot(store: &Store, kernel: &Kernel, init: &Path, hardware: &Hardware) -> Result<Self> {
         let folder = store.scratch()?;
         let archive = folder.path().join("initramfs");
-        fs::write(&archive, initramfs::archive(kernel, init)?)?;
+        fs::write(&archive, initramfs::archive(kernel, init, hardware.modules)?)?;
         let mut command = command(kernel, hardware, folder.path(), &archive)?;
         let errors = fs::File::create(folder.path().join("qemu.log"))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).env("TMPDIR", folder.path());
@@ -305,6 +307,7 @@ mod tests {
             accel: Accel::Tcg,
             drives: Vec::new(),
             append: String::new(),
+            modules: &[],
         };
         let words = numa(&hardware).join(" ");
         assert!(words.contains("id=m0,size=1024M") && words.contains("nodeid=0,memdev=m0,cpus=0"), "{words}");

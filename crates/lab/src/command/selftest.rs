@@ -92,6 +92,7 @@ impl Selftest {
             drives: vec![Drive::new(image::root(store, programs, &BTreeSet::new())?, None), Drive::new(data, None)],
             // Warnings too: lockdep's reports are no errors.
             append: format!("loglevel=5 {}", self.append),
+            modules: &[],
         })
     }
 }

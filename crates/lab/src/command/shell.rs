@@ -49,6 +49,7 @@ impl Shell {
             accel: accel::choose(store, &kernel, &programs.guest)?,
             drives: vec![crate::vm::disk::Drive::new(root, None)],
             append: self.append.clone(),
+            modules: &[],
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;

@@ -2,7 +2,7 @@
 
 use super::say;
 use crate::faults::{FAULTS, Fault};
-use crate::image::{self, Programs};
+use crate::image::{self, Part, Programs};
 use crate::kernels::{self, Kernel};
 use crate::store::Store;
 use crate::vm::disk::Drive;
@@ -75,6 +75,9 @@ impl Test {
     }
 }
 
+/// Of a machine: its memory, and the modules that it has besides.
+type Kind = (Bytes, &'static [&'static str]);
+
 /// What machines are made of.
 struct Bench<'s> {
     store: &'s Store,
@@ -83,11 +86,12 @@ struct Bench<'s> {
 }
 
 impl Bench<'_> {
-    /// Runs one fault, in the machine that is there if it is of the right size; whether the guard stood it, and what the
+    /// Runs one fault, in the machine that is there if it is of the right kind; whether the guard stood it, and what the
     /// script said. A machine that does not answer is a failure, and the next fault has another.
-    fn inflict(&self, fault: &Fault, machine: &mut Option<(Bytes, Vm)>) -> Result<(bool, String)> {
-        if machine.as_ref().is_none_or(|(memory, _)| *memory != fault.memory) {
-            *machine = Some((fault.memory, self.boot(fault.memory)?));
+    fn inflict(&self, fault: &Fault, machine: &mut Option<(Kind, Vm)>) -> Result<(bool, String)> {
+        let kind = (fault.memory, fault.modules);
+        if machine.as_ref().is_none_or(|(is, _)| *is != kind) {
+            *machine = Some((kind, self.boot(kind)?));
         }
         let (_, vm) = machine.as_mut().context("a machine was booted")?;
         match vm.script(&fault.script(), Duration::from_secs(fault.seconds)) {
@@ -100,8 +104,8 @@ impl Bench<'_> {
         }
     }
 
-    fn boot(&self, memory: Bytes) -> Result<Vm> {
-        let root = image::root(self.store, &self.programs, &BTreeSet::new())?;
+    fn boot(&self, (memory, modules): Kind) -> Result<Vm> {
+        let root = image::root(self.store, &self.programs, &BTreeSet::from([Part::Btrfs]))?;
         let hardware = Hardware {
             memory,
             cpus: 1,
@@ -109,6 +113,7 @@ impl Bench<'_> {
             accel: accel::choose(self.store, &self.kernel, &self.programs.guest)?,
             drives: vec![Drive::new(root, None)],
             append: String::new(),
+            modules,
         };
         let mut vm = Vm::boot(self.store, &self.kernel, &self.programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;

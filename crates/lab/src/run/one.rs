@@ -216,6 +216,7 @@ impl<'a> Bench<'a> {
             accel: self.accel,
             drives,
             append: if self.order.profile { PROFILE.to_owned() } else { String::new() },
+            modules: &[],
         })
     }
 

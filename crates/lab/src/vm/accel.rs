@@ -69,6 +69,7 @@ fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
         accel: Accel::Kvm,
         drives: Vec::new(),
         append: "warmset.hello".to_owned(),
+        modules: &[],
     };
     let mut vm = Vm::boot(store, kernel, init, &hardware)?;
     Ok(vm.next(Instant::now() + PATIENCE).is_ok_and(|frame| frame.kind == "hello"))

@@ -13,11 +13,11 @@ const NEEDED: &[&str] = &["virtio_pci", "virtio_blk", "ext4", "lz4", "zram"];
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
-/// The archive for this kernel and this program.
-pub fn archive(kernel: &Kernel, init: &Path) -> Result<Vec<u8>> {
+/// The archive for this kernel and this program, with these modules besides those that every machine needs.
+pub fn archive(kernel: &Kernel, init: &Path, more: &[&str]) -> Result<Vec<u8>> {
     let program = fs::read(init).with_context(|| format!("cannot read {}", init.display()))?;
     let modules = kernel.modules.as_deref().map(Modules::below).transpose()?;
-    let modules = modules.map(|modules| modules.in_order(NEEDED)).transpose()?.unwrap_or_default();
+    let modules = modules.map(|modules| modules.in_order(&[NEEDED, more].concat())).transpose()?.unwrap_or_default();
     let mut archive = Vec::new();
     for folder in ["dev", "proc", "sys", "root", "modules"] {
         entry(&mut archive, folder, FOLDER, &[]);

@@ -34,6 +34,7 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
         accel: accel::choose(store, kernel, &guest_program().unwrap()).unwrap(),
         drives: vec![Drive::new(root, None)],
         append: String::new(),
+        modules: &[],
     }
 }
 
