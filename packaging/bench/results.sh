@@ -119,18 +119,18 @@ three-workers:units 6.12 mglru none 256M
 three-workers:units 6.1 mglru disk 256M
 three-workers:units 6.12 classic zram 256M
 MACHINES
-# The kernel series, and the daemon on it: the headline cells on 6.12 five times, on the others once.
+# The kernel series: the headline cells on 6.12 five times, on the others once; the kernel as it is without patches; and the
+# daemon on the series, beside either alone.
 for kernel in 6.12 6.1 7.3; do
     reps=1
     [ "$kernel" != 6.12 ] || reps=5
-    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2,protect,floors-2+protect --reps "$reps" \
+    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps "$reps" \
         --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
 done
-# The headline cells of 6.12 once, minutes after a change of the series, and the hot file that a fixed 15 % does not hold.
-table floors-once three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --lru mglru,classic --swap none,disk \
+table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 --lru mglru,classic --swap none,disk \
     --memory 256M --warm-up 10 --load 60 --calm 10
-table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic --swap none,disk,zram \
-    --memory 256M --warm-up 10 --load 60 --calm 10
+table floors-pair three-workers --kernel 6.12+series --arms floors-2,protect,floors-2+protect --reps 2 --lru mglru,classic \
+    --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
 # Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.12+series classic zram 256M

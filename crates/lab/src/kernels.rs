@@ -1,4 +1,5 @@
-//! Kernels by the name a user would give: Debian's own by their branch, `6.1`, `6.12`, `7`; with our patches `6.12+series`.
+//! Kernels by the name a user would give: Debian's own by their branch, `6.1`, `6.12`, `7`; with our patches `6.12+series`,
+//! and the same without them `6.12+plain`.
 
 pub mod build;
 pub mod modules;
@@ -47,23 +48,29 @@ pub struct Kernel {
 pub fn branch(name: &str) -> Result<&'static Branch> {
     let known = || BRANCHES.iter().map(|branch| branch.name).collect::<Vec<_>>().join(", ");
     BRANCHES.iter().find(|branch| branch.name == name).with_context(|| {
-        format!("no kernel '{name}': {}, one with our patches (6.12{PATCHED}), or a path from `kernels build`", known())
+        let own = format!("one with our patches (6.12{PATCHED}) or like it without them (6.12{PLAIN})");
+        format!("no kernel '{name}': {}, {own}, or a path from `kernels build`", known())
     })
 }
 
 /// What a branch's name ends with if our patches are on it.
 const PATCHED: &str = "+series";
+/// What it ends with if it is of the same source and configuration, but for them: what the patched one is compared with.
+const PLAIN: &str = "+plain";
 /// Where the patches are, in the repository.
 pub const TREE: &str = "kernel";
 
-/// The kernel of this name: a branch, fetched if it is not there, one with our patches, built if it is not there, or the
-/// folder of one that was built.
+/// The kernel of this name: a branch, fetched if it is not there, one with our patches or like it without them, built if
+/// it is not there, or the folder of one that was built.
 pub fn kernel(store: &Store, name: &str) -> Result<Kernel> {
     if name.contains('/') {
         return in_folder(Path::new(name), "built");
     }
-    match name.strip_suffix(PATCHED) {
-        Some(series) => series::kernel(store, Path::new(TREE), series, &[]),
+    if let Some(series) = name.strip_suffix(PATCHED) {
+        return series::kernel(store, Path::new(TREE), series, &[]);
+    }
+    match name.strip_suffix(PLAIN) {
+        Some(series) => series::plain(store, Path::new(TREE), series),
         None => stock(store, branch(name)?),
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct Run {
     /// How often each
     #[arg(long, default_value_t = 3)]
     reps: u32,
-    /// 6.1, 6.12, 7, one with our patches (6.12+series), or the folder of one that was built; several make several tables
+    /// 6.1, 6.12, 7, one with our patches (6.12+series), like it without them (6.12+plain), or the folder of one that was
+    /// built; several make several tables
     #[arg(long, value_delimiter = ',', default_value = "6.12", value_name = "KERNEL,…")]
     kernel: Vec<String>,
     /// Which replacement algorithm [default: the kernel's own choice]

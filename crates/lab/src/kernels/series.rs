@@ -40,15 +40,22 @@ impl Base {
 
     /// What to build: the lab's configuration, what the series needs, what this release has otherwise, and its patches.
     pub fn recipe(&self, folder: &Path) -> Recipe {
+        Recipe {
+            series: Some(folder.join(format!("series-{}", self.series))),
+            ..self.without_patches(folder, "protection.config")
+        }
+    }
+
+    fn without_patches(&self, folder: &Path, fragment: &str) -> Recipe {
         let own = folder.join(format!("config/{}.config", self.series));
-        let fragments = [Some(folder.join("config/protection.config")), Some(own).filter(|own| own.exists())];
+        let fragments = [Some(folder.join("config").join(fragment)), Some(own).filter(|own| own.exists())];
         let fragments = fragments.into_iter().flatten().collect();
         Recipe {
             suite: self.suite.clone(),
             package: self.package.clone(),
             version: Some(self.version.clone()),
             fragments,
-            series: Some(folder.join(format!("series-{}", self.series))),
+            series: None,
         }
     }
 }
@@ -58,6 +65,12 @@ pub fn kernel(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -
     let (mut recipe, source) = source(store, tree, series)?;
     recipe.fragments.extend_from_slice(fragments);
     build::build(store, &recipe, &source)
+}
+
+/// A kernel like that of a series, without its patches, built if it is not there.
+pub fn plain(store: &Store, tree: &Path, series: &str) -> Result<Kernel> {
+    let recipe = Base::of(tree, series)?.without_patches(tree, "plain.config");
+    build::build(store, &recipe, &Source::of(store, &recipe)?)
 }
 
 /// The source of a series and what to do with it; says so if the archive has moved on from what it is made for.
