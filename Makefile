@@ -145,7 +145,7 @@ kubernetes: deb
 
 # What a tick costs, and what the guard costs beside earlyoom; takes four minutes, as root.
 bench: build
-	packaging/bench/cost.sh $(TARGET)/release/warmsetd
+	packaging/bench/cost.sh $(TARGET)/release/warmsetd 30
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
 	packaging/bench/instructions.sh $(TARGET)/release
 	packaging/bench/simulator.sh $(TARGET)/release

@@ -1,8 +1,9 @@
 #!/bin/sh
 # What the guard costs when idle, beside earlyoom in the same minutes: cost.sh WARMSETD [SECONDS] [RUNS]
 #
-# Prints a Markdown table. Both watch the same machine at the same time; figures are read from /proc after
-# 10 s of settling. Run as root, since both lock themselves in memory.
+# Prints a Markdown table: in the modes tune and protect, what protect has beside it to hold memory, and earlyoom, which
+# watches the same machine at the same time; figures are read from /proc after 10 s of settling. Run as root, since all
+# lock themselves in memory.
 set -eu
 warmsetd=$1
 seconds=${2:-60}
@@ -15,6 +16,7 @@ command -v earlyoom >/dev/null 2>&1 || {
 scratch=$(mktemp -d)
 trap 'kill $guard $peer 2>/dev/null || true; rm -rf "$scratch"' EXIT
 guard='' peer=''
+columns='tune protect warmset-hold earlyoom'
 
 # Sum of a field over all threads of a process.
 cpu_us() { cat /proc/"$1"/task/*/schedstat | awk '{ns += $1} END {printf "%d", ns / 1000}'; }
@@ -36,19 +38,37 @@ finish() {
         "$files $(descriptors "$pid")" >>"$scratch/$name"
 }
 
-for _ in $(seq "$runs"); do
-    "$warmsetd" --mode tune --state "$scratch/state" --run "$scratch/run" >"$scratch/log" 2>&1 &
+watch() { # watch MODE OPTION [VALUE]: one run; earlyoom is measured beside tune
+    mode=$1
+    "$warmsetd" "--$2" ${3+"$3"} --state "$scratch/state" --run "$scratch/run" >"$scratch/log" 2>&1 &
     guard=$!
     earlyoom -r 3600 >"$scratch/peer-log" 2>&1 &
     peer=$!
     sleep 10
-    measure warmsetd "$guard"
-    measure earlyoom "$peer"
+    case $mode in
+    tune) watched="tune $guard earlyoom $peer" ;;
+    *) watched="protect $guard warmset-hold $(pgrep -P "$guard" warmset-hold)" ;;
+    esac
+    # shellcheck disable=SC2086
+    each measure $watched
     sleep "$seconds"
-    finish warmsetd "$guard"
-    finish earlyoom "$peer"
+    # shellcheck disable=SC2086
+    each finish $watched
     kill "$guard" "$peer"
     wait "$guard" "$peer" 2>/dev/null || true
+}
+each() { # each FUNCTION [NAME PID]...
+    call=$1
+    shift
+    while [ $# -gt 1 ]; do
+        "$call" "$1" "$2"
+        shift 2
+    done
+}
+
+for _ in $(seq "$runs"); do
+    watch tune mode tune
+    watch protect protect
 done
 
 spread() { # spread FILE COLUMN: min / median / max
@@ -58,11 +78,15 @@ echo "Linux $(uname -r), $(nproc) processors, $(awk '/^MemTotal/ {printf "%.1f",
     "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown);" \
     "idle, $runs runs of $seconds s, both at once; min / median / max"
 echo
-echo "| | warmsetd | earlyoom $(earlyoom -v 2>&1 | sed -n 's/^earlyoom v\{0,1\}\([0-9.]*\).*/\1/p' | head -n 1) |"
-echo "|---|---|---|"
+echo "| | warmsetd, tune | warmsetd, protect | warmset-hold | earlyoom $(earlyoom -v 2>&1 | sed -n 's/^earlyoom v\{0,1\}\([0-9.]*\).*/\1/p' | head -n 1) |"
+echo "|---|---|---|---|---|"
 column=1
 for row in "resident KiB" "of it not shared KiB" "processor µs per second" "context switches per second" \
     "descriptors at begin" "descriptors at end"; do
-    echo "| $row | $(spread "$scratch/warmsetd" $column) | $(spread "$scratch/earlyoom" $column) |"
+    line="| $row |"
+    for name in $columns; do
+        line="$line $(spread "$scratch/$name" $column) |"
+    done
+    echo "$line"
     column=$((column + 1))
 done

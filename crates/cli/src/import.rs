@@ -4,7 +4,7 @@ use crate::{Context, Form, json};
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use pressure::import::{Legacy, Peer, legacy, peer};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,9 +48,14 @@ impl Program {
     }
 }
 
+/// Whether the configuration of a program of this name can be taken over.
+pub(crate) fn knows(name: &str) -> bool {
+    Program::from_str(name, false).is_ok()
+}
+
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let file = args.file.as_deref().map_or_else(|| args.program.usual(), Ok)?;
-    let text = std::fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
+    let text = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
     let text = String::from_utf8_lossy(&text);
     let imported = match args.program {
         Program::Adaptivemmd => legacy(Legacy::Adaptivemmd, &text),
@@ -62,9 +67,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }?;
     match (&args.output, context.form) {
         (Some(path), _) => {
-            // A configuration is never overwritten.
-            let mut file = File::create_new(path).with_context(|| format!("{}: cannot write", path.display()))?;
-            file.write_all(imported.toml.as_bytes()).with_context(|| format!("{}: cannot write", path.display()))?;
+            write_new(path, &imported.toml).with_context(|| format!("{}: cannot write", path.display()))?;
         }
         (None, Form::Text) => out.write_all(imported.toml.as_bytes())?,
         (None, Form::Json) => {
@@ -73,4 +76,12 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }
     imported.notes.iter().try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A configuration is never overwritten; `conf.d` need not be there yet.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::create_new(path)?.write_all(text.as_bytes())
 }

@@ -12,6 +12,8 @@ use frame::{Frame, Line};
 use holdings::role;
 use host::Eyes;
 use host::procs::Processes;
+use host::rules::Rules;
+use host::settings;
 use host::survey::{Holding, Survey, growth};
 use picture::Picture;
 use pressure::census::{Census, Identity};
@@ -35,7 +37,8 @@ const ROWS: u16 = 24;
 ///
 /// Whose is warm: units, by the ages of their pages where Multi-Gen LRU tells them to root (debugfs), else by the kernel's
 /// active lists and what was read again; where control groups do not count memory, process groups, by accessed bits. What a
-/// unit is for is told by its name and its slice. From 90 columns on, and in JSON, the twelve warmest tell, too, what was
+/// unit is for is told by its name and its slice, and whom a guard would spare by the configuration and what persons asked
+/// for. From 90 columns on, and in JSON, the twelve warmest tell, too, what was
 /// evicted of late of the files that they have open or mapped (cachestat, since Linux 6.5). Fits 80 by 24, and a phone of 40
 /// columns, and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the guard and
 /// every program. q ends it.
@@ -139,6 +142,15 @@ impl Drop for Keys {
     }
 }
 
+/// What the guard goes by, as far as it can be read: whom it spares, and whose memory it keeps.
+fn configuration(context: &Context) -> Config {
+    let mut config = settings::of_machine(&context.root).map(|settings| settings.config).unwrap_or_default();
+    let rules = Rules::read(&context.run).unwrap_or_default();
+    config.guard.spare.extend(rules.spare);
+    config.protect.units.extend(rules.protect);
+    config
+}
+
 /// Eyes of our own, beside those of the guard.
 struct Top {
     eyes: Eyes,
@@ -157,7 +169,7 @@ impl Top {
         let page = eyes.facts().page_size;
         let processes = Processes::open(&context.root, page).context("/proc cannot be read")?;
         let survey = Survey::of(&context.root, page);
-        let config = Config { mode: config::Mode::Observe, ..Config::default() };
+        let config = Config { mode: config::Mode::Observe, ..configuration(context) };
         let history = History::new(eyes.facts(), &config);
         let (sample, census, sizes) = (Sample::default(), Census::default(), HashMap::new());
         Ok(Self { eyes, processes, survey, history, config, sample, census, sizes })
@@ -226,4 +238,28 @@ fn last_word(status: &Status) -> Option<String> {
     let step = past.steps.first().map(ToString::to_string);
     let word = step.or_else(|| past.notices.first().map(ToString::to_string))?;
     Some(format!("{} {word}", &crate::clock::utc(past.wall)[11..19]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_configured_and_asked_for_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let context = Context { form: Form::Text, root: dir.path().to_owned(), run: dir.path().join("run") };
+        write("etc/warmset/conf.d/50-x.toml", "[guard]\nspare = [\"batch.service\"]\n");
+        write("run/rules.toml", "[guard]\nspare = [\"pid:4711@90210\"]\n[protect]\nunits = [\"postgresql.service\"]\n");
+        let config = configuration(&context);
+        assert_eq!(config.guard.spare[config.guard.spare.len() - 2..], ["batch.service", "pid:4711@90210"]);
+        assert!(config.protect.units.contains(&"postgresql.service".to_owned()));
+        assert!(config.protect.units.contains(&"session.slice".to_owned()), "{:?}", config.protect.units);
+        write("etc/warmset/conf.d/50-x.toml", "nonsense");
+        assert!(!configuration(&context).protect.units.is_empty(), "the defaults are better than nothing");
+    }
 }

@@ -245,6 +245,8 @@ fn an_analysis_says_draws_and_prints_the_same() {
     );
     let html = fs::read_to_string(page).unwrap();
     assert_eq!(html.matches("<svg").count(), 9);
+    let command = told[0]["program"]["command"].as_str().unwrap();
+    assert!(command == "warmset synth" && !html.contains(command), "a page to be shared tells no command line");
     let size = told[0]["windows"][0]["size"].as_f64().unwrap();
     assert!(html.contains(&format!("<td>{size:.3}</td>")));
     let text = said(&["analyze", &trace, "--theta", "100,2000"]);

@@ -126,7 +126,9 @@ impl Processes {
         let begun = monotonic();
         let is_through = self.roll.read(&self.proc, PATIENCE);
         let mut largest = self.roll.largest::<LOOKED_INTO>();
-        largest.retain(|entry| self.look_into(entry));
+        // Never ourselves, whatever we hold; on a recorded machine nobody is.
+        let own = (self.root == Path::new("/")).then(std::process::id);
+        largest.retain(|entry| Some(entry.pid) != own && self.look_into(entry));
         largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
         census.at = at;
         census.suspects.clear();
@@ -181,10 +183,10 @@ impl Processes {
         Some(suspect)
     }
 
-    /// The dossier of a process, made if there is none, or it has moved; `None` if it is gone.
+    /// The dossier of a process, made if there is none, or it has changed; `None` if it is gone.
     fn dossier(&mut self, entry: &Entry) -> Option<&mut Dossier> {
         let index = match self.dossiers.iter().position(|dossier| dossier.who == entry.identity()) {
-            Some(index) if self.dossiers[index].has_moved() => {
+            Some(index) if self.dossiers[index].has_changed() => {
                 self.dossiers[index] = Dossier::open(&self.root, &self.proc, entry)?;
                 index
             }

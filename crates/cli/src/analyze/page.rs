@@ -1,4 +1,4 @@
-//! The report of one or more analyses.
+//! The report of one or more analyses. It is made to be shared, so it has neither command lines nor folders.
 
 use super::{charts, words};
 use report::{Figure, Section, document};
@@ -8,7 +8,8 @@ use workingset::trace::Visibility;
 /// As an HTML document.
 pub(super) fn page(analyses: &[Analysis]) -> String {
     let names: Vec<&str> = analyses.iter().map(|analysis| analysis.program.name.as_str()).collect();
-    let intro: Vec<String> = analyses.iter().map(|analysis| words::whole(&analysis.program)).collect();
+    let intro = analyses.iter().map(|analysis| words::whole(&analysis.program, &analysis.program.name));
+    let intro: Vec<String> = intro.collect();
     let mut sections = vec![needs(analyses)];
     sections.push(section(analyses, ("map", "Which pages, and when"), charts::map, words::map).with(regions(analyses)));
     sections.push(
@@ -92,7 +93,12 @@ fn regions(analyses: &[Analysis]) -> (String, Vec<String>, Vec<Vec<String>>) {
     let rows = analyses.iter().flat_map(|analysis| {
         let program = &analysis.program;
         program.regions.iter().map(|region| {
-            vec![region.name.clone(), program.name.clone(), region.pages.to_string(), region.uses.to_string()]
+            vec![
+                words::short(&region.name).to_owned(),
+                program.name.clone(),
+                region.pages.to_string(),
+                region.uses.to_string(),
+            ]
         })
     });
     ("What is where".to_owned(), cells(["region", "trace", "pages", "uses"]), rows.collect())

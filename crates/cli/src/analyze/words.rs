@@ -26,13 +26,12 @@ fn pages(count: f64, program: &Program) -> String {
     format!("{} pages ({bytes})", number(count.round()))
 }
 
-/// What the trace is.
-pub(super) fn whole(program: &Program) -> String {
-    let command = if program.command.is_empty() { &program.name } else { &program.command };
+/// What the trace is, which is called so.
+pub(super) fn whole(program: &Program, called: &str) -> String {
     let left_out = program.left_out.as_ref().map(|what| format!(" It is without {what} of the run."));
     let cut = program.cut.as_ref().map(|why| format!(" The trace was cut {why}: the rest of the run is not in it."));
     format!(
-        "{command}: {} references to {} in {} {}.{}{}",
+        "{called}: {} references to {} in {} {}.{}{}",
         brief(program.references),
         pages(program.pages as f64, program),
         brief(program.time),
@@ -213,7 +212,8 @@ pub(super) fn space_time(curves: &Curves, program: &Program) -> String {
 /// What the terminal shows.
 pub(super) fn summary(out: &mut impl Write, analysis: &Analysis) -> Result<()> {
     let program = &analysis.program;
-    let mut lines = vec![whole(program), needs(program), size(analysis), spread(analysis), moves(analysis)];
+    let command = if program.command.is_empty() { &program.name } else { &program.command };
+    let mut lines = vec![whole(program, command), needs(program), size(analysis), spread(analysis), moves(analysis)];
     if let Some(curves) = &analysis.curves {
         lines.extend([claim(curves), misses(curves), space_time(curves, program)]);
     }

@@ -59,11 +59,7 @@ fn rivals(case: &Case) -> Vec<Finding> {
         RivalKind::Guard => Finding::advice(
             rival.to_string(),
             "Two that end processes would both do it for the same shortage, so warmsetd ends nobody while it runs.",
-            format!(
-                "Nothing, if that is wanted. To take over: warmset import {0} -o /etc/warmset/conf.d/50-{0}.toml; \
-                 systemctl disable --now {0}; systemctl reload warmsetd.",
-                rival.name
-            ),
+            format!("Nothing, if that is wanted. To take over: {}.", take_over(&rival.name)),
         ),
         RivalKind::Damon => Finding::advice(
             rival.to_string(),
@@ -77,6 +73,16 @@ fn rivals(case: &Case) -> Vec<Finding> {
         ),
     };
     rivals.iter().map(finding).collect()
+}
+
+/// The commands by which warmsetd does what another guard did. To act takes a restart, as a reload may only lower the mode.
+fn take_over(name: &str) -> String {
+    let import = if crate::import::knows(name) {
+        format!("warmset import {name} -o /etc/warmset/conf.d/50-{name}.toml")
+    } else {
+        "set mode = \"guard\" in /etc/warmset/warmset.toml".to_owned()
+    };
+    format!("{import}; systemctl disable --now {name}; systemctl restart warmsetd")
 }
 
 fn unreadable(case: &Case) -> Vec<Finding> {

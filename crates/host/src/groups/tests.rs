@@ -174,6 +174,26 @@ fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
 }
 
 #[test]
+fn a_floor_of_somebody_else_below_the_same_group_takes_no_part_of_it() {
+    let mut bench = wards(&["ssh.service", "session.slice"]);
+    // The guard's own, by its unit, of which it uses all; one that asks for more than it has.
+    bench.set("system.slice/warmsetd.service", "memory.min", "8388608");
+    bench.set("user.slice/user-1000.slice/user@1000.service/app.slice", "memory.min", "1073741824");
+    bench.keep(SSH, 24).unwrap();
+    bench.keep(DESKTOP, 100).unwrap();
+    let min = |bench: &Bench, path: &str| bench.get(path, "memory.min").parse::<u64>().unwrap() / MIB;
+    assert_eq!(min(&bench, "system.slice"), 24 + 8);
+    let above = ["user.slice/user-1000.slice/user@1000.service", "user.slice/user-1000.slice", "user.slice"];
+    assert_eq!(above.map(|path| min(&bench, path)), [100 + 40; 3], "what it has counts, all the way up");
+    bench.keep(DESKTOP, 220).unwrap();
+    assert_eq!(min(&bench, "user.slice"), 220 + 12, "no more than a quarter in all");
+    let mut restored = Restored::default();
+    bench.groups.put_everything_back(&mut bench.log, &mut restored);
+    assert_eq!((min(&bench, "system.slice"), min(&bench, "user.slice")), (0, 0));
+    assert_eq!(min(&bench, "system.slice/warmsetd.service"), 8, "theirs is left alone");
+}
+
+#[test]
 fn no_more_than_a_quarter_is_kept_whoever_asks() {
     let mut bench = wards(&["ssh.service", "session.slice"]);
     bench.keep(SSH, 200).unwrap();

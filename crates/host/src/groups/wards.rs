@@ -3,7 +3,7 @@
 use super::contained::name;
 use super::find::{is_leaf, is_recursive};
 use super::limited::{Limited, tell};
-use super::usage::Usage;
+use super::usage::{Usage, amount};
 use crate::procs::Folder;
 use crate::trouble::Trouble;
 use crate::undo::limit::Kind;
@@ -23,6 +23,8 @@ pub(super) struct Wards {
     refused: Vec<u64>,
     /// Those whose floor could not be put back: tried again at the end.
     stuck: Vec<Limited>,
+    /// What all of them together may keep.
+    most: Bytes,
 }
 
 /// One ward.
@@ -36,7 +38,8 @@ struct Kept {
 
 impl Wards {
     pub(super) fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), all: Vec::new(), above: Vec::new(), refused: Vec::new(), stuck: Vec::new() }
+        let (all, above, refused, stuck) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { root: root.to_owned(), all, above, refused, stuck, most: Bytes::ZERO }
     }
 
     /// These are the wards now: who was one stays as it is, who is none any more is let go.
@@ -127,6 +130,7 @@ impl Wards {
             // A smaller one comes first, and this with the next decision.
             return Ok(());
         }
+        self.most = most;
         self.all[index].told.ours = Some(to);
         let above = self.all[index].above.clone();
         let done = self.raise(&above, log).and_then(|()| self.all[index].limited.set(to.get(), log));
@@ -166,15 +170,45 @@ impl Wards {
     }
 
     /// Gives each of these groups above the sum of what is below it, or what was found if that is more.
+    ///
+    /// Others there may have a floor of their own, which counted for nothing while there was none above it. The kernel
+    /// shares what is above among all (`effective_protection` in mm/page_counter.c), so theirs is added, as far as the
+    /// quarter of memory allows.
     fn raise(&self, above: &[u64], log: &mut UndoLog) -> Result<(), Trouble> {
-        for one in self.above.iter().filter(|one| above.contains(&one.folder.inode)) {
+        let ours: Bytes = self.all.iter().filter_map(|kept| kept.told.ours).sum();
+        let spare = self.most.get().saturating_sub(ours.get());
+        let mut groups: Vec<&Limited> = self.above.iter().filter(|one| above.contains(&one.folder.inode)).collect();
+        // The innermost first, since what is above them is made of what they get.
+        groups.sort_by_key(|one| std::cmp::Reverse(one.folder.path.components().count()));
+        let mut beside = Vec::with_capacity(groups.len());
+        for one in groups {
             let Some(found) = one.found(log) else { continue };
-            let to = self.below(one.folder.inode).get().max(found);
+            let below = self.below(one.folder.inode).get();
+            let others = if below > 0 { self.others(&one.folder, &beside).min(spare) } else { 0 };
+            beside.push((one.folder.inode, others));
+            let to = (below + others).max(found);
             if one.now().ok().flatten() != Some(to) {
                 one.set(to, log)?;
             }
         }
         Ok(())
+    }
+
+    /// What the groups just below this one keep that is none of ours; `beside` has it of those that we set.
+    fn others(&self, above: &Folder, beside: &[(u64, u64)]) -> u64 {
+        let is_ours = |inode| self.all.iter().any(|kept| kept.told.id == inode && kept.told.ours.is_some());
+        let one = |name| {
+            let folder = Folder::open(&self.root, &above.path.join(name))?;
+            if is_ours(folder.inode) {
+                return None;
+            }
+            if let Some((_, others)) = beside.iter().find(|(inode, _)| *inode == folder.inode) {
+                return Some(*others);
+            }
+            let floor = amount(&folder.file, "memory.min")?;
+            Some(floor.min(amount(&folder.file, "memory.current")?).get())
+        };
+        above.names_below(&self.root).into_iter().filter_map(one).sum()
     }
 
     /// Puts every floor back that is still ours, and tells.

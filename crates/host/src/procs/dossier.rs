@@ -2,7 +2,7 @@
 
 use super::folder::Folder;
 use super::place::place;
-use super::program::program;
+use super::program::{Running, program, running};
 use super::roll::{self, Entry, read};
 use super::text::{self, printable};
 use crate::eyes::boot_time;
@@ -34,6 +34,9 @@ pub(super) struct Dossier {
     /// Which groups it is in, and what that said when this was opened.
     groups: Option<OwnedFd>,
     home: Vec<u8>,
+    /// Its folder in `/proc`, and the file it ran when this was opened.
+    folder: OwnedFd,
+    runs: Option<Running>,
     program: Option<Name>,
     unit: UnitName,
     place: Place,
@@ -91,7 +94,9 @@ impl Dossier {
             wanted: true,
             hold: Hold { pidfd, stat, unit, events },
             adjustment: file(&folder, "oom_score_adj"),
+            runs: running(folder.as_fd()),
             program: program(root, folder.as_fd()),
+            folder,
             unit: printable(found.unit),
             place: found.place,
             mark: own.as_ref().map_or(Mark::None, |folder| mark(&folder.file)),
@@ -101,11 +106,13 @@ impl Dossier {
         })
     }
 
-    /// Whether it has gone to another group since: a unit is judged, and ended, by who is in it now.
-    pub(super) fn has_moved(&self) -> bool {
+    /// Whether it has gone to another group since, or runs another program: a unit is judged, and ended, by who is in it
+    /// now, and a process by what it is now.
+    pub(super) fn has_changed(&self) -> bool {
         let mut buffer = [0; GROUPS];
         let text = self.groups.as_ref().and_then(|file| read(file, &mut buffer));
         text.is_some_and(|text| text::cgroup(text).unwrap_or(b"/") != self.home)
+            || running(self.folder.as_fd()) != self.runs
     }
 
     /// Who is in its unit, as far as one look goes; nobody if it has none.

@@ -3,7 +3,7 @@
 use super::text::printable;
 use pressure::census::Name;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,10 +19,6 @@ const REPLACED: &[u8] = b" (deleted)";
 pub(super) fn program(root: &Path, process: BorrowedFd<'_>) -> Option<Name> {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
     let (path, _) = rustix::fs::readlinkat_raw(process, c"exe", &mut buffer).ok()?;
-    // No question goes to a server over the network: what is known of the file has to do.
-    let seen = |folder: BorrowedFd<'_>, path: &OsStr| {
-        rustix::fs::statx(folder, path, AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS).ok()
-    };
     let running = seen(process, OsStr::new("exe"))?;
     let owner = rustix::fs::stat(root).ok()?.st_uid;
     if running.stx_uid != owner || running.stx_mode & 0o022 != 0 {
@@ -33,10 +29,23 @@ pub(super) fn program(root: &Path, process: BorrowedFd<'_>) -> Option<Name> {
         return base(path);
     }
     let relative = path.strip_prefix(b"/").unwrap_or(path);
-    let there = seen(rustix::fs::CWD.as_fd(), root.join(OsStr::from_bytes(relative)).as_os_str())?;
-    if is_same(&running, &there) { base(path) } else { None }
+    let there = seen(CWD.as_fd(), root.join(OsStr::from_bytes(relative)).as_os_str())?;
+    if identity(&running) == identity(&there) { base(path) } else { None }
 }
 
-const fn is_same(a: &Statx, b: &Statx) -> bool {
-    a.stx_ino == b.stx_ino && a.stx_dev_major == b.stx_dev_major && a.stx_dev_minor == b.stx_dev_minor
+/// Device and inode of a file.
+pub(super) type Running = (u32, u32, u64);
+
+/// Which file the process runs; `None` if that is not told.
+pub(super) fn running(process: BorrowedFd<'_>) -> Option<Running> {
+    seen(process, OsStr::new("exe")).as_ref().map(identity)
+}
+
+/// No question goes to a server over the network: what is known of the file has to do.
+fn seen(folder: BorrowedFd<'_>, path: &OsStr) -> Option<Statx> {
+    statx(folder, path, AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS).ok()
+}
+
+const fn identity(file: &Statx) -> Running {
+    (file.stx_dev_major, file.stx_dev_minor, file.stx_ino)
 }

@@ -214,6 +214,33 @@ fn who_moves_is_known_by_where_it_is_now() {
 }
 
 #[test]
+fn who_becomes_another_program_is_known_by_what_it_is_now() {
+    let machine = Machine::new();
+    let root = machine.folder.path();
+    // A wrapper of root's, at the path by which this machine knows it, that becomes what it was to start.
+    machine.write("usr/bin/sudo", "");
+    let sudo = root.join("usr/bin/sudo");
+    let seen = root.join(sudo.strip_prefix("/").unwrap());
+    fs::create_dir_all(seen.parent().unwrap()).unwrap();
+    fs::hard_link(&sudo, seen).unwrap();
+    machine.write("home/me/sudo", "");
+    machine.add(&Told { pid: 600, ..PLAIN });
+    let runs = |program: PathBuf| {
+        let exe = root.join("proc/600/exe");
+        let _ = fs::remove_file(&exe);
+        symlink(program, exe).unwrap();
+    };
+    let mut processes = Processes::open(root, Bytes::kib(4)).unwrap();
+    let mut census = Census::default();
+    runs(sudo);
+    processes.look(Span::secs(1), &mut census);
+    assert_eq!(census.suspects[0].program.map(|name| name.to_string()).as_deref(), Some("sudo"));
+    runs(root.join("home/me/sudo"));
+    processes.look(Span::secs(5), &mut census);
+    assert_eq!(census.suspects[0].program, None, "the name is the same, the file is not");
+}
+
+#[test]
 fn what_is_read_is_kept_for_a_moment_and_who_is_gone_is_gone() {
     let machine = Machine::new();
     for pid in 1000..1040 {

@@ -88,7 +88,7 @@ impl Draft<'_> {
         let enough = reserve(outlook, &self.config.guard).max(one.room).scaled(2, 1);
         let ample = in_ram(outlook) >= enough;
         let answered = |answer| Reason::Answered { answer, after: since };
-        let over = since >= self.config.guard.ask_for || !self.sample.groups.people.contains(&one.user);
+        let over = since >= self.config.guard.ask_for;
         match one.answer {
             Some(Answer::End) => Some((Fate::Ends, answered(Answer::End))),
             Some(Answer::GoOn) => Some((Fate::GoesOn, answered(Answer::GoOn))),

@@ -36,7 +36,12 @@ pub fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
         Peer::SystemdOomd => import.systemd_oomd(text),
         Peer::Le9uo => import.keys(text, Import::le9uo),
     }
-    import.notes.push(format!("stop {name} before warmsetd guards: beside another guard it ends nobody"));
+    if !import.left_out.is_empty() {
+        import.notes.push(format!("left out, as there is nothing like it here: {}", import.left_out.join(", ")));
+    }
+    if program != Peer::Le9uo {
+        import.notes.push(format!("stop {name} before warmsetd guards: beside another guard it ends nobody"));
+    }
     let toml = import.toml(name);
     Config::parse(name, &toml)?;
     Ok(Imported { toml, notes: import.notes })
@@ -44,7 +49,10 @@ pub fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
 
 #[derive(Default)]
 struct Import {
-    rehearse: Option<&'static str>,
+    /// Instead of `guard`.
+    mode: Option<&'static str>,
+    /// What thrashes is held.
+    protects: bool,
     /// In hundredths of a per cent.
     term_room: Option<u64>,
     kill_room: Option<u64>,
@@ -52,6 +60,8 @@ struct Import {
     spare: Vec<String>,
     avoid: Vec<String>,
     prefer: Vec<String>,
+    /// Settings without a counterpart.
+    left_out: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -92,15 +102,24 @@ impl Import {
             "--avoid" => self.rule(value, |import| &mut import.avoid),
             "--prefer" => self.rule(value, |import| &mut import.prefer),
             "--ignore" => self.rule(value, |import| &mut import.spare),
-            "--dryrun" => self.rehearse = Some("observe"),
+            "--dryrun" => self.mode = Some("observe"),
             "-g" => self.note("-g: a unit of its own is ended whole where nobody stands out in it; there is no switch"),
-            "-n" | "-N" | "-P" => {
-                self.note(format!("{option}: `warmset why` and the journal tell; nothing is started"));
-            }
+            "-n" => self.note("-n: each user may have notices: systemctl --user enable --now warmset-notice"),
+            "-N" => self.hook(option, value, "ended"),
+            "-P" => self.hook(option, value, "warn"),
             "--ignore-root-user" => self.note("--ignore-root-user: name what root runs in guard.spare"),
             "-p" | "-r" | "-d" | "-v" | "-k" | "-i" | "--sort-by-rss" | "--syslog" => {}
             _ => self.note(format!("{} is left out", quoted(option))),
         }
+    }
+
+    /// A program that it starts: what ours are told is not what it told them.
+    fn hook(&mut self, option: &str, value: &str, event: &str) {
+        self.note(format!(
+            "{option} {}: a program of root's alone may be {event} = \"…\" in [hooks]; what it is told is in \
+             warmset.toml(5)",
+            quoted(value)
+        ));
     }
 
     /// `PERCENT[,KILL_PERCENT]`; without the second it is half of the first.
@@ -143,8 +162,10 @@ impl Import {
                     if spares { |import| &mut import.avoid } else { |import| &mut import.prefer },
                 );
             }
-            _ if key.starts_with('@') => self.note(format!("{} is left out", quoted(key))),
-            _ => {}
+            "post_kill_exe" | "warning_exe" if value.is_empty() => {}
+            "post_kill_exe" => self.hook(key, value, "ended"),
+            "warning_exe" => self.hook(key, value, "warn"),
+            _ => self.left_out.push(quoted(key)),
         }
     }
 
@@ -160,16 +181,25 @@ impl Import {
 
     fn le9uo(&mut self, key: &str, value: &str) {
         match key.trim_start_matches('-').replace('/', ".").as_str() {
-            "vm.clean_min_ratio" => self.cache_most = hundredths(value).map(|share| share.clamp(500, 9000)),
+            "vm.clean_min_ratio" => {
+                self.protect();
+                self.cache_most = hundredths(value).map(|share| share.clamp(500, 9000));
+            }
             "vm.clean_low_ratio" | "vm.anon_min_ratio" | "vm.workingset_protection" => {
+                self.protect();
                 self.note(format!("{key}: on a kernel that has it, the mode protect drives it by what it measures"));
             }
             _ => {}
         }
     }
 
+    /// What le9uo is for: what is in use stays, on any kernel.
+    fn protect(&mut self) {
+        (self.mode, self.protects) = (Some("protect"), true);
+    }
+
     fn toml(&self, name: &str) -> String {
-        let mode = self.rehearse.unwrap_or("guard");
+        let mode = self.mode.unwrap_or("guard");
         let mut toml = format!("# Taken over from {name}.\nmode = \"{mode}\"\n\n[guard]\n");
         let shares = [("term-room", self.term_room), ("kill-room", self.kill_room), ("cache-most", self.cache_most)];
         for (key, share) in shares.into_iter().filter_map(|(key, share)| Some((key, share?.min(9000)))) {
@@ -181,6 +211,9 @@ impl Import {
                 let rules: Vec<String> = rules.iter().map(|rule| format!("\"{rule}\"")).collect();
                 let _ = writeln!(toml, "{key} = [{}]", rules.join(", "));
             }
+        }
+        if self.protects {
+            toml += "\n[protect]\nenabled = true\n";
         }
         toml
     }
@@ -256,7 +289,7 @@ mod tests {
         .assert_eq(&toml);
         expect_test::expect![[r#"
             -s: free swap counts as room here, with its own cost; there is no threshold for it
-            -n: `warmset why` and the journal tell; nothing is started
+            -n: each user may have notices: systemctl --user enable --now warmset-notice
             -g: a unit of its own is ended whole where nobody stands out in it; there is no switch
             "(^|/)(init|Xorg|ssh)$": only programs whose file is root's are known by name here
             "^(java|chrome)$": only programs whose file is root's are known by name here
@@ -282,11 +315,24 @@ mod tests {
                 .contains("kill-room = \"2.50 %\"\navoid = [\"program:sshd\", \"program:Xorg\"]")
         );
         assert!(imported(Peer::SystemdOomd, "[OOM]\nSwapUsedLimit=80%\n").1.contains("SwapUsedLimit"));
-        assert!(
-            imported(Peer::Le9uo, "vm.clean_min_ratio = 12\nvm/anon_min_ratio=15")
-                .0
-                .contains("cache-most = \"12.00 %\"")
-        );
+        let said =
+            imported(Peer::Nohang, "zram_checking_enabled = True\npost_kill_exe = /usr/bin/x $PID\nwarning_exe =\n").1;
+        assert!(said.contains("nothing like it here: \"zram_checking_enabled\"\n"), "{said}");
+        assert!(said.contains("post_kill_exe \"/usr/bin/x $PID\": a program of root's") && !said.contains("warn = "));
+        let (toml, notes) = imported(Peer::Le9uo, "vm.clean_min_ratio = 12\nvm/anon_min_ratio=15");
+        expect_test::expect![[r#"
+            # Taken over from le9uo.
+            mode = "protect"
+
+            [guard]
+            cache-most = "12.00 %"
+
+            [protect]
+            enabled = true
+        "#]]
+        .assert_eq(&toml);
+        assert!(notes.contains("vm/anon_min_ratio: on a kernel") && !notes.contains("stop le9uo"), "{notes}");
+        assert!(imported(Peer::Le9uo, "kernel.x = 1").0.contains("mode = \"guard\""), "nothing of it is set");
     }
 
     proptest! {
