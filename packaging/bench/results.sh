@@ -101,6 +101,8 @@ table guard-idle idle --arms none,guard,protect --reps 1
 # Protection beside the guards that there are, in the same runs: the headline cells, five times.
 table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 --lru mglru,classic --swap none,disk \
     --memory 256M --warm-up 10 --load 60 --calm 10
+# All of the guard beside nothing, after a change of it.
+table protect-again three-workers --arms none,protect --reps 2 --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
 # Every variant, each pair of it, kernel, LRU and swap once.
 covering three-workers-covering --arms none,protect --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.1 classic none 256M

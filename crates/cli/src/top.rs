@@ -145,9 +145,7 @@ impl Drop for Keys {
 /// What the guard goes by, as far as it can be read: whom it spares, and whose memory it keeps.
 fn configuration(context: &Context) -> Config {
     let mut config = settings::of_machine(&context.root).map(|settings| settings.config).unwrap_or_default();
-    let rules = Rules::read(&context.run).unwrap_or_default();
-    config.guard.spare.extend(rules.spare);
-    config.protect.units.extend(rules.protect);
+    Rules::read(&context.run).unwrap_or_default().add_to(&mut config);
     config
 }
 

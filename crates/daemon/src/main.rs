@@ -52,9 +52,7 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
     };
     let config = &mut settings.config;
     host::hook::check(Path::new("/"), &config.hooks)?;
-    let rules = host::rules::Rules::read(&options.run)?;
-    config.guard.spare.extend(rules.spare);
-    config.protect.units.extend(rules.protect);
+    host::rules::Rules::read(&options.run)?.add_to(config);
     config.mode = options.mode.unwrap_or(config.mode);
     config.protect.enabled |= options.protect;
     let level = config.verbosity.get().saturating_add(options.verbose).min(5);

@@ -46,6 +46,12 @@ impl Rules {
         Ok(Self { spare: config.guard.spare, protect })
     }
 
+    /// Adds what was asked for to what the configuration says.
+    pub fn add_to(self, config: &mut Config) {
+        config.guard.spare.extend(self.spare);
+        config.protect.units.extend(self.protect);
+    }
+
     /// Replaces what was asked for; nothing leaves no file.
     pub fn write(&self, run: &Path) -> Result<(), Trouble> {
         let path = path(run);
