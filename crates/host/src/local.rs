@@ -62,6 +62,7 @@ mod tests {
     /// `up` and `down` are seen by the same accessed bits that reclaim looks at.
     #[test]
     fn pages_look_unused_and_used_again() {
+        let _ours = crate::tracee::ACCESSED_BITS.lock();
         let memory = vec![1_u8; 32 << 20];
         let own = start_of(&std::fs::read("/proc/self/stat").unwrap()).unwrap();
         let watch = Watch::of(Path::new("/"), Whom::Process(std::process::id())).unwrap();
