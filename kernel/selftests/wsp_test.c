@@ -608,7 +608,7 @@ static enum result t22_was_in_use(void)
 
 /*
  * Adaptive, and a file is in use: that is seen before the first who wants all of memory has taken much of it. How much is
- * gone until it was come across twice is luck, too: where it is not seen at all, it never stays.
+ * gone until it was come across twice is luck, too.
  */
 static enum result t23_in_use(void)
 {
