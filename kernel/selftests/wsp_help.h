@@ -170,6 +170,19 @@ static bool kernel_said(const char *mark, const char *words)
 	return strstr(from ? from : log, words);
 }
 
+static int lines_with(const char *path, const char *words)
+{
+	FILE *file = fopen(path, "r");
+	char line[256];
+	int found = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		found += !!strstr(line, words);
+	if (file)
+		fclose(file);
+	return found;
+}
+
 /* Over all nodes: a file on one of them may be larger than its floor. */
 static void spread_self(void)
 {

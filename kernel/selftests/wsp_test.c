@@ -32,6 +32,9 @@
 /* Free pages that a processor keeps to itself, up to this fraction of memory, are in no sum; 0 is the default. */
 #define LISTS KNOB("percpu_pagelist_high_fraction")
 
+#define TRACED "/sys/kernel/tracing/events/vmscan/mm_vmscan_wsp/enable"
+#define TRACE "/sys/kernel/tracing/trace"
+
 #define CPU1 "/sys/devices/system/cpu/cpu1/online"
 
 /* How often memory is made to run out. */
@@ -684,6 +687,33 @@ static enum result t21_circle(void)
 	return active < FEW ? PASS : fail("%ld pages that are read in a circle became active", active);
 }
 
+/* Adaptive, and nothing that was taken comes back: the floor shrinks, a little in each step, and each step is told. */
+static enum result t25_decays(void)
+{
+	enum { SECONDS = 4, FEW = 10 };
+	long before, after;
+	time_t until;
+	int told;
+
+	if (floors() < 0)
+		return skip("no NUMA, so no vmstat of a node");
+	stream(folder, "huge", 0);
+	put(MODE, "2");
+	if (put(TRACED, "1") < 0)
+		return fail("no tracepoint: %s", TRACED);
+	told = -lines_with(TRACE, "mm_vmscan_wsp: ");
+	before = floors();
+	for (until = time(NULL) + SECONDS; time(NULL) < until;)
+		stream(folder, "huge", 0);
+	after = floors();
+	put(TRACED, "0");
+	told += lines_with(TRACE, "mm_vmscan_wsp: ");
+	printf("# from %ld to %ld pages, told %d times\n", before, after, told);
+	if (after >= before || after < before / 4 * 3)
+		return fail("the floor went from %ld to %ld pages", before, after);
+	return told >= FEW ? PASS : fail("told %d times", told);
+}
+
 /* Adaptive, and the file is larger than what is kept of a floor to avert OOM: after a kill all of it is. */
 static enum result t20_after_kill(void)
 {
@@ -784,6 +814,7 @@ static const struct test {
 	{ "in-use", t23_in_use, true },
 	{ "circle", t21_circle, false },
 	{ "slowly", t19_slowly, true },
+	{ "decays", t25_decays, true },
 	{ "after-kill", t20_after_kill, true },
 	{ "grows", t14_grows, true },
 	{ "stress", t13_stress, false },
