@@ -2,7 +2,7 @@
 //!
 //! - How: where the kernel has idle page tracking, each resident page is marked idle and asked for afterwards: exact pages.
 //!   Elsewhere `clear_refs` takes the bits back and `smaps` counts, for each mapping, those set since. The kernel tells how
-//!   many then, not which: the count is exact, and the first pages of the mapping stand for it.
+//!   many then, not which: the first pages of the mapping stand for them.
 //! - Resolution: the time between two looks, whole pages; a huge page is all or nothing.
 //! - Cannot see: how often, in what order, by which thread; use by `read` and `write` that no mapping shows; pages whose
 //!   translation a processor still holds (at most its TLB's, 1500 to 4000 small pages). `PAGEMAP_SCAN` tells of writes only,
