@@ -10,12 +10,13 @@ use std::process::ExitCode;
 
 /// Have the guard spare a unit or a process, until the next boot
 ///
-/// A unit by its name, such as postgresql.service; a star at the end stands for anything. A process by its number:
-/// one that gets the same number later is not meant. program:NAME spares every process that runs a program of root's
-/// by that name. Without a name, lists who is spared so. guard.spare in the configuration does it for good.
+/// A unit of the system by its name, such as postgresql.service, one that a user started by app:NAME; a star at the end stands
+/// for anything. A process by its number: one that gets the same number later is not meant. program:NAME spares every process
+/// that runs a program of root's by that name. Without a name, lists who is spared so. guard.spare in the configuration does
+/// it for good.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Unit, process number, or program:NAME
+    /// Unit, app:UNIT of a user's, process number, or program:NAME
     who: Option<String>,
 }
 

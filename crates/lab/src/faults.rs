@@ -51,6 +51,8 @@ faults! {
     names 512 180 "a process and its unit have hostile names";
     observes 512 240 "a guard at work is told to only look";
     forks 512 180 "a fork bomb";
+    flood 512 240 "ever more processes fill memory, beside a bystander";
+    reuse 512 180 "a hog gets the number of a process that was spared";
     denied 512 180 "permission is lost half way";
     subvolumes 512 400 "a file thrashes on Btrfs, beside another of its number, and one below an overlay" "btrfs" "overlay";
     crowd 4096 1800 "ten thousand processes";

@@ -46,8 +46,8 @@ pub struct Guard {
     /// With no room at all and nearly all time lost for so long, the largest is killed although nobody grows.
     #[serde(with = "text")]
     pub hopeless_after: Span,
-    /// Who is never ended: a unit, `program:NAME` for a program that is root's, `pid:NUMBER`; a star at the end
-    /// stands for anything.
+    /// Who is never ended: a unit of the system, `app:NAME` for one that a user started, `program:NAME` for a program that
+    /// is root's, `pid:NUMBER`; a star at the end stands for anything.
     pub spare: Vec<String>,
     /// Who is ended late, in the same words.
     pub avoid: Vec<String>,

@@ -246,6 +246,8 @@ pub(crate) fn weight(suspect: &Suspect, config: &Guard) -> f64 {
 }
 
 /// Whether a rule names this process: its unit, or `program:` and a program of root's, or `pid:` and a number.
+///
+/// What users start has units that they name: one called `postgresql.service` is theirs. A rule means it by `app:`.
 fn applies(rule: &str, suspect: &Suspect) -> bool {
     if let Some(pattern) = rule.strip_prefix("program:") {
         return suspect.program.is_some_and(|program| matches(pattern, &program));
@@ -256,7 +258,11 @@ fn applies(rule: &str, suspect: &Suspect) -> bool {
         let started = start.is_empty() || start.parse() == Ok(suspect.who.start);
         return pid.parse() == Ok(suspect.who.pid) && started;
     }
-    matches(rule.strip_prefix("unit:").unwrap_or(rule), &suspect.unit)
+    let of_a_user = matches!(suspect.place, Place::App | Place::Desktop);
+    match rule.strip_prefix("app:") {
+        Some(pattern) => of_a_user && matches(pattern, &suspect.unit),
+        None => !of_a_user && matches(rule.strip_prefix("unit:").unwrap_or(rule), &suspect.unit),
+    }
 }
 
 /// A name, or its beginning before a star.

@@ -179,6 +179,26 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
 }
 
 #[test]
+fn a_unit_that_a_user_named_is_not_the_systems_of_that_name() {
+    let cases = [
+        ("postgresql.service", "postgresql.service", Place::Service, true),
+        ("postgresql.service", "postgresql.service", Place::App, false),
+        ("unit:postgresql.service", "postgresql.service", Place::Desktop, false),
+        ("app:app-editor*", "app-editor.scope", Place::App, true),
+        ("app:app-editor*", "app-editor.service", Place::Service, false),
+    ];
+    for (rule, name, place, spared) in cases {
+        let mut config = Config { mode: Mode::Guard, ..Config::default() };
+        config.guard.spare = vec![rule.to_owned()];
+        let mut hog = process(20, "hog", 10, 80);
+        (hog.suspect.unit, hog.suspect.place) = (UnitName::from(name).unwrap(), place);
+        let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
+        machine.run(20.0);
+        assert_eq!(machine.ended.is_empty(), spared, "{rule}, {name}, {place:?}");
+    }
+}
+
+#[test]
 fn a_users_mark_counts_among_that_users_units_only() {
     let marked = || {
         let mut hog = process(20, "hog", 10, 80);
