@@ -120,8 +120,13 @@ class Tree:
         return (self.root / "mm/wsp.c").exists()
 
     def compile_touched(self) -> None:
+        """Without the series, what it touches must want nothing of mm/wsp.c: such a kernel could not be linked."""
         objects = [name for name in self.objects if self.wanted(name)]
         self.make(*objects)
+        if not self.machine and self.patched() and not self.wanted("mm/wsp.o"):
+            missing = re.findall(r"\bU (wsp_\w+)", self.run("nm", *objects))
+            if missing:
+                sys.exit(f"kernel: {self.name}: {', '.join(sorted(set(missing)))} is wanted with the series off")
 
     def wanted(self, name: str) -> bool:
         """drivers/base/node.c is for NUMA alone, and mm/wsp.c for the series."""
