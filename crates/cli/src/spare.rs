@@ -5,7 +5,7 @@ use crate::socket::{Guard, ask};
 use crate::{Context, Form, json};
 use anyhow::Result;
 use host::rules::{self, Rules};
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Have the guard spare a unit or a process, until the next boot
@@ -25,8 +25,12 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     if let Some(who) = &args.who {
         let rule = rule(who, context)?;
         if !rules.spare.contains(&rule) {
-            rules.spare.push(rule);
+            rules.spare.push(rule.clone());
             keep(&rules, "spare", context)?;
+        }
+        if !rule.contains(':') && !rules::is_there(&context.root, &rule) {
+            let hint = format!("a unit that a user started is meant by app:{rule}");
+            writeln!(io::stderr(), "note: {rule} is no service of the system that is there now; {hint}")?;
         }
     }
     told("spared", &rules.spare, context, out)?;
