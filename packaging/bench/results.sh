@@ -143,6 +143,9 @@ three-workers:hot-19 6.12+series classic none 256M
 three-workers:hot-19 6.12+series mglru disk 256M
 three-workers:hot-19 6.12+series mglru zram 256M
 MACHINES
+# The hot file that a fixed 15 % does not hold, wherever anonymous memory may go.
+table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic \
+    --swap none,disk,zram --memory 256M --warm-up 10 --load 60 --calm 10
 table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,112M
 # A build that barely fits, and nowhere to swap to: a floor that is hard at once kills the compiler.
 table floors-build-none build --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic --swap none --memory 112M
