@@ -76,6 +76,11 @@ impl Options {
     }
 }
 
+/// Says a line while what it is about runs on, whether or not it can be written.
+fn say_at_once(line: &str) {
+    let _ = say(line);
+}
+
 /// Writes to standard output; a reader that has gone is no error.
 fn say(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {

@@ -106,15 +106,26 @@ impl Vm {
         }
     }
 
-    /// Runs a shell script in it: the script's status, and what it said on both streams.
-    pub fn script(&mut self, script: &str, most: Duration) -> Result<(u8, String), Silence> {
+    /// Runs a shell script in it, and tells each line of it as it comes, on either stream; the script's status.
+    pub fn script(&mut self, script: &str, most: Duration, mut tell: impl FnMut(&str)) -> Result<u8, Silence> {
         if self.send(&Frame::new("sh", script)).is_err() {
             return Err(Silence::Gone(self.last_words()));
         }
-        let answer = self.next(Instant::now() + most)?;
-        let text = String::from_utf8_lossy(&answer.payload);
-        let (status, said) = text.split_once('\n').unwrap_or(("", &text));
-        Ok((status.parse().unwrap_or(1), said.to_owned()))
+        let deadline = Instant::now() + most;
+        loop {
+            let frame = self.next(deadline)?;
+            let text = String::from_utf8_lossy(&frame.payload);
+            match frame.kind.as_str() {
+                "said" => tell(&text),
+                // One that a signal ended has a status of -1.
+                "sh" => return Ok(text.parse().unwrap_or(1)),
+                // What went wrong there.
+                _ => {
+                    tell(&text);
+                    return Ok(1);
+                }
+            }
+        }
     }
 
     /// Waits until its first program says that it is there.

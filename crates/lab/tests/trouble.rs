@@ -67,8 +67,9 @@ fn a_panic_is_told_with_the_last_lines() {
 #[ignore = "boots a machine: make vm"]
 fn a_machine_that_stands_still_is_a_result() {
     let mut machine = common::small("6.12");
-    let silence = machine.try_sh("sleep 1000", Duration::from_secs(2)).unwrap_err();
-    assert_eq!(silence, Silence::Wedged);
+    let mut said = String::new();
+    let silence = machine.vm().script("echo first; sleep 1000", Duration::from_secs(2), |line| said.push_str(line));
+    assert_eq!((silence.unwrap_err(), said.as_str()), (Silence::Wedged, "first\n"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `selftest`: the tests of a kernel series, in machines that run it.
 
-use super::say;
+use super::{say, say_at_once};
 use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel, TREE, series};
 use crate::scenario::Data;
@@ -68,12 +68,12 @@ impl Selftest {
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;
         let script = format!("/lab/wsp_test /data {}", self.tests.join(" "));
-        let answer = vm.script(&script, Duration::from_secs(self.seconds));
+        let answer = vm.script(&script, Duration::from_secs(self.seconds), say_at_once);
         if let Some(file) = &self.console {
             vm.keep_console(file)?;
         }
         match answer {
-            Ok((status, said)) => tell(status, &said, &vm.reports()),
+            Ok(status) => judged(status, &vm.reports()),
             Err(Silence::Wedged) => bail!("not done after {} s, as --seconds says\n{}", self.seconds, vm.console()),
             Err(silence) => bail!("{silence}\n{}", vm.console()),
         }
@@ -97,9 +97,8 @@ impl Selftest {
     }
 }
 
-/// Prints what the tests said and passes their status on; a kernel that reported a fault of its own has failed.
-fn tell(status: u8, said: &str, reports: &[String]) -> Result<ExitCode> {
-    say(said)?;
+/// Passes on the status of the tests, which have said the rest; a kernel that reported a fault of its own has failed.
+fn judged(status: u8, reports: &[String]) -> Result<ExitCode> {
     reports.iter().try_for_each(|report| say(&format!("# kernel: {report}\n")))?;
     let sound = reports.is_empty();
     Ok(match status {

@@ -1,6 +1,6 @@
 //! `sh`: one script in a machine, for looking at what it is like in there.
 
-use super::say;
+use super::say_at_once;
 use crate::image::{self, Programs};
 use crate::kernels;
 use crate::store::Store;
@@ -53,11 +53,8 @@ impl Shell {
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;
-        match vm.script(&self.script, Duration::from_secs(self.seconds)) {
-            Ok((status, said)) => {
-                say(&said)?;
-                Ok(ExitCode::from(status))
-            }
+        match vm.script(&self.script, Duration::from_secs(self.seconds), say_at_once) {
+            Ok(status) => Ok(ExitCode::from(status)),
             Err(silence) => anyhow::bail!("{silence}\n{}", vm.console()),
         }
     }

@@ -10,6 +10,7 @@ use crate::vm::{Hardware, Vm, accel, guest_program, is_static};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -94,12 +95,13 @@ impl Bench<'_> {
             *machine = Some((kind, self.boot(kind)?));
         }
         let (_, vm) = machine.as_mut().context("a machine was booted")?;
-        match vm.script(&fault.script(), Duration::from_secs(fault.seconds)) {
-            Ok((status, said)) => Ok((status == 0, said)),
+        let mut said = String::new();
+        match vm.script(&fault.script(), Duration::from_secs(fault.seconds), |line| said.push_str(line)) {
+            Ok(status) => Ok((status == 0, said)),
             Err(silence) => {
-                let told = format!("{silence}\n{}", vm.console());
+                let _ = write!(said, "{silence}\n{}", vm.console());
                 *machine = None;
-                Ok((false, told))
+                Ok((false, said))
             }
         }
     }

@@ -9,7 +9,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -76,20 +76,25 @@ pub(crate) fn listen() -> Result<()> {
     while let Some(frame) = Frame::read(&mut input)? {
         match frame.kind.as_str() {
             "plan" => say("report", serde_json::to_vec(&carry_out(&serde_json::from_slice(&frame.payload)?)?)?),
-            "sh" => say("sh", shell(&String::from_utf8_lossy(&frame.payload))?),
+            "sh" => say("sh", shell(&String::from_utf8_lossy(&frame.payload))?.to_string()),
             other => anyhow::bail!("the lab sent '{other}'"),
         }
     }
     Ok(())
 }
 
-/// What a script printed, its status in the first line.
-fn shell(script: &str) -> Result<Vec<u8>> {
-    let done = Command::new("/bin/sh").args(["-c", script]).stdin(Stdio::null()).output().context("no shell")?;
-    let mut said = format!("{}\n", done.status.code().unwrap_or(-1)).into_bytes();
-    said.extend_from_slice(&done.stdout);
-    said.extend_from_slice(&done.stderr);
-    Ok(said)
+/// Runs a script, sends each line of it as it comes, on either stream; its status.
+fn shell(script: &str) -> Result<i32> {
+    let script = format!("exec 2>&1\n{script}");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut running = shell.spawn().context("no shell")?;
+    let mut output = BufReader::new(running.stdout.take().context("the shell's output is not ours")?);
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line)? > 0 {
+        say("said", std::mem::take(&mut line));
+    }
+    Ok(running.wait()?.code().unwrap_or(-1))
 }
 
 fn carry_out(plan: &Plan) -> Result<Report> {

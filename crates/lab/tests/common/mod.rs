@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use units::Bytes;
-use warmset_lab::frame::Frame;
 use warmset_lab::image::{self, Programs};
 use warmset_lab::kernels::{self, Kernel};
 use warmset_lab::store::Store;
@@ -57,12 +56,10 @@ impl Machine {
     }
 
     /// Runs a script; its status and what it said.
-    pub fn try_sh(&mut self, script: &str, patience: Duration) -> Result<(i32, String), Silence> {
-        self.vm.send(&Frame::new("sh", script)).unwrap();
-        let frame = self.vm.next(Instant::now() + patience)?;
-        let said = String::from_utf8(frame.payload).unwrap();
-        let (status, text) = said.split_once('\n').unwrap();
-        Ok((status.parse().unwrap(), text.trim().to_owned()))
+    pub fn try_sh(&mut self, script: &str, patience: Duration) -> Result<(u8, String), Silence> {
+        let mut said = String::new();
+        let status = self.vm.script(script, patience, |line| said.push_str(line))?;
+        Ok((status, said.trim().to_owned()))
     }
 
     /// Runs a script that succeeds.
