@@ -131,7 +131,7 @@ for kernel in 6.12 6.1 7.3; do
 done
 table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 --lru mglru,classic --swap none,disk \
     --memory 256M --warm-up 10 --load 60 --calm 10
-table floors-pair three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 5 --lru mglru,classic \
+table floors-pair three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 --lru mglru,classic \
     --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
 # Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
