@@ -139,7 +139,7 @@ static bool slab_gives(const char *mode, long *slab)
 /* With the page cache at its floor and no swap, what slab can give is still taken. */
 static enum result t3_slab(void)
 {
-	long slab, left;
+	long slab, left, again;
 
 	if (meminfo("SwapTotal"))
 		return skip("there is swap");
@@ -151,9 +151,9 @@ static enum result t3_slab(void)
 	if (!slab_gives("1", &slab)) {
 		left = meminfo("SReclaimable");
 		/* as where KASAN keeps what was freed */
-		if (!slab_gives("0", &slab))
+		if (!slab_gives("0", &again))
 			return skip("the hog is killed without floors, too");
-		return fail("the hog was killed with %ld MiB of slab left", left / MIB);
+		return fail("the hog was killed with %ld MiB of %ld of slab left", left / MIB, slab / MIB);
 	}
 	left = meminfo("SReclaimable");
 	return left < slab * 3 / 4 ? PASS : fail("slab went from %ld to %ld MiB", slab / MIB, left / MIB);

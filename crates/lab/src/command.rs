@@ -10,11 +10,13 @@ mod shell;
 mod test;
 
 use crate::store::Store;
+use crate::vm::{Silence, Vm};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Boots real kernels in virtual machines, loads them, and compares what helps
 #[derive(Debug, Parser)]
@@ -76,9 +78,15 @@ impl Options {
     }
 }
 
-/// Says a line while what it is about runs on, whether or not it can be written.
-fn say_at_once(line: &str) {
-    let _ = say(line);
+/// Runs a script in a machine and says what it says, as it comes; what could not be written is told at its end.
+fn aloud(vm: &mut Vm, script: &str, most: Duration) -> (Result<u8, Silence>, Result<()>) {
+    let mut written = Ok(());
+    let answer = vm.script(script, most, |line| {
+        if written.is_ok() {
+            written = say(line);
+        }
+    });
+    (answer, written)
 }
 
 /// Writes to standard output; a reader that has gone is no error.

@@ -1,6 +1,6 @@
 //! `selftest`: the tests of a kernel series, in machines that run it.
 
-use super::{say, say_at_once};
+use super::{aloud, say};
 use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel, TREE, series};
 use crate::scenario::Data;
@@ -68,10 +68,11 @@ impl Selftest {
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;
         let script = format!("/lab/wsp_test /data {}", self.tests.join(" "));
-        let answer = vm.script(&script, Duration::from_secs(self.seconds), say_at_once);
+        let (answer, written) = aloud(&mut vm, &script, Duration::from_secs(self.seconds));
         if let Some(file) = &self.console {
             vm.keep_console(file)?;
         }
+        written?;
         match answer {
             Ok(status) => judged(status, &vm.reports()),
             Err(Silence::Wedged) => bail!("not done after {} s, as --seconds says\n{}", self.seconds, vm.console()),

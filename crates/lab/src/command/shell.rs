@@ -1,6 +1,6 @@
 //! `sh`: one script in a machine, for looking at what it is like in there.
 
-use super::say_at_once;
+use super::aloud;
 use crate::image::{self, Programs};
 use crate::kernels;
 use crate::store::Store;
@@ -53,7 +53,9 @@ impl Shell {
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;
-        match vm.script(&self.script, Duration::from_secs(self.seconds), say_at_once) {
+        let (answer, written) = aloud(&mut vm, &self.script, Duration::from_secs(self.seconds));
+        written?;
+        match answer {
             Ok(status) => Ok(ExitCode::from(status)),
             Err(silence) => anyhow::bail!("{silence}\n{}", vm.console()),
         }
