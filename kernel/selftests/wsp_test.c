@@ -636,7 +636,7 @@ static enum result t23_in_use(void)
 /* Adaptive: a floor is given up, but so slowly that what is in use would be missed before all of it is gone. */
 static enum result t19_slowly(void)
 {
-	enum { MOST = 24, SOON_MS = 700 };
+	enum { MOST = 24, SOON_MS = 450 };
 	struct timespec from, to;
 	pid_t hog;
 	long took;

@@ -46,19 +46,26 @@ table() {
     page "$name" "$*"
 }
 
-# covering NAME ARGUMENT... <MACHINES: each line a scenario and the machine it runs on, once.
-covering() {
+# rows NAME <COMMANDS: each line a run, all into one file.
+rows() {
     wants "$1" || return 0
     table=$1 commands=''
-    shift
-    while read -r scenario kernel lru swap memory; do
-        machine="--kernel $kernel --lru $lru --swap $swap --memory $memory"
+    while read -r command; do
         # shellcheck disable=SC2086
-        more "$table" "$scenario" "$@" $machine </dev/null
+        more "$table" $command </dev/null
         commands="$commands
-$scenario $* $machine"
+$command"
     done
     page "$table" "${commands#?}"
+}
+
+# covering NAME ARGUMENT... <MACHINES: each line a scenario and the machine it runs on, once.
+covering() {
+    name=$1
+    shift
+    while read -r scenario kernel lru swap memory; do
+        echo "$scenario $* --kernel $kernel --lru $lru --swap $swap --memory $memory"
+    done | rows "$name"
 }
 
 wanted="$*"
@@ -121,18 +128,19 @@ three-workers:units 6.12 mglru none 256M
 three-workers:units 6.1 mglru disk 256M
 three-workers:units 6.12 classic zram 256M
 MACHINES
-# The kernel series: the headline cells on 6.12 five times, on the others once; the kernel as it is without patches; and the
-# daemon on the series, beside either alone.
-for kernel in 6.12 6.1 7.3; do
-    reps=1
-    [ "$kernel" != 6.12 ] || reps=5
-    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps "$reps" \
-        --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+# The kernel series: the headline cells on 6.12 five times, and the daemon on it, beside either alone, three times; on the other
+# kernels once; and the kernel as it is without patches.
+headline="--lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10"
+rows floors-6.12 <<RUNS
+three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 $headline
+three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 5 $headline
+RUNS
+for kernel in 6.1 7.3; do
+    # shellcheck disable=SC2086
+    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps 1 $headline
 done
-table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 --lru mglru,classic --swap none,disk \
-    --memory 256M --warm-up 10 --load 60 --calm 10
-table floors-pair three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 --lru mglru,classic \
-    --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+# shellcheck disable=SC2086
+table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 $headline
 # Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.12+series classic zram 256M
