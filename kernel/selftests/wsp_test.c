@@ -602,16 +602,22 @@ static enum result t12_cold_cache(void)
 	return vmstat("wsp_override") > override ? PASS : fail("the floor was not in the way");
 }
 
-/* Adaptive, and the cache was read again and again, but is no longer: it is no reason to kill either. */
-static enum result t22_was_in_use(void)
+/* A floor of page cache that was read again and again, and is no longer. */
+static void use_cache(void)
 {
 	int i;
 
+	for (i = 0; i < 4; i++)
+		stream(folder, "huge", meminfo("MemTotal") * 15 / 100);
+}
+
+/* Adaptive, and the cache was read again and again, but is no longer: it is no reason to kill either. */
+static enum result t22_was_in_use(void)
+{
 	if (meminfo("SwapTotal"))
 		return skip("there is swap");
 	put(MODE, "2");
-	for (i = 0; i < 4; i++)
-		stream(folder, "huge", meminfo("MemTotal") * 15 / 100);
+	use_cache();
 	if (!ended_well(hog_start(meminfo("MemAvailable") * 94 / 100)))
 		return fail("killed with %ld MiB of cache that nobody reads any more", meminfo("Cached") / MIB);
 	return PASS;
@@ -633,10 +639,13 @@ static enum result t23_in_use(void)
 	return result;
 }
 
-/* Adaptive: a floor is given up, but so slowly that what is in use would be missed before all of it is gone. */
+/*
+ * Adaptive: a floor of what was in use is given up, but so slowly that, were it in use still, it would be missed before all
+ * of it is gone.
+ */
 static enum result t19_slowly(void)
 {
-	enum { MOST = 24, SOON_MS = 450 };
+	enum { MOST = 24, SOON_MS = 300 };
 	struct timespec from, to;
 	pid_t hog;
 	long took;
@@ -647,7 +656,7 @@ static enum result t19_slowly(void)
 	if (floors() < 0)
 		return skip("no NUMA, so no vmstat of a node");
 	put(MODE, "2");
-	stream(folder, "huge", 0);
+	use_cache();
 	hog = fork();
 	if (!hog) {
 		munlockall();
