@@ -37,16 +37,7 @@ page() {
     gzip -9n "$out/$name.jsonl"
 }
 
-# table NAME SCENARIO ARGUMENT...: one or more runs into one file.
-table() {
-    wants "$1" || return 0
-    more "$@"
-    name=$1
-    shift
-    page "$name" "$*"
-}
-
-# rows NAME <COMMANDS: each line a run, all into one file.
+# rows NAME <COMMANDS: each line the words of a run, all into one file.
 rows() {
     wants "$1" || return 0
     table=$1 commands=''
@@ -57,6 +48,13 @@ rows() {
 $command"
     done
     page "$table" "${commands#?}"
+}
+
+# table NAME SCENARIO ARGUMENT...: one run into a file.
+table() {
+    name=$1
+    shift
+    echo "$*" | rows "$name"
 }
 
 # covering NAME ARGUMENT... <MACHINES: each line a scenario and the machine it runs on, once.
@@ -136,11 +134,9 @@ three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-
 three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 5 $headline
 RUNS
 for kernel in 6.1 7.3; do
-    # shellcheck disable=SC2086
-    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps 1 $headline
+    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps 1 "$headline"
 done
-# shellcheck disable=SC2086
-table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 $headline
+table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 "$headline"
 # Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.12+series classic zram 256M
