@@ -47,6 +47,8 @@ const ENDS: Kind = Kind::Untuned("guard", "[guard]\ncontain-ahead = \"0 s\"\n");
 const POLICIES: [&str; 7] = ["watch", "up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
 const BALANCES: Kind = Kind::Untuned("tune", "[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n");
 const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
+/// The same, without a gap.
+const HOLDS: Kind = Kind::Untuned("protect", "[protect]\nenabled = true\n");
 
 /// The arms that there are, for people.
 pub const ARMS: &[(&str, &str)] = &[
@@ -61,6 +63,7 @@ pub const ARMS: &[(&str, &str)] = &[
     ("guard", "warmsetd that ends a runaway, and tunes nothing"),
     ("uncontained", "the same, which contains nobody before"),
     ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
+    ("holds", "the same, which tunes nothing: no gap is held"),
     ("balance", "warmsetd that moves swappiness, page-cluster and min_ttl_ms by what comes back, and nothing else"),
     ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
     ("floors-2", "the same = 2: a floor that finds its size"),
@@ -89,6 +92,7 @@ impl Arm {
             "uncontained" => ENDS,
             "balance" => BALANCES,
             "protect" => PROTECTS,
+            "holds" => HOLDS,
             "floors-1" => Kind::Floors("1"),
             "floors-2" => Kind::Floors("2"),
             "floors-2+protect" => Kind::FloorsDriven,

@@ -7,7 +7,8 @@
 use crate::store::{Store, key};
 use crate::tool;
 use anyhow::{Context, Result};
-use std::fs;
+use rustix::fs::FlockOperation;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -46,10 +47,18 @@ impl Apt {
         fs::write(root.join("status"), "")?;
         fs::write(root.join("sources.list"), sources(suites)?)?;
         let apt = Self { root, store: store.clone() };
-        if apt.is_stale() {
-            apt.update()?;
-        }
+        apt.refresh()?;
         Ok(apt)
+    }
+
+    /// One at a time: who had to wait finds the lists fresh, and nobody fetches by lists that are being replaced.
+    fn refresh(&self) -> Result<()> {
+        let turn = File::create(self.root.join("lock"))?;
+        rustix::fs::flock(&turn, FlockOperation::LockExclusive)?;
+        if self.is_stale() {
+            self.update()?;
+        }
+        Ok(())
     }
 
     fn is_stale(&self) -> bool {

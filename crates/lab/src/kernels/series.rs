@@ -104,9 +104,12 @@ fn base(line: &str) -> Result<Base> {
 /// Compiles the tests of a series into a program that needs nothing beside it.
 pub fn tests(folder: &Path, into: &Path) -> Result<PathBuf> {
     let program = into.join("wsp_test");
-    let source = folder.join("selftests/wsp_test.c");
+    let folder = folder.join("selftests");
+    let entries = fs::read_dir(&folder).with_context(|| format!("no tests in {}", folder.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|end| end == "c"));
     let flags = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"];
-    tool::run(Command::new("cc").args(flags).arg(&program).arg(source), "gcc libc6-dev")?;
+    tool::run(Command::new("cc").args(flags).arg(&program).args(sources), "gcc libc6-dev")?;
     Ok(program)
 }
 

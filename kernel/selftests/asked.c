@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is asked of reclaim, by whom, and how it is set. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "wsp.h"
+
+#define STRESS "wsp_test: stress\n"	/* a mark in the kernel's log */
+
+static enum result refused(const char *knob, const char *value)
+{
+	long before = number(knob);
+
+	if (put(knob, value) != -EINVAL)
+		return fail("%s takes %s", knob, value);
+	if (number(knob) != before)
+		return fail("%s refused %s and changed", knob, value);
+	return PASS;
+}
+
+enum result test_ranges(void)
+{
+	static const struct { const char *knob, *value; } bad[] = {
+		{ MODE, "3" }, { MODE, "-1" }, { MODE, "x" },
+		{ KNOB("anon_min_ratio"), "101" }, { KNOB("anon_min_ratio"), "-1" },
+		{ KNOB("clean_min_ratio"), "31" },	/* above clean_max */
+		{ KNOB("clean_max_ratio"), "14" },	/* below clean_min */
+		{ KNOB("clean_max_ratio"), "66" },	/* with anon_min above 80 */
+		{ KNOB("anon_min_ratio"), "51" },	/* with clean_max above 80 */
+		{ KNOB("clean_low_ratio"), "101" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (refused(bad[i].knob, bad[i].value) == FAIL)
+			return FAIL;
+	for (i = 0; i <= 2; i++) {
+		char text[] = { '0' + i, 0 };
+
+		if (put(MODE, text) || number(MODE) != (long)i)
+			return fail("mode %zu is not taken", i);
+	}
+	if (put(KNOB("clean_min_ratio"), "4") || put(KNOB("anon_min_ratio"), "1"))
+		return fail("the small preset is not taken");
+	return PASS;
+}
+
+/* A group that fills its own limit with page cache has nothing to do with the floors of the node. */
+enum result test_group(void)
+{
+	long killed, held;
+	pid_t holder;
+	bool well;
+
+	if (group_make(64 * MIB))
+		return skip("no memory control group");
+	/* little page cache, and enough on the lists for the floor to be above it */
+	holder = holder_start(meminfo("MemTotal") / 2, HOLD);
+	put(MODE, "1");
+	well = group_reads("huge", 256 * MIB);
+	end(holder);
+	if (!well)
+		return fail("the reader was killed");
+	killed = group_event("oom_kill");
+	held = group_stat("file");
+	group_remove();
+	if (held < 32 * MIB)
+		return fail("the group holds %ld MiB of the %ld it may", held / MIB, 64L);
+	return killed ? fail("%ld kills in the group", killed) : PASS;
+}
+
+/* What a person asks to be reclaimed is reclaimed. */
+enum result test_requests(void)
+{
+	long before, after;
+	pid_t holder;
+	int error;
+
+	if (group_make(1024 * MIB))
+		return skip("no memory control group");
+	group_reads("hot", 0);
+	holder = holder_start(meminfo("MemTotal") / 2, HOLD);
+	put(MODE, "1");
+	before = group_stat("file");
+	if (before < 16 * MIB) {
+		end(holder);
+		return fail("the group holds %ld MiB", before / MIB);
+	}
+	error = put(GROUP "/memory.reclaim", "1G");
+	end(holder);
+	if (error == -ENOENT)
+		return skip("no memory.reclaim");
+	after = group_stat("file");
+	group_remove();
+	return after < before / 4 ? PASS : fail("file memory went from %ld to %ld", before, after);
+}
+
+/* Who asks for anonymous memory alone gets that, however low it is. */
+enum result test_anon_only(void)
+{
+	long file, anon;
+	pid_t holds;
+	enum result result = PASS;
+
+	if (swap_on(meminfo("MemTotal") / 2))
+		return skip("no zram to swap to");
+	if (group_make(1024 * MIB)) {
+		swap_off();
+		return skip("no memory control group");
+	}
+	group_reads("hot", 0);
+	holds = child_in_group();
+	if (!holds) {
+		take(48 * MIB);
+		for (;;)
+			pause();
+	}
+	while (group_stat("anon") < 48 * MIB)
+		usleep(10000);
+	put(MODE, "1");
+	file = group_stat("file");
+	anon = group_stat("anon");
+	if (put(GROUP "/memory.reclaim", "32M swappiness=max") == -EINVAL)
+		result = skip("no memory.reclaim with swappiness=max");
+	else if (group_stat("anon") > anon - 16 * MIB)
+		result = fail("anonymous memory went from %ld to %ld MiB", anon / MIB, group_stat("anon") / MIB);
+	else if (group_stat("file") < file - MIB)
+		result = fail("file memory went from %ld to %ld MiB", file / MIB, group_stat("file") / MIB);
+	end(holds);
+	group_remove();
+	swap_off();
+	return result;
+}
+
+/* Many writers of every knob, a load, and the LRU switched below it. */
+enum result test_stress(void)
+{
+	static const char *const knobs[] = { MODE, KNOB("anon_min_ratio"), KNOB("clean_low_ratio"),
+					     KNOB("clean_min_ratio"), KNOB("clean_max_ratio") };
+	pid_t writers[6], streamer;
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		writers[i] = forked();
+		if (writers[i])
+			continue;
+		for (srand(i);;) {
+			char text[8];
+			const char *knob = knobs[rand() % 5];
+
+			snprintf(text, sizeof(text), "%d", rand() % (knob == knobs[0] ? 3 : 40));
+			put(knob, text);
+			/* One of them: without jump labels its keys are in the way of each other. */
+			if (!i && !(rand() % 16))
+				put(LRU, rand() % 2 ? "7" : "0");
+		}
+	}
+	kernel_mark(STRESS);
+	streamer = streamer_start();
+	for (i = 0; i < 3; i++)
+		ended_well(hog_start(meminfo("MemTotal") * 3 / 4));
+	end(streamer);
+	for (i = 0; i < 6; i++)
+		end(writers[i]);
+	return kernel_said(STRESS, "WARNING:") || kernel_said(STRESS, "BUG:") ? fail("the kernel complains") : PASS;
+}

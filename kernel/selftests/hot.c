@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is in use stays while memory runs out below a stream; what is not is not taken for it. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "wsp.h"
+
+#define COUNTERS "wsp_test: counters\n"	/* a mark in the kernel's log */
+
+/* What was seen before each time that the hot file was read. */
+static struct seen {
+	int least;	/* percent of it that was resident */
+	long clean;	/* the least clean page cache in this round, in percent of the floor */
+	long floor;	/* the largest, in pages */
+} *seen;
+
+/*
+ * How soon the Multi-Gen LRU learns that what is read by descriptors is in use is no matter of the floor.
+ * What is mapped, as programs are, it knows.
+ */
+enum reads { AS_IS_KNOWN, BY_DESCRIPTORS };
+
+/* A file below the floor that is read twice a second stays, whatever else happens: the least of it that was found. */
+static enum result hot_stays(const char *mode, int percent, enum reads reads)
+{
+	unsigned int rest = stream_rest;
+	pid_t streamer, reader, hog;
+	int round, ran_out = 0, least = 100;
+
+	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	seen->clean = 1000;
+	put(MODE, mode);
+	stream_rest = 0;
+	stream("hot", 0);
+	stream("hot", 0);
+	reader = forked();
+	if (!reader)
+		for (;;) {
+			int percent_now = resident_percent("hot");
+			long floor_now = floors();
+
+			if (percent_now < seen->least)
+				seen->least = percent_now;
+			if (floor_now > seen->floor)
+				seen->floor = floor_now;
+			if (floor_now > 0 && of_nodes("nr_wsp_clean_file") * 100 / floor_now < seen->clean)
+				seen->clean = of_nodes("nr_wsp_clean_file") * 100 / floor_now;
+			if (in_mglru && reads == AS_IS_KNOWN)
+				touch("hot");
+			else
+				stream("hot", 0);
+			usleep(500000);
+		}
+	stream_rest = rest;
+	streamer = streamer_start();
+	for (round = 0; round < BURSTS; round++) {
+		seen->least = 100;
+		seen->clean = 1000;
+		hog = hog_start(meminfo("MemTotal") + meminfo("SwapTotal"));
+		ran_out += !ended_well(hog);
+		least = seen->least < least ? seen->least : least;
+	}
+	end(streamer);
+	end(reader);
+	if (ran_out < BURSTS)
+		return fail("memory did not run out");
+	printf("# mode %s: %d %% of the hot file, at least, stayed", mode, least);
+	printf(seen->clean < 1000 ? "; %ld %% of the floor, at the last kill, was clean\n" : "\n", seen->clean);
+	return least >= percent ? PASS : fail("%d %% of the hot file stayed", least);
+}
+
+enum result test_hot(void)
+{
+	return hot_stays("1", 95, AS_IS_KNOWN);
+}
+
+enum result test_counters(void)
+{
+	long withheld = vmstat("wsp_file_withheld"), scaled = vmstat("wsp_file_scaled"), oom = vmstat("wsp_oom");
+
+	kernel_mark(COUNTERS);
+	if (hot_stays("1", 0, AS_IS_KNOWN) == FAIL)
+		return FAIL;
+	if (vmstat("wsp_file_withheld") == withheld || vmstat("wsp_file_scaled") == scaled || vmstat("wsp_oom") == oom)
+		return fail("a counter stands still");
+	if (!kernel_said(COUNTERS, "wsp: mode:1"))
+		return fail("the report of the OOM kill does not tell the floor");
+	return PASS;
+}
+
+enum result test_off(void)
+{
+	long before = vmstat("wsp_file_withheld") + vmstat("wsp_file_scaled") + vmstat("wsp_anon_withheld");
+
+	if (hot_stays("0", 95, AS_IS_KNOWN) == PASS)
+		return fail("the hot file stays without a floor: the load is none");
+	if (vmstat("wsp_file_withheld") + vmstat("wsp_file_scaled") + vmstat("wsp_anon_withheld") != before)
+		return fail("a counter moves while off");
+	return PASS;
+}
+
+/*
+ * Adaptive, and a file is in use: that is seen before the first who wants all of memory has taken much of it. How much is
+ * gone until it was come across twice is luck, too.
+ */
+enum result test_in_use(void)
+{
+	enum result result = FAIL;
+	int tries;
+
+	for (tries = 0; result == FAIL && tries < 3; tries++) {
+		reset();
+		result = hot_stays("2", 90, BY_DESCRIPTORS);
+	}
+	return result;
+}
+
+/*
+ * Near a floor the inactive list is short, and what is read in a circle, or read ahead, is back soon after it was
+ * reclaimed. That is no reason to take it for in use, at the cost of what is.
+ */
+enum result test_circle(void)
+{
+	enum { CIRCLE = 48, TIMES = 4, FEW = 1000 };
+	long active;
+	pid_t pid;
+	int i;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	if (floors() < 0)
+		return skip("no NUMA, so no vmstat of a node");
+	put(MODE, "1");
+	stream("hot", 0);
+	stream("hot", 0);
+	stream("huge", 0);
+	pid = holder_start((of_nodes("nr_wsp_clean_file") - floors()) * 4096 - 8 * MIB, HOLD);
+	active = vmstat("workingset_activate_file");
+	for (i = 0; i < TIMES; i++)
+		stream("huge", CIRCLE * MIB);
+	active = vmstat("workingset_activate_file") - active;
+	end(pid);
+	printf("# %ld pages of %d MiB that are read in a circle became active\n", active, CIRCLE);
+	return active < FEW ? PASS : fail("%ld pages that are read in a circle became active", active);
+}
+
+/* Adaptive, and the file is larger than what is kept of a floor to avert OOM: after a kill all of it is. */
+enum result test_after_kill(void)
+{
+	put(KNOB("clean_min_ratio"), "8");
+	if (hot_stays("2", 0, AS_IS_KNOWN) == FAIL)
+		return FAIL;
+	return seen->clean >= 75 ? PASS : fail("%ld %% of the floor is kept", seen->clean);
+}
+
+/* Adaptive, and the file that is read again is larger than the floor: the floor grows, but not above its limit. */
+enum result test_grows(void)
+{
+	long managed = 0, before;
+	enum result result;
+	int node;
+
+	for (node = 0; node < 8; node++)
+		managed += node_managed(node);
+	if (floors() < 0)
+		return skip("no NUMA, so no vmstat of a node");
+	put(KNOB("clean_min_ratio"), "3");
+	put(KNOB("clean_max_ratio"), "20");
+	/* The floor moves ten times a second: memory must be short for some. */
+	take_rest = 20000;
+	/* Nor may the stream be so fast that the refaults of the hot file are from long ago. */
+	stream_rest = 3000;
+	result = hot_stays("2", 0, AS_IS_KNOWN);
+	take_rest = stream_rest = 0;
+	if (result == FAIL)
+		return FAIL;
+	printf("# the floor went from %ld to %ld pages\n", managed * 3 / 100, seen->floor);
+	before = floors();
+	put(KNOB("clean_low_ratio"), "1");
+	if (floors() < before / 2)
+		return fail("another knob is written, and the floor goes from %ld to %ld pages", before, floors());
+	if (seen->floor > managed * 20 / 100)
+		return fail("a floor of %ld pages, of %ld", seen->floor, managed);
+	return seen->floor > managed * 6 / 100 ? PASS : fail("a floor of %ld pages, of %ld", seen->floor, managed);
+}
