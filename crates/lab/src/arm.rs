@@ -46,9 +46,10 @@ const ENDS: Kind = Kind::Untuned("guard", "[guard]\ncontain-ahead = \"0 s\"\n");
 /// Policies of local replacement, as the guard's configuration names them.
 const POLICIES: [&str; 7] = ["watch", "up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
 const BALANCES: Kind = Kind::Untuned("tune", "[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n");
-const PROTECTS: Kind = Kind::Warmset("protect", "[protect]\nenabled = true\n");
+const HOLDING: &str = "[protect]\nenabled = true\n";
+const PROTECTS: Kind = Kind::Warmset("protect", HOLDING);
 /// The same, without a gap.
-const HOLDS: Kind = Kind::Untuned("protect", "[protect]\nenabled = true\n");
+const HOLDS: Kind = Kind::Untuned("protect", HOLDING);
 
 /// The arms that there are, for people.
 pub const ARMS: &[(&str, &str)] = &[
