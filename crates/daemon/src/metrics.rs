@@ -256,6 +256,7 @@ kinds! {
     Quiet "quiet";
     Refaults "refaults";
     Thrash "thrash";
+    RunsOut "runs-out";
     Worse "worse";
     BoostKept "boost-kept";
     Budget "budget";

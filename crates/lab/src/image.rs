@@ -8,7 +8,7 @@ use crate::debian::Apt;
 use crate::scenario::Data;
 use crate::store::{self, Store};
 use crate::tool;
-use crate::vm::disk;
+use crate::vm::{self, disk};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,10 +53,8 @@ impl Part {
 pub struct Programs {
     /// `warmset-guest`.
     pub guest: PathBuf,
-    /// `warmsetd`, if an arm needs it.
-    pub daemon: Option<PathBuf>,
-    /// `warmset-hold` beside it.
-    pub holder: Option<PathBuf>,
+    /// `warmsetd` and the `warmset-hold` beside it, if an arm needs them.
+    pub(crate) daemon: Option<[PathBuf; 2]>,
     /// Others that are wanted, by their own names: the command, the tests of a kernel series.
     pub others: Vec<PathBuf>,
 }
@@ -64,15 +62,30 @@ pub struct Programs {
 impl Programs {
     /// The guest, and nothing of ours beside it.
     pub fn alone(guest: PathBuf) -> Self {
-        Self { guest, daemon: None, holder: None, others: Vec::new() }
+        Self { guest, daemon: None, others: Vec::new() }
+    }
+
+    /// The guest and the daemon, and what holds files for it beside that.
+    ///
+    /// Errors: either is missing, or needs libraries that the disk does not have.
+    pub fn with_daemon(guest: PathBuf, daemon: PathBuf) -> Result<Self> {
+        let holder = daemon.with_file_name("warmset-hold");
+        for program in [&daemon, &holder] {
+            let path = program.display();
+            anyhow::ensure!(
+                vm::is_static(program),
+                "{path} is not there or not static: make build, or --warmsetd FILE"
+            );
+        }
+        Ok(Self { daemon: Some([daemon, holder]), ..Self::alone(guest) })
     }
 
     /// Of ours beside the guest: its name there, and where it is.
     ///
     /// Errors: a name that another has.
     fn ours(&self) -> Result<Vec<(String, &Path)>> {
-        let named = [("warmsetd", self.daemon.as_deref()), ("warmset-hold", self.holder.as_deref())];
-        let named = named.into_iter().filter_map(|(name, program)| Some((name.to_owned(), program?)));
+        let daemon = self.daemon.iter().flatten().map(PathBuf::as_path);
+        let named = ["warmsetd", "warmset-hold"].map(str::to_owned).into_iter().zip(daemon);
         let name = |program: &Path| program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let others = self.others.iter().map(|program| (name(program), program.as_path()));
         let ours: Vec<(String, &Path)> = named.chain(others).collect();

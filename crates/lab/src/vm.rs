@@ -282,7 +282,7 @@ pub fn guest_program() -> Result<PathBuf> {
 }
 
 /// Whether an ELF program asks for no interpreter.
-pub fn is_static(program: &Path) -> bool {
+pub(crate) fn is_static(program: &Path) -> bool {
     const INTERPRETER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
     fs::read(program).is_ok_and(|bytes| {
         let head = bytes.get(..4096).unwrap_or(&bytes);

@@ -32,7 +32,7 @@ pub use room::Outlook;
 
 pub(crate) use choice::{Bench, Choice, Pick, choose, extent, kernels_choice, largest};
 use growth::Growths;
-pub(crate) use ladder::{Rung, freezes, reserve, rung};
+pub(crate) use ladder::{Rung, freezes, reserve, rung, warns};
 use pushing::Pushing;
 
 use crate::census::{Signal, Victim};
@@ -138,7 +138,7 @@ impl Distress {
         }
         self.outlook = self.look(sample, page_size);
         let is_news = self.warned.is_none_or(|warned| now.saturating_sub(warned.get()) >= WARN_EVERY);
-        if is_news && self.outlook.is_some_and(|outlook| ladder::warns(&outlook, self.warn_ahead)) {
+        if is_news && self.outlook.is_some_and(|outlook| warns(&outlook, self.warn_ahead)) {
             self.warned = Some(sample.at);
         }
         if self.outlook.is_some_and(|outlook| ladder::alerts(&outlook)) {

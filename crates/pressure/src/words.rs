@@ -100,6 +100,7 @@ impl Display for Reason {
                 "programs wait {per_second} times/s for their own pages to be read again (accepted: {target}), which the \
                  gap takes a part of"
             ),
+            Self::RunsOut { room } => write!(f, "memory runs out, {room} are left, which the gap takes a part of"),
             Self::Worse { before, after } => {
                 write!(f, "the last raise made it worse: {before} lost per second before, {after} after")
             }

@@ -6,7 +6,7 @@ use crate::image::{self, Part, Programs};
 use crate::kernels::{self, Kernel};
 use crate::store::Store;
 use crate::vm::disk::Drive;
-use crate::vm::{Hardware, Vm, accel, guest_program, is_static};
+use crate::vm::{Hardware, Vm, accel, guest_program};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
@@ -68,9 +68,7 @@ impl Test {
     fn bench<'s>(&self, store: &'s Store) -> Result<Bench<'s>> {
         let guest = guest_program()?;
         let daemon = self.warmsetd.clone().unwrap_or_else(|| guest.with_file_name("warmsetd"));
-        anyhow::ensure!(is_static(&daemon), "{} is not there or not static: make build", daemon.display());
-        let holder = Some(daemon.with_file_name("warmset-hold")).filter(|path| path.is_file());
-        let programs = Programs { daemon: Some(daemon), holder, ..Programs::alone(guest) };
+        let programs = Programs::with_daemon(guest, daemon)?;
         let kernel = kernels::kernel(store, &self.kernel)?;
         Ok(Bench { store, kernel, programs })
     }

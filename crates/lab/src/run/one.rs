@@ -238,17 +238,9 @@ impl<'a> Bench<'a> {
 }
 
 fn programs(order: &Order) -> Result<Programs> {
+    let guest = vm::guest_program()?;
     let needs_daemon = order.arms.iter().any(crate::arm::Arm::has_the_daemon);
-    if needs_daemon {
-        anyhow::ensure!(
-            vm::is_static(&order.daemon),
-            "{} is not there or not static: make build, or name another with --warmsetd FILE",
-            order.daemon.display()
-        );
-    }
-    let daemon = needs_daemon.then(|| order.daemon.clone());
-    let holder = Some(order.daemon.with_file_name("warmset-hold")).filter(|path| needs_daemon && path.is_file());
-    Ok(Programs { daemon, holder, ..Programs::alone(vm::guest_program()?) })
+    if needs_daemon { Programs::with_daemon(guest, order.daemon.clone()) } else { Ok(Programs::alone(guest)) }
 }
 
 fn patience(size: Size) -> Duration {

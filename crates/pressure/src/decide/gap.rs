@@ -12,13 +12,15 @@
 //!   within budget; `factor = ⌈10000 · gap / managed⌉`, never below what was found.
 //! - Cost: O(windows × buckets). Source: base-stock rule, Arrow, Harris, Marschak 1951; watermarks as
 //!   in `mm/page_alloc.c`, `__setup_per_zone_wmarks`.
-//! - While programs wait for their own pages to be read again, the gap goes: a base stock is for bursts.
+//! - While programs wait for their own pages to be read again, the gap goes, and at once where somebody is about to have all
+//!   of memory and the guard may end that: a base stock is for bursts.
 //! - Limit: a first burst larger than any before it is not foreseen; feedback widens after it.
 
 use super::Draft;
 use crate::config::{Config, Share};
 use crate::decision::{Action, Notice, Phase, Reason};
 use crate::demand::Need;
+use crate::distress::warns;
 use crate::knob::Knob;
 use crate::watermark;
 use std::time::Duration;
@@ -46,6 +48,10 @@ impl Draft<'_> {
             self.release_gap(Reason::Worse { before: verdict.before, after: verdict.after });
             return Phase::Backed;
         }
+        if let Some(why) = self.runs_out() {
+            self.release_gap(why);
+            return Phase::Watching;
+        }
         let give_back_after = self.history.patience_with_calm(self.config.gap.give_back_after.get());
         if let Some(why) = self.thrash() {
             return self.make_room(why);
@@ -55,6 +61,14 @@ impl Draft<'_> {
             Some(calm) if held => self.ease(calm),
             _ => Phase::Calm,
         }
+    }
+
+    /// Whether who grows has all of memory within seconds, swap or not. Until then the rest of it is what others use, which
+    /// kswapd would take for a gap; what stays free helps against a burst, and not against who does not stop.
+    fn runs_out(&self) -> Option<Reason> {
+        let outlook = self.history.distress.outlook.filter(|_| self.config.mode.guards())?.without_swap();
+        let soon = self.distressed || warns(&outlook, self.config.guard.warn_ahead);
+        soon.then_some(Reason::RunsOut { room: outlook.room })
     }
 
     /// Whether programs wait for their own pages more than is accepted. Memory is then short for good, and not for a

@@ -2,11 +2,13 @@
 //!
 //! - Law: a file is held if its pages came back `away ≤ reuse` after they left, mostly (`again ≥ ½`), and often enough
 //!   to be worth their memory: `returns/s · reuse ≥ pages to hold`; the densest `returns / pages` first, while the
-//!   budget lasts, and most of a file if all does not fit; one whose pages are away [`LESSER`] times as long makes way. It is
-//!   let go when nobody has used it for `release-after`, or memory has not been short for so long.
+//!   budget lasts, and most of a file if all does not fit and its pages come back [`SOON`]; one whose pages are away
+//!   [`LESSER`] times as long makes way. It is let go when nobody has used it for `release-after`, or memory has not been
+//!   short for so long.
 //! - Source: the break-even interval of Gray and Putzolu's five-minute rule (1987), turned to measured returns.
 //! - Cost: O(files²) of 16 files.
-//! - Limit: a stream in a loop that fits into the budget is held too: it is a working set.
+//! - Limit: a stream in a loop that fits into the budget is held too: it is a working set. What comes back late of a file
+//!   larger than the budget is not, though it may be the part in use.
 
 mod floor;
 mod lend;
@@ -214,7 +216,9 @@ impl Draft<'_> {
         let (returns, away, again) = (file.returns?, file.away?, file.again?);
         let reuse = self.config.protect.reuse.get();
         let soon = Duration::from_micros(away.get()) <= reuse;
-        if returns < LEAST_RETURNS || again < Percent::new(50) || !soon {
+        // What is larger than all that may be held, and comes round late, is taken for a stream.
+        let streams = away > SOON && Pages::new(pages) > self.hold_budget(self.kept());
+        if returns < LEAST_RETURNS || again < Percent::new(50) || !soon || streams {
             return None;
         }
         let worth = |candidate: &Candidate| returns.saturating_mul(reuse.as_secs()) >= candidate.size.get();

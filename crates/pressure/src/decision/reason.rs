@@ -51,6 +51,11 @@ pub enum Reason {
         /// What is accepted.
         target: u64,
     },
+    /// Somebody is about to have all of memory: what is held free is a part of what is left.
+    RunsOut {
+        /// Room that is left, swap not counted.
+        room: Bytes,
+    },
     /// A change made things worse: undone.
     Worse {
         /// Refaults and stalls per second before, as time lost.

@@ -52,6 +52,12 @@ impl Outlook {
         Self { left: poorer.left_now(), ..poorer }
     }
 
+    /// The same if nothing could go to swap.
+    pub(crate) fn without_swap(&self) -> Self {
+        let poorer = Self { room: self.room.less(self.swap), swap: Bytes::ZERO, ..*self };
+        Self { left: poorer.left_now(), ..poorer }
+    }
+
     /// A share of memory, or what grows in half of `ahead` if that is more, up to `most`.
     pub(crate) fn bound(&self, ahead: Span, share: Percent, most: Percent) -> Bytes {
         share.of(self.managed).max(self.growth.during(ahead.get() / 2)).min(most.of(self.managed))

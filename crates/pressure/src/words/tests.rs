@@ -63,6 +63,7 @@ fn reasons() -> Vec<Reason> {
         Reason::ReadAhead { ahead: 400, used: 30 },
         Reason::Lags { stalled: Percent::new(35), per_second: 900 },
         Reason::Verge { room: Bytes::mib(40) },
+        Reason::RunsOut { room: Bytes::mib(35) },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -100,8 +101,9 @@ fn reasons() -> Vec<Reason> {
         Reason::ReadAhead { .. } => 32,
         Reason::Lags { .. } => 33,
         Reason::Verge { .. } => 34,
+        Reason::RunsOut { .. } => 35,
     };
-    assert!(all.iter().map(number).eq(0..35), "one reason is missing or stands twice");
+    assert!(all.iter().map(number).eq(0..36), "one reason is missing or stands twice");
     all
 }
 
@@ -211,6 +213,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         of 400 pages per second that are read from swap ahead of their use 30 are used
         all tasks wait 35 % of the time for memory, and 900 pages are read again per second
         memory runs out, 40 MiB are left: the kernel is not to choose who ends
+        memory runs out, 35 MiB are left, which the gap takes a part of
     "#]]
     .assert_eq(&lines(reasons()));
 }

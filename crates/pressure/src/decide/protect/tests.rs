@@ -229,6 +229,18 @@ fn of_a_file_that_does_not_fit_most_is_held_or_nothing() {
 }
 
 #[test]
+fn what_comes_round_late_is_a_stream_unless_all_of_it_fits() {
+    for (mib, away, is_held) in [(300, 10_300_000, false), (190, 10_300_000, true), (300, 1_500_000, true)] {
+        let mut bench = Bench::new();
+        // The part that a first round has shown.
+        let seen = WarmFile { hot: Some(Ranges::whole(20 * 256).segments), ..hot(1, mib) };
+        bench.sample.warm.files[0] = WarmFile { away: Some(Micros::new(away)), returns: Some(20_000), ..seen };
+        bench.seconds(3, 1);
+        assert_eq!(!held(&bench.short()).is_empty(), is_held, "{mib} MiB, away {away} µs");
+    }
+}
+
+#[test]
 fn more_of_a_file_that_is_held_costs_only_the_rest() {
     let mut bench = Bench::new();
     bench.sample.warm.files[0] = WarmFile { asked: Some(u64::MAX >> 24), ..hot(1, 200) };
