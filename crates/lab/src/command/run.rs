@@ -76,7 +76,7 @@ pub(crate) struct Run {
     /// Print the JSON lines, and nothing else
     #[arg(long)]
     json: bool,
-    /// The guard to try [default: beside this program]
+    /// The guard to try, with warmset-hold beside it [default: beside this program]
     #[arg(long, value_name = "FILE")]
     warmsetd: Option<PathBuf>,
 }

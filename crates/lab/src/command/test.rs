@@ -34,7 +34,7 @@ pub(crate) struct Test {
     /// 6.1, 6.12, 7, or the folder of one that was built
     #[arg(long, default_value = "6.12")]
     kernel: String,
-    /// The guard
+    /// The guard, with warmset-hold beside it [default: beside this program]
     #[arg(long, value_name = "FILE")]
     warmsetd: Option<PathBuf>,
     /// Only these faults
