@@ -66,9 +66,7 @@ impl Test {
     }
 
     fn bench<'s>(&self, store: &'s Store) -> Result<Bench<'s>> {
-        let guest = guest_program()?;
-        let daemon = self.warmsetd.clone().unwrap_or_else(|| guest.with_file_name("warmsetd"));
-        let programs = Programs::with_daemon(guest, daemon)?;
+        let programs = Programs::with_daemon(guest_program()?, super::run::daemon(self.warmsetd.as_deref())?)?;
         let kernel = kernels::kernel(store, &self.kernel)?;
         Ok(Bench { store, kernel, programs })
     }

@@ -191,11 +191,15 @@ impl Draft<'_> {
         Some((file, size))
     }
 
-    /// What is worth its memory now.
+    /// What is worth its memory now. What comes back late is lent while anything may be; if it is of a file larger than all
+    /// that may be held, it is taken for a stream's.
     fn worthy(&self) -> impl Iterator<Item = Candidate> + '_ {
-        let may_lend = self.may_lend();
-        let has_a_right = move |open: &Candidate| open.why.is_none_or(|(_, away)| may_lend || away <= SOON);
-        self.sample.warm.files.iter().filter_map(|file| self.candidate(file)).filter(has_a_right)
+        let (may_lend, budget) = (self.may_lend(), self.hold_budget(self.kept()).get());
+        let may_be_lent = move |file: &WarmFile| may_lend && self.pages_of(file) <= budget;
+        self.sample.warm.files.iter().filter_map(move |file| {
+            let has_a_right = |open: &Candidate| open.why.is_none_or(|(_, away)| away <= SOON || may_be_lent(file));
+            self.candidate(file).filter(has_a_right)
+        })
     }
 
     /// Whether a file is worth its memory, and how much that is.
@@ -216,9 +220,7 @@ impl Draft<'_> {
         let (returns, away, again) = (file.returns?, file.away?, file.again?);
         let reuse = self.config.protect.reuse.get();
         let soon = Duration::from_micros(away.get()) <= reuse;
-        // What is larger than all that may be held, and comes round late, is taken for a stream.
-        let streams = away > SOON && Pages::new(pages) > self.hold_budget(self.kept());
-        if returns < LEAST_RETURNS || again < Percent::new(50) || !soon || streams {
+        if returns < LEAST_RETURNS || again < Percent::new(50) || !soon {
             return None;
         }
         let worth = |candidate: &Candidate| returns.saturating_mul(reuse.as_secs()) >= candidate.size.get();

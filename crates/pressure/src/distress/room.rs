@@ -48,13 +48,16 @@ impl Outlook {
 
     /// The same if what is lent were not to be had.
     pub(crate) fn without_lent(&self) -> Self {
-        let poorer = Self { room: self.room.less(self.lent), lent: Bytes::ZERO, ..*self };
-        Self { left: poorer.left_now(), ..poorer }
+        Self { lent: Bytes::ZERO, ..self.less(self.lent) }
     }
 
     /// The same if nothing could go to swap.
     pub(crate) fn without_swap(&self) -> Self {
-        let poorer = Self { room: self.room.less(self.swap), swap: Bytes::ZERO, ..*self };
+        Self { swap: Bytes::ZERO, ..self.less(self.swap) }
+    }
+
+    fn less(&self, amount: Bytes) -> Self {
+        let poorer = Self { room: self.room.less(amount), ..*self };
         Self { left: poorer.left_now(), ..poorer }
     }
 
