@@ -13,8 +13,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A file that every system has and nobody maps.
-const COMMON: [&str; 2] = ["/usr/lib/os-release", "/etc/passwd"];
+/// Files that nearly every system has and nobody maps, and one that is there always but mapped, and so cannot be dropped.
+const COMMON: [&str; 3] = ["/usr/lib/os-release", "/etc/passwd", "/proc/self/exe"];
 
 /// Each rung, tried.
 pub fn probe() -> Vec<Rung> {
@@ -22,9 +22,11 @@ pub fn probe() -> Vec<Rung> {
         Ok(says) => Rung { name: name.to_owned(), works: true, says },
         Err(error) => Rung { name: name.to_owned(), works: false, says: error.to_string() },
     };
+    let (evictions, uses) = events();
     vec![
         rung("locks of files' pages", lock()),
-        rung("events of the page cache", events()),
+        rung("events of the page cache", evictions),
+        rung("reads from memory", uses),
         rung("files by their number", by_number()),
         rung("floors of units", kept()),
     ]
@@ -56,7 +58,22 @@ fn locked_kib() -> io::Result<u64> {
     number.ok_or_else(|| io::Error::other("/proc/self/status: no VmLck"))
 }
 
-fn events() -> io::Result<String> {
+/// What comes in and leaves, and what is read where it is.
+fn events() -> (io::Result<String>, io::Result<String>) {
+    match heard() {
+        Err(error) => (Err(error), Err(io::Error::other("no events of the page cache"))),
+        Ok([evictions, uses]) => (
+            evictions
+                .then(|| "files that thrash are learned".to_owned())
+                .ok_or_else(|| io::Error::other("a page was dropped and read again, and nothing was heard")),
+            uses.then(|| "files in use are known before they are lost".to_owned()).ok_or_else(|| {
+                io::Error::other("this kernel does not tell of them: files in use are known once they are lost")
+            }),
+        ),
+    }
+}
+
+fn heard() -> io::Result<[bool; 2]> {
     let points = of_the_page_cache(Path::new("/"))?;
     let mut rings = Rings::open(&points)?;
     for path in COMMON {
@@ -64,16 +81,15 @@ fn events() -> io::Result<String> {
         let _ = fadvise(&file, 0, None, Advice::DontNeed);
         let _ = file.read(&mut [0; 16])?;
     }
-    let mut heard = 0;
+    let mut heard = [false; 2];
     rings.drain(&mut |said| {
         if let Said::Record(_, record) = said {
-            heard += usize::from(points.iter().any(|point| point.event(record).is_some()));
+            if let Some(point) = points.iter().find(|point| point.event(record).is_some()) {
+                heard[usize::from(point.tells_uses())] = true;
+            }
         }
     });
-    if heard == 0 {
-        return Err(io::Error::other("a page was dropped and read again, and nothing was heard"));
-    }
-    Ok("files that thrash are learned".to_owned())
+    Ok(heard)
 }
 
 fn by_number() -> io::Result<String> {
@@ -91,7 +107,7 @@ mod tests {
     #[test]
     fn each_rung_is_tried_and_says_something() {
         let rungs = probe();
-        assert_eq!(rungs.len(), 4);
+        assert_eq!(rungs.len(), 5);
         assert!(rungs.iter().all(|rung| !rung.says.is_empty() && !rung.says.contains(['\t', '\n'])), "{rungs:?}");
         assert!(rungs[0].works, "a page can be locked everywhere: {rungs:?}");
     }

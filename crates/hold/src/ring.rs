@@ -81,23 +81,27 @@ struct Ring {
 }
 
 impl Rings {
-    /// Opens a ring for each processor that is on, fed by both tracepoints.
-    pub(crate) fn open(points: &[Tracepoint; 2]) -> io::Result<Self> {
+    /// Opens a ring for each processor that is on, fed by these tracepoints.
+    pub(crate) fn open(points: &[Tracepoint]) -> io::Result<Self> {
         let cpus = online(&std::fs::read_to_string("/sys/devices/system/cpu/online")?);
         let pages = (MOST_PAGES / cpus.len().max(1)).clamp(*RING_PAGES.start(), *RING_PAGES.end());
         let pages = 1 << pages.ilog2();
-        let (mut rings, mut sources) = (Vec::with_capacity(cpus.len()), Vec::with_capacity(2 * cpus.len()));
+        let (mut rings, mut sources) = (Vec::with_capacity(cpus.len()), Vec::with_capacity(points.len() * cpus.len()));
+        let (feeds, others) = points.split_first().ok_or_else(|| io::Error::other("no tracepoints"))?;
         for cpu in cpus {
-            let first = match source(points[0].id, cpu) {
+            let first = match source(feeds.id, cpu) {
                 Ok(first) => first,
                 // It was switched off meanwhile.
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => continue,
                 Err(error) => return Err(error),
             };
             rings.push(Ring::of(&first, pages)?);
-            let second = source(points[1].id, cpu)?;
-            control(&second, SET_OUTPUT, first.as_raw_fd() as usize)?;
-            sources.extend([first, second]);
+            for point in others {
+                let other = source(point.id, cpu)?;
+                control(&other, SET_OUTPUT, first.as_raw_fd() as usize)?;
+                sources.push(other);
+            }
+            sources.push(first);
         }
         Ok(Self { rings, sources })
     }

@@ -7,7 +7,7 @@ use crate::programs::{self, Used};
 use crate::ring::{Rings, Said};
 use crate::tracepoint::{Tracepoint, of_the_page_cache};
 use host::holder::wire;
-use pressure::protect::{Act, Event, EventKind, FileId, Hot, Learner, MAX_FILES, Ranges, Warm, WarmFile};
+use pressure::protect::{Act, Event, EventKind, FileId, Hot, Learner, MAX_FILES, Warm, WarmFile};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_secs(2);
 const PROGRAMS: Duration = Duration::from_secs(60);
 /// Events are on all the time for so long after the watch began, or a file was last seen to thrash that may be held.
 const EAGER: Duration = Duration::from_secs(30);
+/// Of the files that are used again and have lost nothing, so many are looked for.
+const MOST_USED: usize = 4;
 /// Less comes back of any file now and then.
 const LEAST_RETURNS: u64 = 8;
 /// A file that was not found is looked for again after this.
@@ -50,7 +52,7 @@ pub fn serve(socket: BorrowedFd<'_>, programs: Vec<PathBuf>) -> io::Result<()> {
 
 struct Server<'s> {
     socket: BorrowedFd<'s>,
-    points: Option<[Tracepoint; 2]>,
+    points: Option<Vec<Tracepoint>>,
     rings: Option<Rings>,
     /// When that began, in seconds since 1970.
     since: i64,
@@ -242,7 +244,7 @@ impl<'s> Server<'s> {
     /// Tells what is held, and the hottest of the rest.
     fn report(&mut self) {
         let mut warm = Warm::default();
-        warm.sums.watching = self.points.map(|_| self.rings.is_some().into());
+        warm.sums.watching = self.points.as_ref().map(|_| self.rings.is_some().into());
         warm.sums.floors = self.floors.map(u64::from);
         (warm.sums.events, warm.sums.lost) = (Some(self.events), Some(self.lost));
         let page = Bytes::new(rustix::param::page_size() as u64);
@@ -259,12 +261,13 @@ impl<'s> Server<'s> {
             (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));
             place.idle = Some(Micros::new(held.used.elapsed().as_micros() as u64));
             place.program = self.used.iter().any(|used| used.id == held.id).then_some(1);
-            place.away = self.learner.away(held.id);
+            (place.away, place.every) = self.learner.means(held.id);
             if let Some(hot) = hot.iter().find(|hot| hot.file == held.id) {
-                // Both in one measure: the coarser.
-                let asked = held.asked.with(Ranges { segments: 0, ..hot.ranges });
+                // All in one measure: the coarser.
+                let asked = held.asked.measured_as(hot.ranges);
                 (place.asked, place.shift) = (Some(asked.segments), Some(asked.shift.into()));
-                tell(place, &Hot { ranges: hot.ranges.with(Ranges { segments: 0, ..asked }), ..*hot });
+                let (ranges, used) = (hot.ranges.measured_as(asked), hot.used.measured_as(asked));
+                tell(place, &Hot { ranges, used, ..*hot });
             }
         }
         let free = |id: FileId| self.holdings.get(id).is_none();
@@ -289,7 +292,9 @@ impl<'s> Server<'s> {
         self.found.retain(|id, _| hot.iter().any(|hot| hot.file == *id));
         let now = Instant::now();
         self.unfit.retain(|_, until| *until > now);
-        for Hot { file, .. } in hot {
+        let thrash = hot.iter().filter(|hot| hot.returns > 0);
+        let used = hot.iter().filter(|hot| hot.returns == 0).take(MOST_USED);
+        for Hot { file, .. } in thrash.chain(used) {
             let known = self.found.contains_key(file) || self.unfit.contains_key(file);
             if known || self.holdings.get(*file).is_some() {
                 continue;
@@ -363,5 +368,6 @@ fn file(id: FileId) -> WarmFile {
 
 fn tell(place: &mut WarmFile, hot: &Hot) {
     place.hot = Some(hot.ranges.segments);
-    (place.returns, place.away, place.again) = (Some(hot.returns), Some(hot.away), Some(hot.again));
+    (place.returns, place.away, place.again) = (Some(hot.returns), hot.away, Some(hot.again));
+    (place.uses, place.every, place.used) = (Some(hot.uses), hot.every, Some(hot.used.segments));
 }

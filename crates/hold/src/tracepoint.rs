@@ -3,8 +3,11 @@
 //! The layout is read from the kernel (`events/filemap/…/format`), never assumed: `order` came with large pieces
 //! of memory, and 32-bit kernels have shorter words. The kernel's number of a device is not that of `stat`: it has
 //! 12 bits of major and 20 of minor number in one piece.
+//!
+//! Reads from memory are told since 6.12 (`filemap_get_pages` in mm/filemap.c): by batches of pages, each with the last one
+//! that its read asked for.
 
-use pressure::protect::{Event, EventKind, FileId};
+use pressure::protect::{Event, EventKind, FileId, STRIDE};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +18,11 @@ struct Field {
     size: usize,
 }
 
-/// One of the two tracepoints.
+/// A read from memory takes so many pages at a time (`PAGEVEC_SIZE`), and only the batch that begins at a page of the
+/// [`STRIDE`] is told: each stands for so many at most.
+const BATCHES: u64 = 31 * STRIDE;
+
+/// One of the tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tracepoint {
     /// The kernel's number for it, in this boot.
@@ -26,10 +33,13 @@ pub(crate) struct Tracepoint {
     device: Field,
     /// The power of two of pages; absent where a record is one page.
     order: Option<Field>,
+    /// The last page that was asked for, where a record is a read.
+    last: Option<Field>,
 }
 
-/// Both tracepoints of the kernel whose trace files are under one of the usual folders.
-pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<[Tracepoint; 2]> {
+/// The tracepoints of the kernel whose trace files are under one of the usual folders: what comes in, what leaves, and where
+/// it is told what is read from memory.
+pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<Vec<Tracepoint>> {
     let folders = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
     let open = |folder: &&str| root.join(folder).join("events/filemap").is_dir();
     let Some(folder) = folders.iter().find(|folder| open(folder)) else {
@@ -38,10 +48,16 @@ pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<[Tracepoint; 2]> {
     let events = root.join(folder).join("events/filemap");
     let added = Tracepoint::read(&events.join("mm_filemap_add_to_page_cache/format"), EventKind::Added)?;
     let evicted = Tracepoint::read(&events.join("mm_filemap_delete_from_page_cache/format"), EventKind::Evicted)?;
-    Ok([added, evicted])
+    let used = Tracepoint::read(&events.join("mm_filemap_get_pages/format"), EventKind::Used).ok();
+    Ok([added, evicted].into_iter().chain(used).collect())
 }
 
 impl Tracepoint {
+    /// Whether it tells of reads from memory.
+    pub(crate) fn tells_uses(&self) -> bool {
+        self.kind == EventKind::Used
+    }
+
     fn read(path: &PathBuf, kind: EventKind) -> io::Result<Self> {
         let text = std::fs::read_to_string(path)?;
         let wrong = || io::Error::other(format!("{}: no layout of a page's event", path.display()));
@@ -52,7 +68,9 @@ impl Tracepoint {
         let id = text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()?;
         let field = |name: &str| text.lines().find_map(|line| Field::parse(line, name));
         let (inode, index, device) = (field("i_ino")?, field("index")?, field("s_dev")?);
-        Some(Self { id, kind, inode, index, device, order: field("order") })
+        let last = field("last_index");
+        let sound = last.is_some() == (kind == EventKind::Used);
+        sound.then_some(Self { id, kind, inode, index, device, order: field("order"), last })
     }
 
     /// What a record of this tracepoint says; `None` for one of another, or one that is too short.
@@ -63,8 +81,12 @@ impl Tracepoint {
         }
         let order = self.order.map_or(Some(0), |order| order.of(record))?;
         let file = FileId { device: as_stat_has_it(self.device.of(record)?), inode: self.inode.of(record)? };
-        let pages = 1_u64.checked_shl(order as u32).filter(|_| order < 32)?;
-        Some(Event { file, index: self.index.of(record)?, pages, kind: self.kind })
+        let index = self.index.of(record)?;
+        let pages = match self.last {
+            Some(last) => (last.of(record)?.checked_sub(index)? + 1).min(BATCHES),
+            None => 1_u64.checked_shl(order as u32).filter(|_| order < 32)?,
+        };
+        Some(Event { file, index, pages, kind: self.kind })
     }
 }
 
@@ -139,6 +161,25 @@ print fmt: \"dev %d:%d ino %lx\"
     }
 
     #[test]
+    fn a_read_from_memory_stands_for_what_it_asked_for_at_most() {
+        let format = FORMAT.replace(
+            "dev_t s_dev;\toffset:32;",
+            "unsigned long last_index;\toffset:32;\tsize:8;\tsigned:0;\n\tfield:dev_t s_dev;\toffset:40;",
+        );
+        let point = Tracepoint::parse(&format.replace("offset:36", "offset:44"), EventKind::Used).unwrap();
+        let read = |last: u64| {
+            let mut record = record(0);
+            record[32..40].copy_from_slice(&last.to_ne_bytes());
+            record.extend((254_u32 << 20 | 16).to_ne_bytes());
+            record.push(0);
+            point.event(&record).map(|event| event.pages)
+        };
+        assert_eq!([4096, 4111, 1 << 40].map(read), [Some(1), Some(16), Some(248)]);
+        assert_eq!(read(4095), None, "it would end before it begins");
+        assert_eq!(Tracepoint::parse(FORMAT, EventKind::Used), None, "nothing tells where a read ends");
+    }
+
+    #[test]
     fn a_layout_without_a_needed_field_is_refused() {
         for field in ["i_ino", "index", "s_dev", "ID: "] {
             assert_eq!(Tracepoint::parse(&FORMAT.replace(field, "x"), EventKind::Added), None, "{field}");
@@ -155,7 +196,7 @@ print fmt: \"dev %d:%d ino %lx\"
             std::fs::create_dir_all(events.join(name)).unwrap();
             std::fs::write(events.join(name).join("format"), FORMAT).unwrap();
         }
-        assert!(of_the_page_cache(root.path()).is_ok());
+        assert_eq!(of_the_page_cache(root.path()).unwrap().len(), 2, "reads from memory are not told everywhere");
     }
 
     proptest! {

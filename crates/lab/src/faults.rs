@@ -54,6 +54,7 @@ faults! {
     flood 512 240 "ever more processes fill memory, beside a bystander";
     reuse 512 180 "a hog gets the number of a process that was spared";
     denied 512 180 "permission is lost half way";
+    uses 512 240 "a runaway takes all of memory, beside a file that is read all the time" "btrfs";
     subvolumes 512 400 "a file thrashes on Btrfs, beside another of its number, and one below an overlay" "btrfs" "overlay";
     crowd 4096 1800 "ten thousand processes";
 }

@@ -92,6 +92,9 @@ pub struct Distress {
     pub(crate) warned: Option<Span>,
     /// When there was last reason to look at who holds memory.
     pub(crate) alerted: Option<Span>,
+    /// When somebody last was about to have all of memory, swap or not.
+    #[serde(default)]
+    pub(crate) filled: Option<Span>,
     /// When memory last was so short that someone would be asked to end, but for what is lent.
     #[serde(default)]
     pub(crate) pinched: Option<Span>,
@@ -143,6 +146,9 @@ impl Distress {
         }
         if self.outlook.is_some_and(|outlook| ladder::alerts(&outlook)) {
             self.alerted = Some(sample.at);
+        }
+        if self.outlook.is_some_and(|outlook| ladder::fills(&outlook)) {
+            self.filled = Some(sample.at);
         }
         let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
         let is_full = |it: &Outlook| it.expected_room() <= gap + FULL.of(it.managed);

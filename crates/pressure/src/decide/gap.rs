@@ -65,7 +65,7 @@ impl Draft<'_> {
 
     /// Whether who grows has all of memory within seconds, swap or not. Until then the rest of it is what others use, which
     /// kswapd would take for a gap; what stays free helps against a burst, and not against who does not stop.
-    fn runs_out(&self) -> Option<Reason> {
+    pub(super) fn runs_out(&self) -> Option<Reason> {
         let outlook = self.history.distress.outlook.filter(|_| self.config.mode.guards())?.without_swap();
         let soon = self.distressed || warns(&outlook, self.config.guard.warn_ahead);
         soon.then_some(Reason::RunsOut { room: outlook.room })

@@ -1,10 +1,13 @@
-//! Files held in memory: those whose pages are evicted and soon read again, and those of programs that must answer.
+//! Files held in memory: those whose pages are evicted and soon read again, those in use when somebody is about to have all of
+//! memory, and those of programs that must answer.
 //!
 //! - Law: a file is held if its pages came back `away ≤ reuse` after they left, mostly (`again ≥ ½`), and often enough
 //!   to be worth their memory: `returns/s · reuse ≥ pages to hold`; the densest `returns / pages` first, while the
 //!   budget lasts, and most of a file if all does not fit and its pages come back [`SOON`]; one whose pages are away
 //!   [`LESSER`] times as long makes way. It is let go when nobody has used it for `release-after`, or memory has not been
 //!   short for so long.
+//! - In use is what is read again from memory within [`SOON`], as far as the kernel tells of that: as much worth as if it had
+//!   come back, but before it is lost; so it counts only while memory is about to run out.
 //! - Source: the break-even interval of Gray and Putzolu's five-minute rule (1987), turned to measured returns.
 //! - Cost: O(files²) of 16 files.
 //! - Limit: a stream in a loop that fits into the budget is held too: it is a working set. What comes back late of a file
@@ -45,7 +48,10 @@ struct Candidate {
     size: Pages,
     /// Of these, not yet asked for.
     more: Pages,
+    /// Pages that are wanted again, per second, and after how long; a program needs no reason.
     why: Option<(u64, Micros)>,
+    /// Nothing of it is lost yet.
+    in_use: bool,
 }
 
 impl Draft<'_> {
@@ -55,8 +61,9 @@ impl Draft<'_> {
             return self.let_all_go(Why::Off);
         }
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
-        self.watch(calm);
-        let held = self.let_go(calm);
+        let quiet = calm.min(self.since(self.history.distress.filled));
+        self.watch(calm, quiet);
+        let held = self.let_go(quiet);
         let kept = self.keep_wards(held, calm.min(self.eased()));
         self.floors(held, calm);
         self.hold_files(held, calm, kept);
@@ -76,16 +83,27 @@ impl Draft<'_> {
         self.release_floors(why);
     }
 
-    fn watch(&mut self, calm: Duration) {
-        let watching = self.sample.warm.sums.watching;
+    /// Watches while memory is short, `calm` being how long it has not been, and before that: what leaves before the watch
+    /// begins is not known when it comes back, and what is in use takes a while to be known.
+    fn watch(&mut self, calm: Duration, quiet: Duration) {
         let refaults = self.history.latest.refaults_per_second.unwrap_or(0);
-        // What leaves before the watch begins is not known when it comes back, so a forecast begins it too.
         let ahead = self.forecast.exhaustion.is_some_and(|end| end.expected.get() < AHEAD);
-        if watching == Some(0) && calm < SHORT && (ahead || refaults >= self.config.gap.refault_target) {
-            self.step(Action::Protect(Act::Watch), Reason::Protect(Why::Short { refaults }));
-        } else if watching == Some(1) && calm >= self.config.protect.release_after.get() {
-            self.step(Action::Protect(Act::Rest), Reason::Protect(Why::Calm { calm: Span::new(calm) }));
-        }
+        let is_short = calm < SHORT && (ahead || refaults >= self.config.gap.refault_target);
+        let left = self.history.distress.outlook.and_then(|outlook| outlook.without_swap().left);
+        let (act, why) = match (self.sample.warm.sums.watching, left) {
+            (Some(0), _) if is_short => (Act::Watch, Why::Short { refaults }),
+            (Some(0), Some(left)) if quiet.is_zero() => (Act::Watch, Why::Filled { left }),
+            (Some(1), _) if quiet >= self.config.protect.release_after.get() => {
+                (Act::Rest, Why::Calm { calm: Span::new(quiet) })
+            }
+            _ => return,
+        };
+        self.step(Action::Protect(act), Reason::Protect(why));
+    }
+
+    /// Time since then; for ever, if it never was.
+    fn since(&self, then: Option<Span>) -> Duration {
+        then.map_or(Duration::MAX, |then| self.sample.at.get().saturating_sub(then.get()))
     }
 
     /// Lets go of what is not used; what stays held is the answer.
@@ -127,7 +145,7 @@ impl Draft<'_> {
         let sample = self.sample;
         let known = self.worthy();
         // What thrashed is left alone once memory is there again.
-        let now = |candidate: &Candidate| candidate.why.is_none() || calm < SHORT;
+        let now = |candidate: &Candidate| candidate.why.is_none() || candidate.in_use || calm < SHORT;
         let mut open: ArrayVec<Candidate, MAX_FILES> = known.filter(now).collect();
         let running = sample.warm.files.iter().filter(|file| file.program == Some(1));
         let mut of_programs: Pages = running.map(|file| self.asked_for(file)).sum();
@@ -151,12 +169,7 @@ impl Draft<'_> {
             open.retain(|candidate| candidate.file != best.file);
             held += best.more;
             of_programs += if best.why.is_none() { best.more } else { Pages::ZERO };
-            let why = match best.why {
-                Some((returns, away)) => {
-                    Why::Thrashes { returns, away, held: held.to_bytes(page), budget: budget.to_bytes(page) }
-                }
-                None => Why::Program,
-            };
+            let why = best.reason(held.to_bytes(page), budget.to_bytes(page));
             let act = Act::Hold { file: best.file, ranges: best.ranges, amount: best.size.to_bytes(page) };
             self.step(Action::Protect(act), Reason::Protect(why));
         }
@@ -196,39 +209,52 @@ impl Draft<'_> {
     fn worthy(&self) -> impl Iterator<Item = Candidate> + '_ {
         let (may_lend, budget) = (self.may_lend(), self.hold_budget(self.kept()).get());
         let may_be_lent = move |file: &WarmFile| may_lend && self.pages_of(file) <= budget;
+        let runs_out = self.runs_out().is_some();
         self.sample.warm.files.iter().filter_map(move |file| {
             let has_a_right = |open: &Candidate| open.why.is_none_or(|(_, away)| away <= SOON || may_be_lent(file));
-            self.candidate(file).filter(has_a_right)
+            let lost = self.candidate(file).filter(has_a_right);
+            lost.or_else(|| self.in_use(file).filter(|_| runs_out))
         })
     }
 
-    /// Whether a file is worth its memory, and how much that is.
+    /// Whether a file that loses pages, or that a program runs from, is worth its memory, and how much that is.
     fn candidate(&self, file: &WarmFile) -> Option<Candidate> {
-        file.size?;
-        let pages = self.pages_of(file);
-        let asked = file.asked_ranges();
-        let hot = file.hot_ranges();
-        let candidate = |ranges: Ranges| {
-            let ranges = if file.is_held() { asked.with(ranges) } else { ranges };
-            let size = ranges.size(pages);
-            let more = size.less(asked.size(pages));
-            Some(Candidate { file: file.id()?, ranges, size, more, why: None }).filter(|_| more > Pages::ZERO)
-        };
         if file.program == Some(1) {
-            return candidate(hot);
+            return self.part(file, file.hot_ranges());
         }
         let (returns, away, again) = (file.returns?, file.away?, file.again?);
-        let reuse = self.config.protect.reuse.get();
-        let soon = Duration::from_micros(away.get()) <= reuse;
-        if returns < LEAST_RETURNS || again < Percent::new(50) || !soon {
-            return None;
-        }
-        let worth = |candidate: &Candidate| returns.saturating_mul(reuse.as_secs()) >= candidate.size.get();
-        let whole = hot.size(pages).scaled(WHOLE, 1).get() >= pages;
+        let soon = Duration::from_micros(away.get()) <= self.config.protect.reuse.get();
+        self.wanted_again(file, file.hot_ranges(), (returns, away)).filter(|_| again >= Percent::new(50) && soon)
+    }
+
+    /// Whether one that is read again and again would be worth its memory if it lost it.
+    fn in_use(&self, file: &WarmFile) -> Option<Candidate> {
+        let (uses, every) = (file.uses?, file.every?);
+        let wanted = self.wanted_again(file, file.used_ranges(), (uses, every)).filter(|_| every <= SOON)?;
+        Some(Candidate { in_use: true, ..wanted })
+    }
+
+    /// These parts of a file, of which so many pages a second are wanted again after so long, or all of it.
+    fn wanted_again(&self, file: &WarmFile, ranges: Ranges, why: (u64, Micros)) -> Option<Candidate> {
+        let (pages, times) = (self.pages_of(file), why.0);
+        let reuse = self.config.protect.reuse.get().as_secs();
+        let worth = |candidate: &Candidate| times.saturating_mul(reuse) >= candidate.size.get();
+        let part = self.part(file, ranges).filter(|part| times >= LEAST_RETURNS && worth(part))?;
         // The rest of a file that is read from end to end has not had the time to come back.
-        let part = candidate(hot).filter(worth)?;
-        let best = if whole { candidate(Ranges::whole(pages))? } else { part };
-        Some(Candidate { why: Some((returns, away)), ..best })
+        let whole = ranges.size(pages).scaled(WHOLE, 1).get() >= pages;
+        let best = if whole { self.part(file, Ranges::whole(pages))? } else { part };
+        Some(Candidate { why: Some(why), ..best })
+    }
+
+    /// These parts of a file, and what of it is held already; `None` if that is all.
+    fn part(&self, file: &WarmFile, ranges: Ranges) -> Option<Candidate> {
+        file.size?;
+        let (pages, asked) = (self.pages_of(file), file.asked_ranges());
+        let ranges = if file.is_held() { asked.with(ranges) } else { ranges };
+        let size = ranges.size(pages);
+        let more = size.less(asked.size(pages));
+        Some(Candidate { file: file.id()?, ranges, size, more, why: None, in_use: false })
+            .filter(|_| more > Pages::ZERO)
     }
 
     /// What of the file is held, or about to be.
@@ -255,6 +281,15 @@ impl Draft<'_> {
 }
 
 impl Candidate {
+    /// Why it is held, if with it `held` of `budget` are.
+    fn reason(&self, held: Bytes, budget: Bytes) -> Why {
+        match (self.why, self.in_use) {
+            (Some((uses, every)), true) => Why::InUse { uses, every, held, budget },
+            (Some((returns, away)), false) => Why::Thrashes { returns, away, held, budget },
+            (None, _) => Why::Program,
+        }
+    }
+
     /// Programs first, then the more returns for each page: `returns / pages`, by cross products.
     fn worth(&self, other: &Self) -> Ordering {
         let times = |returns: u64, pages: Pages| u128::from(returns) * u128::from(pages.get().max(1));

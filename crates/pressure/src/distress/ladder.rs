@@ -69,6 +69,11 @@ pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
     outlook.left.is_some_and(|left| left <= ahead) && outlook.expected_room() <= WARN_ROOM.of(outlook.managed)
 }
 
+/// Whether somebody is about to have all of memory, swap or not: reason to look what else is in use.
+pub(crate) fn fills(outlook: &Outlook) -> bool {
+    warns(&outlook.without_swap(), ALERT_AHEAD)
+}
+
 /// Whether there is reason to look at who holds memory.
 pub(crate) fn alerts(outlook: &Outlook) -> bool {
     outlook.left.is_some_and(|left| left <= ALERT_AHEAD) || outlook.is_tight()

@@ -47,6 +47,11 @@ pub enum Why {
         /// Pages read again, per second.
         refaults: u64,
     },
+    /// Somebody is about to have all of memory: look what is in use.
+    Filled {
+        /// In so long.
+        left: Span,
+    },
     /// Memory is no longer short.
     Calm {
         /// For how long.
@@ -58,6 +63,17 @@ pub enum Why {
         returns: u64,
         /// How long they were away, the mean.
         away: Micros,
+        /// What is held then, of all files.
+        held: Bytes,
+        /// What may be.
+        budget: Bytes,
+    },
+    /// The file is read again and again, and somebody is about to have all of memory.
+    InUse {
+        /// Pages that were used again, per second.
+        uses: u64,
+        /// How long after, the mean.
+        every: Micros,
         /// What is held then, of all files.
         held: Bytes,
         /// What may be.
@@ -148,12 +164,20 @@ impl Display for Why {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Short { refaults } => write!(f, "memory is short, and {refaults} pages/s are read again"),
+            Self::Filled { left } => write!(f, "all of memory is used up in {left}"),
             Self::Calm { calm } => write!(f, "memory has not been short for {calm}"),
             Self::Thrashes { returns, away, held, budget } => {
                 let away = span(*away);
                 write!(
                     f,
                     "{returns} pages/s of it are read again {away} after they were evicted; {held} of {budget} are then held"
+                )
+            }
+            Self::InUse { uses, every, held, budget } => {
+                let every = span(*every);
+                write!(
+                    f,
+                    "{uses} pages/s of it are used again after {every}, and memory is about to end; {held} of {budget} are then held"
                 )
             }
             Self::Program => f.write_str("a program that must answer runs from it"),
@@ -204,8 +228,10 @@ mod tests {
         ];
         let reasons = [
             Why::Short { refaults: 900 },
+            Why::Filled { left: Span::secs(40) },
             Why::Calm { calm: Span::secs(60) },
             Why::Thrashes { returns: 800, away: Micros::new(1_500_000), held, budget },
+            Why::InUse { uses: 6400, every: Micros::new(1_020_000), held, budget },
             Why::Program,
             Why::Idle { idle: Micros::new(61_000_000) },
             Why::Budget { held: budget, budget: held },
@@ -225,8 +251,10 @@ mod tests {
             hold 100 MiB of file 12 on 254:1
             let go of file 12 on 254:1
             memory is short, and 900 pages/s are read again
+            all of memory is used up in 40 s
             memory has not been short for 1 min
             800 pages/s of it are read again 1.5 s after they were evicted; 100 MiB of 200 MiB are then held
+            6400 pages/s of it are used again after 1 s, and memory is about to end; 100 MiB of 200 MiB are then held
             a program that must answer runs from it
             nobody used it for 1 min
             200 MiB are held, and 100 MiB may be

@@ -1,6 +1,6 @@
-//! Pages that were evicted, and when: what is needed to know one again when it comes back.
+//! Pages to which something happened, and when: what is needed to know one again when it happens once more.
 //!
-//! - Law: a set of four places by the hash of a page; the page longest gone makes room.
+//! - Law: a set of four places by the hash of a page; the page of longest ago makes room.
 //! - Cost: O(1), 16 bytes a place; no allocation after the first.
 //! - Limit: a page is known by 64 bits of hash; two of a million are mistaken for each other once in 10⁷ tables.
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const WAYS: usize = 4;
 
-/// A page that was evicted.
+/// A page that was evicted, or used.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ghost {
     /// Zero for an empty place.
@@ -17,7 +17,7 @@ struct Ghost {
     at: u64,
 }
 
-/// Evicted pages, a fixed number at most.
+/// Such pages, a fixed number at most.
 #[derive(Debug, Clone)]
 pub(super) struct Ghosts {
     sets: Vec<[Ghost; WAYS]>,
@@ -29,7 +29,7 @@ impl Ghosts {
         Self { sets: vec![[Ghost::default(); WAYS]; 1 << bits] }
     }
 
-    /// Remembers that `page` left at `at`.
+    /// Remembers that it happened to `page` at `at`.
     pub(super) fn put(&mut self, page: u64, at: Duration) {
         let (page, at) = (page | 1, at.as_millis() as u64);
         let set = self.set(page);
@@ -41,7 +41,7 @@ impl Ghosts {
         set[place] = Ghost { page, at };
     }
 
-    /// When `page` left, if it is remembered; it is forgotten with the answer.
+    /// When it happened to `page`, if that is remembered; it is forgotten with the answer.
     pub(super) fn take(&mut self, page: u64) -> Option<Duration> {
         let page = page | 1;
         let ghost = self.set(page).iter_mut().find(|ghost| ghost.page == page)?;

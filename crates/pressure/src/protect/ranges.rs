@@ -52,9 +52,15 @@ impl Ranges {
         self
     }
 
+    /// The same in segments that are not smaller than those of `other`.
+    #[must_use]
+    pub fn measured_as(self, other: Self) -> Self {
+        self.with(Self { segments: 0, ..other })
+    }
+
     /// Whether all of `other` is in it.
     pub fn covers(self, other: Self) -> bool {
-        self.with(other) == self.with(Self { segments: 0, ..other })
+        self.with(other) == self.measured_as(other)
     }
 
     /// How much of a file of `pages` pages it is.
@@ -65,7 +71,7 @@ impl Ranges {
     /// `kept`, which is in it, and of the rest as much as `most` holds, from the file's beginning on.
     #[must_use]
     pub fn at_most(self, most: Pages, kept: Self, pages: u64) -> Self {
-        let mut part = kept.with(Self { segments: 0, ..self });
+        let mut part = kept.measured_as(self);
         let before = part.size(pages);
         for bit in 0..SEGMENTS {
             let more = Self { segments: part.segments | (self.segments & (1 << bit)), ..part };

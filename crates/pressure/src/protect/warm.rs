@@ -6,7 +6,7 @@ use crate::section::{Section, section};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Micros, Percent};
 
-/// Who reads a file whose pages come back sooner than this waits for it all the time.
+/// Who reads a file whose pages come back, or are used again, sooner than this waits for it all the time.
 pub(crate) const SOON: Micros = Micros::new(5_000_000);
 
 /// Files told of at once: those held, and the hottest of the others.
@@ -51,6 +51,12 @@ section! {
         away: Micros = "away",
         /// Share of the pages that came in that had been there before.
         again: Percent = "again",
+        /// Pages that were used again, per second; unknown where the kernel does not tell of reads from memory.
+        uses: u64 = "uses",
+        /// How long after, the mean.
+        every: Micros = "every",
+        /// Segments in which they were.
+        used: u64 = "used",
         /// Since it was last opened or read, while it is held.
         idle: Micros = "idle",
         /// 1 if a program that must answer runs from it.
@@ -140,6 +146,9 @@ impl WarmFile {
         returns: None,
         away: None,
         again: None,
+        uses: None,
+        every: None,
+        used: None,
         idle: None,
         program: None,
     };
@@ -154,9 +163,10 @@ impl WarmFile {
         self.asked.is_some_and(|asked| asked != 0)
     }
 
-    /// Whether it is held for what comes back late, or nobody knows when: that has less right to memory than who runs.
+    /// Whether it is held for what is wanted again late, or nobody knows when: that has less right to memory than who runs.
     pub(crate) fn is_lent(&self) -> bool {
-        self.is_held() && self.program != Some(1) && self.away.is_none_or(|away| away > SOON)
+        let soon = [self.away, self.every].into_iter().flatten().any(|after| after <= SOON);
+        self.is_held() && self.program != Some(1) && !soon
     }
 
     /// The parts that are asked to be locked.
@@ -167,6 +177,11 @@ impl WarmFile {
     /// The parts whose pages came back.
     pub fn hot_ranges(&self) -> Ranges {
         self.ranges(self.hot)
+    }
+
+    /// The parts whose pages were used again.
+    pub fn used_ranges(&self) -> Ranges {
+        self.ranges(self.used)
     }
 
     fn ranges(&self, segments: Option<u64>) -> Ranges {

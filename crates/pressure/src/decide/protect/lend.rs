@@ -14,9 +14,7 @@ use units::{Bytes, Micros};
 impl Draft<'_> {
     /// Whether memory has not been so short for long that what is lent was, or would have been, called in.
     pub(super) fn may_lend(&self) -> bool {
-        let since = |pinched: units::Span| self.sample.at.get().saturating_sub(pinched.get());
-        let after = self.config.protect.release_after.get();
-        self.history.distress.pinched.is_none_or(|pinched| since(pinched) >= after)
+        self.since(self.history.distress.pinched) >= self.config.protect.release_after.get()
     }
 
     /// What has to be let go now so that nobody ends for it, and the room that there is without all that is lent.

@@ -1,5 +1,6 @@
 mod lend;
 mod recall;
+mod used;
 mod wards;
 
 use crate::config::{Config, Mode};

@@ -63,8 +63,7 @@ impl Draft<'_> {
         if distress.outlook.is_some_and(|outlook| outlook.is_tight()) {
             return Duration::ZERO;
         }
-        let since = |warned: Span| self.sample.at.get().saturating_sub(warned.get());
-        distress.warned.map_or(Duration::MAX, since)
+        self.since(distress.warned)
     }
 
     /// Puts every floor back as it was found.

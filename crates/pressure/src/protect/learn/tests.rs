@@ -37,6 +37,14 @@ impl Cache {
         }
     }
 
+    /// Reads pages that are all in memory.
+    fn uses(&mut self, inode: u64, pages: std::ops::Range<u64>, step: Duration) {
+        for index in pages {
+            self.at += step;
+            self.event(inode, index, EventKind::Used);
+        }
+    }
+
     fn told(&self) -> Vec<(u64, Hot)> {
         self.learner.hottest(self.at, 16).into_iter().map(|hot| (hot.file.inode, hot)).collect()
     }
@@ -56,7 +64,7 @@ fn a_file_read_again_and_again_beside_a_stream_is_told_apart_from_it() {
     let hot = told[0].1;
     // 800 pages come back every 1.4 s.
     assert!((400..800).contains(&hot.returns), "{hot:?}");
-    assert!(hot.away < Micros::new(1_400_000) && hot.again > Percent::new(90), "{hot:?}");
+    assert!(hot.away < Some(Micros::new(1_400_000)) && hot.again > Percent::new(90), "{hot:?}");
     assert_eq!(hot.ranges.size(800), Pages::new(800));
 }
 
@@ -69,7 +77,7 @@ fn a_stream_in_a_loop_comes_back_late_and_from_everywhere() {
     }
     let told = cache.told();
     let stream = told.iter().find(|(inode, _)| *inode == 2).unwrap().1;
-    assert!(stream.away > Micros::new(10_000_000), "{stream:?}");
+    assert!(stream.away > Some(Micros::new(10_000_000)), "{stream:?}");
     assert_eq!(stream.ranges.size(30_000), Pages::new(30_000));
 }
 
@@ -84,6 +92,36 @@ fn only_the_part_that_comes_back_is_hot() {
     let runs: Vec<_> = hot.ranges.runs(64_000).collect();
     assert!(runs[0].0 <= 30_000 && runs.last().map(|(first, count)| first + count).unwrap() >= 31_000);
     assert!(hot.ranges.size(64_000) <= Pages::new(3 << hot.ranges.shift), "{runs:?}");
+}
+
+#[test]
+fn what_is_read_again_from_memory_is_in_use_and_a_stream_is_not() {
+    let mut cache = Cache::new(0);
+    for round in 0..20 {
+        cache.uses(1, 0..800, STEP);
+        cache.uses(2, round * 2000..(round + 1) * 2000, STEP);
+    }
+    let told = cache.told();
+    assert_eq!(told.iter().map(|(inode, _)| *inode).collect::<Vec<_>>(), [1], "the stream never comes again");
+    let hot = told[0].1;
+    // 800 pages every 1.4 s.
+    assert!((400..800).contains(&hot.uses) && hot.used.size(800) == Pages::new(800), "{hot:?}");
+    assert!((1_300_000..1_500_000).contains(&hot.every.unwrap().get()), "{hot:?}");
+    assert_eq!((hot.returns, hot.away, hot.ranges.is_empty()), (0, None, true), "nothing left");
+    assert_eq!(cache.learner.means(hot.file), (None, hot.every));
+}
+
+#[test]
+fn a_page_that_is_read_a_few_bytes_at_a_time_is_used_once() {
+    let mut cache = Cache::new(0);
+    for index in 0..4000 {
+        (0..16).for_each(|_| cache.uses(1, index..index + 1, Duration::from_micros(100)));
+    }
+    assert!(cache.told().is_empty());
+    // But every 64 ms is again and again: the time is from the first of those that are one.
+    (0..40).for_each(|_| cache.uses(2, 0..8, Duration::from_millis(8)));
+    let every = cache.learner.means(FileId { device: 8, inode: 2 }).1.unwrap();
+    assert!((127_000..129_000).contains(&every.get()), "{every:?}");
 }
 
 #[test]

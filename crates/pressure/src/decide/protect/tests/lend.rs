@@ -26,7 +26,7 @@ fn bench(away: Micros) -> Bench {
 
 impl Bench {
     /// The one process has so much, what is held stays, and everything else is file cache.
-    fn has(&mut self, mib: u64) {
+    pub(super) fn has(&mut self, mib: u64) {
         let held = self.sample.warm.files[0].held.unwrap_or_default();
         let memory = &mut self.sample.memory;
         memory.anon = Some(Bytes::mib(mib));
