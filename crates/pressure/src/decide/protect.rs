@@ -92,7 +92,7 @@ impl Draft<'_> {
         let left = self.history.distress.outlook.and_then(|outlook| outlook.without_swap().left);
         let (act, why) = match (self.sample.warm.sums.watching, left) {
             (Some(0), _) if is_short => (Act::Watch, Why::Short { refaults }),
-            (Some(0), Some(left)) if quiet.is_zero() => (Act::Watch, Why::Filled { left }),
+            (Some(0), Some(left)) if quiet.is_zero() => (Act::Watch, Why::Filling { left }),
             (Some(1), _) if quiet >= self.config.protect.release_after.get() => {
                 (Act::Rest, Why::Calm { calm: Span::new(quiet) })
             }

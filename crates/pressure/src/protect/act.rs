@@ -48,7 +48,7 @@ pub enum Why {
         refaults: u64,
     },
     /// Somebody is about to have all of memory: look what is in use.
-    Filled {
+    Filling {
         /// In so long.
         left: Span,
     },
@@ -164,7 +164,7 @@ impl Display for Why {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Short { refaults } => write!(f, "memory is short, and {refaults} pages/s are read again"),
-            Self::Filled { left } => write!(f, "all of memory is used up in {left}"),
+            Self::Filling { left } => write!(f, "all of memory is used up in {left}"),
             Self::Calm { calm } => write!(f, "memory has not been short for {calm}"),
             Self::Thrashes { returns, away, held, budget } => {
                 let away = span(*away);
@@ -228,7 +228,7 @@ mod tests {
         ];
         let reasons = [
             Why::Short { refaults: 900 },
-            Why::Filled { left: Span::secs(40) },
+            Why::Filling { left: Span::secs(40) },
             Why::Calm { calm: Span::secs(60) },
             Why::Thrashes { returns: 800, away: Micros::new(1_500_000), held, budget },
             Why::InUse { uses: 6400, every: Micros::new(1_020_000), held, budget },

@@ -45,7 +45,7 @@ fn a_file_in_use_is_held_once_memory_is_about_to_end_and_nothing_is_lost_yet() {
     let mut bench = bench(used(1, 100));
     assert_eq!(held(&bench.second(0)), [0; 0], "there is room");
     let acts = grows(&mut bench);
-    assert!(matches!(acts[0], (Act::Watch, Why::Filled { .. })), "{acts:?}");
+    assert!(matches!(acts[0], (Act::Watch, Why::Filling { .. })), "{acts:?}");
     let hold = acts.iter().find(|(act, _)| matches!(act, Act::Hold { .. })).unwrap();
     assert!(matches!(hold.1, Why::InUse { uses: 12_800, held, .. } if held == Bytes::mib(100)), "{hold:?}");
     assert!(acts.iter().all(|(act, _)| *act != Act::Rest), "it is no time to rest");
