@@ -34,7 +34,7 @@ reads &
 reader=$!
 unit batch.service
 hog batch.service 20
-within 600 said 'pages/s of it are used again after' || fail "it was not held for its use"
+within 600 said 'hold 48 MiB of .* used again after' || fail "it was not held for its use"
 grep -q "$disk/hot" "/proc/$(pidof warmset-hold)/maps" || fail "it is not held"
 ! said 'are read again' || fail "it was lost before"
 within 600 gone "$hog" || fail "the hog is still there"

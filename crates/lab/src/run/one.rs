@@ -5,7 +5,7 @@ use super::{Job, Order};
 use crate::frame::Frame;
 use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel};
-use crate::line::{Line, Machine, Setting, State};
+use crate::line::{Cell, Line, Machine, Setting, State};
 use crate::plan::{Gap, Plan, Report, Setup, Size, Swap};
 use crate::scenario::{Circumstances, Data, Load};
 use crate::store::Store;
@@ -192,12 +192,11 @@ impl<'a> Bench<'a> {
             .context("a file without a name")?
             .to_string_lossy()
             .into_owned();
-        let run = format!(
-            "{}-{}-{}-{}-{}",
-            self.order.scenario.name, job.setting.kernel, job.setting.memory_mib, job.arm.name, job.rep
-        );
+        let Cell { kernel, lru, swap, memory_mib, .. } = job.setting.cell();
+        let run =
+            format!("{}-{kernel}-{lru}-{swap}-{memory_mib}-{}-{}", self.order.scenario.name, job.arm.name, job.rep);
         fs::create_dir_all(folder)?;
-        let path = folder.join(format!("{}-{name}", run.replace([':', '/'], "-")));
+        let path = folder.join(format!("{}-{name}", run.replace([':', '/', ' '], "-")));
         fs::write(&path, bytes.get(1..).unwrap_or_default()).with_context(|| format!("cannot write {}", path.display()))
     }
 

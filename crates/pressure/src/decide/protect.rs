@@ -219,31 +219,34 @@ impl Draft<'_> {
 
     /// Whether a file that loses pages, or that a program runs from, is worth its memory, and how much that is.
     fn candidate(&self, file: &WarmFile) -> Option<Candidate> {
+        let hot = file.hot_ranges();
         if file.program == Some(1) {
-            return self.part(file, file.hot_ranges());
+            return self.part(file, hot);
         }
         let (returns, away, again) = (file.returns?, file.away?, file.again?);
         let soon = Duration::from_micros(away.get()) <= self.config.protect.reuse.get();
-        self.wanted_again(file, file.hot_ranges(), (returns, away)).filter(|_| again >= Percent::new(50) && soon)
+        let part = self.wanted_again(file, hot, (returns, away)).filter(|_| again >= Percent::new(50) && soon)?;
+        // The rest of a file that is read from end to end has not had the time to come back.
+        let pages = self.pages_of(file);
+        let whole = hot.size(pages).scaled(WHOLE, 1).get() >= pages;
+        let best = if whole { self.part(file, Ranges::whole(pages))? } else { part };
+        Some(Candidate { why: part.why, ..best })
     }
 
-    /// Whether one that is read again and again would be worth its memory if it lost it.
+    /// Whether one that is used again and again would be worth its memory if it lost it. Only what was used: the rest may not
+    /// be in memory, and this is no time to read.
     fn in_use(&self, file: &WarmFile) -> Option<Candidate> {
         let (uses, every) = (file.uses?, file.every?);
-        let wanted = self.wanted_again(file, file.used_ranges(), (uses, every)).filter(|_| every <= SOON)?;
-        Some(Candidate { in_use: true, ..wanted })
+        let used = self.wanted_again(file, file.used_ranges(), (uses, every)).filter(|_| every <= SOON)?;
+        Some(Candidate { in_use: true, ..used })
     }
 
-    /// These parts of a file, of which so many pages a second are wanted again after so long, or all of it.
+    /// These parts of a file, of which so many pages a second are wanted again after so long.
     fn wanted_again(&self, file: &WarmFile, ranges: Ranges, why: (u64, Micros)) -> Option<Candidate> {
-        let (pages, times) = (self.pages_of(file), why.0);
-        let reuse = self.config.protect.reuse.get().as_secs();
-        let worth = |candidate: &Candidate| times.saturating_mul(reuse) >= candidate.size.get();
-        let part = self.part(file, ranges).filter(|part| times >= LEAST_RETURNS && worth(part))?;
-        // The rest of a file that is read from end to end has not had the time to come back.
-        let whole = ranges.size(pages).scaled(WHOLE, 1).get() >= pages;
-        let best = if whole { self.part(file, Ranges::whole(pages))? } else { part };
-        Some(Candidate { why: Some(why), ..best })
+        let (times, reuse) = (why.0, self.config.protect.reuse.get().as_secs());
+        let worth = |part: &Candidate| times >= LEAST_RETURNS && times.saturating_mul(reuse) >= part.size.get();
+        let part = self.part(file, ranges).filter(worth)?;
+        Some(Candidate { why: Some(why), ..part })
     }
 
     /// These parts of a file, and what of it is held already; `None` if that is all.

@@ -368,7 +368,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// Whoever is there, however they grow: none is signalled who is spared, and none twice for one end; a runaway
-    /// that is no faster than half of memory a second never reaches the end of memory.
+    /// that is no faster than half of memory a second never reaches the end of memory, nor do several, of which one ends a
+    /// second, that together are half as fast.
     #[test]
     fn whatever_comes_the_rules_hold(
         speeds in prop::collection::vec((0..300u64, 1..200u64, any::<bool>(), any::<bool>()), 1..6),
@@ -398,7 +399,8 @@ proptest! {
             let kills = machine.signals.iter().filter(|(who, signal, _)| who == pid && *signal == Signal::Kill).count();
             prop_assert!(kills <= 1, "{pid} was killed {kills} times");
         }
-        if spared.is_empty() && speed <= 500 {
+        let most = if speeds.len() == 1 { 500 } else { 250 };
+        if spared.is_empty() && speed <= most {
             prop_assert!(!machine.out_of_memory, "{:?}", machine.signals);
         }
     }

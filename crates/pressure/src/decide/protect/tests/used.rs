@@ -60,6 +60,18 @@ fn a_file_in_use_is_held_once_memory_is_about_to_end_and_nothing_is_lost_yet() {
 }
 
 #[test]
+fn of_a_file_of_which_a_part_is_in_use_nothing_else_is_held() {
+    let file = used(1, 100);
+    let part = Ranges { segments: 0xffff, ..file.used_ranges() };
+    let acts = grows(&mut bench(WarmFile { used: Some(part.segments), ..file }));
+    let ranges = acts.iter().find_map(|(act, _)| match act {
+        Act::Hold { ranges, .. } => Some(*ranges),
+        _ => None,
+    });
+    assert_eq!(ranges, Some(part));
+}
+
+#[test]
 fn what_is_seldom_used_and_what_nobody_tells_of_is_not_held() {
     type Case = (&'static str, fn(&mut WarmFile));
     let cases: [Case; 4] = [
