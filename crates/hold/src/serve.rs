@@ -369,5 +369,6 @@ fn file(id: FileId) -> WarmFile {
 fn tell(place: &mut WarmFile, hot: &Hot) {
     place.hot = Some(hot.ranges.segments);
     (place.returns, place.away, place.again) = (Some(hot.returns), hot.away, Some(hot.again));
-    (place.uses, place.every, place.used) = (Some(hot.uses), hot.every, Some(hot.used.segments));
+    let seen = hot.every.is_some();
+    (place.uses, place.every, place.used) = (seen.then_some(hot.uses), hot.every, seen.then_some(hot.used.segments));
 }

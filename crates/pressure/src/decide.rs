@@ -123,6 +123,11 @@ impl<'h> Draft<'h> {
         let _ = self.notices.try_push(notice);
     }
 
+    /// Time since then; `None` if it never was.
+    fn ago(&self, when: Option<Span>) -> Option<Duration> {
+        when.map(|when| self.sample.at.get().saturating_sub(when.get()))
+    }
+
     /// The value of a knob that we may drive: readable, and not set by someone else since.
     fn drivable(&self, knob: Knob) -> Option<u64> {
         self.sample.knobs.now.of(knob).filter(|_| !self.sample.knobs.is_foreign(knob))

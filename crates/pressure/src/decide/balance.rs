@@ -79,10 +79,6 @@ impl Draft<'_> {
         is_risky.then(|| Reason::Verge { room: outlook.map(|outlook| outlook.room).unwrap_or_default() })
     }
 
-    fn ago(&self, when: Option<Span>) -> Option<Duration> {
-        when.map(|when| self.sample.at.get().saturating_sub(when.get()))
-    }
-
     fn found(&self, knob: Knob) -> u64 {
         self.sample.knobs.found.of(knob).unwrap_or_default()
     }

@@ -261,7 +261,7 @@ impl Draft<'_> {
 
     /// Whether the factor has stood for `time`.
     fn settled(&self, time: Duration) -> bool {
-        self.history.last_change.is_none_or(|change| self.sample.at.get().saturating_sub(change.get()) >= time)
+        self.ago(self.history.last_change).is_none_or(|ago| ago >= time)
     }
 }
 

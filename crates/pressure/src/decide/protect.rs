@@ -61,7 +61,7 @@ impl Draft<'_> {
             return self.let_all_go(Why::Off);
         }
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
-        let quiet = calm.min(self.since(self.history.distress.filled));
+        let quiet = calm.min(self.ago(self.history.distress.filled).unwrap_or(Duration::MAX));
         self.watch(calm, quiet);
         let held = self.let_go(quiet);
         let kept = self.keep_wards(held, calm.min(self.eased()));
@@ -99,11 +99,6 @@ impl Draft<'_> {
             _ => return,
         };
         self.step(Action::Protect(act), Reason::Protect(why));
-    }
-
-    /// Time since then; for ever, if it never was.
-    fn since(&self, then: Option<Span>) -> Duration {
-        then.map_or(Duration::MAX, |then| self.sample.at.get().saturating_sub(then.get()))
     }
 
     /// Lets go of what is not used; what stays held is the answer.

@@ -45,11 +45,10 @@ impl Draft<'_> {
             return Attention::Rest;
         }
         let rung = rung(&outlook, &self.config.guard);
-        let at = self.sample.at.get();
         let awaited = self.sample.census.victims.iter().any(|victim| victim.gone.is_none())
             || !self.sample.groups.contained.is_empty()
             || self.sample.groups.stopped.iter().any(Stopped::is_still)
-            || self.history.distress.alerted.is_some_and(|alerted| at.saturating_sub(alerted.get()) < WATCHFUL);
+            || self.ago(self.history.distress.alerted).is_some_and(|ago| ago < WATCHFUL);
         let hopeless = self.hopeless(&outlook);
         if rung == Rung::Calm && !awaited && hopeless.is_none() {
             return Attention::Rest;
@@ -122,7 +121,7 @@ impl Draft<'_> {
     /// Whether someone may still end, or has ended so lately that what came back is not seen yet.
     pub(super) fn is_one_ending(&self) -> bool {
         let last = self.sample.census.victims.iter().map(|victim| victim.gone.unwrap_or(victim.at)).max();
-        let just_now = last.is_some_and(|last| self.sample.at.get().saturating_sub(last.get()) < APART);
+        let just_now = self.ago(last).is_some_and(|ago| ago < APART);
         just_now || self.ending().is_some()
     }
 

@@ -51,7 +51,7 @@ section! {
         away: Micros = "away",
         /// Share of the pages that came in that had been there before.
         again: Percent = "again",
-        /// Pages that were used again, per second; unknown where the kernel does not tell of reads from memory.
+        /// Pages that were used again, per second; unknown if none was seen, as where the kernel does not tell of them.
         uses: u64 = "uses",
         /// How long after, the mean.
         every: Micros = "every",

@@ -14,7 +14,8 @@ use units::{Bytes, Micros};
 impl Draft<'_> {
     /// Whether memory has not been so short for long that what is lent was, or would have been, called in.
     pub(super) fn may_lend(&self) -> bool {
-        self.since(self.history.distress.pinched) >= self.config.protect.release_after.get()
+        let after = self.config.protect.release_after.get();
+        self.ago(self.history.distress.pinched).is_none_or(|ago| ago >= after)
     }
 
     /// What has to be let go now so that nobody ends for it, and the room that there is without all that is lent.

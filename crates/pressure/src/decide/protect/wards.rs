@@ -63,7 +63,7 @@ impl Draft<'_> {
         if distress.outlook.is_some_and(|outlook| outlook.is_tight()) {
             return Duration::ZERO;
         }
-        self.since(distress.warned)
+        self.ago(distress.warned).unwrap_or(Duration::MAX)
     }
 
     /// Puts every floor back as it was found.
