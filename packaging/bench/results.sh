@@ -108,6 +108,11 @@ table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,prot
     --memory 256M --warm-up 10 --load 60 --calm 10
 # All of the guard beside nothing, after a change of it.
 table protect-again three-workers --arms none,protect --reps 2 --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+# The same without the hog: what this machine can do at best, beside what it does under protection.
+rows three-workers-no-hog <<RUNS
+three-workers:no-hog --arms none,protect --reps 3 --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+three-workers --arms none,protect --reps 3 --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+RUNS
 # Every variant, each pair of it, kernel, LRU and swap once.
 covering three-workers-covering --arms none,protect --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.1 classic none 256M

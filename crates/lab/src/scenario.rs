@@ -86,6 +86,7 @@ pub const SCENARIOS: &[Scenario] = &[
     workers::NOISE,
     workers::SMALL,
     workers::LARGE,
+    workers::CALM,
     workers::UNITS,
     database::DATABASE,
     scan::FILE_CYCLIC,

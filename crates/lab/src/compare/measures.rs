@@ -77,6 +77,13 @@ pub const MEASURES: &[Measure] = &[
     less("read_warm_p50", "ms", "the median of those reads that found all of it in memory", |line| {
         latency(line, "read_warm", |l| l.p50)
     }),
+    less("read_own_p50", "ms", "the median read, without the time that it waited for a processor", |line| {
+        latency(line, "read_own", |l| l.p50)
+    }),
+    less("read_own_p90", "ms", "the ninth decile of reads, without that time", |line| {
+        latency(line, "read_own", |l| l.p90)
+    }),
+    less("read_own_max", "ms", "the longest read, without that time", |line| latency(line, "read_own", |l| l.max)),
     less("exec_p50", "ms", "the median start of a command", |line| latency(line, "exec", |l| l.p50)),
     less("exec_p99", "ms", "the last percentile of a command's starts", |line| latency(line, "exec", |l| l.p99)),
     less("exec_max", "ms", "the longest start of a command", |line| latency(line, "exec", |l| l.max)),

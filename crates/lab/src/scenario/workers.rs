@@ -14,6 +14,9 @@ const MEASURES: &[&str] = &[
     "read_p99",
     "read_max",
     "read_warm_p50",
+    "read_own_p50",
+    "read_own_p90",
+    "read_own_max",
     "exec_p50",
     "exec_p99",
     "exec_max",
@@ -55,6 +58,14 @@ pub(super) const SMALL: Scenario =
 /// A hot file above any floor of 15 %.
 pub(super) const LARGE: Scenario =
     scenario("three-workers:hot-19", "the same, the hot file is 19 % of memory", |at| load(at, "noise", 19));
+
+/// What the others need of the machine when there is no hog: no guard can make it better than that.
+pub(super) const CALM: Scenario =
+    scenario("three-workers:no-hog", "the same without the hog", |at| without_hog(load(at, "zeros", 10)));
+
+fn without_hog(load: Load) -> Load {
+    Load { roles: load.roles.into_iter().filter(|role| role.name != "hog").collect(), ..load }
+}
 
 /// Each worker in a unit of its own, as under systemd: the reader's is one that must answer.
 pub(super) const UNITS: Scenario =
