@@ -1,6 +1,8 @@
 //! A guard at work, to be shown in tests.
 
 use arrayvec::ArrayVec;
+use host::survey::{By, Holding};
+use pressure::census::Place;
 use pressure::config::{Mode, Predictor};
 use pressure::decision::{
     Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,
@@ -172,4 +174,22 @@ fn past() -> Vec<Past> {
             notices: ArrayVec::new(),
         },
     ]
+}
+
+/// A unit that uses so many MiB.
+pub(crate) fn holding(name: &str, warm: u64) -> Holding {
+    Holding {
+        path: name.to_owned(),
+        name: name.to_owned(),
+        place: Place::App,
+        used: Bytes::mib(warm + 200),
+        warm: Bytes::mib(warm),
+        by: By::Lists,
+        swapped: None,
+        floor: Bytes::mib(if warm < 100 { 16 } else { 0 }),
+        refaults: Some(warm / 100),
+        growth: Some((Rate::new(warm << 15), true)),
+        refaulted: None,
+        evicted: Some(Bytes::mib(warm / 10)),
+    }
 }

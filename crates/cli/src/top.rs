@@ -1,5 +1,6 @@
 //! `warmset top`: what memory does, who holds it and who grows, live.
 
+mod accesses;
 mod frame;
 mod holdings;
 mod picture;
@@ -7,6 +8,7 @@ mod picture;
 use crate::page::{Paint, Screen};
 use crate::socket::{Guard, ask};
 use crate::{Context, Form, json_line};
+use accesses::Accesses;
 use anyhow::{Context as _, Result};
 use frame::{Frame, Line};
 use holdings::role;
@@ -23,15 +25,21 @@ use pressure::status::Status;
 use pressure::{Config, History, Sample, decide};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use units::{Bytes, Span};
 
 /// Rows of a terminal that does not tell.
 const ROWS: u16 = 24;
+/// A signal is heeded so soon.
+const NAP: Duration = Duration::from_millis(50);
 
 /// Show what memory does, whose is warm, who holds it and who grows, live
 ///
@@ -41,7 +49,7 @@ const ROWS: u16 = 24;
 /// for. From 90 columns on, and in JSON, the twelve warmest tell, too, what was
 /// evicted of late of the files that they have open or mapped (cachestat, since Linux 6.5). Fits 80 by 24, and a phone of 40
 /// columns, and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the guard and
-/// every program. q ends it.
+/// every program. It only looks; but with --damon the kernel's monitor runs as long as it does. q ends it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Time between two pictures
@@ -50,6 +58,10 @@ pub(crate) struct Args {
     /// Print one picture, without a terminal's controls, and end; with --json each picture is one object on a line
     #[arg(long)]
     once: bool,
+    /// Have the kernel's DAMON tell every 5 s what the warmest use of what they have mapped: files that are only read are left
+    /// out. For root
+    #[arg(long)]
+    damon: bool,
 }
 
 impl Args {
@@ -59,9 +71,13 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut eyes = Top::open(context)?;
+    let mut eyes = Top::open(context, args.damon)?;
+    let end = Arc::new(AtomicBool::new(false));
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(number, Arc::clone(&end))?;
+    }
     if args.once || context.form == Form::Json || !io::stdout().is_terminal() {
-        return print(&mut eyes, args, context, out);
+        return print(&mut eyes, args, &end, context, out);
     }
     let keys = Keys::begin()?;
     loop {
@@ -70,7 +86,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         // Home, each line cleared to its end, then everything below: no flicker, and nothing scrolls.
         write!(out, "\x1b[H{}\x1b[J", text.trim_end().replace('\n', "\x1b[K\r\n"))?;
         out.flush()?;
-        if keys.end_within(args.every())? {
+        if keys.end_within(args.every(), &end)? {
             break;
         }
     }
@@ -80,12 +96,13 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 }
 
 /// Pictures for who is no terminal: text once, or JSON, once or for ever.
-fn print(eyes: &mut Top, args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+fn print(eyes: &mut Top, args: &Args, end: &AtomicBool, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let size = (Screen::of_environment().columns as u16, ROWS);
-    // Growth needs two looks.
+    // Growth needs two looks, and DAMON its time.
     eyes.frame(context, size)?;
-    loop {
-        std::thread::sleep(args.every());
+    let mut wait = if args.damon { args.every().max(accesses::EVERY + accesses::EVERY / 4) } else { args.every() };
+    while !naps(wait, end) {
+        wait = args.every();
         let frame = eyes.frame(context, size)?;
         if context.form == Form::Text {
             out.write_all(frame.text(Paint::of_environment()).as_bytes())?;
@@ -94,9 +111,19 @@ fn print(eyes: &mut Top, args: &Args, context: &Context, out: &mut impl Write) -
         json_line(out, &Picture::of(&frame))?;
         out.flush()?;
         if args.once {
-            return Ok(ExitCode::SUCCESS);
+            break;
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits; whether a signal has come.
+fn naps(time: Duration, end: &AtomicBool) -> bool {
+    let until = Instant::now() + time;
+    while !end.load(Ordering::Relaxed) && Instant::now() < until {
+        std::thread::sleep(NAP.min(until.saturating_duration_since(Instant::now())));
+    }
+    end.load(Ordering::Relaxed)
 }
 
 /// The terminal, read key by key; as it was when this is dropped.
@@ -117,15 +144,16 @@ impl Keys {
     }
 
     /// Waits; whether someone wants to end.
-    fn end_within(&self, time: Duration) -> Result<bool> {
+    fn end_within(&self, time: Duration, end: &AtomicBool) -> Result<bool> {
+        if self.before.is_none() {
+            return Ok(naps(time, end));
+        }
         let timeout = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
         let stdin = io::stdin();
         let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
-        if self.before.is_none() || poll(&mut ends, Some(&timeout)).unwrap_or(0) == 0 {
-            if self.before.is_none() {
-                std::thread::sleep(time);
-            }
-            return Ok(false);
+        // A signal ends the wait, too.
+        if poll(&mut ends, Some(&timeout)).unwrap_or(0) == 0 {
+            return Ok(end.load(Ordering::Relaxed));
         }
         let mut keys = [0; 16];
         let count = rustix::io::read(stdin.as_fd(), &mut keys)?;
@@ -159,10 +187,12 @@ struct Top {
     sample: Sample,
     census: Census,
     sizes: HashMap<Identity, (Span, Bytes)>,
+    /// What DAMON says, if it is asked.
+    accesses: Option<Accesses>,
 }
 
 impl Top {
-    fn open(context: &Context) -> Result<Self> {
+    fn open(context: &Context, with_damon: bool) -> Result<Self> {
         let eyes = Eyes::open(&context.root)?;
         let page = eyes.facts().page_size;
         let processes = Processes::open(&context.root, page).context("/proc cannot be read")?;
@@ -170,7 +200,8 @@ impl Top {
         let config = Config { mode: config::Mode::Observe, ..configuration(context) };
         let history = History::new(eyes.facts(), &config);
         let (sample, census, sizes) = (Sample::default(), Census::default(), HashMap::new());
-        Ok(Self { eyes, processes, survey, history, config, sample, census, sizes })
+        let accesses = with_damon.then(|| Accesses::of(&context.root));
+        Ok(Self { eyes, processes, survey, history, config, sample, census, sizes, accesses })
     }
 
     fn frame(&mut self, context: &Context, size: (u16, u16)) -> Result<Frame> {
@@ -205,6 +236,10 @@ impl Top {
         let mut all = self.survey.look(self.sample.at)?;
         if with_evicted {
             self.survey.ask_files(&mut all);
+        }
+        if let Some(accesses) = &mut self.accesses {
+            accesses.look(&self.survey, &mut all)?;
+            all.sort_by_key(|one| Reverse(one.warm));
         }
         let wards = &self.config.protect.units;
         let with_role = |one: Holding| {

@@ -10,6 +10,8 @@ mod regions;
 mod sample;
 mod watch;
 
+pub(crate) use damon::explained as no_damon;
+
 use crate::hinted::Hinted;
 use crate::{Context, Form, json, reference};
 use anyhow::{Context as _, Result};

@@ -7,8 +7,10 @@ mod place;
 
 use expect_test::expect;
 use place::{Place, Said};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -280,6 +282,19 @@ fn one_picture_is_printed_where_there_is_no_terminal() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.starts_with("warmset top · no guard is running\n["), "{}", said.out);
     assert!(said.out.contains("GROWTH") && !said.out.contains('\x1b'), "{}", said.out);
+}
+
+#[test]
+fn a_live_picture_ends_well_by_a_signal() {
+    let place = Place::new();
+    let mut command = place.command(&["--json", "top", "--every", "100ms"]);
+    let mut top = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(top.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with('{'), "{first}");
+    let pid = i32::try_from(top.id()).ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(top.wait().unwrap().code(), Some(0));
 }
 
 #[test]

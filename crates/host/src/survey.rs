@@ -84,6 +84,8 @@ pub enum By {
     Lists,
     /// Accessed bits of its page tables.
     Bits,
+    /// DAMON: what its processes use of what they have mapped, which leaves out files that are only read.
+    Damon,
     /// Nothing but that it is in memory.
     Resident,
 }
@@ -95,6 +97,7 @@ impl By {
             Self::Ages => "ages",
             Self::Lists => "lists",
             Self::Bits => "bits",
+            Self::Damon => "damon",
             Self::Resident => "resident",
         }
     }
@@ -137,10 +140,14 @@ impl Survey {
     pub fn ask_files(&self, all: &mut [Holding]) {
         let mut evictions = Evictions::of(&self.root, self.page_size);
         for one in all.iter_mut().take(evictions::ASKED) {
-            let of_unit = || parties::members(&self.root, &one.path);
-            let pids = self.crews.get(&one.path).cloned().unwrap_or_else(of_unit);
-            one.evicted = evictions.of_processes(&pids);
+            one.evicted = evictions.of_processes(&self.members(one));
         }
+    }
+
+    /// The processes of this one, as the last look had it.
+    pub fn members(&self, one: &Holding) -> Vec<u32> {
+        let of_unit = || parties::members(&self.root, &one.path);
+        self.crews.get(&one.path).cloned().unwrap_or_else(of_unit)
     }
 
     /// What changed since the look before. What was read again was in use, wherever the lists have it now.

@@ -135,6 +135,18 @@ fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
     );
     sh("within 120 kept warm.service/; within 10 kept ''");
 
+    // DAMON sees what the warm one touches, and is gone with who asked it.
+    sh("mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing");
+    let damon = sh(
+        "warmset --json top --damon --once >/run/top; grep -o '\"name\":\"warm.service\"[^}]*' /run/top; cat /sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds; ls /sys/kernel/tracing/instances",
+    );
+    let told = |key: &str| {
+        let text = damon.split(&format!("\"{key}\":")).nth(1)?;
+        text.split(|byte: char| !byte.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    assert!(damon.contains("\"known_by\":\"damon\"") && damon.ends_with("\n0"), "it tells, and is gone: {damon}");
+    assert!(told("warm").is_some_and(|warm| warm >= 12 << 20), "it touches 24 MiB: {damon}");
+
     // systemd is made to set all of that unit anew: what it knows of is no floor.
     sh(
         "systemctl set-property --runtime warm.service MemoryLow=0 IOWeight=200; systemctl daemon-reload; within 60 kept ''; within 60 kept warm.service/",

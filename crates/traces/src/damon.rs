@@ -47,11 +47,11 @@ struct Record {
 #[derive(Deserialize)]
 struct Snapshot {
     end_time: Amount,
-    regions: Vec<Region>,
+    regions: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
-struct Region {
+struct Entry {
     start: Amount,
     end: Amount,
     nr_accesses: Accesses,
@@ -140,35 +140,54 @@ impl<'a> Damon<'a> {
         Ok(())
     }
 
-    /// One line: `… 82877.315633: damon:damon_aggregated: target_id=1 nr_regions=17 4096-8192: 3 0`.
     fn line(&mut self) -> Result<bool, Error> {
         let Some(input) = &mut self.text else { return Ok(false) };
         let Some(line) = input.line()? else { return Ok(false) };
         let line = line.to_vec();
-        let wrong = |input: &Input<'_>, what: &str| input.wrong_line(&format!("{what} in {}", quoted(&line)));
-        let all: Vec<&[u8]> = words(&line).collect();
-        let Some(event) = all.iter().position(|word| EVENTS.contains(word)) else { return Ok(true) };
+        let region = Region::of(&line);
+        let region = region.map_err(|what| input.wrong_line(&format!("{what} in {}", quoted(&line))))?;
+        if let Some(Region { at, target, span, .. }) = region.filter(|region| region.accesses > 0) {
+            self.push(target, at, span)?;
+        }
+        Ok(true)
+    }
+}
+
+/// One region of a snapshot, as the event `damon_aggregated` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// When, in ns, by the clock of the trace.
+    pub at: u64,
+    /// Which of the targets, counted from 0 in the order in which they were named.
+    pub target: u64,
+    /// The first byte, and the one behind the last.
+    pub span: (u64, u64),
+    /// How often it was found used since the snapshot before.
+    pub accesses: u64,
+}
+
+impl Region {
+    /// Reads `… 82877.315633: damon:damon_aggregated: target_id=1 nr_regions=17 4096-8192: 3 0`; `None` if it is about
+    /// something else.
+    ///
+    /// Errors: what is missing in a line of this event.
+    pub fn of(line: &[u8]) -> Result<Option<Self>, &'static str> {
+        let all: Vec<&[u8]> = words(line).collect();
+        let Some(event) = all.iter().position(|word| EVENTS.contains(word)) else { return Ok(None) };
         let (Some(time), Some(fields)) = (all.get(event.wrapping_sub(1)), all.get(event + 1..)) else {
-            return Ok(true);
+            return Ok(None);
         };
-        let Some(at) = seconds(time) else { return Err(wrong(input, "no time")) };
+        let at = seconds(time).ok_or("no time")?;
         let target =
             fields.iter().find_map(|word| word.strip_prefix(b"target_id=")).and_then(|word| decimal(word).ok());
-        let Some(place) = fields.iter().position(|word| word.ends_with(b":") && word.contains(&b'-')) else {
-            return Err(wrong(input, "no region"));
-        };
+        let place = fields.iter().position(|word| word.ends_with(b":") && word.contains(&b'-')).ok_or("no region")?;
         let span = fields[place].strip_suffix(b":").and_then(|span| {
             let dash = memchr::memchr(b'-', span)?;
             Some((decimal(&span[..dash]).ok()?, decimal(&span[dash + 1..]).ok()?))
         });
         let accesses = fields.get(place + 1).and_then(|word| decimal(word).ok());
-        let (Some(span), Some(accesses)) = (span, accesses) else {
-            return Err(wrong(input, "no region with its accesses"));
-        };
-        if accesses > 0 {
-            self.push(target.unwrap_or(0), at, span)?;
-        }
-        Ok(true)
+        let (span, accesses) = span.zip(accesses).ok_or("no region with its accesses")?;
+        Ok(Some(Self { at, target: target.unwrap_or(0), span, accesses }))
     }
 }
 

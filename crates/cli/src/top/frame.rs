@@ -211,8 +211,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example;
-    use host::survey::By;
+    use crate::example::{self, holding};
     use pressure::census::{Identity, Life, Mark, Name, Place, UnitName};
     use pressure::groups::{Contained, Stopped};
     use units::{Percent, Span};
@@ -233,23 +232,6 @@ mod tests {
             mark: Mark::None,
             group: None,
             life: Life::Alive,
-        }
-    }
-
-    fn holding(name: &str, warm: u64) -> Holding {
-        Holding {
-            path: name.to_owned(),
-            name: name.to_owned(),
-            place: Place::App,
-            used: Bytes::mib(warm + 200),
-            warm: Bytes::mib(warm),
-            by: By::Lists,
-            swapped: None,
-            floor: Bytes::mib(if warm < 100 { 16 } else { 0 }),
-            refaults: Some(warm / 100),
-            growth: Some((Rate::new(warm << 15), true)),
-            refaulted: None,
-            evicted: Some(Bytes::mib(warm / 10)),
         }
     }
 

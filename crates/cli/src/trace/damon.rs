@@ -82,13 +82,11 @@ struct Recording {
 
 pub(super) fn start(args: &Args, engine: Engine, root: &Path, until: Until) -> Result<Box<dyn Living>> {
     let physical = engine == Engine::DamonPhysical;
-    let space = if physical { Space::Physical } else { Space::Virtual(process(args, engine)?) };
+    let pid = if physical { None } else { Some(process(args, engine)?) };
+    let space = pid.as_ref().map_or(Space::Physical, |pid| Space::Virtual(std::slice::from_ref(pid)));
     let every = args.every.map_or(EVERY, units::Span::get).max(Duration::from_millis(5));
-    let damon = Damon::start(root, space, every).map_err(explained)?;
-    let (name, pid) = match space {
-        Space::Physical => ("all memory, by physical address".to_owned(), None),
-        Space::Virtual(pid) => (program(root, pid), Some(pid)),
-    };
+    let damon = Damon::start(root, space, every).map_err(|no| explained(no, "--engine sample needs no DAMON"))?;
+    let name = pid.map_or_else(|| "all memory, by physical address".to_owned(), |pid| program(root, pid));
     let mapped = Mapped { root: root.to_owned(), pid, first: pid.map(|pid| known(root, pid)).unwrap_or_default() };
     let gone = if physical { "with the kdamond, which someone else ended" } else { "with the process" };
     let session = Session { damon, until, cost: Duration::ZERO, lasted: Duration::ZERO, gone, end: None };
@@ -122,19 +120,17 @@ fn known(root: &Path, pid: u32) -> Regions {
     mapped.into_iter().map(|it| (it.from / PAGE, (it.to / PAGE - 1, region(it.name)))).collect()
 }
 
-/// What is missing, and what to do about it.
-fn explained(no: NoDamon) -> anyhow::Error {
+/// What is missing, and what to do about it, or instead.
+pub(crate) fn explained(no: NoDamon, instead: &str) -> anyhow::Error {
     let hint = match &no {
         NoDamon::Absent | NoDamon::Without(..) => {
-            "a kernel with that option, such as Debian 13's; --engine sample needs none".to_owned()
+            format!("a kernel with that option, such as Debian 13's; {instead}")
         }
-        NoDamon::InUse => {
-            "who it is: ls /sys/kernel/mm/damon/admin/kdamonds; --engine sample needs no DAMON".to_owned()
-        }
+        NoDamon::InUse => format!("who it is: ls /sys/kernel/mm/damon/admin/kdamonds; {instead}"),
         NoDamon::Untold(place) => format!("mount -t tracefs nodev {}", place.display()),
         NoDamon::Nobody(_) => "its number, as ps prints it".to_owned(),
         NoDamon::Refused(_, error) if error.kind() == ErrorKind::PermissionDenied => "only root may ask it".to_owned(),
-        NoDamon::Refused(..) => "see warmset trace --help".to_owned(),
+        NoDamon::Refused(..) => format!("nothing is left of it; {instead}"),
     };
     Hinted::new(no, hint).into()
 }

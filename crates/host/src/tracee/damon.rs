@@ -27,14 +27,14 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// What DAMON looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Space {
-    /// The address space of this process.
-    Virtual(u32),
+pub enum Space<'a> {
+    /// The address spaces of these processes: targets, counted from 0.
+    Virtual(&'a [u32]),
     /// All memory of the machine, by physical address.
     Physical,
 }
 
-impl Space {
+impl Space<'_> {
     /// As DAMON calls it, and the kernel's option that it needs.
     pub const fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -82,7 +82,7 @@ impl Damon {
     /// Starts it; what was used is told once in each interval.
     ///
     /// Errors: see [`NoDamon`]; nothing is left behind.
-    pub fn start(root: &Path, space: Space, every: Duration) -> Result<Self, NoDamon> {
+    pub fn start(root: &Path, space: Space<'_>, every: Duration) -> Result<Self, NoDamon> {
         clear_away(root);
         let admin = root.join(ADMIN);
         let count = fs::read_to_string(admin.join("nr_kdamonds")).map_err(|error| match error.kind() {
@@ -92,9 +92,9 @@ impl Damon {
         if count.trim() != "0" {
             return Err(NoDamon::InUse);
         }
-        if let Space::Virtual(pid) = space {
-            if !root.join(format!("proc/{pid}")).exists() {
-                return Err(NoDamon::Nobody(pid));
+        if let Space::Virtual(pids) = space {
+            if let Some(pid) = pids.iter().find(|pid| !root.join(format!("proc/{pid}")).exists()) {
+                return Err(NoDamon::Nobody(*pid));
             }
         }
         let tracing = root.join(TRACING);
@@ -108,7 +108,7 @@ impl Damon {
         Ok(damon)
     }
 
-    fn set_up(&mut self, space: Space, every: Duration) -> Result<(), NoDamon> {
+    fn set_up(&mut self, space: Space<'_>, every: Duration) -> Result<(), NoDamon> {
         let count = self.root.join(ADMIN).join("nr_kdamonds");
         write(&count, "1")?;
         self.is_ours = true;
@@ -122,10 +122,17 @@ impl Damon {
         let sample = (every.as_micros() / SAMPLES).max(LEAST_SAMPLE);
         self.set("contexts/0/monitoring_attrs/intervals/sample_us", &sample.to_string())?;
         self.set("contexts/0/monitoring_attrs/intervals/aggr_us", &every.as_micros().max(sample).to_string())?;
-        self.set("contexts/0/targets/nr_targets", "1")?;
         match space {
-            Space::Virtual(pid) => self.set("contexts/0/targets/0/pid_target", &pid.to_string()),
-            Space::Physical => self.name_memory(),
+            Space::Virtual(pids) => {
+                self.set("contexts/0/targets/nr_targets", &pids.len().to_string())?;
+                pids.iter().enumerate().try_for_each(|(index, pid)| {
+                    self.set(&format!("contexts/0/targets/{index}/pid_target"), &pid.to_string())
+                })
+            }
+            Space::Physical => {
+                self.set("contexts/0/targets/nr_targets", "1")?;
+                self.name_memory()
+            }
         }
     }
 
@@ -257,7 +264,7 @@ mod tests {
         root
     }
 
-    fn refusal(root: &Path, space: Space) -> String {
+    fn refusal(root: &Path, space: Space<'_>) -> String {
         Damon::start(root, space, Duration::from_millis(100)).unwrap_err().to_string()
     }
 
@@ -266,13 +273,13 @@ mod tests {
         let empty = tempfile::tempdir().unwrap();
         assert!(refusal(empty.path(), Space::Physical).contains("CONFIG_DAMON_SYSFS"));
         let busy = machine("1\n", "vaddr paddr");
-        assert!(refusal(busy.path(), Space::Virtual(7)).contains("in use"));
+        assert!(refusal(busy.path(), Space::Virtual(&[7])).contains("in use"));
         assert_eq!(fs::read_to_string(busy.path().join(ADMIN).join("nr_kdamonds")).unwrap(), "1\n");
         let physical = machine("0\n", "paddr\n");
-        assert!(refusal(physical.path(), Space::Virtual(7)).contains("CONFIG_DAMON_VADDR"));
+        assert!(refusal(physical.path(), Space::Virtual(&[7])).contains("CONFIG_DAMON_VADDR"));
         assert!(fs::read_to_string(physical.path().join(ADMIN).join("nr_kdamonds")).unwrap().starts_with('0'));
         assert_eq!(fs::read_to_string(physical.path().join(ADMIN).join("0/state")).unwrap(), "off");
-        assert!(refusal(physical.path(), Space::Virtual(8)).contains("8: no such process"));
+        assert!(refusal(physical.path(), Space::Virtual(&[7, 8])).contains("8: no such process"));
         fs::remove_dir_all(physical.path().join(TRACING)).unwrap();
         assert!(refusal(physical.path(), Space::Physical).contains("tracefs"));
     }
@@ -283,7 +290,7 @@ mod tests {
         let instances = left.path().join(TRACING).join("instances");
         fs::create_dir_all(instances.join("warmset-8")).unwrap();
         fs::create_dir_all(instances.join("warmset-7")).unwrap();
-        assert!(!refusal(left.path(), Space::Virtual(7)).contains("in use"));
+        assert!(!refusal(left.path(), Space::Virtual(&[7])).contains("in use"));
         assert!(!instances.join("warmset-8").exists() && instances.join("warmset-7").exists(), "7 runs");
     }
 
