@@ -104,14 +104,14 @@ table guard-storm storm --arms none,guard,protect --reps 1
 table guard-indexed-db indexed-db --arms none,guard,protect --reps 1 --memory 192M --warm-up 90
 table guard-idle idle --arms none,guard,protect --reps 1
 # Protection beside the guards that there are, in the same runs: the headline cells, five times.
-table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 --lru mglru,classic --swap none,disk \
-    --memory 256M --warm-up 10 --load 60 --calm 10
+headline="--lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10"
+table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 "$headline"
 # All of the guard beside nothing, after a change of it.
-table protect-again three-workers --arms none,protect --reps 2 --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+table protect-again three-workers --arms none,protect --reps 2 "$headline"
 # The same without the hog: what this machine can do at best, beside what it does under protection.
 rows three-workers-no-hog <<RUNS
-three-workers:no-hog --arms none,protect --reps 3 --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
-three-workers --arms none,protect --reps 3 --lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10
+three-workers:no-hog --arms none,protect --reps 3 $headline
+three-workers --arms none,protect --reps 3 $headline
 RUNS
 # Every variant, each pair of it, kernel, LRU and swap once.
 covering three-workers-covering --arms none,protect --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
@@ -133,7 +133,6 @@ three-workers:units 6.12 classic zram 256M
 MACHINES
 # The kernel series: the headline cells on 6.12 five times, and the daemon on it, beside either alone, three times; on the other
 # kernels once; and the kernel as it is without patches.
-headline="--lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10"
 rows floors-6.12 <<RUNS
 three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 $headline
 three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 5 $headline

@@ -140,12 +140,11 @@ fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
     let damon = sh(
         "warmset --json top --damon --once >/run/top; grep -o '\"name\":\"warm.service\"[^}]*' /run/top; cat /sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds; ls /sys/kernel/tracing/instances",
     );
-    let told = |key: &str| {
-        let text = damon.split(&format!("\"{key}\":")).nth(1)?;
-        text.split(|byte: char| !byte.is_ascii_digit()).next()?.parse::<u64>().ok()
-    };
+    let digits =
+        damon.split("\"warm\":").nth(1).and_then(|rest| rest.split(|byte: char| !byte.is_ascii_digit()).next());
+    let warm: Option<u64> = digits.and_then(|digits| digits.parse().ok());
     assert!(damon.contains("\"known_by\":\"damon\"") && damon.ends_with("\n0"), "it tells, and is gone: {damon}");
-    assert!(told("warm").is_some_and(|warm| warm >= 12 << 20), "it touches 24 MiB: {damon}");
+    assert!(warm.is_some_and(|warm| warm >= 12 << 20), "it touches 24 MiB: {damon}");
 
     // systemd is made to set all of that unit anew: what it knows of is no floor.
     sh(

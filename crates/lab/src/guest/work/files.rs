@@ -83,10 +83,10 @@ pub(super) fn read(words: &Words<'_>) -> Result<()> {
     let pages = file.metadata()?.len().div_ceil(4096);
     let there = resident_pages(&file)?;
     let mut buffer = vec![0; MIB];
-    let (began, queued) = (now(), queued());
+    let (before, began) = (queued(), now());
     while file.read(&mut buffer)? > 0 {}
     let took = now() - began;
-    let own = queued.zip(self::queued()).map(|(before, after)| took - (after - before));
+    let own = before.zip(queued()).map(|(before, after)| took - (after - before));
     out.took("read", began, took);
     own.inspect(|own| out.took("read_own", began, *own));
     if there >= pages {
