@@ -9,7 +9,7 @@ use crate::line::{Cell, Line, State};
 use crate::scenario;
 use anyhow::Result;
 pub use measures::{MEASURES, Measure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The measure of this name.
@@ -109,8 +109,11 @@ fn columns<'a>(lines: &[&'a Line]) -> Vec<Column<'a>> {
 }
 
 fn heading(name: &str, cell: &Cell, lines: &[&Line]) -> String {
-    let machine = lines.first().map(|line| &line.machine);
-    let of = |text: fn(&crate::line::Machine) -> &str| machine.map_or("", text);
+    // Lines may be of several days: whatever ran them is told, not the first alone.
+    let of = |text: fn(&crate::line::Machine) -> &str| {
+        let said: BTreeSet<&str> = lines.iter().map(|line| text(&line.machine)).collect();
+        said.into_iter().collect::<Vec<_>>().join(" and ")
+    };
     format!(
         "### {name}: kernel {}, LRU {}, swap {}, {} MiB, {} CPU, {} node{}\n\n{}; {} in QEMU {}; host load {}.\n\n",
         cell.kernel,
@@ -238,6 +241,14 @@ mod tests {
         wedged.console = Some("  first\n  rcu: INFO: stall\n".to_owned());
         let text = tables(&[wedged, with("none", 1, 5)]).unwrap();
         assert!(text.contains("2 (1 did not finish)") && text.contains("Wedged: `rcu: INFO: stall`"), "{text}");
+    }
+
+    #[test]
+    fn each_kernel_that_ran_is_told() {
+        let mut later = with("warmset", 0, 0);
+        later.machine.origin = "linux 6.12, built anew".to_owned();
+        let text = tables(&[with("none", 0, 5), with("none", 1, 5), later]).unwrap();
+        assert!(text.contains("\n\nlinux 6.12 and linux 6.12, built anew; "), "{text}");
     }
 
     #[test]
