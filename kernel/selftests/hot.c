@@ -160,7 +160,7 @@ enum result test_grows(void)
 {
 	long managed = 0, before;
 	enum result result;
-	int node;
+	int node, tries;
 
 	for (node = 0; node < 8; node++)
 		managed += node_managed(node);
@@ -172,7 +172,12 @@ enum result test_grows(void)
 	take_rest = 20000;
 	/* Nor may the stream be so fast that the refaults of the hot file are from long ago. */
 	stream_rest = 3000;
-	result = hot_stays("2", 0, AS_IS_KNOWN);
+	/* Each kill ends what it grows by: how many that takes is luck. Nothing is reset in between. */
+	for (tries = 0; tries < 3; tries++) {
+		result = hot_stays("2", 0, AS_IS_KNOWN);
+		if (result == FAIL || seen->floor > managed * 6 / 100)
+			break;
+	}
 	take_rest = stream_rest = 0;
 	if (result == FAIL)
 		return FAIL;
