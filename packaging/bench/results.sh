@@ -131,14 +131,15 @@ three-workers:units 6.12 mglru none 256M
 three-workers:units 6.1 mglru disk 256M
 three-workers:units 6.12 classic zram 256M
 MACHINES
-# The kernel series: the headline cells on 6.12 five times, and the daemon on it, beside either alone, three times; on the other
-# kernels once; and the kernel as it is without patches.
+# The kernel series: the headline cells on 6.12 five times, and the daemon on it, beside either alone, three times; on 7.3 three
+# times, on 6.1 once; and the kernel as it is without patches.
 rows floors-6.12 <<RUNS
 three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 $headline
 three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 5 $headline
 RUNS
-for kernel in 6.1 7.3; do
-    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps 1 "$headline"
+for cell in 6.1:1 7.3:3; do
+    kernel=${cell%:*}
+    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps "${cell#*:}" "$headline"
 done
 table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 "$headline"
 # Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
@@ -154,7 +155,10 @@ MACHINES
 # The hot file that a fixed 15 % does not hold, wherever anonymous memory may go.
 table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic \
     --swap none,disk,zram --memory 256M --warm-up 10 --load 60 --calm 10
-table floors-build build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G,112M
+rows floors-build <<'RUNS'
+build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --swap disk --memory 1G
+build --kernel 6.12+series --arms none,floors-1,floors-2 --reps 2 --swap disk --memory 112M
+RUNS
 # A build that barely fits, and nowhere to swap to: a floor that is hard at once kills the compiler.
 table floors-build-none build --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic --swap none --memory 112M
 table floors-indexed-db indexed-db --kernel 6.12+series --arms none,floors-1,floors-2 --reps 1 --memory 192M --warm-up 90
