@@ -137,10 +137,8 @@ rows floors-6.12 <<RUNS
 three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 $headline
 three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 5 $headline
 RUNS
-for cell in 6.1:1 7.3:3; do
-    kernel=${cell%:*}
-    table "floors-$kernel" three-workers --kernel "$kernel+series" --arms none,floors-1,floors-2 --reps "${cell#*:}" "$headline"
-done
+table floors-6.1 three-workers --kernel 6.1+series --arms none,floors-1,floors-2 --reps 1 "$headline"
+table floors-7.3 three-workers --kernel 7.3+series --arms none,floors-1,floors-2 --reps 3 "$headline"
 table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 "$headline"
 # Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
 covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
@@ -155,7 +153,7 @@ MACHINES
 # The hot file that a fixed 15 % does not hold, wherever anonymous memory may go.
 table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic \
     --swap none,disk,zram --memory 256M --warm-up 10 --load 60 --calm 10
-# The host's speed changes from minute to minute: what is compared runs side by side.
+# The host's speed changes from minute to minute: mode 2 and no floors run side by side, mode 1 by itself.
 rows floors-build <<'RUNS'
 build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 1G
 build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 112M
