@@ -107,14 +107,7 @@ enum result test_off(void)
  */
 enum result test_in_use(void)
 {
-	enum result result = FAIL;
-	int tries;
-
-	for (tries = 0; result == FAIL && tries < 3; tries++) {
-		reset();
-		result = hot_stays("2", 90, BY_DESCRIPTORS);
-	}
-	return result;
+	return hot_stays("2", 90, BY_DESCRIPTORS);
 }
 
 /*

@@ -61,10 +61,7 @@ enum result test_lazily_freed(void)
 	return result;
 }
 
-/*
- * Below clean_low_ratio anonymous memory goes first, however little reclaim likes to swap. All of
- * it was just used: now and then reclaim passes over it in vain, is close to OOM, and takes both.
- */
+/* Below clean_low_ratio anonymous memory goes first, however little reclaim likes to swap. */
 enum result test_clean_low(void)
 {
 	long swapped = vmstat("pswpout");
@@ -84,7 +81,7 @@ enum result test_clean_low(void)
 	if (!ended_well(hog_start(meminfo("MemFree") + meminfo("MemTotal") * 6 / 100)))
 		result = fail("killed");
 	left = resident_percent("hot");
-	if (result == PASS && (left < 60 || vmstat("pswpout") == swapped))
+	if (result == PASS && (left < 90 || vmstat("pswpout") == swapped))
 		result = fail("%d %% of the file is left, %ld pages were swapped", left, vmstat("pswpout") - swapped);
 	end(idle);
 	swap_off();

@@ -88,9 +88,9 @@ enum result test_slowly(void)
 /* Adaptive, and nothing that was taken comes back: the floor shrinks, a little in each step, and each step is told. */
 enum result test_decays(void)
 {
-	enum { SECONDS = 4, MOST = 30, FEW = 10 };
+	enum { SECONDS = 4, FEW = 10 };
 	long before, after;
-	time_t began;
+	time_t until;
 	int told;
 
 	if (floors() < 0)
@@ -101,12 +101,9 @@ enum result test_decays(void)
 		return fail("no tracepoint: %s", TRACED);
 	told = -lines_with(TRACE, "mm_vmscan_wsp: ");
 	before = floors();
-	/* What is read ahead on a busy machine may go before it is used, and raise the floor once. */
-	began = time(NULL);
-	do {
+	for (until = time(NULL) + SECONDS; time(NULL) < until;)
 		stream("huge", 0);
-		after = floors();
-	} while (time(NULL) - began < (after < before ? SECONDS : MOST));
+	after = floors();
 	put(TRACED, "0");
 	told += lines_with(TRACE, "mm_vmscan_wsp: ");
 	printf("# from %ld to %ld pages, told %d times\n", before, after, told);
