@@ -73,6 +73,7 @@ pub const ARMS: &[(&str, &str)] = &[
         "local:POLICY",
         "warmsetd with local replacement and nothing else: watch, or up- or down-, and largest, next or last",
     ),
+    ("lock-hot", "three-workers only: the hot file locked in memory, so what protecting it could do at best"),
     ("lock-index", "indexed-db only: the index locked in memory"),
     ("scan", "indexed-db only: a scan of the data beside the lookups"),
     ("scan+lock-index", "indexed-db only: both"),
@@ -97,7 +98,7 @@ impl Arm {
             "floors-1" => Kind::Floors("1"),
             "floors-2" => Kind::Floors("2"),
             "floors-2+protect" => Kind::FloorsDriven,
-            "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
+            "lock-hot" | "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => match name.strip_prefix("local:") {
                 Some(policy) => Kind::Local(local(policy)?),
                 None => Kind::Static(factor(name)?),

@@ -34,7 +34,7 @@ pub struct Scenario {
 pub struct Circumstances<'a> {
     /// The machine's memory in MiB.
     pub memory_mib: u64,
-    /// What the arm asks to be otherwise: `lock-index`, `scan`.
+    /// What the arm asks to be otherwise: `lock-hot`, `lock-index`, `scan`.
     pub variant: Option<&'a str>,
 }
 
@@ -136,6 +136,17 @@ mod tests {
                 assert!(crate::compare::measure(measure).is_some(), "{} of {}", measure, scenario.name);
             }
         }
+    }
+
+    #[test]
+    fn only_its_arm_locks_the_hot_file() {
+        let locks = |variant| {
+            let load = (workers::LARGE.load)(&Circumstances { memory_mib: 256, variant });
+            load.roles.iter().any(|role| role.work == ["lock", "/data/hot"])
+        };
+        let arm = crate::arm::Arm::parse("lock-hot").unwrap();
+        assert!(locks(arm.variant()));
+        assert!(!locks(None));
     }
 
     #[test]

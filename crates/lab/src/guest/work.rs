@@ -8,6 +8,7 @@ mod burst;
 mod crowd;
 mod files;
 mod hog;
+mod locked;
 mod lookup;
 mod memory;
 mod person;
@@ -36,6 +37,7 @@ const WORKS: &[Work] = &[
         usage: "FILE: read a file once, timed, and count what of it had been evicted",
         run: files::read,
     },
+    Work { name: "lock", usage: "FILE: lock a file in memory until the end", run: locked::lock },
     Work {
         name: "burst",
         usage: "SMALL_MIB HUGE_MIB: touch memory in pages and in huge pages, end",

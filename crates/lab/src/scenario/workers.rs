@@ -96,6 +96,8 @@ fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
         Role::new("read", &["read", "/data/hot"]).when(When::Every(1_000)).spared(-900),
         Role::new("touch", &["touch", &touched]).spared(-500),
     ];
+    // Nothing of it can be evicted, so no protection can make its reads shorter than they are here.
+    roles.extend((at.variant == Some("lock-hot")).then(|| Role::new("lock", &["lock", "/data/hot"]).spared(-1000)));
     roles.extend(probes());
     let files = vec![
         Filled { name: "huge".to_owned(), size: Bytes::mib(at.memory_mib * 3) },

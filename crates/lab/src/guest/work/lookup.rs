@@ -5,9 +5,9 @@
 
 use super::{Dice, Out, Words};
 use crate::clock::now;
+use crate::work::locked::locked;
 use crate::work::resident::resident_pages;
 use anyhow::{Context, Result};
-use memmap2::Mmap;
 use rusqlite::{Connection, OpenFlags, params};
 use std::fs::File;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn name(record: u64) -> String {
 pub(super) fn lookup(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let folder = Path::new(words.text(0)?);
-    let _locked = words.text(1).is_ok_and(|word| word == "lock").then(|| lock(&folder.join(INDEX))).transpose()?;
+    let _locked = words.text(1).is_ok_and(|word| word == "lock").then(|| locked(&folder.join(INDEX))).transpose()?;
     let (index, data) = (open(&folder.join(INDEX))?, open(&folder.join(DATA))?);
     let records: u64 = data.query_row("SELECT max(id) + 1 FROM record", [], |row| row.get::<_, i64>(0))? as u64;
     let mut find = index.prepare("SELECT record FROM key WHERE name = ?1")?;
@@ -86,14 +86,6 @@ fn open(path: &Path) -> Result<Connection> {
         .with_context(|| path.display().to_string())?;
     file.execute_batch(&format!("PRAGMA cache_size={CACHE}; PRAGMA mmap_size=0;"))?;
     Ok(file)
-}
-
-#[allow(unsafe_code)]
-fn lock(path: &Path) -> Result<Mmap> {
-    // SAFETY: the file is on the machine's own disk and nothing writes to it.
-    let map = unsafe { Mmap::map(&File::open(path)?)? };
-    map.lock().with_context(|| format!("cannot lock {}", path.display()))?;
-    Ok(map)
 }
 
 #[cfg(test)]
