@@ -153,6 +153,14 @@ MACHINES
 # The hot file that a fixed 15 % does not hold, wherever anonymous memory may go.
 table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic \
     --swap none,disk,zram --memory 256M --warm-up 10 --load 60 --calm 10
+# What protecting the hot file can do at best: all of it locked, beside mode 2 and, where p90 is in question, no floors.
+small="--memory 256M --warm-up 10 --load 60 --calm 10"
+rows floors-locked <<RUNS
+three-workers:hot-19 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
+three-workers:hot-3 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
+three-workers --kernel 7.3+series --arms none,floors-2,lock-hot --reps 2 $headline
+three-workers --kernel 6.12+series --arms none,floors-2,lock-hot --reps 2 --lru mglru,classic --swap disk,zram $small
+RUNS
 # The host's speed changes from minute to minute: mode 2 and no floors run side by side, mode 1 by itself.
 rows floors-build <<'RUNS'
 build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 1G
