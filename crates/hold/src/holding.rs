@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Pages brought in before the guard is heard again: 1 MiB.
 const PIECE: u64 = 256;
+/// Pages that are made sure of at each check: 16 MiB.
+const RENEWED: u64 = 4096;
 /// Between two counts of what is really there.
 const COUNT: Duration = Duration::from_secs(10);
 
@@ -30,6 +32,8 @@ pub(crate) struct Holding {
     pages: u64,
     /// Runs still to be brought in, the last first.
     todo: Vec<(u64, u64)>,
+    /// Runs still to be made sure of, the last first.
+    unsure: Vec<(u64, u64)>,
     watch: Option<i32>,
 }
 
@@ -72,8 +76,9 @@ impl Holdings {
         fits(ranges.size(pages).get())?;
         let map = Map::of(&file, pages)?;
         let watch = self.usage.as_ref().and_then(|usage| usage.watch(&file).ok());
-        let (asked, locked, used, todo) = (Ranges::default(), 0, Instant::now(), Vec::new());
-        let mut holding = Holding { id, size, asked, locked, used, file, map, pages, todo, watch };
+        let (asked, used) = (Ranges::default(), Instant::now());
+        let (todo, unsure) = (Vec::new(), Vec::new());
+        let mut holding = Holding { id, size, asked, locked: 0, used, file, map, pages, todo, unsure, watch };
         holding.ask(ranges)?;
         self.all.push(holding);
         Ok(())
@@ -99,7 +104,8 @@ impl Holdings {
         self.all.iter().any(|holding| !holding.todo.is_empty())
     }
 
-    /// Notes who was used, lets go of what was replaced or cut short, and now and then counts what is there.
+    /// Notes who was used, lets go of what was replaced or cut short, makes sure of a part of the others, and now and
+    /// then counts what is there.
     pub(crate) fn check(&mut self, now: Instant, tell: &mut dyn FnMut(String)) {
         for watch in self.usage.as_ref().map(Usage::used).unwrap_or_default() {
             self.all.iter_mut().filter(|holding| holding.watch == Some(watch)).for_each(|holding| holding.used = now);
@@ -109,9 +115,22 @@ impl Holdings {
             tell(format!("{id}: let go: it was replaced or cut short"));
             self.release(id);
         }
+        self.make_sure();
         if now.duration_since(self.counted) >= COUNT {
             self.counted = now;
             self.all.iter_mut().for_each(Holding::count);
+        }
+    }
+
+    /// Goes on with one file after the other.
+    fn make_sure(&mut self) {
+        let mut left = RENEWED;
+        for _ in 0..self.all.len() {
+            left -= self.all[0].make_sure(left);
+            if left == 0 {
+                break;
+            }
+            self.all.rotate_left(1);
         }
     }
 
@@ -127,7 +146,7 @@ impl Holding {
         for (first, count) in &self.todo {
             self.map.keep(*first, *count)?;
         }
-        (self.asked, self.locked) = (ranges, 0);
+        (self.asked, self.locked, self.unsure) = (ranges, 0, Vec::new());
         Ok(())
     }
 
@@ -151,6 +170,25 @@ impl Holding {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Maps again what is mapped no more, at most so many pages of one round; how many it looked at. The kernel splits
+    /// a large folio if compaction finds no room to move it in one piece, and unmaps it for that although it is locked:
+    /// then nothing keeps it (`unmap_folio` in `mm/huge_memory.c`, Linux 7.3; ext4 has large folios since 6.16).
+    fn make_sure(&mut self, most: u64) -> u64 {
+        if self.unsure.is_empty() && self.todo.is_empty() {
+            self.unsure = self.asked.runs(self.pages).collect();
+        }
+        let mut left = most;
+        while left > 0 {
+            let Some((first, count)) = self.unsure.pop() else { break };
+            let part = count.min(left);
+            // What cannot be had now is tried again in the next round.
+            let _ = self.map.bring_in(first, part);
+            self.unsure.extend((count > part).then_some((first + part, count - part)));
+            left -= part;
+        }
+        most - left
     }
 
     fn count(&mut self) {
@@ -201,6 +239,23 @@ mod tests {
         assert_eq!(holdings.get(id).unwrap().locked, 768);
         holdings.release(id);
         assert!(holdings.get(id).is_none());
+    }
+
+    #[test]
+    fn what_was_unmapped_is_mapped_and_locked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut holdings = Holdings::new(4096);
+        for (name, mib) in [("a", 3), ("b", 1)] {
+            let (id, found) = file(folder.path(), name, mib);
+            holdings.hold(id, Some(found), Ranges::whole(mib as u64 * 256)).unwrap();
+        }
+        assert!(settle(&mut holdings).is_empty());
+        holdings.iter().for_each(|holding| holding.map.split());
+        assert!(holdings.iter().all(|holding| holding.map.locked_kib() == 0));
+        holdings.check(Instant::now(), &mut |text| panic!("{text}"));
+        let mut locked: Vec<usize> = holdings.iter().map(|holding| holding.map.locked_kib()).collect();
+        locked.sort_unstable();
+        assert_eq!(locked, [1 << 10, 3 << 10]);
     }
 
     #[test]

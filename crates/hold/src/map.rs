@@ -98,17 +98,26 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// Of this mapping: other tests lock memory of this process too.
-    fn locked_kib(map: &Map) -> u64 {
-        let range = map.at as usize..map.at as usize + map.pages as usize * map.page;
-        let (mut is_inside, mut locked) = (false, 0);
-        for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {
-            let begins = line.split_once('-').and_then(|(from, _)| usize::from_str_radix(from, 16).ok());
-            is_inside = begins.map_or(is_inside, |from| range.contains(&from));
-            let kib = line.strip_prefix("Locked:").filter(|_| is_inside);
-            locked += kib.map_or(0, |kib| kib.trim().trim_end_matches(" kB").parse().unwrap());
+    impl Map {
+        /// Of this mapping: other tests lock memory of this process too.
+        pub(crate) fn locked_kib(&self) -> usize {
+            let range = self.at as usize..self.at as usize + self.pages as usize * self.page;
+            let (mut is_inside, mut locked) = (false, 0);
+            for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {
+                let begins = line.split_once('-').and_then(|(from, _)| usize::from_str_radix(from, 16).ok());
+                is_inside = begins.map_or(is_inside, |from| range.contains(&from));
+                let kib = line.strip_prefix("Locked:").filter(|_| is_inside);
+                locked += kib.map_or(0, |kib| kib.trim().trim_end_matches(" kB").parse().unwrap());
+            }
+            locked
         }
-        locked
+
+        /// Takes its pages from it, as the kernel does when it splits what it cannot move.
+        pub(crate) fn split(&self) {
+            let (at, length) = self.part(0, self.pages).unwrap();
+            // SAFETY: nothing reads the pages, and the file has them.
+            unsafe { madvise(at, length, Advice::LinuxDontneedLocked) }.unwrap();
+        }
     }
 
     #[test]
@@ -116,11 +125,11 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; 1 << 20]).unwrap();
         let map = Map::of(&file, 256).unwrap();
-        assert_eq!(locked_kib(&map), 0);
+        assert_eq!(map.locked_kib(), 0);
         map.keep(0, 128).unwrap();
         map.bring_in(0, 128).unwrap();
         assert_eq!(map.resident(0, 256).unwrap(), 256);
-        assert_eq!(locked_kib(&map), 512);
+        assert_eq!(map.locked_kib(), 512);
         assert!(map.keep(200, 57).is_err() && map.bring_in(0, 0).is_err());
         file.set_len(100 << 10).unwrap();
         assert!(map.bring_in(0, 64).is_err(), "an error where a touch would be SIGBUS");
