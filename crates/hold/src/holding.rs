@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Pages brought in before the guard is heard again: 1 MiB.
 const PIECE: u64 = 256;
-/// Pages that are made sure of at each check: 16 MiB.
-const RENEWED: u64 = 4096;
+/// Pages that are made sure of at each check: 4 MiB.
+const RENEWED: u64 = 1024;
 /// Between two counts of what is really there.
 const COUNT: Duration = Duration::from_secs(10);
 
