@@ -127,7 +127,7 @@ impl Holdings {
         let mut left = RENEWED;
         for _ in 0..self.all.len() {
             left -= self.all[0].make_sure(left);
-            if left == 0 {
+            if !self.all[0].unsure.is_empty() {
                 break;
             }
             self.all.rotate_left(1);
@@ -172,7 +172,7 @@ impl Holding {
         }
     }
 
-    /// Maps again what is mapped no more, at most so many pages of one round; how many it looked at. The kernel splits
+    /// Maps again what is mapped no more, at most so many pages of one round; how many that took. The kernel splits
     /// a large folio if compaction finds no room to move it in one piece, and unmaps it for that although it is locked:
     /// then nothing keeps it (`unmap_folio` in `mm/huge_memory.c`, Linux 7.3; ext4 has large folios since 6.16).
     fn make_sure(&mut self, most: u64) -> u64 {
@@ -182,11 +182,13 @@ impl Holding {
         let mut left = most;
         while left > 0 {
             let Some((first, count)) = self.unsure.pop() else { break };
-            let part = count.min(left);
+            let part = count.min(left).min(PIECE);
+            let is_there = self.map.resident(first, part).is_ok_and(|there| there == part);
             // What cannot be had now is tried again in the next round.
             let _ = self.map.bring_in(first, part);
             self.unsure.extend((count > part).then_some((first + part, count - part)));
-            left -= part;
+            // A piece that has to be read is enough before the guard is heard again.
+            left = if is_there { left - part } else { 0 };
         }
         most - left
     }

@@ -16,7 +16,7 @@ pub(super) fn lock(words: &Words<'_>) -> Result<()> {
     let file = locked(Path::new(words.text(0)?))?;
     while out.goes_on() {
         sleep(Duration::from_millis(200));
-        // Large folios that compaction splits are unmapped, locked or not. Before 5.14 there are none, and no such advice.
+        // Large folios that compaction splits are unmapped, locked or not. Kernels without this advice have none.
         let _ = file.advise(Advice::PopulateRead);
     }
     Ok(())
