@@ -104,7 +104,8 @@ table guard-storm storm --arms none,guard,protect --reps 1
 table guard-indexed-db indexed-db --arms none,guard,protect --reps 1 --memory 192M --warm-up 90
 table guard-idle idle --arms none,guard,protect --reps 1
 # Protection beside the guards that there are, in the same runs: the headline cells, five times.
-headline="--lru mglru,classic --swap none,disk --memory 256M --warm-up 10 --load 60 --calm 10"
+small="--memory 256M --warm-up 10 --load 60 --calm 10"
+headline="--lru mglru,classic --swap none,disk $small"
 table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 "$headline"
 # All of the guard beside nothing, after a change of it.
 table protect-again three-workers --arms none,protect --reps 2 "$headline"
@@ -152,9 +153,8 @@ three-workers:hot-19 6.12+series mglru zram 256M
 MACHINES
 # The hot file that a fixed 15 % does not hold, wherever anonymous memory may go.
 table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic \
-    --swap none,disk,zram --memory 256M --warm-up 10 --load 60 --calm 10
+    --swap none,disk,zram "$small"
 # What protecting the hot file can do at best: all of it locked, beside mode 2 and, where p90 is in question, no floors.
-small="--memory 256M --warm-up 10 --load 60 --calm 10"
 rows floors-locked <<RUNS
 three-workers:hot-19 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
 three-workers:hot-3 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small

@@ -151,8 +151,7 @@ impl Holding {
     }
 
     fn bring_in(&mut self) -> io::Result<()> {
-        let Some((first, count)) = self.todo.pop() else { return Ok(()) };
-        let piece = count.min(PIECE);
+        let Some((first, piece)) = take(&mut self.todo, PIECE) else { return Ok(()) };
         // Asks for all of the piece at once; the mapping alone would ask for a few pages at a time.
         let page = rustix::param::page_size() as u64;
         let length = std::num::NonZero::new(piece * page);
@@ -160,12 +159,11 @@ impl Holding {
         match self.map.bring_in(first, piece) {
             Ok(()) => {
                 self.locked += piece;
-                self.todo.extend((count > piece).then_some((first + piece, count - piece)));
                 Ok(())
             }
             // Later, then.
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::AGAIN)) => {
-                self.todo.push((first, count));
+                self.todo.push((first, piece));
                 Ok(())
             }
             Err(error) => Err(error),
@@ -181,12 +179,10 @@ impl Holding {
         }
         let mut left = most;
         while left > 0 {
-            let Some((first, count)) = self.unsure.pop() else { break };
-            let part = count.min(left).min(PIECE);
+            let Some((first, part)) = take(&mut self.unsure, left.min(PIECE)) else { break };
             let is_there = self.map.resident(first, part).is_ok_and(|there| there == part);
             // What cannot be had now is tried again in the next round.
             let _ = self.map.bring_in(first, part);
-            self.unsure.extend((count > part).then_some((first + part, count - part)));
             // A piece that has to be read is enough before the guard is heard again.
             left = if is_there { left - part } else { 0 };
         }
@@ -199,6 +195,14 @@ impl Holding {
             self.locked = runs.map(|(first, count)| self.map.resident(first, count).unwrap_or(0)).sum();
         }
     }
+}
+
+/// The next pages of these runs, so many at most; what is left of the run stays.
+fn take(runs: &mut Vec<(u64, u64)>, most: u64) -> Option<(u64, u64)> {
+    let (first, count) = runs.pop()?;
+    let taken = count.min(most);
+    runs.extend((count > taken).then_some((first + taken, count - taken)));
+    Some((first, taken))
 }
 
 #[cfg(test)]
@@ -258,6 +262,22 @@ mod tests {
         let mut locked: Vec<usize> = holdings.iter().map(|holding| holding.map.locked_kib()).collect();
         locked.sort_unstable();
         assert_eq!(locked, [1 << 10, 3 << 10]);
+    }
+
+    #[test]
+    fn a_file_as_large_as_a_look_does_not_keep_the_others_from_theirs() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut holdings = Holdings::new(2 * RENEWED);
+        for name in ["a", "b"] {
+            let (id, found) = file(folder.path(), name, 4);
+            holdings.hold(id, Some(found), Ranges::whole(RENEWED)).unwrap();
+        }
+        assert!(settle(&mut holdings).is_empty());
+        holdings.iter().for_each(|holding| holding.map.split());
+        for _ in 0..2 {
+            holdings.check(Instant::now(), &mut |text| panic!("{text}"));
+        }
+        assert!(holdings.iter().all(|holding| holding.map.locked_kib() == 4 << 10));
     }
 
     #[test]
