@@ -262,7 +262,7 @@ fn numa(hardware: &Hardware) -> Vec<String> {
 
 fn append(hardware: &Hardware) -> String {
     let always = "console=ttyS0 psi=1 panic=-1 oops=panic quiet loglevel=4 random.trust_cpu=on no_timer_check";
-    format!("{always} {}", hardware.append).trim_end().to_owned()
+    [always, hardware.accel.command_line(), &hardware.append].join(" ").trim_end().to_owned()
 }
 
 /// Where an installed lab keeps the guest program.

@@ -1,7 +1,9 @@
 //! What executes the guest: KVM where it proves itself, else QEMU's translator.
 //!
 //! Translator: QEMU 7.2 corrupts flags on `cmpxchg16b`, and guests then panic in the slab allocator at random. A
-//! processor model without it, and one thread, are stable.
+//! processor model without it, and one thread, are stable. It translates a program anew for each address at which it
+//! starts, and who then writes to a page of it pays for all that was translated there, byte by byte: to copy one page took
+//! 0.1 to 0.5 s at times, and with it whoever wanted the processor. So programs start where they started before.
 
 use super::{Hardware, QEMU, Vm};
 use crate::kernels::Kernel;
@@ -42,6 +44,14 @@ impl Accel {
             Self::Tcg => {
                 ["-accel", "tcg,thread=single,tb-size=256", "-cpu", "Nehalem,-cx16", "-machine", "q35,hpet=off"]
             }
+        }
+    }
+
+    /// What the guest's kernel is told.
+    pub(super) fn command_line(self) -> &'static str {
+        match self {
+            Self::Kvm => "",
+            Self::Tcg => "norandmaps",
         }
     }
 }
