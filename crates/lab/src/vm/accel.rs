@@ -1,9 +1,8 @@
 //! What executes the guest: KVM where it proves itself, else QEMU's translator.
 //!
 //! Translator: QEMU 7.2 corrupts flags on `cmpxchg16b`, and guests then panic in the slab allocator at random. A
-//! processor model without it, and one thread, are stable. It translates a program anew for each address at which it
-//! starts, and who then writes to a page of it pays for all that was translated there, byte by byte: to copy one page took
-//! 0.1 to 0.5 s at times, and with it whoever wanted the processor. So programs start where they started before.
+//! processor model without it, and one thread, are stable. Where programs start at random addresses, copies of pages
+//! stop a machine for up to half a second (`docs/results/lab.md`, "What the translator adds"): addresses stay the same.
 
 use super::{Hardware, QEMU, Vm};
 use crate::kernels::Kernel;
