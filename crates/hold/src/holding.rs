@@ -101,7 +101,7 @@ impl Holdings {
             tell(format!("{id}: let go: {error}"));
             self.release(id);
         }
-        self.all.iter().any(|holding| !holding.todo.is_empty())
+        self.is_busy()
     }
 
     /// Notes who was used, lets go of what was replaced or cut short, makes sure of a part of the others, and now and
