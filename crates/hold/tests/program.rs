@@ -68,6 +68,17 @@ impl Holder {
     }
 }
 
+/// In a process of its own: what is locked is counted by process.
+#[test]
+fn each_rung_is_tried_and_says_something() {
+    let output = Command::new(PROGRAM).arg("--probe").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rungs: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert!(output.status.success() && rungs.len() == 5, "{text}");
+    assert!(rungs.iter().all(|rung| rung.len() == 3 && !rung[2].is_empty()), "{text}");
+    assert_eq!(rungs[0][0], "yes", "a page can be locked everywhere: {text}");
+}
+
 #[test]
 fn it_tells_what_it_can_and_leaves_when_the_guard_goes() {
     let mut holder = Holder::start();
