@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "wsp.h"
@@ -53,6 +54,15 @@ static long field(const char *path, const char *word)
 			found = value;
 	fclose(file);
 	return found;
+}
+
+/* Since some beginning. */
+long milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 long meminfo(const char *word)

@@ -34,6 +34,7 @@ void reset(void);
 
 int put(const char *path, const char *text);
 long number(const char *path);
+long milliseconds(void);
 long meminfo(const char *word);
 long vmstat(const char *word);
 void settle(void);

@@ -71,7 +71,7 @@ static const struct test {
 	{ "off", test_off, false, 0 },
 	{ "cold-cache", test_cold_cache, true, 0 },
 	{ "was-in-use", test_was_in_use, true, 0 },
-	{ "in-use", test_in_use, true, 2 },
+	{ "in-use", test_in_use, true, 0 },
 	{ "circle", test_circle, false, 0 },
 	{ "slowly", test_slowly, true, 0 },
 	{ "decays", test_decays, true, 2 },
