@@ -168,7 +168,7 @@ build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 11
 build --kernel 6.12+series --arms floors-1 --reps 1 --swap disk --memory 1G,112M
 RUNS
 # A build that barely fits, and nowhere to swap to: a floor that is hard at once kills the compiler.
-table floors-build-none build --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic --swap none --memory 112M
+table floors-build-none build --kernel 6.12+series --arms none,floors-2 --reps 3 --lru mglru,classic --swap none --memory 112M
 # Each beside another: a machine that has the host for itself has other times.
 rows floors-indexed-db <<'RUNS'
 indexed-db --kernel 6.12+series --arms none,floors-2 --reps 3 --memory 192M --warm-up 90
