@@ -23,7 +23,7 @@ static struct seen {
  */
 enum reads { AS_IS_KNOWN, BY_DESCRIPTORS };
 
-static pid_t streamer, reader, watcher;
+static pid_t streamer, reader;
 
 static pid_t reader_start(enum reads reads)
 {
@@ -52,14 +52,11 @@ static pid_t reader_start(enum reads reads)
 /* What clean page cache shrinks by near the floor, a quarter of which is forgotten in a tick: as the kernel has it. */
 static pid_t watcher_start(void)
 {
-	long start = 0, pace = 0, clean = 0, last = 0;
+	long start = managed() * number(KNOB("clean_min_ratio")) / 100, pace = 0, clean = 0, last = 0;
 	pid_t pid = forked();
-	int node;
 
 	if (pid)
 		return pid;
-	for (node = 0; node < 8; node++)
-		start += node_managed(node) * number(KNOB("clean_min_ratio")) / 100;
 	for (;; usleep(100000)) {
 		long before = clean, now = milliseconds(), ticks = (now - last) / 100;
 
@@ -83,7 +80,6 @@ static void load_start(const char *mode, enum reads reads)
 	stream("hot", 0);
 	stream("hot", 0);
 	reader = reader_start(reads);
-	watcher = watcher_start();
 	stream_rest = rest;
 	streamer = streamer_start();
 }
@@ -91,7 +87,6 @@ static void load_start(const char *mode, enum reads reads)
 static void load_end(void)
 {
 	end(streamer);
-	end(watcher);
 	end(reader);
 }
 
@@ -167,11 +162,13 @@ enum result test_in_use(void)
 {
 	enum { STAYS = 95, FAST = 30 };	/* the kernel's bound is 25: then it is early enough */
 	bool ran_out = true;
+	pid_t watcher;
 	int round;
 
 	if (floors() < 0)
 		return skip("no NUMA, so no vmstat of a node");
 	load_start("2", BY_DESCRIPTORS);
+	watcher = watcher_start();
 	/* Where it begins with little page cache, little of that can go. */
 	while (meminfo("MemFree") > meminfo("MemTotal") / 8)
 		usleep(100000);
@@ -182,6 +179,7 @@ enum result test_in_use(void)
 		if (seen->least < STAYS)
 			break;
 	}
+	end(watcher);
 	load_end();
 	if (!ran_out)
 		return fail("memory did not run out");
@@ -231,12 +229,10 @@ enum result test_after_kill(void)
 /* Adaptive, and the file that is read again is larger than the floor: the floor grows, but not above its limit. */
 enum result test_grows(void)
 {
-	long managed = 0, before;
+	long all = managed(), before;
 	enum result result;
-	int node, tries;
+	int tries;
 
-	for (node = 0; node < 8; node++)
-		managed += node_managed(node);
 	if (floors() < 0)
 		return skip("no NUMA, so no vmstat of a node");
 	put(KNOB("clean_min_ratio"), "3");
@@ -248,18 +244,18 @@ enum result test_grows(void)
 	/* Each kill ends what it grows by: how many that takes is luck. Nothing is reset in between. */
 	for (tries = 0; tries < 3; tries++) {
 		result = hot_stays("2", 0);
-		if (result == FAIL || seen->floor > managed * 6 / 100)
+		if (result == FAIL || seen->floor > all * 6 / 100)
 			break;
 	}
 	take_rest = stream_rest = 0;
 	if (result == FAIL)
 		return FAIL;
-	printf("# the floor went from %ld to %ld pages\n", managed * 3 / 100, seen->floor);
+	printf("# the floor went from %ld to %ld pages\n", all * 3 / 100, seen->floor);
 	before = floors();
 	put(KNOB("clean_low_ratio"), "1");
 	if (floors() < before / 2)
 		return fail("another knob is written, and the floor goes from %ld to %ld pages", before, floors());
-	if (seen->floor > managed * 20 / 100)
-		return fail("a floor of %ld pages, of %ld", seen->floor, managed);
-	return seen->floor > managed * 6 / 100 ? PASS : fail("a floor of %ld pages, of %ld", seen->floor, managed);
+	if (seen->floor > all * 20 / 100)
+		return fail("a floor of %ld pages, of %ld", seen->floor, all);
+	return seen->floor > all * 6 / 100 ? PASS : fail("a floor of %ld pages, of %ld", seen->floor, all);
 }

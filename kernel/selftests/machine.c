@@ -111,6 +111,16 @@ long node_managed(int node)
 	return managed;
 }
 
+long managed(void)
+{
+	long all = 0;
+	int node;
+
+	for (node = 0; node < 8; node++)
+		all += node_managed(node);
+	return all;
+}
+
 /* A number of all nodes, in pages; negative without NUMA. */
 long of_nodes(const char *word)
 {

@@ -42,6 +42,7 @@ int lines_with(const char *path, const char *words);
 
 long node_vmstat(int node, const char *word);
 long node_managed(int node);
+long managed(void);
 long of_nodes(const char *word);
 long floors(void);
 
