@@ -58,11 +58,11 @@ static pid_t watcher_start(void)
 	if (pid)
 		return pid;
 	for (;; usleep(100000)) {
-		long before = clean, now = milliseconds(), ticks = (now - last) / 100;
+		long before = clean, now = milliseconds(), since = now - last;
 
 		last = now;
 		clean = of_nodes("nr_wsp_clean_file");
-		pace = pace * 3 / (3 + ticks) + (clean < before ? before - clean : 0) / ticks;
+		pace = pace * 300 / (300 + since) + (clean < before ? before - clean : 0) * 100 / since;
 		if (clean < 2 * floors() && pace * 100 / start > seen->pace)
 			seen->pace = pace * 100 / start;
 	}
@@ -215,6 +215,31 @@ enum result test_circle(void)
 	end(pid);
 	printf("# %ld pages of %d MiB that are read in a circle became active\n", active, CIRCLE);
 	return active < FEW ? PASS : fail("%ld pages that are read in a circle became active", active);
+}
+
+/*
+ * Reclaim comes to its last priority while the inactive list has all that is above the floor, but none of that can be
+ * taken: the active list, which it then scans whole, is still only looked at.
+ */
+enum result test_last_priority(void)
+{
+	int percent;
+	bool ran_out;
+	pid_t pid;
+
+	if (meminfo("SwapTotal"))
+		return skip("there is swap");
+	put(MODE, "1");
+	stream("hot", 0);
+	stream("hot", 0);
+	pid = pinner_start("huge", managed() * 15 / 100 * 4096);
+	ran_out = !ended_well(hog_start(meminfo("MemTotal")));
+	percent = resident_percent("hot");
+	end(pid);
+	if (!ran_out)
+		return fail("memory did not run out");
+	printf("# %d %% of the hot file stayed\n", percent);
+	return percent >= 95 ? PASS : fail("%d %% of the hot file stayed", percent);
 }
 
 /* Adaptive, and the file is larger than what is kept of a floor to avert OOM: after a kill all of it is. */

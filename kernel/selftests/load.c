@@ -177,23 +177,43 @@ pid_t hog_start(long bytes)
 	_exit(0);
 }
 
-/* Returns once so much is taken, or the child is gone. */
-pid_t holder_start(long bytes, enum hold how)
+/* Returns in the child at once, with where to say that it is ready, and in the parent once it is, or is gone. */
+static pid_t forked_ready(int *tell)
 {
 	int ready[2];
-	char byte, *at;
+	char byte;
 	pid_t pid;
 
 	if (pipe(ready))
 		return -1;
 	pid = forked();
-	if (pid) {
-		close(ready[1]);
-		if (read(ready[0], &byte, 1) < 0)
-			perror("pipe");
-		close(ready[0]);
+	*tell = ready[1];
+	if (!pid)
 		return pid;
-	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) < 0)
+		perror("pipe");
+	close(ready[0]);
+	return pid;
+}
+
+static void hold(int tell)
+{
+	if (write(tell, "", 1) < 0)
+		_exit(3);
+	for (;;)
+		pause();
+}
+
+/* Returns once so much is taken, or the child is gone. */
+pid_t holder_start(long bytes, enum hold how)
+{
+	int tell;
+	pid_t pid = forked_ready(&tell);
+	char *at;
+
+	if (pid)
+		return pid;
 	munlockall();
 	if (how == LOCK)
 		mlockall(MCL_FUTURE);
@@ -201,10 +221,34 @@ pid_t holder_start(long bytes, enum hold how)
 	/* the kernel may have it from now on, when it wants it */
 	if (how == FREE_LAZILY)
 		madvise(at, bytes, MADV_FREE);
-	if (write(ready[1], "", 1) < 0)
-		_exit(3);
-	for (;;)
-		pause();
+	hold(tell);
+	return -1;
+}
+
+/* Page cache that reclaim comes across and cannot take: the start of a file, which is in pipes, too. */
+pid_t pinner_start(const char *name, long bytes)
+{
+	int tell, file, ends[2];
+	pid_t pid = forked_ready(&tell);
+	char path[256];
+	long got;
+
+	if (pid)
+		return pid;
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = open(path, O_RDONLY);
+	for (; bytes > 0; bytes -= MIB) {
+		if (pipe(ends) || fcntl(ends[1], F_SETPIPE_SZ, MIB) < 0)
+			_exit(4);
+		while ((got = splice(file, NULL, ends[1], NULL, MIB, SPLICE_F_NONBLOCK)) > 0)
+			;
+		if (!got)
+			_exit(5);	/* the file is shorter */
+	}
+	/* what stays for being in a pipe is inactive then, also where a large folio was come across twice */
+	posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+	hold(tell);
+	return -1;
 }
 
 /* Names that are not there, until the kernel keeps so many bytes about them. */

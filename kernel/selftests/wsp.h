@@ -81,6 +81,7 @@ int resident_percent(const char *name);
 char *take(long bytes);
 pid_t hog_start(long bytes);
 pid_t holder_start(long bytes, enum hold how);
+pid_t pinner_start(const char *name, long bytes);
 void negative_dentries(long bytes);
 
 pid_t child_in_group(void);
@@ -111,6 +112,7 @@ enum result test_counters(void);
 enum result test_off(void);
 enum result test_in_use(void);
 enum result test_circle(void);
+enum result test_last_priority(void);
 enum result test_after_kill(void);
 enum result test_grows(void);
 

@@ -73,6 +73,7 @@ static const struct test {
 	{ "was-in-use", test_was_in_use, true, 0 },
 	{ "in-use", test_in_use, true, 0 },
 	{ "circle", test_circle, false, 0 },
+	{ "last-priority", test_last_priority, false, 0 },
 	{ "slowly", test_slowly, true, 0 },
 	{ "decays", test_decays, true, 2 },
 	{ "after-kill", test_after_kill, true, 0 },
