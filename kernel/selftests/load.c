@@ -197,7 +197,7 @@ static pid_t forked_ready(int *tell)
 	return pid;
 }
 
-static void hold(int tell)
+static _Noreturn void hold(int tell)
 {
 	if (write(tell, "", 1) < 0)
 		_exit(3);
@@ -222,7 +222,6 @@ pid_t holder_start(long bytes, enum hold how)
 	if (how == FREE_LAZILY)
 		madvise(at, bytes, MADV_FREE);
 	hold(tell);
-	return -1;
 }
 
 /* Page cache that reclaim comes across and cannot take: the start of a file, which is in pipes, too. */
@@ -248,7 +247,6 @@ pid_t pinner_start(const char *name, long bytes)
 	/* what stays for being in a pipe is inactive then, also where a large folio was come across twice */
 	posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
 	hold(tell);
-	return -1;
 }
 
 /* Names that are not there, until the kernel keeps so many bytes about them. */
