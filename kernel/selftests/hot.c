@@ -68,6 +68,14 @@ static pid_t watcher_start(void)
 	}
 }
 
+/* With the second read the classic LRU has the hot file active. */
+static void read_twice(const char *mode)
+{
+	put(MODE, mode);
+	stream("hot", 0);
+	stream("hot", 0);
+}
+
 /* The hot file is read twice a second from now on, beside a stream. */
 static void load_start(const char *mode, enum reads reads)
 {
@@ -75,10 +83,8 @@ static void load_start(const char *mode, enum reads reads)
 
 	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	seen->clean = 1000;
-	put(MODE, mode);
 	stream_rest = 0;
-	stream("hot", 0);
-	stream("hot", 0);
+	read_twice(mode);
 	reader = reader_start(reads);
 	stream_rest = rest;
 	streamer = streamer_start();
@@ -203,9 +209,7 @@ enum result test_circle(void)
 		return skip("there is swap");
 	if (floors() < 0)
 		return skip("no NUMA, so no vmstat of a node");
-	put(MODE, "1");
-	stream("hot", 0);
-	stream("hot", 0);
+	read_twice("1");
 	stream("huge", 0);
 	pid = holder_start((of_nodes("nr_wsp_clean_file") - floors()) * 4096 - 8 * MIB, HOLD);
 	active = vmstat("workingset_activate_file");
@@ -230,9 +234,7 @@ enum result test_last_priority(void)
 
 	if (meminfo("SwapTotal"))
 		return skip("there is swap");
-	put(MODE, "1");
-	stream("hot", 0);
-	stream("hot", 0);
+	read_twice("1");
 	pid = pinner_start("huge", pinned * 4096);
 	ran_out = !ended_well(hog_start(meminfo("MemTotal")));
 	percent = resident_percent("hot");

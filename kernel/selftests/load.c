@@ -55,6 +55,14 @@ void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+static int opened(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return open(path, O_RDONLY);
+}
+
 /* Microseconds of rest after each 128 KiB that is streamed. */
 unsigned int stream_rest;
 
@@ -62,12 +70,10 @@ unsigned int stream_rest;
 bool stream(const char *name, long bytes)
 {
 	static char buffer[1 << 17];
-	char path[256];
 	long total = 0, got;
 	int file;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = open(path, O_RDONLY);
+	file = opened(name);
 	if (file < 0)
 		return false;
 	while ((!bytes || total < bytes) && (got = read(file, buffer, sizeof(buffer))) > 0) {
@@ -95,13 +101,11 @@ void touch(const char *name)
 {
 	static volatile unsigned char *map;
 	static struct stat facts;
-	char path[256];
 	long at;
 	int file;
 
 	if (!map) {
-		snprintf(path, sizeof(path), "%s/%s", folder, name);
-		file = open(path, O_RDONLY);
+		file = opened(name);
 		if (file < 0 || fstat(file, &facts))
 			_exit(4);
 		map = mmap(NULL, facts.st_size, PROT_READ, MAP_SHARED, file, 0);
@@ -115,15 +119,13 @@ void touch(const char *name)
 
 int resident_percent(const char *name)
 {
-	char path[256];
 	struct stat facts;
 	long pages, page, in = 0;
 	unsigned char *map;
 	void *at;
 	int file;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = open(path, O_RDONLY);
+	file = opened(name);
 	if (file < 0 || fstat(file, &facts))
 		return -1;
 	pages = (facts.st_size + 4095) / 4096;
@@ -229,13 +231,11 @@ pid_t pinner_start(const char *name, long bytes)
 {
 	int tell, file, ends[2];
 	pid_t pid = forked_ready(&tell);
-	char path[256];
 	long got;
 
 	if (pid)
 		return pid;
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = open(path, O_RDONLY);
+	file = opened(name);
 	for (; bytes > 0; bytes -= MIB) {
 		if (pipe(ends) || fcntl(ends[1], F_SETPIPE_SZ, MIB) < 0)
 			_exit(4);
