@@ -3,7 +3,9 @@
 use crate::failure::failed;
 use crate::watch::Progress;
 use numpy::ndarray::s;
-use numpy::{Element, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{
+    Element, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::ops::Range;
@@ -27,9 +29,16 @@ where
         let view = self.as_array();
         let part = view.slice(s![range]);
         if let Some(at) = part.iter().position(|value| u64::try_from(*value).is_err()) {
-            return Err(format!("{} at place {}: a number of 0 or more is meant", part[at], from + at));
+            return Err(format!(
+                "{} at place {}: a number of 0 or more is meant",
+                part[at],
+                from + at
+            ));
         }
-        to.extend(part.iter().map(|value| u64::try_from(*value).unwrap_or_default()));
+        to.extend(
+            part.iter()
+                .map(|value| u64::try_from(*value).unwrap_or_default()),
+        );
         Ok(())
     }
 }
@@ -44,18 +53,30 @@ struct Column<'py> {
 impl<'py> Column<'py> {
     /// Of anything that NumPy makes an array of.
     fn of(name: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
+        let array = object
+            .py()
+            .import("numpy")?
+            .call_method1("asarray", (object,))?;
         let shape = array.cast::<PyUntypedArray>()?.shape().to_vec();
         if shape.len() != 1 {
             let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
-            return Err(failed(format!("{name}: an array of shape ({}): one dimension is meant", sizes.join(", "))));
+            return Err(failed(format!(
+                "{name}: an array of shape ({}): one dimension is meant",
+                sizes.join(", ")
+            )));
         }
-        Ok(Self { name, numbers: numbers(name, plain(array)?)?, length: shape[0] })
+        Ok(Self {
+            name,
+            numbers: numbers(name, plain(array)?)?,
+            length: shape[0],
+        })
     }
 
     fn copy(&self, range: Range<usize>, to: &mut Vec<u64>) -> PyResult<()> {
         to.clear();
-        self.numbers.copy(range, to).map_err(|what| failed(format!("{}: {what}", self.name)))
+        self.numbers
+            .copy(range, to)
+            .map_err(|what| failed(format!("{}: {what}", self.name)))
     }
 }
 
@@ -84,7 +105,10 @@ fn numbers<'py>(name: &str, array: Bound<'py, PyAny>) -> PyResult<Box<dyn Number
     if untyped.is_empty() {
         return Err(failed(Error::Empty));
     }
-    Err(PyTypeError::new_err(format!("{name}: an array of {}: integers are meant", untyped.dtype())))
+    Err(PyTypeError::new_err(format!(
+        "{name}: an array of {}: integers are meant",
+        untyped.dtype()
+    )))
 }
 
 /// The columns of a trace.
@@ -94,25 +118,42 @@ pub(crate) struct Columns<'py> {
 }
 
 impl<'py> Columns<'py> {
-    pub(crate) fn of(page: &Bound<'py, PyAny>, others: [Option<Bound<'py, PyAny>>; 3]) -> PyResult<Self> {
+    pub(crate) fn of(
+        page: &Bound<'py, PyAny>,
+        others: [Option<Bound<'py, PyAny>>; 3],
+    ) -> PyResult<Self> {
         let page = Column::of("pages", page)?;
         if page.length >= u32::MAX as usize {
             return Err(failed(Error::TooMany("2^32 references")));
         }
         let [time, op, task] = others;
         let column = |name, object: Option<Bound<'py, PyAny>>| -> PyResult<Option<Column<'py>>> {
-            let Some(column) = object.map(|object| Column::of(name, &object)).transpose()? else { return Ok(None) };
+            let Some(column) = object.map(|object| Column::of(name, &object)).transpose()? else {
+                return Ok(None);
+            };
             if column.length == page.length {
                 return Ok(Some(column));
             }
-            Err(failed(format!("{name}: {} numbers for {} references", column.length, page.length)))
+            Err(failed(format!(
+                "{name}: {} numbers for {} references",
+                column.length, page.length
+            )))
         };
-        let others = [column("time", time)?, column("op", op)?, column("task", task)?];
+        let others = [
+            column("time", time)?,
+            column("op", op)?,
+            column("task", task)?,
+        ];
         Ok(Self { page, others })
     }
 
     /// The trace. The interpreter goes on with other threads while pages are numbered, and hears of Ctrl-C.
-    pub(crate) fn load(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>, about: About) -> PyResult<Trace> {
+    pub(crate) fn load(
+        &self,
+        py: Python<'_>,
+        progress: Option<Bound<'_, PyAny>>,
+        about: About,
+    ) -> PyResult<Trace> {
         let mut loader = Loader::expecting(self.page.length);
         let mut progress = Progress::new(progress, Some(self.page.length as u64));
         let (mut batch, mut numbers, mut before) = (Batch::default(), Vec::new(), 0);
@@ -130,7 +171,9 @@ impl<'py> Columns<'py> {
             }
             if let Some(task) = task {
                 task.copy(range.clone(), &mut numbers)?;
-                batch.task = small(&numbers, "task", u64::from(u16::MAX))?.map(|task| task as u16).collect();
+                batch.task = small(&numbers, "task", u64::from(u16::MAX))?
+                    .map(|task| task as u16)
+                    .collect();
             }
             py.detach(|| loader.push(&batch)).map_err(failed)?;
             py.check_signals()?;
@@ -145,7 +188,10 @@ fn rising(times: &[u64], before: u64, from: usize) -> PyResult<u64> {
     let mut last = before;
     for (at, time) in times.iter().enumerate() {
         if *time < last {
-            return Err(failed(format!("time: at place {} it goes back from {last} to {time}", from + at)));
+            return Err(failed(format!(
+                "time: at place {} it goes back from {last} to {time}",
+                from + at
+            )));
         }
         last = *time;
     }
@@ -153,7 +199,11 @@ fn rising(times: &[u64], before: u64, from: usize) -> PyResult<u64> {
 }
 
 /// Numbers of at most `most`.
-fn small<'n>(numbers: &'n [u64], name: &str, most: u64) -> PyResult<impl Iterator<Item = u64> + use<'n>> {
+fn small<'n>(
+    numbers: &'n [u64],
+    name: &str,
+    most: u64,
+) -> PyResult<impl Iterator<Item = u64> + use<'n>> {
     match numbers.iter().find(|number| **number > most) {
         Some(number) => Err(failed(format!("{name}: {number} is above {most}"))),
         None => Ok(numbers.iter().copied()),

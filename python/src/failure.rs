@@ -30,7 +30,9 @@ pub(crate) fn of_file(path: &Path, error: traces::Error) -> PyErr {
 /// Python's exception for an error of the operating system; what is wrong with the content is ours.
 pub(crate) fn of_io(error: &io::Error, words: String) -> PyErr {
     match error.kind() {
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => failed(words),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+            failed(words)
+        }
         kind if error.raw_os_error().is_some() => io::Error::new(kind, words).into(),
         _ => PyOSError::new_err(words),
     }

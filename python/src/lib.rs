@@ -1,8 +1,15 @@
 //! The Python package `warmset`: types in and out, no logic.
 //!
 //! What is documented here is what Python's `help` shows, so the words and examples are for Python.
-#![allow(rustdoc::all, clippy::doc_link_with_quotes, reason = "the texts are Python's docstrings")]
-#![allow(missing_docs, reason = "what Python sees is documented where it is; the module has no interface for Rust")]
+#![allow(
+    rustdoc::all,
+    clippy::doc_link_with_quotes,
+    reason = "the texts are Python's docstrings"
+)]
+#![allow(
+    missing_docs,
+    reason = "what Python sees is documented where it is; the module has no interface for Rust"
+)]
 
 mod arrays;
 mod failure;

@@ -76,7 +76,11 @@ impl Lifetime {
     }
 
     fn __repr__(&self) -> String {
-        format!("<warmset.Lifetime: {} at {} points>", self.inner.policy, self.inner.points.len())
+        format!(
+            "<warmset.Lifetime: {} at {} points>",
+            self.inner.policy,
+            self.inner.points.len()
+        )
     }
 
     /// The policy.
@@ -117,7 +121,11 @@ impl Lifetime {
 
     /// The space-time product in pages × time, where a fault is served in `service`: float64, shape (points,).
     #[pyo3(signature = (service=10_000.0))]
-    fn space_time<'py>(&self, py: Python<'py>, service: f64) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn space_time<'py>(
+        &self,
+        py: Python<'py>,
+        service: f64,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let service = time(service)?;
         Ok(self.column(py, |point| self.inner.space_time(point, service)))
     }
@@ -133,7 +141,10 @@ impl Lifetime {
     /// True
     #[pyo3(signature = (service=10_000.0))]
     fn knees<'py>(&self, py: Python<'py>, service: f64) -> PyResult<Bound<'py, PyDict>> {
-        let knees = self.inner.knees(time(service)?).ok_or_else(|| failed("a curve without points has no knee"))?;
+        let knees = self
+            .inner
+            .knees(time(service)?)
+            .ok_or_else(|| failed("a curve without points has no knee"))?;
         let found = PyDict::new(py);
         found.set_item("ray", point(py, &knees.ray)?)?;
         found.set_item("space_time", point(py, &knees.space_time)?)?;
@@ -146,7 +157,9 @@ fn time(service: f64) -> PyResult<f64> {
     if service.is_finite() && service >= 0.0 {
         return Ok(service);
     }
-    Err(failed(format!("a service time of {service}: 0 or more is meant")))
+    Err(failed(format!(
+        "a service time of {service}: 0 or more is meant"
+    )))
 }
 
 fn point<'py>(py: Python<'py>, point: &Point) -> PyResult<Bound<'py, PyDict>> {
@@ -175,9 +188,18 @@ fn point<'py>(py: Python<'py>, point: &Point) -> PyResult<Bound<'py, PyDict>> {
 /// [100, 5]
 #[pyfunction(name = "lifetime")]
 #[pyo3(signature = (trace, policy="lru", *, points=24, jobs=0))]
-pub(crate) fn lifetime(trace: &Bound<'_, Trace>, policy: &str, points: usize, jobs: usize) -> PyResult<Lifetime> {
+pub(crate) fn lifetime(
+    trace: &Bound<'_, Trace>,
+    policy: &str,
+    points: usize,
+    jobs: usize,
+) -> PyResult<Lifetime> {
     let choice = Choice::parse(policy).map_err(failed)?;
-    let (py, timed, trace) = (trace.py(), trace.get().is_timed(), Arc::clone(&trace.get().inner));
+    let (py, timed, trace) = (
+        trace.py(),
+        trace.get().is_timed(),
+        Arc::clone(&trace.get().inner),
+    );
     let work = move |_: &_| measure::Lifetime::of(&trace, timed, &choice, points).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), jobs, work)?;
     Ok(Lifetime { inner })
@@ -192,7 +214,11 @@ pub(crate) struct WorkingSet {
 }
 
 impl WorkingSet {
-    fn column<'py, T: numpy::Element>(&self, py: Python<'py>, value: fn(&Pixel) -> T) -> Bound<'py, PyArray1<T>> {
+    fn column<'py, T: numpy::Element>(
+        &self,
+        py: Python<'py>,
+        value: fn(&Pixel) -> T,
+    ) -> Bound<'py, PyArray1<T>> {
         PyArray1::from_iter(py, self.inner.pixels.iter().map(value))
     }
 }
@@ -205,7 +231,10 @@ impl WorkingSet {
 
     fn __repr__(&self) -> String {
         let shape = self.inner.shape();
-        format!("<warmset.WorkingSet: {:.1} pages at a window of {}>", shape.mean, self.inner.theta)
+        format!(
+            "<warmset.WorkingSet: {:.1} pages at a window of {}>",
+            shape.mean, self.inner.theta
+        )
     }
 
     /// The window.
@@ -271,8 +300,16 @@ impl WorkingSet {
 /// array([1, 2, 2, 1, 1, 1], dtype=uint64)
 #[pyfunction]
 #[pyo3(signature = (trace, theta, *, pixels=800))]
-pub(crate) fn working_set(trace: &Bound<'_, Trace>, theta: u64, pixels: usize) -> PyResult<WorkingSet> {
-    let (py, timed, trace) = (trace.py(), trace.get().is_timed(), Arc::clone(&trace.get().inner));
+pub(crate) fn working_set(
+    trace: &Bound<'_, Trace>,
+    theta: u64,
+    pixels: usize,
+) -> PyResult<WorkingSet> {
+    let (py, timed, trace) = (
+        trace.py(),
+        trace.get().is_timed(),
+        Arc::clone(&trace.get().inner),
+    );
     let work = move |_: &_| Series::of(&trace, timed, theta, pixels).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), 1, work)?;
     Ok(WorkingSet { inner })

@@ -17,7 +17,9 @@ pub(crate) fn words(told: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if let Ok(one) = told.cast::<PyString>() {
         return Ok(vec![one.to_string()]);
     }
-    told.try_iter()?.map(|item| Ok(item?.str()?.to_string())).collect()
+    told.try_iter()?
+        .map(|item| Ok(item?.str()?.to_string()))
+        .collect()
 }
 
 /// Run replacement policies on a trace, at every capacity, in parallel.
@@ -58,15 +60,28 @@ pub(crate) fn simulate<'py>(
     let (py, trace) = (trace.py(), Arc::clone(&trace.get().inner));
     let policies = policies.map_or_else(|| Ok(vec!["lru,opt".to_owned()]), words)?;
     let choices = Choice::list(&policies).map_err(failed)?;
-    let usual = || Ok(["1%", "5%", "10%", "25%", "50%"].map(str::to_owned).to_vec());
+    let usual = || {
+        Ok(["1%", "5%", "10%", "25%", "50%"]
+            .map(str::to_owned)
+            .to_vec())
+    };
     let told = capacities.map_or_else(usual, words)?;
     let told: Vec<&str> = told.iter().flat_map(|text| text.split(',')).collect();
     let capacities = capacity::of_trace(&told, &trace).map_err(failed)?;
-    let runs: Vec<(Choice, usize)> =
-        choices.iter().flat_map(|choice| capacities.iter().map(|capacity| (choice.clone(), *capacity))).collect();
+    let runs: Vec<(Choice, usize)> = choices
+        .iter()
+        .flat_map(|choice| {
+            capacities
+                .iter()
+                .map(|capacity| (choice.clone(), *capacity))
+        })
+        .collect();
     let progress = Progress::new(progress, Some(runs.len() as u64));
     let scores = watch::run(py, progress, jobs, move |watch| {
-        if choices.iter().any(|choice| matches!(choice.spec.name, "opt" | "vmin")) {
+        if choices
+            .iter()
+            .any(|choice| matches!(choice.spec.name, "opt" | "vmin"))
+        {
             trace.next_uses();
         }
         runs.into_par_iter()
@@ -79,21 +94,33 @@ pub(crate) fn simulate<'py>(
 /// A run: the policy, what came of it, and the seconds that it took.
 type Run = (String, Score, f64);
 
-fn run(trace: &workingset::Trace, choice: &Choice, capacity: usize, watch: &Watch) -> PyResult<Run> {
+fn run(
+    trace: &workingset::Trace,
+    choice: &Choice,
+    capacity: usize,
+    watch: &Watch,
+) -> PyResult<Run> {
     watch.check()?;
     let (label, began) = (choice.label(), Instant::now());
-    let score =
-        choice.spec.run(trace, capacity, &choice.options).map_err(|error| failed(format!("{label}: {error}")))?;
+    let score = choice
+        .spec
+        .run(trace, capacity, &choice.options)
+        .map_err(|error| failed(format!("{label}: {error}")))?;
     watch.step();
     Ok((label, score, began.elapsed().as_secs_f64()))
 }
 
 fn table<'py>(py: Python<'py>, runs: &[Run]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
-    let whole = |value: fn(&Score) -> u64| PyArray1::from_iter(py, runs.iter().map(|run| value(&run.1) as i64));
+    let whole = |value: fn(&Score) -> u64| {
+        PyArray1::from_iter(py, runs.iter().map(|run| value(&run.1) as i64))
+    };
     let real = |value: fn(&Run) -> f64| PyArray1::from_iter(py, runs.iter().map(value));
     table.set_item("policy", PyList::new(py, runs.iter().map(|run| &run.0))?)?;
-    table.set_item("options", PyList::new(py, runs.iter().map(|run| &run.1.options))?)?;
+    table.set_item(
+        "options",
+        PyList::new(py, runs.iter().map(|run| &run.1.options))?,
+    )?;
     table.set_item("capacity", whole(|score| score.capacity as u64))?;
     table.set_item("references", whole(|score| score.references))?;
     table.set_item("distinct", whole(|score| score.distinct))?;
@@ -101,7 +128,10 @@ fn table<'py>(py: Python<'py>, runs: &[Run]) -> PyResult<Bound<'py, PyDict>> {
     table.set_item("miss_ratio", real(|run| run.1.miss_ratio()))?;
     table.set_item("mean_size", real(|run| run.1.mean_size))?;
     table.set_item("seconds", real(|run| run.2))?;
-    let writebacks: Option<Vec<i64>> = runs.iter().map(|run| run.1.writebacks.map(|count| count as i64)).collect();
+    let writebacks: Option<Vec<i64>> = runs
+        .iter()
+        .map(|run| run.1.writebacks.map(|count| count as i64))
+        .collect();
     if let Some(writebacks) = writebacks.filter(|_| !runs.is_empty()) {
         table.set_item("writebacks", PyArray1::from_vec(py, writebacks))?;
     }
@@ -120,20 +150,36 @@ fn table<'py>(py: Python<'py>, runs: &[Run]) -> PyResult<Bound<'py, PyDict>> {
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let entry = |pairs: &[(&str, Bound<'_, PyAny>)]| {
         let entry = PyDict::new(py);
-        pairs.iter().try_for_each(|(name, value)| entry.set_item(name, value)).map(|()| entry)
+        pairs
+            .iter()
+            .try_for_each(|(name, value)| entry.set_item(name, value))
+            .map(|()| entry)
     };
     let text = |text: &str| PyString::new(py, text).into_any();
     let option = |(name, value, about): &(&str, f64, &str)| {
         let value = pyo3::types::PyFloat::new(py, *value).into_any();
-        entry(&[("name", text(name)), ("default", value), ("about", text(about))])
+        entry(&[
+            ("name", text(name)),
+            ("default", value),
+            ("about", text(about)),
+        ])
     };
     let of_spec = |spec: &workingset::Spec| {
-        let options = spec.options.iter().map(option).collect::<PyResult<Vec<_>>>()?;
+        let options = spec
+            .options
+            .iter()
+            .map(option)
+            .collect::<PyResult<Vec<_>>>()?;
         entry(&[
             ("name", text(spec.name)),
             ("about", text(spec.about)),
             ("source", text(spec.cite)),
-            ("variable", pyo3::types::PyBool::new(py, spec.variable).to_owned().into_any()),
+            (
+                "variable",
+                pyo3::types::PyBool::new(py, spec.variable)
+                    .to_owned()
+                    .into_any(),
+            ),
             ("options", PyList::new(py, options)?.into_any()),
         ])
     };

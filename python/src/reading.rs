@@ -24,12 +24,17 @@ impl Opening {
         if let Some((from, to)) = self.wanted.window.filter(|(from, to)| from >= to) {
             return Err(failed(format!("--window {from}..{to}: nothing is between")));
         }
-        let file = File::open(&self.path).map_err(|error| of_io(&error, format!("{name}: cannot read: {error}")))?;
+        let file = File::open(&self.path)
+            .map_err(|error| of_io(&error, format!("{name}: cannot read: {error}")))?;
         let source = traces::open(file, &name, self.format, self.reading);
         let source = source.map(|source| traces::part(source, self.wanted));
-        let trace = source.and_then(|source| read(source, watch)).map_err(|error| of_file(&self.path, error))?;
+        let trace = source
+            .and_then(|source| read(source, watch))
+            .map_err(|error| of_file(&self.path, error))?;
         if self.wanted.time && trace.time().is_none() {
-            return Err(failed(format!("{name}: the trace has no times: leave out --clock trace")));
+            return Err(failed(format!(
+                "{name}: the trace has no times: leave out --clock trace"
+            )));
         }
         Ok(trace)
     }
@@ -37,7 +42,9 @@ impl Opening {
 
 /// A whole source, watched.
 pub(crate) fn read(source: Box<dyn Source + '_>, watch: &Watch) -> Result<Trace, Error> {
-    traces::read(&mut Watched { source, watch }, &|references| watch.reach(references as u64))
+    traces::read(&mut Watched { source, watch }, &|references| {
+        watch.reach(references as u64)
+    })
 }
 
 /// A source that ends when nobody waits any more.

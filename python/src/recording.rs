@@ -66,7 +66,10 @@ impl Recording {
             recordings::read(&files, &mut |_, entries| watch.reach(entries as u64)).map_err(unread)
         };
         let (entries, notes) = watch::run(paths.py(), Progress::new(progress, None), 1, read)?;
-        Ok(Self { entries: Arc::new(entries), notes })
+        Ok(Self {
+            entries: Arc::new(entries),
+            notes,
+        })
     }
 
     /// Samples.
@@ -79,7 +82,11 @@ impl Recording {
     }
 
     /// A column of the samples.
-    fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        column: &str,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (mut place, mut known, mut values) = (None, false, Vec::new());
         for entry in self.entries.iter() {
             match entry {
@@ -88,7 +95,8 @@ impl Recording {
                     known |= place.is_some();
                 }
                 Entry::Sample(sample) => {
-                    let value = place.and_then(|(section, field)| sample.sections().nth(section)?.get(field));
+                    let value = place
+                        .and_then(|(section, field)| sample.sections().nth(section)?.get(field));
                     values.push(value.map_or(f64::NAN, |value| value as f64));
                 }
                 Entry::Decision(_) | Entry::Lost(_) => {}
@@ -97,7 +105,9 @@ impl Recording {
         if known {
             return Ok(PyArray1::from_vec(py, values));
         }
-        Err(PyKeyError::new_err(format!("no column {column:?}: .columns has those that there are")))
+        Err(PyKeyError::new_err(format!(
+            "no column {column:?}: .columns has those that there are"
+        )))
     }
 
     /// The columns that samples have: name to unit, which is bytes, pages, us, 0.01% or count.
@@ -106,7 +116,9 @@ impl Recording {
         let all = PyDict::new(py);
         for entry in self.entries.iter() {
             if let Entry::Header(header) = entry {
-                columns(&header.shape.unknown()).iter().try_for_each(|(name, unit)| all.set_item(name, unit))?;
+                columns(&header.shape.unknown())
+                    .iter()
+                    .try_for_each(|(name, unit)| all.set_item(name, unit))?;
             }
         }
         Ok(all)
@@ -115,7 +127,10 @@ impl Recording {
     /// When each sample was taken, in seconds since boot: float64, shape (samples,).
     #[getter]
     fn at<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.samples().map(|sample| sample.at.get().as_secs_f64()))
+        PyArray1::from_iter(
+            py,
+            self.samples().map(|sample| sample.at.get().as_secs_f64()),
+        )
     }
 
     /// What the wall clock said then: datetime64[ms], shape (samples,).
@@ -147,25 +162,41 @@ impl Recording {
     /// The machine: kernel, page size, processors and the like.
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.header().map(|header| json(py, &header.facts)).transpose()
+        self.header()
+            .map(|header| json(py, &header.facts))
+            .transpose()
     }
 
     /// The configuration that was decided by; None if this version cannot read it.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.header().and_then(|header| header.config.as_ref()).map(|config| json(py, config)).transpose()
+        self.header()
+            .and_then(|header| header.config.as_ref())
+            .map(|config| json(py, config))
+            .transpose()
     }
 
     /// Samples that are missing in it.
     #[getter]
     fn lost(&self) -> u64 {
-        self.entries.iter().map(|entry| if let Entry::Lost(count) = entry { *count } else { 0 }).sum()
+        self.entries
+            .iter()
+            .map(|entry| {
+                if let Entry::Lost(count) = entry {
+                    *count
+                } else {
+                    0
+                }
+            })
+            .sum()
     }
 }
 
 /// Section and field of a column.
 fn find(sample: &Sample, column: &str) -> Option<(usize, usize)> {
-    let mut place = columns(sample).iter().position(|(name, _)| name == column)?;
+    let mut place = columns(sample)
+        .iter()
+        .position(|(name, _)| name == column)?;
     for (at, section) in sample.sections().enumerate() {
         let fields = section.fields().len();
         if place < fields {
@@ -186,5 +217,6 @@ fn unread(error: ReadError) -> PyErr {
 /// A value of ours as Python's own, by way of JSON: the same names as ``--json`` prints.
 pub(crate) fn json<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(value).map_err(failed)?;
-    py.import("json")?.call_method1("loads", (PyString::new(py, &text),))
+    py.import("json")?
+        .call_method1("loads", (PyString::new(py, &text),))
 }

@@ -40,24 +40,45 @@ pub(crate) fn replay<'py>(
     coverage: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     if coverage && (compare.is_some() || config.is_some()) {
-        return Err(failed("the argument 'coverage' cannot be used with 'compare' or 'config'"));
+        return Err(failed(
+            "the argument 'coverage' cannot be used with 'compare' or 'config'",
+        ));
     }
     let (py, entries) = (recording.py(), Arc::clone(&recording.get().entries));
-    let config = config.map(|path| host::settings::of_file(&path)).transpose().map_err(failed)?;
+    let config = config
+        .map(|path| host::settings::of_file(&path))
+        .transpose()
+        .map_err(failed)?;
     let config = config.map(|settings| settings.config);
-    let arms = compare.map(|arms| arms.iter().map(|arm| arm.parse::<Arm>()).collect::<Result<Vec<_>, _>>());
-    let arms = arms.transpose().map_err(failed)?.map(|arms| Arm::beside_usual(&arms));
+    let arms = compare.map(|arms| {
+        arms.iter()
+            .map(|arm| arm.parse::<Arm>())
+            .collect::<Result<Vec<_>, _>>()
+    });
+    let arms = arms
+        .transpose()
+        .map_err(failed)?
+        .map(|arms| Arm::beside_usual(&arms));
     let response = response.map_or(Ok(RESPONSE), Duration::try_from_secs_f64);
     let response = response.map_err(|error| failed(format!("a response of kswapd: {error}")))?;
     let work = move |_: &_| -> PyResult<(&'static str, Value)> {
         let told = |value: Result<Value, serde_json::Error>| value.map_err(failed);
         if let Some(arms) = arms {
-            let plan = Plan { arms: &arms, config: config.as_ref(), response };
+            let plan = Plan {
+                arms: &arms,
+                config: config.as_ref(),
+                response,
+            };
             let comparison = pressure::replay::compare(&entries, &plan).map_err(failed)?;
             return Ok(("comparison", told(serde_json::to_value(comparison))?));
         }
         if coverage {
-            return Ok(("coverage", told(serde_json::to_value(calibrate(entries.iter()).map_err(failed)?))?));
+            return Ok((
+                "coverage",
+                told(serde_json::to_value(
+                    calibrate(entries.iter()).map_err(failed)?,
+                ))?,
+            ));
         }
         let again = decide_again(entries.iter(), config.as_ref()).map_err(failed)?;
         Ok(("again", told(serde_json::to_value(again))?))

@@ -34,8 +34,25 @@ pub(crate) fn synth(
     quantum: u64,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Trace> {
-    let processes = words(kinds)?.iter().map(|kind| Kind::parse(kind)).collect::<Result<_, _>>().map_err(failed)?;
-    let made = Synth::new(Recipe { processes, quantum, references, writes, seed }).map_err(failed)?;
+    let processes = words(kinds)?
+        .iter()
+        .map(|kind| Kind::parse(kind))
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
+    let made = Synth::new(Recipe {
+        processes,
+        quantum,
+        references,
+        writes,
+        seed,
+    })
+    .map_err(failed)?;
     let load = move |watch: &watch::Watch| reading::read(Box::new(made), watch).map_err(failed);
-    watch::run(kinds.py(), Progress::new(progress, Some(references)), 1, load).map(Trace::from)
+    watch::run(
+        kinds.py(),
+        Progress::new(progress, Some(references)),
+        1,
+        load,
+    )
+    .map(Trace::from)
 }

@@ -10,15 +10,22 @@ use pyo3::types::PyCapsule;
 use workingset::Trace;
 
 /// The table's stream, taken over from the capsule in which Python passes it on.
-#[allow(unsafe_code, reason = "the Arrow C stream is a structure behind a pointer")]
+#[allow(
+    unsafe_code,
+    reason = "the Arrow C stream is a structure behind a pointer"
+)]
 pub(crate) fn stream(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
     let Ok(export) = table.getattr("__arrow_c_stream__") else {
         let kind = table.get_type().name()?.to_string();
-        return Err(PyTypeError::new_err(format!("{kind} is no Arrow table: it has no __arrow_c_stream__")));
+        return Err(PyTypeError::new_err(format!(
+            "{kind} is no Arrow table: it has no __arrow_c_stream__"
+        )));
     };
     let capsule = export.call0()?;
     let capsule = capsule.cast::<PyCapsule>()?;
-    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+    let pointer = capsule
+        .pointer_checked(Some(c"arrow_array_stream"))?
+        .cast::<FFI_ArrowArrayStream>();
     // SAFETY: a capsule of this name holds such a structure, and what is taken out of it is marked as moved.
     unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr()) }.map_err(failed)
 }

@@ -42,7 +42,9 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn from(trace: workingset::Trace) -> Self {
-        Self { inner: Arc::new(trace) }
+        Self {
+            inner: Arc::new(trace),
+        }
     }
 
     /// Whether measures go by the trace's own time: where it has one, it was asked for.
@@ -66,7 +68,11 @@ impl Trace {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let page_size = Reading::of_pages(page_size).map_err(failed)?.page_size;
-        let about = About { page_size, clock: clock.map(named).transpose()?.unwrap_or_default(), ..About::default() };
+        let about = About {
+            page_size,
+            clock: clock.map(named).transpose()?.unwrap_or_default(),
+            ..About::default()
+        };
         let columns = Columns::of(pages, [time, op, task])?;
         Ok(Self::from(columns.load(pages.py(), progress, about)?))
     }
@@ -111,12 +117,32 @@ impl Trace {
             "references" => (false, false),
             "trace" => (true, false),
             "bytes" => (true, true),
-            other => return Err(failed(format!("no clock '{other}': there are references, trace, bytes"))),
+            other => {
+                return Err(failed(format!(
+                    "no clock '{other}': there are references, trace, bytes"
+                )));
+            }
         };
-        let reading = Reading { time, split, bytes, ..Reading::of_pages(page_size).map_err(failed)? };
-        let format = format.map(traces::Format::named).transpose().map_err(failed)?;
-        let opening = Opening { path, format, reading, wanted: Wanted { window, task, time } };
-        watch::run(py, Progress::new(progress, None), 1, move |watch| opening.load(watch)).map(Self::from)
+        let reading = Reading {
+            time,
+            split,
+            bytes,
+            ..Reading::of_pages(page_size).map_err(failed)?
+        };
+        let format = format
+            .map(traces::Format::named)
+            .transpose()
+            .map_err(failed)?;
+        let opening = Opening {
+            path,
+            format,
+            reading,
+            wanted: Wanted { window, task, time },
+        };
+        watch::run(py, Progress::new(progress, None), 1, move |watch| {
+            opening.load(watch)
+        })
+        .map(Self::from)
     }
 
     /// Read a trace from an Arrow table: a ``pyarrow.Table``, a ``polars.DataFrame``, anything with
@@ -148,7 +174,11 @@ impl Trace {
     }
 
     fn __repr__(&self) -> String {
-        format!("<warmset.Trace: {} references to {} pages>", self.inner.len(), self.inner.pages())
+        format!(
+            "<warmset.Trace: {} references to {} pages>",
+            self.inner.len(),
+            self.inner.pages()
+        )
     }
 
     /// Another process gets the columns.
@@ -161,7 +191,10 @@ impl Trace {
         columns.set_item("task", Self::task(slf))?;
         columns.set_item("page_size", trace.about.page_size)?;
         columns.set_item("clock", slf.get().clock())?;
-        let make = py.import("functools")?.getattr("partial")?.call((slf.get_type(),), Some(&columns))?;
+        let make = py
+            .import("functools")?
+            .getattr("partial")?
+            .call((slf.get_type(),), Some(&columns))?;
         Ok((make, pyo3::types::PyTuple::empty(py).into_any()))
     }
 
@@ -187,7 +220,14 @@ impl Trace {
     #[getter]
     fn pages<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyArray1<u64>> {
         let names = slf.get().inner.names();
-        PyArray1::from_iter(slf.py(), slf.get().inner.refs().iter().map(|page| names[*page as usize]))
+        PyArray1::from_iter(
+            slf.py(),
+            slf.get()
+                .inner
+                .refs()
+                .iter()
+                .map(|page| names[*page as usize]),
+        )
     }
 
     /// When each reference was, shape (n,): a read-only view of uint64; None if time is counted in references.
@@ -199,7 +239,9 @@ impl Trace {
     /// What each did, shape (n,), a new array of uint8: 1 fetch, 2 load, 4 store, 6 modify; None if it is not known.
     #[getter]
     fn op<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<u8>>> {
-        self.inner.op().map(|op| PyArray1::from_iter(py, op.iter().map(|op| op.0)))
+        self.inner
+            .op()
+            .map(|op| PyArray1::from_iter(py, op.iter().map(|op| op.0)))
     }
 
     /// Whose each was, shape (n,): a read-only view of uint16; None if it is not known.
@@ -217,7 +259,10 @@ impl Trace {
     /// What its times count.
     #[getter]
     fn clock(&self) -> &'static str {
-        CLOCKS.iter().find(|(clock, _)| *clock == self.inner.about.clock).map_or("references", |(_, name)| name)
+        CLOCKS
+            .iter()
+            .find(|(clock, _)| *clock == self.inner.about.clock)
+            .map_or("references", |(_, name)| name)
     }
 }
 
@@ -231,15 +276,22 @@ const CLOCKS: [(Clock, &str); 5] = [
 
 fn named(name: &str) -> PyResult<Clock> {
     let known = || CLOCKS.map(|(_, name)| name).join(", ");
-    let found = CLOCKS.iter().find(|(_, known)| *known == name).map(|(clock, _)| *clock);
+    let found = CLOCKS
+        .iter()
+        .find(|(_, known)| *known == name)
+        .map(|(clock, _)| *clock);
     found.ok_or_else(|| failed(format!("no clock '{name}': there are {}", known())))
 }
 
 /// A column as it is in memory, read-only, that keeps its trace alive.
-#[allow(unsafe_code, reason = "NumPy is given a pointer, and with it the trace that it points into")]
+#[allow(
+    unsafe_code,
+    reason = "NumPy is given a pointer, and with it the trace that it points into"
+)]
 fn view<'py, T: Element>(column: &[T], trace: &Bound<'py, Trace>) -> Bound<'py, PyArray1<T>> {
     // SAFETY: the trace is frozen, so the column neither moves nor changes while the array's base, the trace, lives.
-    let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(column), trace.clone().into_any()) };
+    let array =
+        unsafe { PyArray1::borrow_from_array(&ArrayView1::from(column), trace.clone().into_any()) };
     array.readwrite().make_nonwriteable();
     array
 }

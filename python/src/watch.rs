@@ -31,7 +31,11 @@ impl Watch {
 
     /// Nobody waits for the result any more: an error that ends the work.
     pub(crate) fn check(&self) -> PyResult<()> {
-        if self.is_stopped() { Err(failed("interrupted")) } else { Ok(()) }
+        if self.is_stopped() {
+            Err(failed("interrupted"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether nobody waits any more.
@@ -49,12 +53,18 @@ pub(crate) struct Progress<'py> {
 
 impl<'py> Progress<'py> {
     pub(crate) fn new(call: Option<Bound<'py, PyAny>>, total: Option<u64>) -> Self {
-        Self { call, total, told: None }
+        Self {
+            call,
+            total,
+            told: None,
+        }
     }
 
     /// Tells if there is news.
     pub(crate) fn tell(&mut self, done: u64) -> PyResult<()> {
-        let Some(call) = self.call.as_ref().filter(|_| self.told != Some(done)) else { return Ok(()) };
+        let Some(call) = self.call.as_ref().filter(|_| self.told != Some(done)) else {
+            return Ok(());
+        };
         self.told = Some(done);
         call.call1((done, self.total)).map(|_| ())
     }
@@ -71,7 +81,11 @@ pub(crate) fn run<T: Send + 'static>(
     work: impl FnOnce(&Watch) -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
     // A panic is an exception: the result never comes.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).panic_handler(drop).build().map_err(failed)?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs)
+        .panic_handler(drop)
+        .build()
+        .map_err(failed)?;
     let (watch, (send, mut receive)) = (Arc::new(Watch::default()), mpsc::sync_channel(1));
     let theirs = Arc::clone(&watch);
     pool.spawn(move || {
@@ -84,11 +98,15 @@ pub(crate) fn run<T: Send + 'static>(
         match news {
             Ok(Err(error)) => return Err(error),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(PyRuntimeError::new_err("a defect of warmset: the work ended without a result"));
+                return Err(PyRuntimeError::new_err(
+                    "a defect of warmset: the work ended without a result",
+                ));
             }
             Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => {}
         }
-        let heard = py.check_signals().and_then(|()| progress.tell(watch.done.load(Ordering::Relaxed)));
+        let heard = py
+            .check_signals()
+            .and_then(|()| progress.tell(watch.done.load(Ordering::Relaxed)));
         if let Err(error) = heard {
             watch.stop.store(true, Ordering::Relaxed);
             return Err(error);

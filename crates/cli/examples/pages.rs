@@ -16,13 +16,16 @@ use std::fs;
 use std::path::Path;
 
 fn main() -> Result<()> {
-    let directory = std::env::args_os().nth(1).context("usage: pages DIRECTORY")?;
+    let directory = std::env::args_os()
+        .nth(1)
+        .context("usage: pages DIRECTORY")?;
     write_all(Path::new(&directory))
 }
 
 fn write_all(directory: &Path) -> Result<()> {
     if directory.exists() {
-        fs::remove_dir_all(directory).with_context(|| format!("cannot renew {}", directory.display()))?;
+        fs::remove_dir_all(directory)
+            .with_context(|| format!("cannot renew {}", directory.display()))?;
     }
     for section in ["man1", "man5", "man8"] {
         let path = directory.join(section);
@@ -30,7 +33,10 @@ fn write_all(directory: &Path) -> Result<()> {
     }
     clap_mangen::generate_to(warmset_cli::command(), directory.join("man1"))?;
     put(&directory.join("man8/warmsetd.8"), &daemon_page()?)?;
-    put(&directory.join("man5/warmset.toml.5"), settings::page().as_bytes())?;
+    put(
+        &directory.join("man5/warmset.toml.5"),
+        settings::page().as_bytes(),
+    )?;
     for command in [warmset_cli::command(), daemon_command()] {
         completions(directory, command)?;
     }
@@ -59,7 +65,9 @@ fn daemon_option(opt: &'static Opt) -> Arg {
         None => arg,
     };
     match (opt.long, opt.value) {
-        ("mode", Some(name)) => arg.value_name(name).value_parser(["observe", "tune", "guard", "protect"]),
+        ("mode", Some(name)) => arg
+            .value_name(name)
+            .value_parser(["observe", "tune", "guard", "protect"]),
         ("config", Some(name)) => arg.value_name(name).value_hint(clap::ValueHint::FilePath),
         (_, Some("DIR")) => arg.value_name("DIR").value_hint(clap::ValueHint::DirPath),
         (_, Some(name)) => arg.value_name(name),
@@ -69,7 +77,9 @@ fn daemon_option(opt: &'static Opt) -> Arg {
 }
 
 fn daemon_page() -> Result<Vec<u8>> {
-    let man = Man::new(daemon_command()).section("8").manual("System administration");
+    let man = Man::new(daemon_command())
+        .section("8")
+        .manual("System administration");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
@@ -104,18 +114,36 @@ fn daemon_surroundings() -> Roff {
         (
             "SIGNALS",
             &[
-                ("SIGHUP", "Read the configuration again; an error keeps the old one."),
-                ("SIGTERM, SIGINT", "Put everything back, print the summary and end."),
+                (
+                    "SIGHUP",
+                    "Read the configuration again; an error keeps the old one.",
+                ),
+                (
+                    "SIGTERM, SIGINT",
+                    "Put everything back, print the summary and end.",
+                ),
             ],
         ),
         (
             "FILES",
             &[
-                ("/etc/warmset/warmset.toml", "The configuration; see warmset.toml(5)."),
-                ("/etc/warmset/conf.d/*.toml", "Laid over it in the order of their names."),
+                (
+                    "/etc/warmset/warmset.toml",
+                    "The configuration; see warmset.toml(5).",
+                ),
+                (
+                    "/etc/warmset/conf.d/*.toml",
+                    "Laid over it in the order of their names.",
+                ),
                 ("/run/warmset", "The undo log, the lock and the socket."),
-                ("/run/warmset/disable", "The kill switch: while it exists, nothing is written."),
-                ("/var/lib/warmset", "Recordings, for `warmset why` and `warmset replay`."),
+                (
+                    "/run/warmset/disable",
+                    "The kill switch: while it exists, nothing is written.",
+                ),
+                (
+                    "/var/lib/warmset",
+                    "Recordings, for `warmset why` and `warmset replay`.",
+                ),
             ],
         ),
         (

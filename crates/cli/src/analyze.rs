@@ -51,9 +51,17 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         );
     }
     let first = args.input.clone().counting(Counted::Trace);
-    let inputs = std::iter::once(first.clone()).chain(args.others.iter().map(|path| first.of(path)));
-    let wanted = Wanted { thetas: args.theta.clone(), points: args.points, service: args.service, ..Wanted::default() };
-    let analyses = inputs.map(|input| analyzed(&input, &wanted)).collect::<Result<Vec<_>>>()?;
+    let inputs =
+        std::iter::once(first.clone()).chain(args.others.iter().map(|path| first.of(path)));
+    let wanted = Wanted {
+        thetas: args.theta.clone(),
+        points: args.points,
+        service: args.service,
+        ..Wanted::default()
+    };
+    let analyses = inputs
+        .map(|input| analyzed(&input, &wanted))
+        .collect::<Result<Vec<_>>>()?;
     if let Some(folder) = &args.pictures {
         pictures(folder, &analyses)?;
     }
@@ -64,7 +72,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     match context.form {
         Form::Json => json(out, &analyses)?,
         Form::Text => {
-            analyses.iter().try_for_each(|analysis| words::summary(out, analysis))?;
+            analyses
+                .iter()
+                .try_for_each(|analysis| words::summary(out, analysis))?;
             if let Some(path) = &args.output {
                 writeln!(out, "report: {}", path.display())?;
             }
@@ -94,12 +104,17 @@ fn gathered(input: &Input) -> Result<Uses> {
         Ok::<_, anyhow::Error>(gatherer.push(batch)?)
     })?;
     bar.finish_and_clear();
-    let clock = if timed { about.clock } else { Clock::References };
+    let clock = if timed {
+        about.clock
+    } else {
+        Clock::References
+    };
     Ok(gatherer.finish(About { clock, ..about })?)
 }
 
 fn pictures(folder: &Path, analyses: &[Analysis]) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot make the folder", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
     for analysis in analyses {
         for (name, svg) in charts::all(analysis) {
             let path = |end: &str| folder.join(format!("{}-{name}.{end}", analysis.program.name));

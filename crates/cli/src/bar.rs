@@ -22,9 +22,17 @@ impl Parts {
     pub(crate) fn of(memory: &Memory) -> Option<Self> {
         let shared = memory.shmem.unwrap_or_default();
         let files = memory.cached? + memory.buffers.unwrap_or_default();
-        let kernel = memory.kernel_reclaimable.or(memory.slab_reclaimable).unwrap_or_default();
+        let kernel = memory
+            .kernel_reclaimable
+            .or(memory.slab_reclaimable)
+            .unwrap_or_default();
         let programs = memory.anon? + shared;
-        Some(Self { total: memory.total?, programs, caches: files.less(shared) + kernel, free: memory.free? })
+        Some(Self {
+            total: memory.total?,
+            programs,
+            caches: files.less(shared) + kernel,
+            free: memory.free?,
+        })
     }
 
     /// What is in no other part: the kernel, huge page pools, drivers.
@@ -37,10 +45,18 @@ impl Parts {
         let width = (columns as u64).saturating_sub(2).min(WIDTH);
         let mut bar = String::from("[");
         let (mut sum, mut drawn) = (Bytes::ZERO, 0);
-        for (part, mark) in [(self.programs, '#'), (self.rest(), 'k'), (self.caches, '='), (self.free, '.')] {
+        for (part, mark) in [
+            (self.programs, '#'),
+            (self.rest(), 'k'),
+            (self.caches, '='),
+            (self.free, '.'),
+        ] {
             sum += part;
             // Marks end where the sum ends, so that the bar is always whole.
-            let end = sum.share_of(self.total).map_or(0, |share| share.get() * width / 10_000).min(width);
+            let end = sum
+                .share_of(self.total)
+                .map_or(0, |share| share.get() * width / 10_000)
+                .min(width);
             bar.extend(std::iter::repeat_n(mark, (end - drawn) as usize));
             drawn = end;
         }
@@ -55,20 +71,40 @@ mod tests {
 
     fn parts(programs: u64, caches: u64, free: u64) -> Parts {
         let [total, programs, caches, free] = [1000, programs, caches, free].map(Bytes::mib);
-        Parts { total, programs, caches, free }
+        Parts {
+            total,
+            programs,
+            caches,
+            free,
+        }
     }
 
     #[test]
     fn the_bar_is_always_as_wide() {
         for (parts, expected) in [
-            (parts(0, 0, 1000), "[................................................................]"),
-            (parts(500, 250, 250), "[################################================................]"),
-            (parts(250, 250, 250), "[################kkkkkkkkkkkkkkkk================................]"),
-            (parts(900, 900, 900), "[#########################################################=======]"),
+            (
+                parts(0, 0, 1000),
+                "[................................................................]",
+            ),
+            (
+                parts(500, 250, 250),
+                "[################################================................]",
+            ),
+            (
+                parts(250, 250, 250),
+                "[################kkkkkkkkkkkkkkkk================................]",
+            ),
+            (
+                parts(900, 900, 900),
+                "[#########################################################=======]",
+            ),
         ] {
             assert_eq!(parts.bar(80), expected);
         }
-        let nothing = Parts { total: Bytes::ZERO, ..parts(1, 1, 1) };
+        let nothing = Parts {
+            total: Bytes::ZERO,
+            ..parts(1, 1, 1)
+        };
         assert_eq!(nothing.bar(80).len(), 66);
         assert_eq!(parts(500, 250, 250).bar(10), "[####==..]");
     }

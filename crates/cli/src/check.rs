@@ -26,21 +26,50 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         Some(path) => settings::of_file(path),
         None => settings::of_machine(&context.root),
     };
-    let settings =
-        settings.and_then(|settings| host::hook::check(&context.root, &settings.config.hooks).map(|()| settings));
+    let settings = settings.and_then(|settings| {
+        host::hook::check(&context.root, &settings.config.hooks).map(|()| settings)
+    });
     match (settings, context.form) {
-        (Ok(settings), Form::Json) => json(out, &serde_json::json!({ "ok": true, "config": settings.config }))?,
+        (Ok(settings), Form::Json) => json(
+            out,
+            &serde_json::json!({ "ok": true, "config": settings.config }),
+        )?,
         (Ok(settings), Form::Text) => {
-            let files: Vec<_> = settings.files.iter().map(|path| path.display().to_string()).collect();
-            writeln!(out, "ok: {}", if files.is_empty() { "the defaults".to_owned() } else { files.join(" + ") })?;
+            let files: Vec<_> = settings
+                .files
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            writeln!(
+                out,
+                "ok: {}",
+                if files.is_empty() {
+                    "the defaults".to_owned()
+                } else {
+                    files.join(" + ")
+                }
+            )?;
             let owners = settings.files.iter().filter_map(|path| owner(path));
-            settings.notes.iter().cloned().chain(owners).try_for_each(|note| writeln!(out, "note: {note}"))?;
-            let (old, new) = (serde_json::to_value(Config::default())?, serde_json::to_value(&settings.config)?);
-            differences("", &old, &new).iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+            settings
+                .notes
+                .iter()
+                .cloned()
+                .chain(owners)
+                .try_for_each(|note| writeln!(out, "note: {note}"))?;
+            let (old, new) = (
+                serde_json::to_value(Config::default())?,
+                serde_json::to_value(&settings.config)?,
+            );
+            differences("", &old, &new)
+                .iter()
+                .try_for_each(|line| writeln!(out, "  {line}"))?;
         }
         (Err(error), Form::Json) => {
             let ConfigError { file, at, what } = &error;
-            json(out, &serde_json::json!({ "ok": false, "file": file, "at": at, "what": what }))?;
+            json(
+                out,
+                &serde_json::json!({ "ok": false, "file": file, "at": at, "what": what }),
+            )?;
             return Ok(ExitCode::FAILURE);
         }
         (Err(error), Form::Text) => {
@@ -67,14 +96,28 @@ fn excerpt(error: &ConfigError) -> Option<String> {
 fn marked(line: usize, column: usize, quoted: &str) -> String {
     let number = line.to_string();
     let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
-    let before: String = quoted.chars().chain(std::iter::repeat(' ')).take(column - 1).map(blank).collect();
-    format!("  {number} | {quoted}\n  {:1$} | {before}^\n", "", number.len())
+    let before: String = quoted
+        .chars()
+        .chain(std::iter::repeat(' '))
+        .take(column - 1)
+        .map(blank)
+        .collect();
+    format!(
+        "  {number} | {quoted}\n  {:1$} | {before}^\n",
+        "",
+        number.len()
+    )
 }
 
 /// What root's guard would say of the owner, where we are not root.
 fn owner(path: &Path) -> Option<String> {
     let owner = std::fs::metadata(path).ok()?.uid();
-    let says = || format!("{}: belongs to user {owner}; a guard of root takes only root's own", path.display());
+    let says = || {
+        format!(
+            "{}: belongs to user {owner}; a guard of root takes only root's own",
+            path.display()
+        )
+    };
     (owner != 0).then(says)
 }
 
@@ -84,7 +127,11 @@ fn differences(key: &str, old: &Value, new: &Value) -> Vec<String> {
         (Value::Object(old), Value::Object(new)) => new
             .iter()
             .flat_map(|(name, value)| {
-                let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                let key = if key.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{key}.{name}")
+                };
                 differences(&key, old.get(name).unwrap_or(&Value::Null), value)
             })
             .collect(),
@@ -99,8 +146,14 @@ mod tests {
 
     #[test]
     fn the_mark_stands_under_the_column() {
-        assert_eq!(marked(2, 11, "calmest = \"5\""), "  2 | calmest = \"5\"\n    |           ^\n");
-        assert_eq!(marked(12, 8, "\tmax = \"µ\""), "  12 | \tmax = \"µ\"\n     | \t      ^\n");
+        assert_eq!(
+            marked(2, 11, "calmest = \"5\""),
+            "  2 | calmest = \"5\"\n    |           ^\n"
+        );
+        assert_eq!(
+            marked(12, 8, "\tmax = \"µ\""),
+            "  12 | \tmax = \"µ\"\n     | \t      ^\n"
+        );
         assert_eq!(marked(1, 3, ""), "  1 | \n    |   ^\n");
     }
 
@@ -108,10 +161,16 @@ mod tests {
     fn only_what_differs_is_listed() {
         let text = "verbosity = 1\n[gap]\nmax = \"2 %\"\n[[tunable]]\nknob = \"vm.swappiness\"\nvalue = 10";
         let value = |config: &Config| serde_json::to_value(config).unwrap();
-        let (old, new) = (value(&Config::default()), value(&Config::parse("x", text).unwrap()));
+        let (old, new) = (
+            value(&Config::default()),
+            value(&Config::parse("x", text).unwrap()),
+        );
         assert_eq!(
             differences("", &old, &new),
-            ["gap.max: null → \"2 %\"", "tunable: [] → [{\"knob\":\"vm.swappiness\",\"on\":\"start\",\"value\":10}]",]
+            [
+                "gap.max: null → \"2 %\"",
+                "tunable: [] → [{\"knob\":\"vm.swappiness\",\"on\":\"start\",\"value\":10}]",
+            ]
         );
         assert!(differences("", &old, &old).is_empty());
     }

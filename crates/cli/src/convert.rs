@@ -32,12 +32,15 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let output = match &args.to {
         Some(to) => Output::named(to)?,
         None if name == "-" => Output::Arrow,
-        None => {
-            Output::by_name(&name).with_context(|| format!("{name}: no format is called so; say which with --to"))?
-        }
+        None => Output::by_name(&name)
+            .with_context(|| format!("{name}: no format is called so; say which with --to"))?,
     };
     let mut source = Counting {
-        source: args.input.clone().counting(reference::Counted::Trace).open()?,
+        source: args
+            .input
+            .clone()
+            .counting(reference::Counted::Trace)
+            .open()?,
         bar: reference::spinner("converting"),
         references: 0,
     };
@@ -48,7 +51,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     source.bar.finish_and_clear();
     match (name.as_str(), context.form) {
         ("-", _) => {}
-        (_, Form::Json) => json(out, &serde_json::json!({ "references": source.references, "output": name }))?,
+        (_, Form::Json) => json(
+            out,
+            &serde_json::json!({ "references": source.references, "output": name }),
+        )?,
         (_, Form::Text) => writeln!(out, "{} references in {name}", source.references)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -56,8 +62,13 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 /// What can be read, for the help.
 fn formats() -> String {
-    let lines = traces::FORMATS.iter().map(|(_, name, about)| format!("  {name:<14} {about}"));
-    format!("Formats that are read, by name or content or --format:\n{}", lines.collect::<Vec<_>>().join("\n"))
+    let lines = traces::FORMATS
+        .iter()
+        .map(|(_, name, about)| format!("  {name:<14} {about}"));
+    format!(
+        "Formats that are read, by name or content or --format:\n{}",
+        lines.collect::<Vec<_>>().join("\n")
+    )
 }
 
 /// A source that shows how far it is.

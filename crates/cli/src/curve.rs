@@ -25,7 +25,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
     /// Policies
-    #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "lru,ws,opt")]
+    #[arg(
+        long,
+        value_name = "POLICY",
+        value_delimiter = ',',
+        default_value = "lru,ws,opt"
+    )]
     of: Vec<String>,
     /// Sizes at which policies are run that have no curve of their own, and lines of the table
     #[arg(long, value_name = "NUMBER", default_value_t = 24)]
@@ -43,7 +48,12 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Show::Lifetime)]
     show: Show,
     /// Windows of the working set, with --show size, in the trace's time
-    #[arg(long, value_name = "TIME", value_delimiter = ',', default_value = "100000")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_delimiter = ',',
+        default_value = "100000"
+    )]
     theta: Vec<u64>,
     /// Beside each curve the one that the founding report's own arithmetic gives, of a lackey trace: time in bytes of
     /// instructions, and data pages that leave the working set early
@@ -77,7 +87,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     if args.show == Show::Size {
         return size::run(args, context, out);
     }
-    let choices = args.of.iter().map(|name| Choice::parse(name)).collect::<Result<Vec<_>, _>>()?;
+    let choices = args
+        .of
+        .iter()
+        .map(|name| Choice::parse(name))
+        .collect::<Result<Vec<_>, _>>()?;
     let trace = args.input.load()?;
     let bar = reference::steps("curves", choices.len());
     let mut curves = Vec::new();
@@ -89,7 +103,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }
     bar.finish_and_clear();
     if args.as_published {
-        let bytes = Args { input: published(args)?, ..args.clone() };
+        let bytes = Args {
+            input: published(args)?,
+            ..args.clone()
+        };
         let trace = bytes.input.load()?;
         for choice in &choices {
             let began = Instant::now();
@@ -141,8 +158,10 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
         bail!("the trace has no references");
     }
     if form == Form::Json {
-        let points: Vec<_> =
-            curve.iter().map(|(size, misses)| serde_json::json!({ "size": size, "misses": misses })).collect();
+        let points: Vec<_> = curve
+            .iter()
+            .map(|(size, misses)| serde_json::json!({ "size": size, "misses": misses }))
+            .collect();
         let line = serde_json::json!({ "policy": "lru", "references": references, "distinct": stream.pages(),
             "rate": stream.rate(), "points": points });
         json_line(out, &line)?;
@@ -157,12 +176,22 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
     writeln!(out, "{:>14} {:>14} {:>9}", "pages", "misses", "ratio")?;
     let step = curve.len().div_ceil(args.points.max(1)).max(1);
     for (size, misses) in curve.iter().step_by(step).chain(curve.last()) {
-        writeln!(out, "{size:>14.0} {misses:>14.0} {:>9.5}", misses / references as f64)?;
+        writeln!(
+            out,
+            "{size:>14.0} {misses:>14.0} {:>9.5}",
+            misses / references as f64
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn curve(args: &Args, trace: &Trace, choice: &Choice, out: &mut impl Write, form: Form) -> Result<Lifetime> {
+fn curve(
+    args: &Args,
+    trace: &Trace,
+    choice: &Choice,
+    out: &mut impl Write,
+    form: Form,
+) -> Result<Lifetime> {
     let timed = args.input.counted() != Counted::References;
     let Some(sample) = args.sample.filter(|_| choice.spec.name == "lru") else {
         return Ok(Lifetime::of(trace, timed, choice, args.points)?);
@@ -183,11 +212,19 @@ fn curve(args: &Args, trace: &Trace, choice: &Choice, out: &mut impl Write, form
 
 /// As many points as asked for, evenly by the logarithm of their size.
 fn picked(curve: &Lifetime, count: usize) -> Vec<Point> {
-    let Some(last) = curve.points.last() else { return Vec::new() };
+    let Some(last) = curve.points.last() else {
+        return Vec::new();
+    };
     let mut picked: Vec<Point> = Vec::new();
     for wanted in 0..count {
-        let size = last.size.max(1.0).powf(wanted as f64 / count.saturating_sub(1).max(1) as f64);
-        let at = curve.points.partition_point(|point| point.size < size).min(curve.points.len() - 1);
+        let size = last
+            .size
+            .max(1.0)
+            .powf(wanted as f64 / count.saturating_sub(1).max(1) as f64);
+        let at = curve
+            .points
+            .partition_point(|point| point.size < size)
+            .min(curve.points.len() - 1);
         if picked.last() != Some(&curve.points[at]) {
             picked.push(curve.points[at]);
         }
@@ -226,7 +263,11 @@ fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize)
 fn csv(out: &mut impl Write, curve: &Lifetime) -> Result<()> {
     writeln!(out, "policy,parameter,mean_size,misses,lifetime")?;
     for point in &curve.points {
-        writeln!(out, "\"{}\",{},{},{},{}", curve.policy, point.parameter, point.size, point.misses, point.lifetime)?;
+        writeln!(
+            out,
+            "\"{}\",{},{},{},{}",
+            curve.policy, point.parameter, point.size, point.misses, point.lifetime
+        )?;
     }
     Ok(())
 }
@@ -244,13 +285,30 @@ fn plot(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize)
     };
     let series = curves.iter().map(|(curve, _)| Series {
         name: curve.policy.clone(),
-        points: curve.points.iter().map(|point| (point.size, value(curve, point))).collect(),
-        mark: if curve.points.len() <= args.points { Mark::Dots } else { Mark::Line },
+        points: curve
+            .points
+            .iter()
+            .map(|point| (point.size, value(curve, point)))
+            .collect(),
+        mark: if curve.points.len() <= args.points {
+            Mark::Dots
+        } else {
+            Mark::Line
+        },
     });
-    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
-    let chart =
-        Chart { title: title.to_owned(), x: axis("mean pages in memory"), y: axis(label), series: series.collect() };
-    let heading = ["policy", "mean size", "misses", "lifetime"].map(str::to_owned).to_vec();
+    let axis = |label: &str| Axis {
+        label: label.to_owned(),
+        scale: Scale::Log,
+    };
+    let chart = Chart {
+        title: title.to_owned(),
+        x: axis("mean pages in memory"),
+        y: axis(label),
+        series: series.collect(),
+    };
+    let heading = ["policy", "mean size", "misses", "lifetime"]
+        .map(str::to_owned)
+        .to_vec();
     let rows = curves.iter().flat_map(|(curve, _)| {
         picked(curve, args.points).into_iter().map(|point| {
             vec![

@@ -51,15 +51,28 @@ enum Level {
 
 impl Finding {
     fn ok(what: impl Into<String>) -> Self {
-        Self { level: Level::Ok, what: what.into(), why: String::new(), remedy: String::new() }
+        Self {
+            level: Level::Ok,
+            what: what.into(),
+            why: String::new(),
+            remedy: String::new(),
+        }
     }
 
     fn advice(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { level: Level::Advice, what: what.into(), why: why.into(), remedy: remedy.into() }
+        Self {
+            level: Level::Advice,
+            what: what.into(),
+            why: why.into(),
+            remedy: remedy.into(),
+        }
     }
 
     fn problem(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { level: Level::Problem, ..Self::advice(what, why, remedy) }
+        Self {
+            level: Level::Problem,
+            ..Self::advice(what, why, remedy)
+        }
     }
 }
 
@@ -80,25 +93,42 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let glance = Glance::take(&context.root)?;
     let root = rustix::process::geteuid().is_root();
-    let report = examine(&Case { glance, settings: Settings::read(&context.root), root });
+    let report = examine(&Case {
+        glance,
+        settings: Settings::read(&context.root),
+        root,
+    });
     match context.form {
         Form::Json => json(out, &report)?,
         Form::Text => out.write_all(text(&report, Screen::of_environment()).as_bytes())?,
     }
-    let is_ill = report.findings.iter().any(|finding| finding.level == Level::Problem);
-    Ok(if is_ill { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let is_ill = report
+        .findings
+        .iter()
+        .any(|finding| finding.level == Level::Problem);
+    Ok(if is_ill {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn examine(case: &Case) -> Report {
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(case)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
-    Report { cost: Cost::of(&case.glance.sample, &case.glance.facts), findings }
+    Report {
+        cost: Cost::of(&case.glance.sample, &case.glance.facts),
+        findings,
+    }
 }
 
 fn text(report: &Report, screen: impl Into<Screen>) -> String {
     let mut page = Page::new(screen);
     report.cost.show(&mut page);
-    let (healthy, others): (Vec<_>, Vec<_>) = report.findings.iter().partition(|finding| finding.level == Level::Ok);
+    let (healthy, others): (Vec<_>, Vec<_>) = report
+        .findings
+        .iter()
+        .partition(|finding| finding.level == Level::Ok);
     for finding in others {
         let (style, word) = match finding.level {
             Level::Problem => (Style::Bad, "problem"),
@@ -113,7 +143,9 @@ fn text(report: &Report, screen: impl Into<Screen>) -> String {
     if !healthy.is_empty() {
         let painted = page.screen.paint.paint(Style::Good, "ok");
         let _ = writeln!(page.text, "\n{painted}:");
-        healthy.iter().for_each(|finding| page.paragraph(2, &finding.what));
+        healthy
+            .iter()
+            .for_each(|finding| page.paragraph(2, &finding.what));
     }
     page.text
 }

@@ -8,7 +8,9 @@ use pressure::decision::{
     Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,
 };
 use pressure::knob::Knob;
-use pressure::sample::{Cgroups, Facts, Sample, Swap, SwapAmounts, SwapKind, Wall, Zone, ZoneAmounts, ZoneKind};
+use pressure::sample::{
+    Cgroups, Facts, Sample, Swap, SwapAmounts, SwapKind, Wall, Zone, ZoneAmounts, ZoneKind,
+};
 use pressure::status::{Past, Status, Tally};
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
 
@@ -61,7 +63,11 @@ pub(crate) fn unknown() -> Status {
 pub(crate) fn guarding() -> Status {
     Status {
         sample: sample(),
-        decision: Decision { phase: Phase::Guarding, forecast: forecast(), ..decision() },
+        decision: Decision {
+            phase: Phase::Guarding,
+            forecast: forecast(),
+            ..decision()
+        },
         tally: Tally {
             samples: 812,
             writes: 3,
@@ -74,7 +80,9 @@ pub(crate) fn guarding() -> Status {
         },
         past: past(),
         troubles: vec!["/proc/pressure/io: cannot read: Permission denied".to_owned()],
-        rivals: vec!["earlyoom (process 12): we keep available memory above its threshold".to_owned()],
+        rivals: vec![
+            "earlyoom (process 12): we keep available memory above its threshold".to_owned(),
+        ],
         ..unknown()
     }
 }
@@ -95,13 +103,22 @@ fn forecast() -> Forecast {
             latest: Some(Span::secs(1800)),
         }),
         until_min: Some(Span::secs(14)),
-        blocks: Some(BlockForecast { order: 9, free: 40, needed: 12, fragmentation: Some(Percent::new(35)) }),
+        blocks: Some(BlockForecast {
+            order: 9,
+            free: 40,
+            needed: 12,
+            fragmentation: Some(Percent::new(35)),
+        }),
         outlook: None,
     }
 }
 
 pub(crate) fn sample() -> Sample {
-    let mut sample = Sample { at: Span::secs(7260), wall: Wall(1_795_235_574_000), ..Sample::default() };
+    let mut sample = Sample {
+        at: Span::secs(7260),
+        wall: Wall(1_795_235_574_000),
+        ..Sample::default()
+    };
     let memory = &mut sample.memory;
     memory.total = Some(Bytes::mib(8000));
     memory.free = Some(Bytes::mib(1000));
@@ -126,12 +143,30 @@ pub(crate) fn sample() -> Sample {
     let zone = |kind, scale| {
         let pages = |pages: u64| Some(Pages::new(pages * scale));
         let (min, low, high, managed) = (pages(40), pages(160), pages(280), pages(8000));
-        let amounts = ZoneAmounts { free: pages(1000), min, low, high, managed, ..ZoneAmounts::default() };
-        Zone { node: 0, kind, amounts, ..Zone::default() }
+        let amounts = ZoneAmounts {
+            free: pages(1000),
+            min,
+            low,
+            high,
+            managed,
+            ..ZoneAmounts::default()
+        };
+        Zone {
+            node: 0,
+            kind,
+            amounts,
+            ..Zone::default()
+        }
     };
     sample.zones = vec![zone(ZoneKind::Dma32, 64), zone(ZoneKind::Normal, 192)];
-    let amounts = SwapAmounts { size: Some(Bytes::mib(2048)), used: Some(Bytes::mib(48)) };
-    sample.swaps = vec![Swap { kind: SwapKind::Partition, amounts }];
+    let amounts = SwapAmounts {
+        size: Some(Bytes::mib(2048)),
+        used: Some(Bytes::mib(48)),
+    };
+    sample.swaps = vec![Swap {
+        kind: SwapKind::Partition,
+        amounts,
+    }];
     sample
 }
 
@@ -143,10 +178,23 @@ fn past() -> Vec<Past> {
         reclaimed: Bytes::mib(20),
         gap: Bytes::mib(24),
     };
-    let raise = Step { action: Action::Set { knob, from: 10, to: 143 }, why: demand };
+    let raise = Step {
+        action: Action::Set {
+            knob,
+            from: 10,
+            to: 143,
+        },
+        why: demand,
+    };
     let ahead = Step {
-        action: Action::Reclaim { node: 0, amount: Bytes::mib(32) },
-        why: Reason::Ahead { free: Bytes::mib(80), low: Bytes::mib(180) },
+        action: Action::Reclaim {
+            node: 0,
+            amount: Bytes::mib(32),
+        },
+        why: Reason::Ahead {
+            free: Bytes::mib(80),
+            low: Bytes::mib(180),
+        },
     };
     vec![
         Past {
@@ -155,7 +203,12 @@ fn past() -> Vec<Past> {
             phase: Phase::Watching,
             done: true,
             steps: ArrayVec::new(),
-            notices: [Notice::Stalled { allocation: 3, compaction: 0 }].into_iter().collect(),
+            notices: [Notice::Stalled {
+                allocation: 3,
+                compaction: 0,
+            }]
+            .into_iter()
+            .collect(),
         },
         Past {
             at: Span::secs(7201),

@@ -25,7 +25,11 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
     let mut eyes = Eyes::open(&context.root)?;
     let mut sample = Sample::default();
     eyes.read(&mut sample);
-    let rungs = if context.root == Path::new("/") { rungs() } else { Err("this is a recorded machine".to_owned()) };
+    let rungs = if context.root == Path::new("/") {
+        rungs()
+    } else {
+        Err("this is a recorded machine".to_owned())
+    };
     if context.form == Form::Json {
         let knobs: Vec<_> = KNOBS
             .iter()
@@ -56,7 +60,11 @@ fn protection(page: &mut Page, rungs: &Result<Vec<Rung>, String>) {
     page.heading("protection, tried");
     match rungs {
         Ok(rungs) => rungs.iter().for_each(|rung| {
-            let (style, word) = if rung.works { (Style::Good, "yes") } else { (Style::Notable, "no") };
+            let (style, word) = if rung.works {
+                (Style::Good, "yes")
+            } else {
+                (Style::Notable, "no")
+            };
             entry(page, style, word, &rung.name);
             page.paragraph(7, &rung.says);
         }),
@@ -65,8 +73,16 @@ fn protection(page: &mut Page, rungs: &Result<Vec<Rung>, String>) {
 }
 
 fn tell(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) {
-    let Facts { kernel, page_size, cpus, .. } = facts;
-    page.heading(&format!("Linux {kernel}, pages of {page_size}, {}", counted(*cpus, "processor", "processors")));
+    let Facts {
+        kernel,
+        page_size,
+        cpus,
+        ..
+    } = facts;
+    page.heading(&format!(
+        "Linux {kernel}, pages of {page_size}, {}",
+        counted(*cpus, "processor", "processors")
+    ));
     if let Some(name) = &facts.container {
         page.paragraph(0, &format!("There are marks of a container ({name})."));
     }
@@ -74,23 +90,49 @@ fn tell(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) 
     features.iter().for_each(|feature| show(page, feature));
     page.heading("knobs");
     let head = ["name", "now", "range", "driven"].map(str::to_owned);
-    let rows: Vec<_> = std::iter::once(head).chain(KNOBS.iter().map(|spec| row(spec, now))).collect();
-    page.text.push_str(&table([Side::Left, Side::Right, Side::Right, Side::Left], &rows));
+    let rows: Vec<_> = std::iter::once(head)
+        .chain(KNOBS.iter().map(|spec| row(spec, now)))
+        .collect();
+    page.text.push_str(&table(
+        [Side::Left, Side::Right, Side::Right, Side::Left],
+        &rows,
+    ));
     for spec in KNOBS {
         if let Some(sticky) = spec.sticky {
             page.text.push('\n');
-            page.paragraph(0, &format!("{}: {sticky}, which putting it back does not undo.", spec.name));
+            page.paragraph(
+                0,
+                &format!(
+                    "{}: {sticky}, which putting it back does not undo.",
+                    spec.name
+                ),
+            );
         }
     }
 }
 
 /// What a feature gives if it is there, else what its absence costs and who would have it.
 fn show(page: &mut Page, feature: &Feature) {
-    let Feature { name, since, source, gives, without, .. } = feature;
+    let Feature {
+        name,
+        since,
+        source,
+        gives,
+        without,
+        ..
+    } = feature;
     let (style, word, says) = match feature.presence {
         Presence::Present => (Style::Good, "yes", (*gives).to_owned()),
-        Presence::Absent => (Style::Notable, "no", format!("{without} ({since}, {source})")),
-        Presence::Unknown => (Style::Notable, "?", format!("{gives} ({since}; looking does not tell)")),
+        Presence::Absent => (
+            Style::Notable,
+            "no",
+            format!("{without} ({since}, {source})"),
+        ),
+        Presence::Unknown => (
+            Style::Notable,
+            "?",
+            format!("{gives} ({since}; looking does not tell)"),
+        ),
     };
     entry(page, style, word, name);
     page.paragraph(7, &says);
@@ -102,14 +144,21 @@ fn entry(page: &mut Page, style: Style, word: &str, name: &str) {
 }
 
 fn row(spec: &KnobSpec, now: &KnobValues) -> [String; 4] {
-    let now = now.of(spec.knob).map_or_else(|| "absent".to_owned(), |now| now.to_string());
+    let now = now
+        .of(spec.knob)
+        .map_or_else(|| "absent".to_owned(), |now| now.to_string());
     let driven = match spec.drive {
         Drive::Default => "by default",
         Drive::OptIn => "if configured",
         Drive::Tunable => "as a [[tunable]]",
         Drive::Respect => "never",
     };
-    [spec.name.to_owned(), now, format!("{} to {}", spec.range.start(), spec.range.end()), driven.to_owned()]
+    [
+        spec.name.to_owned(),
+        now,
+        format!("{} to {}", spec.range.start(), spec.range.end()),
+        driven.to_owned(),
+    ]
 }
 
 #[cfg(test)]
@@ -132,14 +181,27 @@ mod tests {
             feature("another", Presence::Absent),
             feature("a third", Presence::Unknown),
         ];
-        let facts = Facts { container: Some("lxc".to_owned()), ..example::facts() };
+        let facts = Facts {
+            container: Some("lxc".to_owned()),
+            ..example::facts()
+        };
         let mut page = Page::new(crate::page::Paint::Plain);
         tell(&mut page, &facts, &features, &example::sample().knobs.now);
-        let rung = |name: &str, works, says: &str| Rung { name: name.to_owned(), works, says: says.to_owned() };
-        let rungs = [rung("locks", true, "hot files can be held"), rung("events", false, "tracefs is not mounted")];
+        let rung = |name: &str, works, says: &str| Rung {
+            name: name.to_owned(),
+            works,
+            says: says.to_owned(),
+        };
+        let rungs = [
+            rung("locks", true, "hot files can be held"),
+            rung("events", false, "tracefs is not mounted"),
+        ];
         protection(&mut page, &Ok(rungs.to_vec()));
         let text = page.text;
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         expect_test::expect![[r"
             Linux 6.12.0, pages of 4 KiB, 2 processors
             There are marks of a container (lxc).

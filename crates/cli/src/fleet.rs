@@ -36,15 +36,26 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     if let Some(path) = &args.output {
         let is_page = path.extension().is_some_and(|end| end == "html");
-        ensure!(is_page, "--output {}: a name that ends in .html is meant", path.display());
+        ensure!(
+            is_page,
+            "--output {}: a name that ends in .html is meant",
+            path.display()
+        );
     }
-    let sources = args.from.iter().map(|from| Source::of(from)).collect::<Result<Vec<_>>>()?;
+    let sources = args
+        .from
+        .iter()
+        .map(|from| Source::of(from))
+        .collect::<Result<Vec<_>>>()?;
     let bar = reference::spinner("reading");
     let mut hosts: Vec<Host> = sources.par_iter().map(Host::of).collect::<Result<_>>()?;
     bar.finish_and_clear();
     // The worst first; who tells nothing of stalls, last.
     hosts.sort_by(|a, b| {
-        b.lost().unwrap_or(-1.0).total_cmp(&a.lost().unwrap_or(-1.0)).then_with(|| a.name.cmp(&b.name))
+        b.lost()
+            .unwrap_or(-1.0)
+            .total_cmp(&a.lost().unwrap_or(-1.0))
+            .then_with(|| a.name.cmp(&b.name))
     });
     if let Some(path) = &args.output {
         let html = page::page(&hosts);
@@ -73,29 +84,48 @@ impl Source {
     /// `PATH` or `NAME=PATH`. Without a name, the last part of the path is it, without the endings of a recording.
     fn of(text: &str) -> Result<Self> {
         let (name, path) = match text.split_once('=') {
-            Some((name, path)) if !name.contains('/') && !name.is_empty() => (Some(name), Path::new(path)),
+            Some((name, path)) if !name.contains('/') && !name.is_empty() => {
+                (Some(name), Path::new(path))
+            }
             _ => (None, Path::new(text)),
         };
         let about = || format!("{}: cannot read", path.display());
         let files = if fs::metadata(path).with_context(about)?.is_dir() {
             let entries = fs::read_dir(path).with_context(about)?;
-            let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>().with_context(about)?;
-            files.retain(|file| file.file_name().is_some_and(|name| name.to_string_lossy().contains(".rec")));
+            let mut files = entries
+                .map(|entry| Ok(entry?.path()))
+                .collect::<Result<Vec<_>>>()
+                .with_context(about)?;
+            files.retain(|file| {
+                file.file_name()
+                    .is_some_and(|name| name.to_string_lossy().contains(".rec"))
+            });
             files.sort();
-            ensure!(!files.is_empty(), "{}: no recording (*.rec, *.rec.gz) in it", path.display());
+            ensure!(
+                !files.is_empty(),
+                "{}: no recording (*.rec, *.rec.gz) in it",
+                path.display()
+            );
             files
         } else {
             vec![path.to_owned()]
         };
-        let last = path.file_name().map_or_else(|| "host".to_owned(), |name| name.to_string_lossy().into_owned());
+        let last = path.file_name().map_or_else(
+            || "host".to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        );
         let plain = last.split(".rec").next().unwrap_or(&last).to_owned();
-        Ok(Self { name: name.map_or(plain, str::to_owned), files })
+        Ok(Self {
+            name: name.map_or(plain, str::to_owned),
+            files,
+        })
     }
 }
 
 /// A row for each host, the worst first.
 fn text(hosts: &[Host]) -> String {
-    let mut rows = vec![["host", "recorded", "lost", "stalls", "killed", "withheld"].map(str::to_owned)];
+    let mut rows =
+        vec![["host", "recorded", "lost", "stalls", "killed", "withheld"].map(str::to_owned)];
     rows.extend(hosts.iter().map(|host| {
         let killed = host.cost.kernel_kills.unwrap_or(0) + host.cost.asked + host.cost.killed;
         [
@@ -107,10 +137,21 @@ fn text(hosts: &[Host]) -> String {
             host.withheld().to_string(),
         ]
     }));
-    let sides = [Side::Left, Side::Right, Side::Right, Side::Right, Side::Right, Side::Right];
+    let sides = [
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+    ];
     let mut text = table(sides, &rows);
     for (note, of) in notes(hosts) {
-        let whose = if of.len() == 1 { of[0].to_owned() } else { counted(of.len() as u64, "host", "hosts") };
+        let whose = if of.len() == 1 {
+            of[0].to_owned()
+        } else {
+            counted(of.len() as u64, "host", "hosts")
+        };
         let _ = writeln!(text, "note: {whose}: {note}");
     }
     text.push_str(&counted(hosts.len() as u64, "host\n", "hosts\n"));
@@ -120,7 +161,10 @@ fn text(hosts: &[Host]) -> String {
 /// Each note once, with the hosts it is of.
 fn notes(hosts: &[Host]) -> BTreeMap<&str, Vec<&str>> {
     let mut notes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (host, note) in hosts.iter().flat_map(|host| host.notes.iter().map(move |note| (host, note))) {
+    for (host, note) in hosts
+        .iter()
+        .flat_map(|host| host.notes.iter().map(move |note| (host, note)))
+    {
         notes.entry(note).or_default().push(&host.name);
     }
     notes
@@ -133,7 +177,11 @@ fn percent(share: f64) -> String {
 
 /// Mean of a sum over time.
 fn mean(sum: f64, seconds: f64) -> Bytes {
-    Bytes::new(if seconds > 0.0 { (sum / seconds) as u64 } else { 0 })
+    Bytes::new(if seconds > 0.0 {
+        (sum / seconds) as u64
+    } else {
+        0
+    })
 }
 
 #[cfg(test)]

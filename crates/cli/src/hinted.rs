@@ -14,7 +14,11 @@ pub(crate) struct Hinted {
 
 impl Hinted {
     pub(crate) fn new(what: impl fmt::Display, hint: impl Into<String>) -> Self {
-        Self { what: what.to_string(), hint: hint.into(), code: 1 }
+        Self {
+            what: what.to_string(),
+            hint: hint.into(),
+            code: 1,
+        }
     }
 
     pub(crate) fn with_code(self, code: u8) -> Self {

@@ -43,7 +43,9 @@ impl Program {
             Self::Earlyoom => "/etc/default/earlyoom",
             Self::Nohang => "/etc/nohang/nohang.conf",
             Self::SystemdOomd => "/etc/systemd/oomd.conf",
-            Self::Le9uo => bail!("le9uo has no file of its own: name the sysctl file that sets its ratios"),
+            Self::Le9uo => {
+                bail!("le9uo has no file of its own: name the sysctl file that sets its ratios")
+            }
         }))
     }
 }
@@ -54,7 +56,10 @@ pub(crate) fn knows(name: &str) -> bool {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let file = args.file.as_deref().map_or_else(|| args.program.usual(), Ok)?;
+    let file = args
+        .file
+        .as_deref()
+        .map_or_else(|| args.program.usual(), Ok)?;
     let text = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
     let text = String::from_utf8_lossy(&text);
     let imported = match args.program {
@@ -67,14 +72,21 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }?;
     match (&args.output, context.form) {
         (Some(path), _) => {
-            write_new(path, &imported.toml).with_context(|| format!("{}: cannot write", path.display()))?;
+            write_new(path, &imported.toml)
+                .with_context(|| format!("{}: cannot write", path.display()))?;
         }
         (None, Form::Text) => out.write_all(imported.toml.as_bytes())?,
         (None, Form::Json) => {
-            json(out, &serde_json::json!({ "toml": imported.toml, "notes": imported.notes }))?;
+            json(
+                out,
+                &serde_json::json!({ "toml": imported.toml, "notes": imported.notes }),
+            )?;
         }
     }
-    imported.notes.iter().try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
+    imported
+        .notes
+        .iter()
+        .try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

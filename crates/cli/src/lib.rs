@@ -68,10 +68,21 @@ struct Cli {
     #[arg(long, global = true)]
     json: bool,
     /// The machine's root folder
-    #[arg(long, global = true, value_name = "FOLDER", default_value = "/", hide = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FOLDER",
+        default_value = "/",
+        hide = true
+    )]
     root: PathBuf,
     /// Where the guard keeps its socket and undo log
-    #[arg(long, global = true, value_name = "DIR", default_value = "/run/warmset")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        default_value = "/run/warmset"
+    )]
     run: PathBuf,
 }
 
@@ -126,7 +137,9 @@ pub fn command() -> clap::Command {
 
 /// Runs the program with these arguments, its own name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = command()
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
@@ -135,9 +148,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let form = if cli.json { Form::Json } else { Form::Text };
-    let context = Context { form, root: cli.root, run: cli.run };
+    let context = Context {
+        form,
+        root: cli.root,
+        run: cli.run,
+    };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let done = dispatch(&cli.command, &context, &mut out).and_then(|code| Ok(out.flush().map(|()| code)?));
+    let done = dispatch(&cli.command, &context, &mut out)
+        .and_then(|code| Ok(out.flush().map(|()| code)?));
     match done {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -184,7 +202,9 @@ fn dispatch(command: &Command, context: &Context, out: &mut impl Write) -> Resul
 
 /// Whoever read our output has seen enough.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// `value` as JSON, on lines of its own.

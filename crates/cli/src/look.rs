@@ -29,7 +29,12 @@ impl Glance {
         let mut sample = Sample::default();
         eyes.read(&mut sample);
         let troubles = eyes.troubles().map(ToString::to_string).collect();
-        Ok(Self { facts: eyes.facts().clone(), sample, rivals: rivals(root), troubles })
+        Ok(Self {
+            facts: eyes.facts().clone(),
+            sample,
+            rivals: rivals(root),
+            troubles,
+        })
     }
 }
 
@@ -46,7 +51,14 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
     );
     let mode = std::mem::replace(&mut config.mode, Mode::Observe);
     let rivals = rivals(&context.root);
-    let (sample, decision) = observe(&mut eyes, &config, &Surroundings { rivals: &rivals, context });
+    let (sample, decision) = observe(
+        &mut eyes,
+        &config,
+        &Surroundings {
+            rivals: &rivals,
+            context,
+        },
+    );
     troubles.extend(eyes.troubles().map(ToString::to_string));
     let (own_cpu, own_memory) = OwnCost::open().read();
     Ok(Status {
@@ -82,7 +94,10 @@ impl Surroundings<'_> {
     fn note(&self, sample: &mut Sample) {
         let memory = sample.memory.total.unwrap_or_default();
         let floors = self.rivals.iter().filter_map(|rival| rival.floor);
-        let tuner = self.rivals.iter().any(|rival| rival.kind == RivalKind::Tuner);
+        let tuner = self
+            .rivals
+            .iter()
+            .any(|rival| rival.kind == RivalKind::Tuner);
         let circumstances = &mut sample.circumstances;
         circumstances.rival_floor = floors.map(|share| share.of(memory)).max();
         circumstances.rival_tuner = Some(u64::from(tuner));
@@ -93,11 +108,19 @@ impl Surroundings<'_> {
 
     /// A recorded machine stands still: it need not be waited for.
     fn pause(&self) -> Duration {
-        if self.context.root == Path::new("/") { BETWEEN } else { Duration::ZERO }
+        if self.context.root == Path::new("/") {
+            BETWEEN
+        } else {
+            Duration::ZERO
+        }
     }
 }
 
-fn observe(eyes: &mut Eyes, config: &Config, surroundings: &Surroundings<'_>) -> (Sample, Decision) {
+fn observe(
+    eyes: &mut Eyes,
+    config: &Config,
+    surroundings: &Surroundings<'_>,
+) -> (Sample, Decision) {
     let mut history = History::new(eyes.facts(), config);
     let mut sample = Sample::default();
     for turn in 0..SAMPLES {

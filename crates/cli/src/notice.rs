@@ -71,7 +71,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         match UnixStream::connect(&path) {
             Ok(socket) => listen(&socket, &ear, out)?,
             Err(error) if args.once => return Err(absent(&path, &error)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::ConnectionRefused
+                ) => {}
             Err(error) => return Err(absent(&path, &error)),
         }
         if args.once {
@@ -83,7 +87,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 fn absent(path: &Path, error: &std::io::Error) -> anyhow::Error {
     let hint = "the guard opens it in the modes guard and protect: mode = \"guard\" in /etc/warmset/warmset.toml";
-    Hinted::new(format_args!("{}: {error}", path.display()), hint).with_code(crate::NO_GUARD).into()
+    Hinted::new(format_args!("{}: {error}", path.display()), hint)
+        .with_code(crate::NO_GUARD)
+        .into()
 }
 
 /// Who is to hear it.
@@ -102,11 +108,16 @@ fn listen(socket: &UnixStream, ear: &Ear<'_>, out: &mut impl Write) -> Result<()
         // Nobody is here to be asked.
         socket.shutdown(Shutdown::Write)?;
     }
-    let mut questions = Questions { socket: Arc::new(Mutex::new(socket.try_clone()?)), open: HashMap::new() };
+    let mut questions = Questions {
+        socket: Arc::new(Mutex::new(socket.try_clone()?)),
+        open: HashMap::new(),
+    };
     for line in BufReader::new(socket).lines() {
         let Ok(line) = line else { break };
         // What a newer guard tells besides is not for us.
-        let Ok(tell) = serde_json::from_str::<Tell>(&line) else { continue };
+        let Ok(tell) = serde_json::from_str::<Tell>(&line) else {
+            continue;
+        };
         match ear {
             Ear::Paper => {
                 json_line(out, &tell)?;
@@ -136,7 +147,9 @@ impl Questions {
     }
 
     fn show(&mut self, tell: &Tell, by: &OsStr) -> Result<()> {
-        let Some(shown) = shown(tell) else { return Ok(()) };
+        let Some(shown) = shown(tell) else {
+            return Ok(());
+        };
         let mut child = start(&shown, by)?;
         match shown.question {
             Some(id) => {
@@ -154,7 +167,8 @@ impl Questions {
 
     /// Notices that were answered or closed have ended by themselves.
     fn forget_closed(&mut self) {
-        self.open.retain(|_, child| !matches!(child.try_wait(), Ok(Some(_))));
+        self.open
+            .retain(|_, child| !matches!(child.try_wait(), Ok(Some(_))));
     }
 
     /// Its time is over: the notice goes.
@@ -177,7 +191,8 @@ fn start(shown: &Shown, by: &OsStr) -> Result<Child> {
     command.arg(format!("--urgency={}", shown.urgency));
     command.arg(format!("--expire-time={}", shown.lasts.as_millis()));
     if shown.question.is_some() {
-        let action = |answer: &Answer| format!("--action={}={}", answer.name(), words::label(*answer));
+        let action =
+            |answer: &Answer| format!("--action={}={}", answer.name(), words::label(*answer));
         command.arg("--wait").args(Answer::ALL.iter().map(action));
     }
     command.arg("--").args([&shown.title, &shown.text]);
@@ -212,11 +227,18 @@ fn close(notices: impl IntoIterator<Item = Child>) {
 fn answer(id: u64, mut chosen: ChildStdout, socket: &Mutex<UnixStream>) {
     let mut name = String::new();
     let read = chosen.read_to_string(&mut name);
-    let Some(answer) = read.ok().and_then(|_| Answer::from_name(name.trim())) else { return };
-    let Ok(mut line) = serde_json::to_vec(&Reply { id, answer }) else { return };
+    let Some(answer) = read.ok().and_then(|_| Answer::from_name(name.trim())) else {
+        return;
+    };
+    let Ok(mut line) = serde_json::to_vec(&Reply { id, answer }) else {
+        return;
+    };
     line.push(b'\n');
     // A guard that has gone has let everyone go on.
-    let _ = socket.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
+    let _ = socket
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .write_all(&line);
 }
 
 #[cfg(test)]
@@ -228,7 +250,11 @@ mod tests {
         let text = format!(
             "import signal,sys,time\nsignal.signal(2,lambda *_:{interrupted})\nprint(1,flush=True)\ntime.sleep(9)"
         );
-        let mut child = Command::new("python3").args(["-c", &text]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new("python3")
+            .args(["-c", &text])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         child
     }
@@ -237,10 +263,18 @@ mod tests {
     fn a_notice_is_asked_to_go_before_it_is_made_to() {
         let folder = tempfile::tempdir().unwrap();
         let asked = folder.path().join("asked");
-        let notices = [notice(&format!("(open('{}','w'),sys.exit())", asked.display())), notice("None")];
+        let notices = [
+            notice(&format!("(open('{}','w'),sys.exit())", asked.display())),
+            notice("None"),
+        ];
         let numbers = [notices[0].id(), notices[1].id()];
         close(notices);
         assert!(asked.exists());
-        assert!(numbers.iter().all(|pid| !Path::new("/proc").join(pid.to_string()).exists()), "no zombies are left");
+        assert!(
+            numbers
+                .iter()
+                .all(|pid| !Path::new("/proc").join(pid.to_string()).exists()),
+            "no zombies are left"
+        );
     }
 }

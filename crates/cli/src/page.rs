@@ -38,7 +38,11 @@ impl Paint {
     pub(crate) fn of_environment() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        if std::io::stdout().is_terminal() && !refused && !dumb { Self::Colour } else { Self::Plain }
+        if std::io::stdout().is_terminal() && !refused && !dumb {
+            Self::Colour
+        } else {
+            Self::Plain
+        }
     }
 
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
@@ -65,10 +69,20 @@ pub(crate) struct Screen {
 impl Screen {
     /// As wide as the terminal, or as `COLUMNS` says; 80 columns where neither does, and at most.
     pub(crate) fn of_environment() -> Self {
-        let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let own = || tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col)).filter(|&size| size > 0);
+        let said = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok());
+        let own = || {
+            tcgetwinsize(std::io::stdout())
+                .ok()
+                .map(|size| usize::from(size.ws_col))
+                .filter(|&size| size > 0)
+        };
         let columns = said.or_else(own).unwrap_or(COLUMNS).clamp(LEAST, COLUMNS);
-        Self { paint: Paint::of_environment(), columns }
+        Self {
+            paint: Paint::of_environment(),
+            columns,
+        }
     }
 
     /// Whether tables do not fit.
@@ -80,7 +94,10 @@ impl Screen {
 /// 80 columns.
 impl From<Paint> for Screen {
     fn from(paint: Paint) -> Self {
-        Self { paint, columns: COLUMNS }
+        Self {
+            paint,
+            columns: COLUMNS,
+        }
     }
 }
 
@@ -98,7 +115,10 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn new(screen: impl Into<Screen>) -> Self {
-        Self { text: String::new(), screen: screen.into() }
+        Self {
+            text: String::new(),
+            screen: screen.into(),
+        }
     }
 
     pub(crate) fn heading(&mut self, text: &str) {
@@ -106,7 +126,11 @@ impl Page {
             self.text.push('\n');
         }
         let fits = text.chars().count() <= self.screen.columns;
-        let lines = if fits { vec![text.to_owned()] } else { wrapped(text, self.screen.columns) };
+        let lines = if fits {
+            vec![text.to_owned()]
+        } else {
+            wrapped(text, self.screen.columns)
+        };
         for line in lines {
             let painted = self.screen.paint.paint(Style::Strong, &line);
             let _ = writeln!(self.text, "{painted}");
@@ -127,7 +151,11 @@ impl Page {
         for (index, line) in lines.iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             let blank = " ".repeat(LABEL.saturating_sub(label.chars().count()));
-            let painted = if label.is_empty() { String::new() } else { self.screen.paint.paint(Style::Strong, label) };
+            let painted = if label.is_empty() {
+                String::new()
+            } else {
+                self.screen.paint.paint(Style::Strong, label)
+            };
             let _ = writeln!(self.text, "{painted}{blank}{line}");
         }
     }
@@ -160,7 +188,11 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 fn pieces(word: &str, width: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = word;
-    while let Some((at, _)) = rest.char_indices().nth(width).filter(|_| (LEAST - LABEL..NARROW).contains(&width)) {
+    while let Some((at, _)) = rest
+        .char_indices()
+        .nth(width)
+        .filter(|_| (LEAST - LABEL..NARROW).contains(&width))
+    {
         let (piece, more) = rest.split_at(at);
         pieces.push(piece);
         rest = more;
@@ -178,14 +210,23 @@ pub(crate) enum Side {
 
 /// Rows whose columns are as wide as their widest cell, two blanks apart.
 pub(crate) fn table<const N: usize>(sides: [Side; N], rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: [usize; N] = std::array::from_fn(width);
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(widths).zip(sides).map(|((cell, width), side)| match side {
-            Side::Left => format!("{cell:<width$}"),
-            Side::Right => format!("{cell:>width$}"),
-        });
+        let cells = row
+            .iter()
+            .zip(widths)
+            .zip(sides)
+            .map(|((cell, width), side)| match side {
+                Side::Left => format!("{cell:<width$}"),
+                Side::Right => format!("{cell:>width$}"),
+            });
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
     text
@@ -199,9 +240,25 @@ mod tests {
     fn a_paragraph_hangs_beside_its_label_within_80_columns() {
         let mut page = Page::new(Paint::Plain);
         page.entry("held", "word ".repeat(40));
-        assert!(page.text.lines().all(|line| line.chars().count() <= 80), "{}", page.text);
-        assert!(page.text.starts_with("held       word word"), "{}", page.text);
-        assert!(page.text.lines().nth(1).unwrap().starts_with("           word"), "{}", page.text);
+        assert!(
+            page.text.lines().all(|line| line.chars().count() <= 80),
+            "{}",
+            page.text
+        );
+        assert!(
+            page.text.starts_with("held       word word"),
+            "{}",
+            page.text
+        );
+        assert!(
+            page.text
+                .lines()
+                .nth(1)
+                .unwrap()
+                .starts_with("           word"),
+            "{}",
+            page.text
+        );
     }
 
     #[test]
@@ -218,11 +275,21 @@ mod tests {
 
     #[test]
     fn on_a_narrow_screen_a_long_word_is_broken() {
-        let mut page = Page::new(Screen { paint: Paint::Plain, columns: 40 });
-        page.entry("program", "/usr/lib/x86_64-linux-gnu/a-name-that-does-not-end");
+        let mut page = Page::new(Screen {
+            paint: Paint::Plain,
+            columns: 40,
+        });
+        page.entry(
+            "program",
+            "/usr/lib/x86_64-linux-gnu/a-name-that-does-not-end",
+        );
         page.paragraph(2, "µ".repeat(60).as_str());
         page.heading(&"word ".repeat(12));
-        assert!(page.text.lines().all(|line| line.chars().count() <= 40), "{}", page.text);
+        assert!(
+            page.text.lines().all(|line| line.chars().count() <= 40),
+            "{}",
+            page.text
+        );
         assert_eq!(page.text.matches('µ').count(), 60);
     }
 
@@ -230,6 +297,9 @@ mod tests {
     fn columns_are_counted_in_characters() {
         let cells = |row: [&str; 2]| row.map(str::to_owned);
         let rows = [cells(["µ", "1"]), cells(["long", "100"])];
-        assert_eq!(table([Side::Left, Side::Right], &rows), "µ       1\nlong  100\n");
+        assert_eq!(
+            table([Side::Left, Side::Right], &rows),
+            "µ       1\nlong  100\n"
+        );
     }
 }

@@ -39,9 +39,16 @@ pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
     }
     notes.extend_from_slice(reader.notes());
     if is_empty {
-        notes.push(format!("{}: nothing is in it: the guard was killed before it wrote", file.display()));
+        notes.push(format!(
+            "{}: nothing is in it: the guard was killed before it wrote",
+            file.display()
+        ));
     }
-    Ok(Recorded { file: file.to_owned(), past: memory.end(), notes })
+    Ok(Recorded {
+        file: file.to_owned(),
+        past: memory.end(),
+        notes,
+    })
 }
 
 /// The last entries, and a decision whose effect is not yet seen.
@@ -59,12 +66,21 @@ pub(crate) struct Memory {
 impl Memory {
     pub(crate) fn new(number: usize) -> Self {
         let (past, sample) = (VecDeque::new(), Sample::default());
-        Self { number, past, mode: Mode::Observe, sample, pending: None, proposed: Vec::new() }
+        Self {
+            number,
+            past,
+            mode: Mode::Observe,
+            sample,
+            pending: None,
+            proposed: Vec::new(),
+        }
     }
 
     pub(crate) fn take(&mut self, entry: Entry) {
         match entry {
-            Entry::Header(header) => self.mode = header.config.map_or(Mode::Observe, |config| config.mode),
+            Entry::Header(header) => {
+                self.mode = header.config.map_or(Mode::Observe, |config| config.mode)
+            }
             Entry::Sample(sample) => {
                 self.settle(Some(&sample));
                 self.sample = *sample;
@@ -83,13 +99,17 @@ impl Memory {
     ///
     /// While only observing, the same proposal comes at every tick; it is remembered once.
     fn settle(&mut self, next: Option<&Sample>) {
-        let Some(decision) = self.pending.take() else { return };
+        let Some(decision) = self.pending.take() else {
+            return;
+        };
         let acts = self.mode != Mode::Observe && self.sample.circumstances.read_only != Some(1);
-        let done = acts && next.is_none_or(|next| decision.steps.iter().any(|step| is_done(step, next)));
+        let done =
+            acts && next.is_none_or(|next| decision.steps.iter().any(|step| is_done(step, next)));
         let proposes: Vec<Action> = decision.steps.iter().map(|step| step.action).collect();
         let repeated = !done && targets(&proposes) == targets(&self.proposed);
         let counted = |notice: &Notice| !matches!(notice, Notice::Considered(_));
-        let news = decision.notices.iter().any(counted) || (!decision.steps.is_empty() && !repeated);
+        let news =
+            decision.notices.iter().any(counted) || (!decision.steps.is_empty() && !repeated);
         self.proposed = proposes;
         if !news || self.number == 0 {
             return;
@@ -97,8 +117,20 @@ impl Memory {
         if self.past.len() == self.number {
             self.past.pop_front();
         }
-        let Decision { phase, steps, notices, .. } = decision;
-        self.past.push_back(Past { at: self.sample.at, wall: self.sample.wall, phase, done, steps, notices });
+        let Decision {
+            phase,
+            steps,
+            notices,
+            ..
+        } = decision;
+        self.past.push_back(Past {
+            at: self.sample.at,
+            wall: self.sample.wall,
+            phase,
+            done,
+            steps,
+            notices,
+        });
     }
 }
 
@@ -107,23 +139,39 @@ fn is_done(step: &Step, next: &Sample) -> bool {
     match step.action {
         Action::Set { knob, to, .. } => next.knobs.ours.of(knob) == Some(to),
         Action::PutBack { knob, .. } => next.knobs.ours.of(knob).is_none(),
-        Action::End { who, signal, .. } => {
-            next.census.victims.iter().any(|victim| victim.who == who && victim.signal == signal)
-        }
+        Action::End { who, signal, .. } => next
+            .census
+            .victims
+            .iter()
+            .any(|victim| victim.who == who && victim.signal == signal),
         Action::Group(grip) => {
             let groups = &next.groups;
-            let (id, kept) = (grip.id(), |ward: &Ward| ward.id == grip.id() && ward.ours.is_some());
+            let (id, kept) = (grip.id(), |ward: &Ward| {
+                ward.id == grip.id() && ward.ours.is_some()
+            });
             match grip {
                 Grip::Keep { .. } => groups.wards.iter().any(kept),
                 Grip::Leave { .. } => !groups.wards.iter().any(kept),
                 Grip::Contain { .. } => groups.contained.iter().any(|one| one.id == id),
-                Grip::Freeze { .. } => groups.stopped.iter().any(|one| one.id == id && one.is_still()),
-                Grip::Thaw { .. } => groups.stopped.iter().all(|one| one.id != id || !one.is_still()),
+                Grip::Freeze { .. } => groups
+                    .stopped
+                    .iter()
+                    .any(|one| one.id == id && one.is_still()),
+                Grip::Thaw { .. } => groups
+                    .stopped
+                    .iter()
+                    .all(|one| one.id != id || !one.is_still()),
                 Grip::Free { .. } => groups.contained.iter().all(|one| one.id != id),
             }
         }
-        Action::Recall { id, .. } => next.groups.wards.iter().any(|ward| ward.id == id && ward.away_before.is_some()),
-        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) | Action::Local(_) => true,
+        Action::Recall { id, .. } => next
+            .groups
+            .wards
+            .iter()
+            .any(|ward| ward.id == id && ward.away_before.is_some()),
+        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) | Action::Local(_) => {
+            true
+        }
     }
 }
 
@@ -144,8 +192,17 @@ mod tests {
 
     fn decision(to: u64) -> Entry {
         let mut decision = example::decision();
-        let action = Action::Set { knob: KNOB, from: 10, to };
-        decision.steps.push(Step { action, why: Reason::Quiet { calm: Span::secs(1) } });
+        let action = Action::Set {
+            knob: KNOB,
+            from: 10,
+            to,
+        };
+        decision.steps.push(Step {
+            action,
+            why: Reason::Quiet {
+                calm: Span::secs(1),
+            },
+        });
         Entry::Decision(Box::new(decision))
     }
 
@@ -156,7 +213,10 @@ mod tests {
     }
 
     fn memory(mode: Mode) -> Memory {
-        Memory { mode, ..Memory::new(2) }
+        Memory {
+            mode,
+            ..Memory::new(2)
+        }
     }
 
     fn done(memory: Memory) -> Vec<bool> {
@@ -166,10 +226,14 @@ mod tests {
     #[test]
     fn the_sample_after_tells_whether_a_step_was_carried_out() {
         let mut carried_out = memory(Mode::Tune);
-        [sample(None), decision(143), sample(Some(143))].into_iter().for_each(|entry| carried_out.take(entry));
+        [sample(None), decision(143), sample(Some(143))]
+            .into_iter()
+            .for_each(|entry| carried_out.take(entry));
         assert_eq!(done(carried_out), [true]);
         let mut refused = memory(Mode::Tune);
-        [sample(None), decision(143), sample(None)].into_iter().for_each(|entry| refused.take(entry));
+        [sample(None), decision(143), sample(None)]
+            .into_iter()
+            .for_each(|entry| refused.take(entry));
         assert_eq!(done(refused), [false]);
     }
 
@@ -188,7 +252,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let recorded = of_recording(file.path(), 1).unwrap();
         assert!(recorded.past.is_empty());
-        assert!(recorded.notes[0].ends_with("the guard was killed before it wrote"), "{:?}", recorded.notes);
+        assert!(
+            recorded.notes[0].ends_with("the guard was killed before it wrote"),
+            "{:?}",
+            recorded.notes
+        );
     }
 
     #[test]
@@ -200,7 +268,14 @@ mod tests {
             memory.take(Entry::Decision(Box::new(decision)));
             memory.take(sample(None));
         }
-        let kept: Vec<_> = memory.end().into_iter().map(|past| past.notices[0]).collect();
-        assert_eq!(kept, [Notice::OomKill { count: 3 }, Notice::OomKill { count: 4 }]);
+        let kept: Vec<_> = memory
+            .end()
+            .into_iter()
+            .map(|past| past.notices[0])
+            .collect();
+        assert_eq!(
+            kept,
+            [Notice::OomKill { count: 3 }, Notice::OomKill { count: 4 }]
+        );
     }
 }

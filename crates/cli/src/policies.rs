@@ -27,10 +27,17 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         return Ok(ExitCode::SUCCESS);
     }
     for spec in POLICIES {
-        writeln!(out, "{:<13} {}\n{:<13} {}", spec.name, spec.about, "", spec.cite)?;
+        writeln!(
+            out,
+            "{:<13} {}\n{:<13} {}",
+            spec.name, spec.about, "", spec.cite
+        )?;
         for (name, value, about) in spec.options {
-            let default =
-                if Some(*name) == spec.fitted { "fitted to the capacity".to_owned() } else { value.to_string() };
+            let default = if Some(*name) == spec.fitted {
+                "fitted to the capacity".to_owned()
+            } else {
+                value.to_string()
+            };
             writeln!(out, "{:<15} {name}: {about} [{default}]", "")?;
         }
     }

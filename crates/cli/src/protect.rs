@@ -32,13 +32,23 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
     }
     told("protected", &rules.protect, context, out)?;
-    for unit in rules.protect.iter().filter(|unit| !rules::is_there(&context.root, unit)) {
+    for unit in rules
+        .protect
+        .iter()
+        .filter(|unit| !rules::is_there(&context.root, unit))
+    {
         let hint = "nothing is kept before it starts; a user's unit is named by the number of a process in it";
         writeln!(io::stderr(), "note: {unit} is not there now: {hint}")?;
     }
-    if let (Form::Text, Guard::Running(status), false) = (context.form, ask(&context.run)?, rules.protect.is_empty()) {
+    if let (Form::Text, Guard::Running(status), false) =
+        (context.form, ask(&context.run)?, rules.protect.is_empty())
+    {
         if status.mode != Mode::Protect {
-            writeln!(out, "warmsetd runs in the mode {}: it keeps memory in the mode protect only", status.mode)?;
+            writeln!(
+                out,
+                "warmsetd runs in the mode {}: it keeps memory in the mode protect only",
+                status.mode
+            )?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -52,7 +62,11 @@ pub(crate) fn unit(who: &str, context: &Context) -> Result<String> {
     }
     if !pressure::config::is_ward(who) {
         let hint = "a service by its name, a process by its number, or session.slice";
-        return Err(Hinted::new(format!("{who}: memory is kept for units of their own"), hint).into());
+        return Err(Hinted::new(
+            format!("{who}: memory is kept for units of their own"),
+            hint,
+        )
+        .into());
     }
     Ok(who.to_owned())
 }

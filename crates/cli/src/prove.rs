@@ -27,12 +27,20 @@ const LAB: &str = "warmset-lab";
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     out.flush()?;
     let mut lab = Command::new(program());
-    lab.arg("prove").arg("--out").arg(&args.out).args(["--kernel", &args.kernel]);
+    lab.arg("prove")
+        .arg("--out")
+        .arg(&args.out)
+        .args(["--kernel", &args.kernel]);
     if context.form == Form::Json {
         lab.arg("--json");
     }
     match lab.status() {
-        Ok(status) => Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
+        Ok(status) => Ok(ExitCode::from(
+            status
+                .code()
+                .and_then(|code| u8::try_from(code).ok())
+                .unwrap_or(1),
+        )),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let missing = Error::msg("warmset-lab is not installed here");
             Err(Hinted::new(
@@ -48,5 +56,8 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 /// Beside this program, else wherever PATH has it.
 fn program() -> PathBuf {
     let beside = std::env::current_exe().map(|own| own.with_file_name(LAB));
-    beside.ok().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(LAB))
+    beside
+        .ok()
+        .filter(|path| path.is_file())
+        .unwrap_or_else(|| PathBuf::from(LAB))
 }

@@ -34,7 +34,12 @@ pub(crate) struct Args {
 
 /// Records, and says on `out` what was written, unless the recording itself goes there.
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut config = args.config.as_deref().map(load).transpose()?.unwrap_or_default();
+    let mut config = args
+        .config
+        .as_deref()
+        .map(load)
+        .transpose()?
+        .unwrap_or_default();
     config.mode = Mode::Observe;
     let mut eyes = Eyes::open(&context.root)?;
     let history = History::new(eyes.facts(), &config);
@@ -49,7 +54,8 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 /// A configuration file.
 pub(crate) fn load(path: &Path) -> Result<Config> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot read", path.display()))?;
     Ok(Config::parse(&path.display().to_string(), &text)?)
 }
 
@@ -59,7 +65,10 @@ fn watch(
     (eyes, config, mut history): (&mut Eyes, &Config, History),
     recorder: &mut Recorder,
 ) -> Result<u64> {
-    let (start, every) = (Instant::now(), args.every.get().max(Duration::from_millis(1)));
+    let (start, every) = (
+        Instant::now(),
+        args.every.get().max(Duration::from_millis(1)),
+    );
     let mut sample = Sample::default();
     let mut samples = 0;
     loop {

@@ -65,12 +65,19 @@ impl Input {
 
     /// The same options for another trace.
     pub(crate) fn of(&self, trace: &Path) -> Self {
-        Self { trace: trace.to_owned(), ..self.clone() }
+        Self {
+            trace: trace.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// What the trace is called: its file without folders and endings.
     pub(crate) fn name(&self) -> String {
-        let name = self.trace.file_name().unwrap_or(self.trace.as_os_str()).to_string_lossy();
+        let name = self
+            .trace
+            .file_name()
+            .unwrap_or(self.trace.as_os_str())
+            .to_string_lossy();
         name.split('.').next().unwrap_or_default().to_owned()
     }
 
@@ -81,12 +88,18 @@ impl Input {
 
     /// The same trace, its time counted otherwise.
     pub(crate) fn clocked(&self, clock: Counted) -> Self {
-        Self { clock: Some(clock), ..self.clone() }
+        Self {
+            clock: Some(clock),
+            ..self.clone()
+        }
     }
 
     /// The same, counted so unless something else was asked for.
     pub(crate) fn counting(self, usual: Counted) -> Self {
-        Self { clock: self.clock.or(Some(usual)), ..self }
+        Self {
+            clock: self.clock.or(Some(usual)),
+            ..self
+        }
     }
 
     /// Whether it can be read but once.
@@ -100,7 +113,11 @@ impl Input {
         let format = self.format.as_deref().map(Format::named).transpose()?;
         let size = match self.page_size.parse::<u64>() {
             Ok(bytes) => bytes,
-            Err(_) => self.page_size.parse::<Bytes>().with_context(|| format!("--page-size {}", self.page_size))?.get(),
+            Err(_) => self
+                .page_size
+                .parse::<Bytes>()
+                .with_context(|| format!("--page-size {}", self.page_size))?
+                .get(),
         };
         let reading = Reading {
             time: self.counted() != Counted::References,
@@ -115,7 +132,11 @@ impl Input {
         };
         let source = traces::open(bytes, &name, format, reading).with_context(|| name.clone())?;
         let window = self.window.as_deref().map(window).transpose()?;
-        let wanted = Wanted { window, task: self.task, time: self.counted() != Counted::References };
+        let wanted = Wanted {
+            window,
+            task: self.task,
+            time: self.counted() != Counted::References,
+        };
         Ok(traces::part(source, wanted))
     }
 }
@@ -124,7 +145,13 @@ impl Input {
 fn window(text: &str) -> Result<(u64, u64)> {
     let meant = || format!("--window {text}: FROM..TO is meant, such as 1000..2000");
     let (from, to) = text.split_once("..").with_context(meant)?;
-    let number = |text: &str, else_: u64| if text.is_empty() { Ok(else_) } else { text.parse().with_context(meant) };
+    let number = |text: &str, else_: u64| {
+        if text.is_empty() {
+            Ok(else_)
+        } else {
+            text.parse().with_context(meant)
+        }
+    };
     let (from, to) = (number(from, 0)?, number(to, u64::MAX)?);
     anyhow::ensure!(from < to, "--window {text}: nothing is between");
     Ok((from, to))
@@ -132,12 +159,18 @@ fn window(text: &str) -> Result<(u64, u64)> {
 
 /// A sign of life on a terminal: references so far, and how fast.
 pub(crate) fn spinner(what: &str) -> ProgressBar {
-    bar(ProgressBar::new_spinner(), &format!("{{spinner}} {what}: {{human_pos}} references, {{per_sec}}"))
+    bar(
+        ProgressBar::new_spinner(),
+        &format!("{{spinner}} {what}: {{human_pos}} references, {{per_sec}}"),
+    )
 }
 
 /// So many steps, on a terminal.
 pub(crate) fn steps(what: &str, count: usize) -> ProgressBar {
-    bar(ProgressBar::new(count as u64), &format!("{what} {{bar:30}} {{pos}}/{{len}}, {{eta}} to go"))
+    bar(
+        ProgressBar::new(count as u64),
+        &format!("{what} {{bar:30}} {{pos}}/{{len}}, {{eta}} to go"),
+    )
 }
 
 fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
@@ -152,22 +185,38 @@ fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
 }
 
 /// Writes a file as a whole or not at all; `-` is standard output. A name that ends in .gz or .zst is compressed.
-pub(crate) fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+pub(crate) fn whole(
+    path: &Path,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<()> {
     if path == Path::new("-") {
         let mut out = BufWriter::new(io::stdout());
         fill(&mut out)?;
         return Ok(out.flush()?);
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let failed = || format!("{}: cannot write", path.display());
     // What has a hint of its own has nothing to do with the file.
-    let told = |error: anyhow::Error| if error.is::<Hinted>() { error } else { error.context(failed()) };
-    let mut file = tempfile::Builder::new().prefix(".warmset-").tempfile_in(folder).with_context(failed)?;
+    let told = |error: anyhow::Error| {
+        if error.is::<Hinted>() {
+            error
+        } else {
+            error.context(failed())
+        }
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(".warmset-")
+        .tempfile_in(folder)
+        .with_context(failed)?;
     {
         let mut out = BufWriter::new(file.as_file_mut());
         match path.extension().and_then(|end| end.to_str()) {
             Some("gz") => {
-                let mut packed = flate2::write::GzEncoder::new(&mut out, flate2::Compression::default());
+                let mut packed =
+                    flate2::write::GzEncoder::new(&mut out, flate2::Compression::default());
                 fill(&mut packed).map_err(told)?;
                 packed.finish().with_context(failed)?;
             }

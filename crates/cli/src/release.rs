@@ -21,12 +21,18 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     // A process that has ended is released by its number alone.
     let ended = format!("pid:{}@", args.who);
     let exact = rule(&args.who, context).unwrap_or_else(|_| args.who.clone());
-    rules.spare.retain(|rule| *rule != exact && !rule.starts_with(&ended));
+    rules
+        .spare
+        .retain(|rule| *rule != exact && !rule.starts_with(&ended));
     let unit = protect::unit(&args.who, context).unwrap_or_else(|_| args.who.clone());
     rules.protect.retain(|kept| *kept != unit);
     if rules == before {
         let hint = "warmset spare and warmset protect list who is";
-        return Err(Hinted::new(format!("{} is neither spared nor protected by hand", args.who), hint).into());
+        return Err(Hinted::new(
+            format!("{} is neither spared nor protected by hand", args.who),
+            hint,
+        )
+        .into());
     }
     keep(&rules, "release", context)?;
     match context.form {

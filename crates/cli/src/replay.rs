@@ -6,7 +6,8 @@ use host::recordings;
 use pressure::Config;
 use pressure::decision::{Action, Decision, Step};
 use pressure::replay::{
-    Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate, compare, decide_again,
+    Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate,
+    compare, decide_again,
 };
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
@@ -61,13 +62,28 @@ struct Report {
 
 /// Replays, and prints the outcome on `out`; notes about the files go to standard error.
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let config = args.config.as_deref().map(crate::record::load).transpose()?;
+    let config = args
+        .config
+        .as_deref()
+        .map(crate::record::load)
+        .transpose()?;
     let mut progress = Progress::new();
-    let (entries, notes) = recordings::read(&args.files, &mut |path, entries| progress.show(path, entries))?;
+    let (entries, notes) = recordings::read(&args.files, &mut |path, entries| {
+        progress.show(path, entries)
+    })?;
     progress.clear();
-    let mut report = Report { again: None, comparison: None, coverage: None, notes };
+    let mut report = Report {
+        again: None,
+        comparison: None,
+        coverage: None,
+        notes,
+    };
     if let Some(others) = &args.compare {
-        let plan = Plan { arms: &Arm::beside_usual(others), config: config.as_ref(), response: args.response.get() };
+        let plan = Plan {
+            arms: &Arm::beside_usual(others),
+            config: config.as_ref(),
+            response: args.response.get(),
+        };
         report.comparison = Some(compare(&entries, &plan)?);
     } else if args.coverage {
         report.coverage = Some(calibrate(&entries)?);
@@ -80,8 +96,15 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     } else {
         text(out, &report, config.as_ref())?;
     }
-    let same = report.again.as_ref().is_none_or(|again| again.differing.is_empty() && again.decisions > 0);
-    Ok(if args.verify && !same { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let same = report
+        .again
+        .as_ref()
+        .is_none_or(|again| again.differing.is_empty() && again.decisions > 0);
+    Ok(if args.verify && !same {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// A word on a terminal while a long recording is read.
@@ -92,7 +115,10 @@ struct Progress {
 
 impl Progress {
     fn new() -> Self {
-        Self { seen: false, terminal: io::stderr().is_terminal() }
+        Self {
+            seen: false,
+            terminal: io::stderr().is_terminal(),
+        }
     }
 
     fn show(&mut self, path: &Path, entries: usize) {
@@ -121,26 +147,49 @@ fn text(out: &mut impl Write, report: &Report, config: Option<&Config>) -> io::R
         comparison_text(out, comparison)?;
     }
     if let Some(Calibration { growth, demand }) = &report.coverage {
-        coverage_text(out, "growth over the next half minute in its interval", *growth)?;
-        coverage_text(out, "demand within the quantile that the gap is made for", *demand)?;
+        coverage_text(
+            out,
+            "growth over the next half minute in its interval",
+            *growth,
+        )?;
+        coverage_text(
+            out,
+            "demand within the quantile that the gap is made for",
+            *demand,
+        )?;
     }
     Ok(())
 }
 
 fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> io::Result<()> {
-    let by = if config.is_some() { "given" } else { "recorded" };
+    let by = if config.is_some() {
+        "given"
+    } else {
+        "recorded"
+    };
     let differing = again.differing.len();
-    write!(out, "{} samples, {} decisions made again by the {by} configuration: ", again.samples, again.decisions)?;
+    write!(
+        out,
+        "{} samples, {} decisions made again by the {by} configuration: ",
+        again.samples, again.decisions
+    )?;
     match differing {
         0 if again.decisions == 0 => writeln!(out, "nothing to compare with")?,
         0 => writeln!(out, "all the same")?,
         _ => writeln!(out, "{differing} differ")?,
     }
     if again.lost > 0 {
-        writeln!(out, "{} samples are missing; decisions after them may differ for that", again.lost)?;
+        writeln!(
+            out,
+            "{} samples are missing; decisions after them may differ for that",
+            again.lost
+        )?;
     }
     if again.without_state > 0 && config.is_none() {
-        writeln!(out, "the recorded state is not readable by this version: the first decisions may differ for that")?;
+        writeln!(
+            out,
+            "the recorded state is not readable by this version: the first decisions may differ for that"
+        )?;
     }
     for difference in again.differing.iter().take(SHOWN) {
         let (was, is) = (summary(&difference.recorded), summary(&difference.again));
@@ -159,8 +208,14 @@ fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> i
 
 fn coverage_text(out: &mut impl Write, what: &str, coverage: Coverage) -> io::Result<()> {
     let Coverage { said, made, held } = coverage;
-    let share = coverage.share().map_or("unknown".to_owned(), |share| format!("{:.1} %", share * 100.0));
-    writeln!(out, "{what}: said {:.1} %, was {share} ({held} of {made})", said * 100.0)
+    let share = coverage.share().map_or("unknown".to_owned(), |share| {
+        format!("{:.1} %", share * 100.0)
+    });
+    writeln!(
+        out,
+        "{what}: said {:.1} %, was {share} ({held} of {made})",
+        said * 100.0
+    )
 }
 
 /// A decision in a few words.
@@ -169,27 +224,55 @@ fn summary(decision: &Decision) -> String {
         Action::PutBack { knob, from, to } => format!("{} {from} → {to} (back)", knob.spec().name),
         other => other.to_string(),
     };
-    let words: Vec<String> =
-        std::iter::once(decision.phase.name().to_owned()).chain(decision.steps.iter().map(step)).collect();
+    let words: Vec<String> = std::iter::once(decision.phase.name().to_owned())
+        .chain(decision.steps.iter().map(step))
+        .collect();
     words.join(", ")
 }
 
 fn comparison_text(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
-    let Comparison { kernel, samples, time, found_gap, found_factor, reclaim, response, bursts, recorded, .. } =
-        comparison;
-    let assumed = if comparison.reclaim_assumed { " (assumed: it never ran)" } else { "" };
+    let Comparison {
+        kernel,
+        samples,
+        time,
+        found_gap,
+        found_factor,
+        reclaim,
+        response,
+        bursts,
+        recorded,
+        ..
+    } = comparison;
+    let assumed = if comparison.reclaim_assumed {
+        " (assumed: it never ran)"
+    } else {
+        ""
+    };
     writeln!(out, "Linux {kernel}, {samples} samples over {time}")?;
     writeln!(out, "found:   gap {found_gap} (factor {found_factor})")?;
-    writeln!(out, "kswapd:  frees {reclaim} while it runs{assumed}, {response} after it is woken")?;
+    writeln!(
+        out,
+        "kswapd:  frees {reclaim} while it runs{assumed}, {response} after it is woken"
+    )?;
     writeln!(out, "bursts:  {bursts} asked for more than the gap found")?;
-    let Recorded { episodes, stalls, stalled, pressure } = recorded;
+    let Recorded {
+        episodes,
+        stalls,
+        stalled,
+        pressure,
+    } = recorded;
     writeln!(
         out,
         "counted: {episodes} episodes, {stalls} stalls, {stalled} reclaimed by allocations, {pressure} under pressure"
     )?;
     writeln!(out)?;
     let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(comparison.arms.iter().map(|outcome| row(outcome, comparison.bursts)));
+    rows.extend(
+        comparison
+            .arms
+            .iter()
+            .map(|outcome| row(outcome, comparison.bursts)),
+    );
     table(out, &rows)
 }
 
@@ -215,7 +298,9 @@ fn row(outcome: &Outcome, bursts: u64) -> [String; 12] {
         outcome.stalled.to_string(),
         outcome.stalled_time.to_string(),
         format!("{}/{bursts}", outcome.bursts_met),
-        outcome.lead.map_or_else(|| "-".to_owned(), |lead| lead.to_string()),
+        outcome
+            .lead
+            .map_or_else(|| "-".to_owned(), |lead| lead.to_string()),
         outcome.raises.to_string(),
         outcome.false_alarms.to_string(),
         units::Bytes::new(outcome.gap_seconds).to_string(),
@@ -227,13 +312,22 @@ fn row(outcome: &Outcome, bursts: u64) -> [String; 12] {
 
 /// Columns as wide as their widest cell, the first flush left, the others flush right.
 fn table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io::Result<()> {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..N).map(width).collect();
     for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
+        let cells =
+            row.iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, &width))| match column {
+                    0 => format!("{cell:<width$}"),
+                    _ => format!("{cell:>width$}"),
+                });
         writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())

@@ -15,9 +15,17 @@ use std::process::ExitCode;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let places = Places { root: context.root.clone(), run: context.run.clone() };
+    let places = Places {
+        root: context.root.clone(),
+        run: context.run.clone(),
+    };
     // A guard that runs still needs its undo log.
-    let _only_one = places.run.exists().then(|| OnlyOne::take(&places.run)).transpose().map_err(refused)?;
+    let _only_one = places
+        .run
+        .exists()
+        .then(|| OnlyOne::take(&places.run))
+        .transpose()
+        .map_err(refused)?;
     let restored = restore(&places).map_err(refused)?;
     // The lock says that no guard is running, so nobody answers at a socket that is still there.
     let _ = std::fs::remove_file(crate::socket::path(&places.run));

@@ -34,16 +34,25 @@ pub(crate) fn ask(run: &Path) -> Result<Guard> {
     let path = path(run);
     let mut socket = match UnixStream::connect(&path) {
         Ok(socket) => socket,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused
+            ) =>
+        {
             return Ok(Guard::Absent);
         }
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return Ok(Guard::Closed(format!("{}: {error}", path.display())));
         }
-        Err(error) => return Err(error).with_context(|| format!("{}: cannot ask the guard", path.display())),
+        Err(error) => {
+            return Err(error).with_context(|| format!("{}: cannot ask the guard", path.display()));
+        }
     };
-    let reply = converse(&mut socket).with_context(|| format!("{}: the guard does not answer", path.display()))?;
-    let status = body(&reply).and_then(|body| serde_json::from_slice(body).map_err(|error| error.to_string()));
+    let reply = converse(&mut socket)
+        .with_context(|| format!("{}: the guard does not answer", path.display()))?;
+    let status = body(&reply)
+        .and_then(|body| serde_json::from_slice(body).map_err(|error| error.to_string()));
     status.map(|status| Guard::Running(Box::new(status))).map_err(|what| {
         let hint = "warmset and warmsetd must be of one version: systemctl restart warmsetd after an upgrade";
         Hinted::new(format_args!("{}: {what}", path.display()), hint).into()
@@ -60,17 +69,30 @@ fn converse(socket: &mut UnixStream) -> io::Result<Vec<u8>> {
 }
 /// What is behind the head of an HTTP reply that says 200.
 fn body(reply: &[u8]) -> Result<&[u8], String> {
-    let first = reply.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
-    let quoted = || format!("{:?}", String::from_utf8_lossy(&first[..first.len().min(80)]));
+    let first = reply
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii();
+    let quoted = || {
+        format!(
+            "{:?}",
+            String::from_utf8_lossy(&first[..first.len().min(80)])
+        )
+    };
     let mut words = first.split(|byte| *byte == b' ');
-    if !words.next().is_some_and(|version| version.starts_with(b"HTTP/1.")) {
+    if !words
+        .next()
+        .is_some_and(|version| version.starts_with(b"HTTP/1."))
+    {
         return Err(format!("{} is not an HTTP reply", quoted()));
     }
     if words.next() != Some(b"200") {
         return Err(format!("the guard replies {}", quoted()));
     }
     let end = reply.windows(4).position(|window| window == b"\r\n\r\n");
-    end.map(|end| &reply[end + 4..]).ok_or_else(|| "the reply has no body".to_owned())
+    end.map(|end| &reply[end + 4..])
+        .ok_or_else(|| "the reply has no body".to_owned())
 }
 
 #[cfg(test)]
@@ -82,12 +104,18 @@ mod tests {
         assert_eq!(body(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\n{}"), Ok(&b"{}"[..]));
         assert_eq!(body(b"HTTP/1.0 200 OK\r\n\r\n"), Ok(&b""[..]));
         assert_eq!(body(b"").unwrap_err(), "\"\" is not an HTTP reply");
-        assert_eq!(body(b"\xff\x00 200").unwrap_err(), "\"\u{fffd}\\0 200\" is not an HTTP reply");
+        assert_eq!(
+            body(b"\xff\x00 200").unwrap_err(),
+            "\"\u{fffd}\\0 200\" is not an HTTP reply"
+        );
         assert_eq!(
             body(b"HTTP/1.1 404 Not Found\r\n\r\n").unwrap_err(),
             "the guard replies \"HTTP/1.1 404 Not Found\""
         );
-        assert_eq!(body(b"HTTP/1.1 200 OK\r\nX").unwrap_err(), "the reply has no body");
+        assert_eq!(
+            body(b"HTTP/1.1 200 OK\r\nX").unwrap_err(),
+            "the reply has no body"
+        );
     }
 
     #[test]

@@ -30,7 +30,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
         if !rule.contains(':') && !rules::is_there(&context.root, &rule) {
             let hint = format!("a unit that a user started is meant by app:{rule}");
-            writeln!(io::stderr(), "note: {rule} is no service of the system that is there now; {hint}")?;
+            writeln!(
+                io::stderr(),
+                "note: {rule} is no service of the system that is there now; {hint}"
+            )?;
         }
     }
     told("spared", &rules.spare, context, out)?;
@@ -40,16 +43,25 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 /// Writes the rules, and has a running guard go by them.
 pub(crate) fn keep(rules: &Rules, command: &str, context: &Context) -> Result<()> {
     let hint = format!("rules are root's: sudo warmset {command}");
-    rules.write(&context.run).map_err(|error| Hinted::new(error, hint))?;
+    rules
+        .write(&context.run)
+        .map_err(|error| Hinted::new(error, hint))?;
     reload(context)
 }
 
 /// Lists who is spared, or protected, by hand.
-pub(crate) fn told(how: &str, whom: &[String], context: &Context, out: &mut impl Write) -> Result<()> {
+pub(crate) fn told(
+    how: &str,
+    whom: &[String],
+    context: &Context,
+    out: &mut impl Write,
+) -> Result<()> {
     match context.form {
         Form::Json => json(out, &whom)?,
         Form::Text if whom.is_empty() => writeln!(out, "nobody is {how} by hand")?,
-        Form::Text => whom.iter().try_for_each(|rule| writeln!(out, "{how}: {rule}"))?,
+        Form::Text => whom
+            .iter()
+            .try_for_each(|rule| writeln!(out, "{how}: {rule}"))?,
     }
     Ok(())
 }
@@ -65,7 +77,9 @@ pub(crate) fn rule(who: &str, context: &Context) -> Result<String> {
 /// Has a running guard read its configuration again; without one there is nothing to do.
 fn reload(context: &Context) -> Result<()> {
     if let Guard::Running(status) = ask(&context.run)? {
-        let pid = i32::try_from(status.pid).ok().and_then(rustix::process::Pid::from_raw);
+        let pid = i32::try_from(status.pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
             rustix::process::kill_process(pid, rustix::process::Signal::HUP)?;
         }

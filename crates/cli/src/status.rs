@@ -48,7 +48,10 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         Guard::Running(status) => (Whose::Running, *status),
         Guard::Absent => (Whose::Absent, look::status(context)?),
         Guard::Closed(why) => {
-            writeln!(io::stderr(), "note: {why}; a guard may be running, and answers to root only")?;
+            writeln!(
+                io::stderr(),
+                "note: {why}; a guard may be running, and answers to root only"
+            )?;
             (Whose::Closed, look::status(context)?)
         }
     };
@@ -93,11 +96,18 @@ fn head(page: &mut Page, seen: &Seen) {
             let since = clock::utc(status.started);
             page.entry(
                 "guard",
-                format!("mode {mode}{acts}; predictor {predictor}; process {}, since {since}", status.pid),
+                format!(
+                    "mode {mode}{acts}; predictor {predictor}; process {}, since {since}",
+                    status.pid
+                ),
             );
         }
-        Whose::Absent => page.heading(&format!("no guard is running; this is what one would say: {phase}")),
-        Whose::Closed => page.heading(&format!("not asked; this is what a guard would say: {phase}")),
+        Whose::Absent => page.heading(&format!(
+            "no guard is running; this is what one would say: {phase}"
+        )),
+        Whose::Closed => page.heading(&format!(
+            "not asked; this is what a guard would say: {phase}"
+        )),
     }
 }
 
@@ -105,19 +115,33 @@ fn memory(page: &mut Page, status: &Status) {
     let memory = &status.sample.memory;
     if let Some(parts) = Parts::of(memory) {
         page.entry("memory", parts.bar(page.screen.columns - LABEL));
-        let Parts { total, programs, caches, free } = parts;
+        let Parts {
+            total,
+            programs,
+            caches,
+            free,
+        } = parts;
         let rest = parts.rest();
         page.entry("", format!("# programs {programs}, k kernel {rest}"));
-        page.entry("", format!("= caches {caches}, . free {free}; {total} in all"));
+        page.entry(
+            "",
+            format!("= caches {caches}, . free {free}; {total} in all"),
+        );
     }
-    let share = memory.available.zip(memory.total).and_then(|(part, whole)| part.share_of(whole));
+    let share = memory
+        .available
+        .zip(memory.total)
+        .and_then(|(part, whole)| part.share_of(whole));
     let share = share.map(|share| format!(" ({share})")).unwrap_or_default();
     let swap = match (memory.swap_total, memory.swap_free) {
         (Some(Bytes::ZERO), _) => "none".to_owned(),
         (Some(total), Some(free)) => format!("{} used of {total}", total.less(free)),
         _ => "unknown".to_owned(),
     };
-    page.entry("available", format!("{}{share}; swap {swap}", shown(memory.available)));
+    page.entry(
+        "available",
+        format!("{}{share}; swap {swap}", shown(memory.available)),
+    );
     let average = |pressure: Option<Percent>| shown(pressure);
     let sample = &status.sample;
     page.entry(
@@ -139,24 +163,42 @@ fn zones(page: &mut Page, status: &Status) {
     let head = ["node", "zone", "free", "min", "low", "high", "gap"].map(str::to_owned);
     let size = status.facts.page_size;
     let row = |zone: &Zone| {
-        let pages =
-            |pages: Option<Pages>| pages.map_or_else(|| "?".to_owned(), |pages| pages.to_bytes(size).to_string());
+        let pages = |pages: Option<Pages>| {
+            pages.map_or_else(|| "?".to_owned(), |pages| pages.to_bytes(size).to_string())
+        };
         let amounts = &zone.amounts;
         let gap = amounts.low.zip(amounts.min).map(|(low, min)| low.less(min));
         let kind = zone.kind.name().to_owned();
-        let [free, min, low, high, gap] = [amounts.free, amounts.min, amounts.low, amounts.high, gap].map(pages);
+        let [free, min, low, high, gap] =
+            [amounts.free, amounts.min, amounts.low, amounts.high, gap].map(pages);
         [zone.node.to_string(), kind, free, min, low, high, gap]
     };
     if page.screen.is_narrow() {
         for zone in &status.sample.zones {
             let [node, kind, numbers @ ..] = row(zone);
-            let numbers = head[2..].iter().zip(numbers).map(|(name, number)| format!("{name} {number}"));
-            page.entry("zone", format!("{node} {kind}: {}", numbers.collect::<Vec<_>>().join(", ")));
+            let numbers = head[2..]
+                .iter()
+                .zip(numbers)
+                .map(|(name, number)| format!("{name} {number}"));
+            page.entry(
+                "zone",
+                format!("{node} {kind}: {}", numbers.collect::<Vec<_>>().join(", ")),
+            );
         }
         return;
     }
-    let rows: Vec<_> = std::iter::once(head).chain(status.sample.zones.iter().map(row)).collect();
-    let sides = [Side::Right, Side::Left, Side::Right, Side::Right, Side::Right, Side::Right, Side::Right];
+    let rows: Vec<_> = std::iter::once(head)
+        .chain(status.sample.zones.iter().map(row))
+        .collect();
+    let sides = [
+        Side::Right,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+    ];
     page.text.push('\n');
     page.text.push_str(&table(sides, &rows));
     page.text.push('\n');
@@ -164,12 +206,30 @@ fn zones(page: &mut Page, status: &Status) {
 
 fn forecast(page: &mut Page, seen: &Seen) {
     let forecast = &seen.status.decision.forecast;
-    let quantile =
-        forecast.quantile.map(|quantile| format!("; {quantile} of bursts are to be met")).unwrap_or_default();
-    let reclaim = forecast.reclaim.map(|rate| format!("; kswapd frees {rate} while it runs")).unwrap_or_default();
-    page.entry("demand", format!("{}{reclaim}{quantile}", shown(forecast.demand)));
-    let needed = forecast.gap_needed.map(|gap| format!(", demand calls for {gap}")).unwrap_or_default();
-    page.entry("gap", format!("{} now, {} found{needed}", shown(forecast.gap), shown(forecast.gap_found)));
+    let quantile = forecast
+        .quantile
+        .map(|quantile| format!("; {quantile} of bursts are to be met"))
+        .unwrap_or_default();
+    let reclaim = forecast
+        .reclaim
+        .map(|rate| format!("; kswapd frees {rate} while it runs"))
+        .unwrap_or_default();
+    page.entry(
+        "demand",
+        format!("{}{reclaim}{quantile}", shown(forecast.demand)),
+    );
+    let needed = forecast
+        .gap_needed
+        .map(|gap| format!(", demand calls for {gap}"))
+        .unwrap_or_default();
+    page.entry(
+        "gap",
+        format!(
+            "{} now, {} found{needed}",
+            shown(forecast.gap),
+            shown(forecast.gap_found)
+        ),
+    );
     let withheld = match forecast.withheld {
         None => "unknown".to_owned(),
         Some(Bytes::ZERO) => "nothing".to_owned(),
@@ -178,25 +238,41 @@ fn forecast(page: &mut Page, seen: &Seen) {
     page.entry("withheld", withheld);
     page.entry("forecast", exhaustion(seen));
     if let Some(until) = forecast.until_min {
-        page.entry("", format!("at the present rate free memory meets the min watermark in {until}"));
+        page.entry(
+            "",
+            format!("at the present rate free memory meets the min watermark in {until}"),
+        );
     }
     if let Some(blocks) = forecast.blocks {
-        let worn = blocks.fragmentation.map(|share| format!("; {share} of free memory is in smaller blocks"));
+        let worn = blocks
+            .fragmentation
+            .map(|share| format!("; {share} of free memory is in smaller blocks"));
         let (order, free, needed) = (blocks.order, blocks.free, blocks.needed);
         let worn = worn.unwrap_or_default();
-        page.entry("blocks", format!("of order {order}: {free} could be served, {needed} expected{worn}"));
+        page.entry(
+            "blocks",
+            format!("of order {order}: {free} could be served, {needed} expected{worn}"),
+        );
     }
 }
 
 fn exhaustion(seen: &Seen) -> String {
     match seen.status.decision.forecast.exhaustion {
-        None if seen.guard != Whose::Running => "unknown: one second is too short to tell".to_owned(),
-        None if seen.status.decision.phase == Phase::Learning => "unknown: too few samples yet".to_owned(),
+        None if seen.guard != Whose::Running => {
+            "unknown: one second is too short to tell".to_owned()
+        }
+        None if seen.status.decision.phase == Phase::Learning => {
+            "unknown: too few samples yet".to_owned()
+        }
         None => "no end of memory in sight".to_owned(),
         Some(end) => {
-            let latest = end.latest.map_or_else(|| "or never".to_owned(), |latest| format!("to {latest}"));
+            let latest = end
+                .latest
+                .map_or_else(|| "or never".to_owned(), |latest| format!("to {latest}"));
             let (expected, earliest, growth) = (end.expected, end.earliest, end.growth);
-            format!("memory runs out in {expected} ({earliest} {latest}): what cannot be reclaimed grows by {growth}")
+            format!(
+                "memory runs out in {expected} ({earliest} {latest}): what cannot be reclaimed grows by {growth}"
+            )
         }
     }
 }
@@ -208,24 +284,74 @@ fn holds(page: &mut Page, status: &Status) {
         .filter(|spec| !knobs.is_foreign(spec.knob))
         .filter_map(|spec| {
             let (_, now) = knobs.ours.of(spec.knob).zip(knobs.now.of(spec.knob))?;
-            Some(format!("{} {} → {now}", spec.name, shown(knobs.found.of(spec.knob))))
+            Some(format!(
+                "{} {} → {now}",
+                spec.name,
+                shown(knobs.found.of(spec.knob))
+            ))
         })
         .collect();
-    page.entry("holds", if held.is_empty() { "nothing".to_owned() } else { held.join(", ") });
-    for ward in status.sample.groups.wards.iter().filter(|ward| ward.ours.is_some()) {
-        page.entry("", format!("{} of memory kept for {}, which has {}", ward.floor, ward.unit, ward.used));
+    page.entry(
+        "holds",
+        if held.is_empty() {
+            "nothing".to_owned()
+        } else {
+            held.join(", ")
+        },
+    );
+    for ward in status
+        .sample
+        .groups
+        .wards
+        .iter()
+        .filter(|ward| ward.ours.is_some())
+    {
+        page.entry(
+            "",
+            format!(
+                "{} of memory kept for {}, which has {}",
+                ward.floor, ward.unit, ward.used
+            ),
+        );
     }
     for one in &status.sample.groups.contained {
-        page.entry("", format!("{} contained at {}, has {}", one.unit, one.ceiling, one.used));
+        page.entry(
+            "",
+            format!(
+                "{} contained at {}, has {}",
+                one.unit, one.ceiling, one.used
+            ),
+        );
     }
-    for one in status.sample.groups.stopped.iter().filter(|one| one.is_still()) {
-        page.entry("", format!("{} stopped, until user {} says what becomes of it", one.unit, one.user));
+    for one in status
+        .sample
+        .groups
+        .stopped
+        .iter()
+        .filter(|one| one.is_still())
+    {
+        page.entry(
+            "",
+            format!(
+                "{} stopped, until user {} says what becomes of it",
+                one.unit, one.user
+            ),
+        );
     }
-    for file in status.sample.warm.files.iter().filter(|file| file.is_held()) {
+    for file in status
+        .sample
+        .warm
+        .files
+        .iter()
+        .filter(|file| file.is_held())
+    {
         let Some(id) = file.id() else { continue };
         let known = status.names.iter().find(|(known, _)| *known == id);
         let name = known.map_or_else(|| id.to_string(), |(_, name)| name.clone());
-        page.entry("", format!("{} of {name} locked in memory", shown(file.held)));
+        page.entry(
+            "",
+            format!("{} of {name} locked in memory", shown(file.held)),
+        );
     }
 }
 
@@ -236,11 +362,24 @@ fn cost(page: &mut Page, seen: &Seen) {
         let compactions = counted(tally.compaction_stalls, "compaction", "compactions");
         let (stalled, refaults, killed) = (tally.stalled, tally.refaults, tally.oom_kills);
         let stalled = format!("{allocations} and {compactions} stalled, tasks waited {stalled}");
-        page.entry("stalls", format!("since it started: {stalled}; {refaults} refaults; {killed} killed"));
+        page.entry(
+            "stalls",
+            format!("since it started: {stalled}; {refaults} refaults; {killed} killed"),
+        );
     }
-    let lost = if tally.lost_samples > 0 { format!(", {} not recorded", tally.lost_samples) } else { String::new() };
+    let lost = if tally.lost_samples > 0 {
+        format!(", {} not recorded", tally.lost_samples)
+    } else {
+        String::new()
+    };
     let samples = counted(tally.samples, "sample", "samples");
-    page.entry("cost", format!("{} of processor, {} resident, {samples}{lost}", tally.own_cpu, tally.own_memory));
+    page.entry(
+        "cost",
+        format!(
+            "{} of processor, {} resident, {samples}{lost}",
+            tally.own_cpu, tally.own_memory
+        ),
+    );
 }
 
 fn last(page: &mut Page, status: &Status) {
@@ -254,14 +393,30 @@ fn last(page: &mut Page, status: &Status) {
         notices: status.decision.notices.clone(),
     };
     let from = status.past.len().saturating_sub(LAST);
-    let shown = if status.past.is_empty() { std::slice::from_ref(&proposed) } else { &status.past[from..] };
+    let shown = if status.past.is_empty() {
+        std::slice::from_ref(&proposed)
+    } else {
+        &status.past[from..]
+    };
     for past in shown.iter().rev() {
         let ago = now.saturating_sub(past.at.get());
-        let when = if ago.as_secs() == 0 { "now".to_owned() } else { format!("{} ago", Span::new(ago)) };
+        let when = if ago.as_secs() == 0 {
+            "now".to_owned()
+        } else {
+            format!("{} ago", Span::new(ago))
+        };
         let would = if past.done { "" } else { "would: " };
-        let steps = past.steps.iter().map(|step| format!("{when}: {would}{step}"));
-        let notices = past.notices.iter().map(|notice| format!("{when}: {notice}"));
-        steps.chain(notices).for_each(|line| page.entry("last", line));
+        let steps = past
+            .steps
+            .iter()
+            .map(|step| format!("{when}: {would}{step}"));
+        let notices = past
+            .notices
+            .iter()
+            .map(|notice| format!("{when}: {notice}"));
+        steps
+            .chain(notices)
+            .for_each(|line| page.entry("last", line));
     }
 }
 
@@ -274,7 +429,10 @@ mod tests {
 
     fn shown(guard: Whose, status: Status) -> String {
         let text = text(&Seen { guard, status }, Paint::Plain);
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         text
     }
 
@@ -324,9 +482,21 @@ mod tests {
 
     #[test]
     fn it_fits_a_phone() {
-        let screen = Screen { paint: Paint::Plain, columns: 40 };
-        let text = text(&Seen { guard: Whose::Running, status: example::guarding() }, screen);
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        let screen = Screen {
+            paint: Paint::Plain,
+            columns: 40,
+        };
+        let text = text(
+            &Seen {
+                guard: Whose::Running,
+                status: example::guarding(),
+            },
+            screen,
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
         expect![[r"
             warmsetd 1.2.3: guarding
             guard      mode tune; predictor
@@ -335,7 +505,10 @@ mod tests {
             memory     [##########k============....]
         "]]
         .assert_eq(&text.split_inclusive('\n').take(5).collect::<String>());
-        assert!(text.contains("zone       0 DMA32: free 250 MiB, min 10"), "{text}");
+        assert!(
+            text.contains("zone       0 DMA32: free 250 MiB, min 10"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -361,17 +534,30 @@ mod tests {
 
     #[test]
     fn without_a_guard_it_says_what_one_would_do() {
-        let mut status = Status { past: Vec::new(), ..example::guarding() };
+        let mut status = Status {
+            past: Vec::new(),
+            ..example::guarding()
+        };
         status.decision.steps = example::guarding().past[1].steps.clone();
         let text = shown(Whose::Absent, status);
-        assert!(text.starts_with("no guard is running; this is what one would say: guarding\n"), "{text}");
-        assert!(text.contains("last       now: would: vm.watermark_scale_factor 10 → 143: demand"), "{text}");
+        assert!(
+            text.starts_with("no guard is running; this is what one would say: guarding\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("last       now: would: vm.watermark_scale_factor 10 → 143: demand"),
+            "{text}"
+        );
     }
 
     #[test]
     fn what_someone_else_has_set_is_not_held() {
         let mut status = example::guarding();
-        status.sample.knobs.now.put(pressure::knob::Knob::WatermarkScaleFactor, Some(77));
+        status
+            .sample
+            .knobs
+            .now
+            .put(pressure::knob::Knob::WatermarkScaleFactor, Some(77));
         assert!(shown(Whose::Running, status).contains("holds      nothing\n"));
     }
 }

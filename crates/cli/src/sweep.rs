@@ -77,7 +77,9 @@ struct Planned {
 
 impl Planned {
     fn folder(&self) -> PathBuf {
-        self.into.clone().unwrap_or_else(|| self.sweep.with_extension(""))
+        self.into
+            .clone()
+            .unwrap_or_else(|| self.sweep.with_extension(""))
     }
 }
 
@@ -105,19 +107,36 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         Verb::Plan { planned } => {
             let tasks = plan::plan(&planned.sweep, &planned.folder())?;
             let folder = planned.folder();
-            say(context, out, &format!("{} tasks in {}", tasks.len(), folder.display()), &tasks)?;
-        }
-        Verb::Run { tasks } => {
-            let done = tasks.iter().map(|task| run::run(task)).collect::<Result<Vec<_>>>()?;
             say(
                 context,
                 out,
-                &format!("{} of {} tasks were to be done", done.iter().filter(|new| **new).count(), done.len()),
+                &format!("{} tasks in {}", tasks.len(), folder.display()),
+                &tasks,
+            )?;
+        }
+        Verb::Run { tasks } => {
+            let done = tasks
+                .iter()
+                .map(|task| run::run(task))
+                .collect::<Result<Vec<_>>>()?;
+            say(
+                context,
+                out,
+                &format!(
+                    "{} of {} tasks were to be done",
+                    done.iter().filter(|new| **new).count(),
+                    done.len()
+                ),
                 &done,
             )?;
         }
         Verb::Merge { folder } => merged(folder, context, out)?,
-        Verb::All { planned, on, jobs, python } => {
+        Verb::All {
+            planned,
+            on,
+            jobs,
+            python,
+        } => {
             let folder = planned.folder();
             let tasks = plan::plan(&planned.sweep, &folder)?;
             match on {
@@ -132,11 +151,19 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 fn merged(folder: &std::path::Path, context: &Context, out: &mut impl Write) -> Result<()> {
     let merged = merge::merge(folder)?;
-    let files: Vec<String> = merged.iter().map(|(path, rows)| format!("{rows} rows in {}", path.display())).collect();
+    let files: Vec<String> = merged
+        .iter()
+        .map(|(path, rows)| format!("{rows} rows in {}", path.display()))
+        .collect();
     say(context, out, &files.join("\n"), &merged)
 }
 
-fn say(context: &Context, out: &mut impl Write, text: &str, value: &impl serde::Serialize) -> Result<()> {
+fn say(
+    context: &Context,
+    out: &mut impl Write,
+    text: &str,
+    value: &impl serde::Serialize,
+) -> Result<()> {
     match context.form {
         Form::Json => json(out, value),
         Form::Text => Ok(writeln!(out, "{text}")?),

@@ -49,15 +49,18 @@ pub(crate) fn run(args: &Args, _: &Context, out: &mut impl Write) -> Result<Exit
     let output = match &args.to {
         Some(to) => Output::named(to)?,
         None if to_pipe => Output::Arrow,
-        None => {
-            Output::by_name(&name).with_context(|| format!("{name}: no format is called so; say which with --to"))?
-        }
+        None => Output::by_name(&name)
+            .with_context(|| format!("{name}: no format is called so; say which with --to"))?,
     };
     if to_pipe && output != Output::Plain && output != Output::Csv && io::stdout().is_terminal() {
         anyhow::bail!("binary to a terminal: name a file with --output, or say --to plain");
     }
     let recipe = Recipe {
-        processes: args.kinds.iter().map(|text| Kind::parse(text)).collect::<Result<_, _>>()?,
+        processes: args
+            .kinds
+            .iter()
+            .map(|text| Kind::parse(text))
+            .collect::<Result<_, _>>()?,
         quantum: args.quantum,
         references: args.references,
         writes: args.writes,

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use workingset::Trace;
 use workingset::capacity;
-use workingset::engine::{Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, Target, run as simulate};
+use workingset::engine::{
+    Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, Target, run as simulate,
+};
 use workingset::frames::{ActiveInactive, Clock, Floors, Frames, Generations, Lru, Tuning};
 
 const WHO: &str = "\
@@ -41,7 +43,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TRACE")]
     with: Vec<PathBuf>,
     /// Memory: pages, bytes, or per cent of the footprint of all; several are run one by one
-    #[arg(short, long, value_name = "SIZE", value_delimiter = ',', default_value = "25%,50%,75%")]
+    #[arg(
+        short,
+        long,
+        value_name = "SIZE",
+        value_delimiter = ',',
+        default_value = "25%,50%,75%"
+    )]
     memory: Vec<String>,
     /// Who manages it: see below
     #[arg(
@@ -75,15 +83,28 @@ struct Row {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let inputs: Vec<Input> =
-        std::iter::once(args.input.clone()).chain(args.with.iter().map(|path| args.input.of(path))).collect();
-    let traces = inputs.iter().map(Input::load).collect::<Result<Vec<Trace>>>()?;
-    let processes: Vec<Process<'_>> =
-        traces.iter().zip(&inputs).map(|(trace, input)| Process::new(&input.name(), trace)).collect();
+    let inputs: Vec<Input> = std::iter::once(args.input.clone())
+        .chain(args.with.iter().map(|path| args.input.of(path)))
+        .collect();
+    let traces = inputs
+        .iter()
+        .map(Input::load)
+        .collect::<Result<Vec<Trace>>>()?;
+    let processes: Vec<Process<'_>> = traces
+        .iter()
+        .zip(&inputs)
+        .map(|(trace, input)| Process::new(&input.name(), trace))
+        .collect();
     let footprint: usize = traces.iter().map(Trace::pages).sum();
-    let sizes = args.memory.iter().map(|text| capacity::pages(text, footprint, 4096)).collect::<Result<Vec<_>, _>>()?;
-    let tasks: Vec<(&String, usize)> =
-        sizes.iter().flat_map(|size| args.policy.iter().map(move |name| (name, *size))).collect();
+    let sizes = args
+        .memory
+        .iter()
+        .map(|text| capacity::pages(text, footprint, 4096))
+        .collect::<Result<Vec<_>, _>>()?;
+    let tasks: Vec<(&String, usize)> = sizes
+        .iter()
+        .flat_map(|size| args.policy.iter().map(move |name| (name, *size)))
+        .collect();
     let bar = reference::steps("running", tasks.len());
     let one = |(name, frames): &(&String, usize)| -> Result<Row> {
         let machine = Machine {
@@ -95,7 +116,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         };
         let outcome = manage(name, &machine, &processes, footprint)?;
         bar.inc(1);
-        Ok(Row { policy: (*name).clone(), memory: *frames, outcome })
+        Ok(Row {
+            policy: (*name).clone(),
+            memory: *frames,
+            outcome,
+        })
     };
     let rows = tasks.par_iter().map(one).collect::<Result<Vec<Row>>>()?;
     bar.finish_and_clear();
@@ -110,8 +135,17 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 }
 
 /// Runs under the manager of this name.
-fn manage(name: &str, machine: &Machine, processes: &[Process<'_>], pages: usize) -> Result<Outcome> {
-    fn go(machine: &Machine, processes: &[Process<'_>], mut memory: impl Memory) -> Result<Outcome> {
+fn manage(
+    name: &str,
+    machine: &Machine,
+    processes: &[Process<'_>],
+    pages: usize,
+) -> Result<Outcome> {
+    fn go(
+        machine: &Machine,
+        processes: &[Process<'_>],
+        mut memory: impl Memory,
+    ) -> Result<Outcome> {
         Ok(simulate(machine, processes, &mut memory)?)
     }
     fn whole(frames: impl Frames, pages: usize) -> Global<impl Frames> {
@@ -119,14 +153,21 @@ fn manage(name: &str, machine: &Machine, processes: &[Process<'_>], pages: usize
     }
     let linux = |floors| whole(ActiveInactive::new(pages, 60.0, 0, floors), pages);
     let mglru = |min_ttl, floors| {
-        let tuning = Tuning { swappiness: 60.0, by_descriptor: false, min_ttl, floors };
+        let tuning = Tuning {
+            swappiness: 60.0,
+            by_descriptor: false,
+            min_ttl,
+            floors,
+        };
         whole(Generations::new(pages, tuning), pages)
     };
     let local = |rule| Local::new(pages, processes.len(), rule);
     let number = |text: &str, unit: &str| -> Result<u64> {
-        text.parse().with_context(|| format!("{name}: '{text}' is no number of {unit}"))
+        text.parse()
+            .with_context(|| format!("{name}: '{text}' is no number of {unit}"))
     };
-    let references = |text| Ok::<u64, anyhow::Error>(number(text, "references")? * machine.reference_ns);
+    let references =
+        |text| Ok::<u64, anyhow::Error>(number(text, "references")? * machine.reference_ns);
     match name.split_once(':').unwrap_or((name, "")) {
         ("lru", "") => go(machine, processes, whole(Lru::new(pages), pages)),
         ("clock", "") => go(machine, processes, whole(Clock::new(pages), pages)),
@@ -138,14 +179,35 @@ fn manage(name: &str, machine: &Machine, processes: &[Process<'_>], pages: usize
         }
         ("le9", shares) => go(machine, processes, linux(floors(shares)?)),
         ("mglru-le9", shares) => go(machine, processes, mglru(0, floors(shares)?)),
-        ("le9-adaptive", "") => go(machine, processes, linux(Floors { most: Some(0.5), ..Floors::NONE })),
+        ("le9-adaptive", "") => go(
+            machine,
+            processes,
+            linux(Floors {
+                most: Some(0.5),
+                ..Floors::NONE
+            }),
+        ),
         ("token", "") => go(machine, processes, linux(Floors::NONE).with_token()),
         ("share", "") => go(machine, processes, local(Rule::Share)),
-        ("ws", theta) => go(machine, processes, local(Rule::WorkingSet(references(theta)?))),
-        ("pff", p) => go(machine, processes, local(Rule::FaultFrequency(references(p)?))),
+        ("ws", theta) => go(
+            machine,
+            processes,
+            local(Rule::WorkingSet(references(theta)?)),
+        ),
+        ("pff", p) => go(
+            machine,
+            processes,
+            local(Rule::FaultFrequency(references(p)?)),
+        ),
         (pressed, "") => {
-            let Some(pressure) = pressure(pressed) else { bail!("no manager '{name}': see warmset together --help") };
-            go(machine, processes, whole(Clock::new(pages), pages).pressed(pressure))
+            let Some(pressure) = pressure(pressed) else {
+                bail!("no manager '{name}': see warmset together --help")
+            };
+            go(
+                machine,
+                processes,
+                whole(Clock::new(pages), pages).pressed(pressure),
+            )
         }
         _ => bail!("no manager '{name}': see warmset together --help"),
     }
@@ -153,13 +215,29 @@ fn manage(name: &str, machine: &Machine, processes: &[Process<'_>], pages: usize
 
 /// `15/0/15`: anonymous, clean low, clean minimum, in per cent; le9's own where nothing is told.
 fn floors(text: &str) -> Result<Floors> {
-    let meant = || format!("floors '{text}': three percentages are meant, such as 15/0/15, that leave some memory");
+    let meant = || {
+        format!(
+            "floors '{text}': three percentages are meant, such as 15/0/15, that leave some memory"
+        )
+    };
     let text = if text.is_empty() { "15/0/15" } else { text };
-    let shares = text.split('/').map(str::parse::<f64>).collect::<Result<Vec<_>, _>>().with_context(meant)?;
-    let &[anon_min, clean_low, clean_min] = shares.as_slice() else { bail!(meant()) };
-    let fits = shares.iter().all(|share| (0.0..=100.0).contains(share)) && anon_min + clean_low.max(clean_min) < 100.0;
+    let shares = text
+        .split('/')
+        .map(str::parse::<f64>)
+        .collect::<Result<Vec<_>, _>>()
+        .with_context(meant)?;
+    let &[anon_min, clean_low, clean_min] = shares.as_slice() else {
+        bail!(meant())
+    };
+    let fits = shares.iter().all(|share| (0.0..=100.0).contains(share))
+        && anon_min + clean_low.max(clean_min) < 100.0;
     anyhow::ensure!(fits, meant());
-    Ok(Floors { anon_min: anon_min / 100.0, clean_low: clean_low / 100.0, clean_min: clean_min / 100.0, most: None })
+    Ok(Floors {
+        anon_min: anon_min / 100.0,
+        clean_low: clean_low / 100.0,
+        clean_min: clean_min / 100.0,
+        most: None,
+    })
 }
 
 /// `up-largest`.
@@ -179,19 +257,35 @@ fn pressure(name: &str) -> Option<Pressure> {
 }
 
 fn table(out: &mut impl Write, rows: &[Row], footprint: usize) -> Result<()> {
-    let Some(first) = rows.first() else { return Ok(()) };
-    writeln!(out, "{} programs, {footprint} pages in all", first.outcome.processes.len())?;
+    let Some(first) = rows.first() else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "{} programs, {footprint} pages in all",
+        first.outcome.processes.len()
+    )?;
     writeln!(
         out,
         "{:<14} {:>8} {:>9} {:>7} {:>7} {:>10} {:>10} {:>10} {:>5}  ended at, s (refaults)",
         "manager", "memory", "time, s", "some", "full", "refaults", "reads", "writes", "kills"
     )?;
-    for Row { policy, memory, outcome } in rows {
+    for Row {
+        policy,
+        memory,
+        outcome,
+    } in rows
+    {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let share = |ns: u64| 100.0 * ns as f64 / outcome.makespan_ns.max(1) as f64;
-        let refaults = |at: usize| outcome.processes[at].refaults_file + outcome.processes[at].refaults_anon;
+        let refaults =
+            |at: usize| outcome.processes[at].refaults_file + outcome.processes[at].refaults_anon;
         let ends = outcome.processes.iter().enumerate().map(|(at, process)| {
-            let end = if process.killed { "killed".to_owned() } else { format!("{:.2}", seconds(process.ended_ns)) };
+            let end = if process.killed {
+                "killed".to_owned()
+            } else {
+                format!("{:.2}", seconds(process.ended_ns))
+            };
             format!("{end} ({})", refaults(at))
         });
         writeln!(

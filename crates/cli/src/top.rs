@@ -81,10 +81,16 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }
     let keys = Keys::begin()?;
     loop {
-        let size = tcgetwinsize(io::stdout()).map_or((80, ROWS), |size| (size.ws_col.max(40), size.ws_row.max(10)));
+        let size = tcgetwinsize(io::stdout()).map_or((80, ROWS), |size| {
+            (size.ws_col.max(40), size.ws_row.max(10))
+        });
         let text = eyes.frame(context, size)?.text(Paint::of_environment());
         // Home, each line cleared to its end, then everything below: no flicker, and nothing scrolls.
-        write!(out, "\x1b[H{}\x1b[J", text.trim_end().replace('\n', "\x1b[K\r\n"))?;
+        write!(
+            out,
+            "\x1b[H{}\x1b[J",
+            text.trim_end().replace('\n', "\x1b[K\r\n")
+        )?;
         out.flush()?;
         if keys.end_within(args.every(), &end)? {
             break;
@@ -96,11 +102,21 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 }
 
 /// Pictures for who is no terminal: text once, or JSON, once or for ever.
-fn print(eyes: &mut Top, args: &Args, end: &AtomicBool, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+fn print(
+    eyes: &mut Top,
+    args: &Args,
+    end: &AtomicBool,
+    context: &Context,
+    out: &mut impl Write,
+) -> Result<ExitCode> {
     let size = (Screen::of_environment().columns as u16, ROWS);
     // Growth needs two looks, and DAMON its time.
     eyes.frame(context, size)?;
-    let mut wait = if args.damon { args.every().max(accesses::EVERY + accesses::EVERY / 4) } else { args.every() };
+    let mut wait = if args.damon {
+        args.every().max(accesses::EVERY + accesses::EVERY / 4)
+    } else {
+        args.every()
+    };
     while !naps(wait, end) {
         wait = args.every();
         let frame = eyes.frame(context, size)?;
@@ -136,8 +152,10 @@ impl Keys {
         let before = tcgetattr(io::stdin()).ok();
         if let Some(before) = &before {
             let mut now = before.clone();
-            now.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-            tcsetattr(io::stdin(), OptionalActions::Now, &now).context("the terminal cannot be set")?;
+            now.local_modes
+                .remove(LocalModes::ICANON | LocalModes::ECHO);
+            tcsetattr(io::stdin(), OptionalActions::Now, &now)
+                .context("the terminal cannot be set")?;
         }
         io::stdout().write_all(b"\x1b[2J\x1b[?25l")?;
         Ok(Self { before })
@@ -148,7 +166,10 @@ impl Keys {
         if self.before.is_none() {
             return Ok(naps(time, end));
         }
-        let timeout = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+        let timeout = Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: time.subsec_nanos().into(),
+        };
         let stdin = io::stdin();
         let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
         // A signal ends the wait, too.
@@ -157,7 +178,10 @@ impl Keys {
         }
         let mut keys = [0; 16];
         let count = rustix::io::read(stdin.as_fd(), &mut keys)?;
-        Ok(count == 0 || keys[..count].iter().any(|key| matches!(key, b'q' | b'Q' | 3 | 4)))
+        Ok(count == 0
+            || keys[..count]
+                .iter()
+                .any(|key| matches!(key, b'q' | b'Q' | 3 | 4)))
     }
 }
 
@@ -172,8 +196,12 @@ impl Drop for Keys {
 
 /// What the guard goes by, as far as it can be read: whom it spares, and whose memory it keeps.
 fn configuration(context: &Context) -> Config {
-    let mut config = settings::of_machine(&context.root).map(|settings| settings.config).unwrap_or_default();
-    Rules::read(&context.run).unwrap_or_default().add_to(&mut config);
+    let mut config = settings::of_machine(&context.root)
+        .map(|settings| settings.config)
+        .unwrap_or_default();
+    Rules::read(&context.run)
+        .unwrap_or_default()
+        .add_to(&mut config);
     config
 }
 
@@ -197,11 +225,24 @@ impl Top {
         let page = eyes.facts().page_size;
         let processes = Processes::open(&context.root, page).context("/proc cannot be read")?;
         let survey = Survey::of(&context.root, page);
-        let config = Config { mode: config::Mode::Observe, ..configuration(context) };
+        let config = Config {
+            mode: config::Mode::Observe,
+            ..configuration(context)
+        };
         let history = History::new(eyes.facts(), &config);
         let (sample, census, sizes) = (Sample::default(), Census::default(), HashMap::new());
         let accesses = with_damon.then(|| Accesses::of(&context.root));
-        Ok(Self { eyes, processes, survey, history, config, sample, census, sizes, accesses })
+        Ok(Self {
+            eyes,
+            processes,
+            survey,
+            history,
+            config,
+            sample,
+            census,
+            sizes,
+            accesses,
+        })
     }
 
     fn frame(&mut self, context: &Context, size: (u16, u16)) -> Result<Frame> {
@@ -218,7 +259,9 @@ impl Top {
             None => decide(&self.config, &self.history).forecast,
         };
         let last = guard.as_deref().and_then(last_word);
-        let state = guard.as_ref().map(|status| format!("{} · {}", status.mode, status.decision.phase));
+        let state = guard
+            .as_ref()
+            .map(|status| format!("{} · {}", status.mode, status.decision.phase));
         Ok(Frame {
             size,
             state: state.or(note).unwrap_or_default(),
@@ -253,14 +296,18 @@ impl Top {
         let now = self.census.at;
         let lines = self.census.suspects.iter().map(|suspect| Line {
             suspect: *suspect,
-            growth: self
-                .sizes
-                .get(&suspect.who)
-                .and_then(|(then, before)| growth(*before, suspect.size(), now.get().checked_sub(then.get())?)),
+            growth: self.sizes.get(&suspect.who).and_then(|(then, before)| {
+                growth(*before, suspect.size(), now.get().checked_sub(then.get())?)
+            }),
             shield: shield(suspect, &self.config.guard),
         });
         let lines = lines.collect();
-        self.sizes = self.census.suspects.iter().map(|suspect| (suspect.who, (now, suspect.size()))).collect();
+        self.sizes = self
+            .census
+            .suspects
+            .iter()
+            .map(|suspect| (suspect.who, (now, suspect.size())))
+            .collect();
         lines
     }
 }
@@ -285,14 +332,39 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        let context = Context { form: Form::Text, root: dir.path().to_owned(), run: dir.path().join("run") };
-        write("etc/warmset/conf.d/50-x.toml", "[guard]\nspare = [\"batch.service\"]\n");
-        write("run/rules.toml", "[guard]\nspare = [\"pid:4711@90210\"]\n[protect]\nunits = [\"postgresql.service\"]\n");
+        let context = Context {
+            form: Form::Text,
+            root: dir.path().to_owned(),
+            run: dir.path().join("run"),
+        };
+        write(
+            "etc/warmset/conf.d/50-x.toml",
+            "[guard]\nspare = [\"batch.service\"]\n",
+        );
+        write(
+            "run/rules.toml",
+            "[guard]\nspare = [\"pid:4711@90210\"]\n[protect]\nunits = [\"postgresql.service\"]\n",
+        );
         let config = configuration(&context);
-        assert_eq!(config.guard.spare[config.guard.spare.len() - 2..], ["batch.service", "pid:4711@90210"]);
-        assert!(config.protect.units.contains(&"postgresql.service".to_owned()));
-        assert!(config.protect.units.contains(&"session.slice".to_owned()), "{:?}", config.protect.units);
+        assert_eq!(
+            config.guard.spare[config.guard.spare.len() - 2..],
+            ["batch.service", "pid:4711@90210"]
+        );
+        assert!(
+            config
+                .protect
+                .units
+                .contains(&"postgresql.service".to_owned())
+        );
+        assert!(
+            config.protect.units.contains(&"session.slice".to_owned()),
+            "{:?}",
+            config.protect.units
+        );
         write("etc/warmset/conf.d/50-x.toml", "nonsense");
-        assert!(!configuration(&context).protect.units.is_empty(), "the defaults are better than nothing");
+        assert!(
+            !configuration(&context).protect.units.is_empty(),
+            "the defaults are better than nothing"
+        );
     }
 }

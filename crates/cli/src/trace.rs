@@ -103,21 +103,43 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 /// A program that lackey sees from its start.
 fn started(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     Reading::of_pages(args.page_size)?;
-    let path = args.output.clone().unwrap_or_else(|| default_output(&args.what));
+    let path = args
+        .output
+        .clone()
+        .unwrap_or_else(|| default_output(&args.what));
     let output = output_of(&path)?;
-    let whose = if args.alone { Whose::Alone } else { Whose::Family };
-    let words: Vec<_> = args.what.iter().map(|word| word.to_string_lossy()).collect();
-    let clock = if args.as_published { Clock::InstructionBytes } else { Clock::Instructions };
+    let whose = if args.alone {
+        Whose::Alone
+    } else {
+        Whose::Family
+    };
+    let words: Vec<_> = args
+        .what
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    let clock = if args.as_published {
+        Clock::InstructionBytes
+    } else {
+        Clock::Instructions
+    };
     let mut about = recording::about(words.join(" "), args.page_size, clock);
-    about
-        .parameters
-        .extend((args.skip > 0).then(|| ("left out".to_owned(), format!("the first {} references", args.skip))));
+    about.parameters.extend((args.skip > 0).then(|| {
+        (
+            "left out".to_owned(),
+            format!("the first {} references", args.skip),
+        )
+    }));
     lines::check(&args.what)?;
     // The file is begun before the program: a folder that cannot be written to costs no run.
     let mut recorded = None;
     reference::whole(&path, |file| {
-        let mut recording = Recording::new(lines::start(&args.what, whose)?, whose, args.skip, about)?;
-        recording.limits = Limits { references: args.references, duration: args.duration.map(Span::get) };
+        let mut recording =
+            Recording::new(lines::start(&args.what, whose)?, whose, args.skip, about)?;
+        recording.limits = Limits {
+            references: args.references,
+            duration: args.duration.map(Span::get),
+        };
         recording.bar = reference::spinner(recording::RECORDS);
         recorded = Some(record(&mut recording, output, file)?);
         Ok(())
@@ -142,31 +164,50 @@ fn output_of(path: &Path) -> Result<Output> {
         Some("arrow") => Ok(Output::Arrow),
         Some("parquet") => Ok(Output::Parquet),
         _ => {
-            let what = format!("{}: a name that ends in .parquet or .arrow is meant", path.display());
-            Err(Hinted::new(what, "such as ls.parquet; warmset convert makes other formats of it").into())
+            let what = format!(
+                "{}: a name that ends in .parquet or .arrow is meant",
+                path.display()
+            );
+            Err(Hinted::new(
+                what,
+                "such as ls.parquet; warmset convert makes other formats of it",
+            )
+            .into())
         }
     }
 }
 
 /// `ls.parquet` in the folder in which we are.
 fn default_output(what: &[OsString]) -> PathBuf {
-    let name = what.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let name = what
+        .first()
+        .and_then(|program| Path::new(program).file_name())
+        .unwrap_or_default();
     let mut name = name.to_os_string();
     name.push(".parquet");
     PathBuf::from(name)
 }
 
-fn record(recording: &mut Recording, output: Output, file: &mut (dyn Write + Send)) -> Result<Recorded> {
+fn record(
+    recording: &mut Recording,
+    output: Output,
+    file: &mut (dyn Write + Send),
+) -> Result<Recorded> {
     let written = traces::write(recording, output, file);
     let seconds = recording.elapsed().as_secs_f64();
     let status = recording.end()?;
     recording.bar.finish_and_clear();
     if recording.decoder.references() == 0 {
         let notes = recording.decoder.notes().join("\n  ");
-        let what = format!("nothing was recorded: the program ended {}", recording::ended(status));
+        let what = format!(
+            "nothing was recorded: the program ended {}",
+            recording::ended(status)
+        );
         if recording.decoder.to_skip() > 0 {
-            let short =
-                format!("{} references of those to leave out had not come; --skip less", recording.decoder.to_skip());
+            let short = format!(
+                "{} references of those to leave out had not come; --skip less",
+                recording.decoder.to_skip()
+            );
             return Err(Hinted::new(what, short).into());
         }
         return Err(Hinted::new(what, format!("Valgrind said:\n  {notes}")).into());

@@ -66,13 +66,22 @@ const EXAMPLES: &[(&str, &[Example])] = &[
 
 /// The end of the help of `subcommand`: its examples, then `codes`.
 pub(crate) fn with_examples(subcommand: Command, codes: &'static str) -> Command {
-    let own = EXAMPLES.iter().find(|(name, _)| *name == subcommand.get_name());
-    let Some((_, examples)) = own else { return subcommand.after_help(codes) };
-    let lines: Vec<String> = examples.iter().map(|(line, what)| format!("  {line}\n      {what}")).collect();
+    let own = EXAMPLES
+        .iter()
+        .find(|(name, _)| *name == subcommand.get_name());
+    let Some((_, examples)) = own else {
+        return subcommand.after_help(codes);
+    };
+    let lines: Vec<String> = examples
+        .iter()
+        .map(|(line, what)| format!("  {line}\n      {what}"))
+        .collect();
     let end = format!("Examples:\n{}\n\n{codes}", lines.join("\n"));
     // Where a subcommand has more to say at the end of its long help, that comes first.
     match subcommand.get_after_long_help().map(ToString::to_string) {
-        Some(more) => subcommand.after_help(end.clone()).after_long_help(format!("{more}\n\n{end}")),
+        Some(more) => subcommand
+            .after_help(end.clone())
+            .after_long_help(format!("{more}\n\n{end}")),
         None => subcommand.after_help(end),
     }
 }
@@ -83,7 +92,13 @@ mod tests {
 
     /// The words of a shell's line; `None` of a line that needs a shell.
     fn words(line: &str) -> Option<Vec<String>> {
-        let line = line.split(" #").next().unwrap_or(line).split([';', '|', '>']).next().unwrap_or(line);
+        let line = line
+            .split(" #")
+            .next()
+            .unwrap_or(line)
+            .split([';', '|', '>'])
+            .next()
+            .unwrap_or(line);
         let mut words = vec![String::new()];
         let mut quoted = false;
         for character in line.trim().trim_start_matches("sudo ").chars() {
@@ -95,7 +110,8 @@ mod tests {
             }
         }
         words.retain(|word| !word.is_empty());
-        (words.first().map(String::as_str) == Some("warmset") && !line.contains('$')).then_some(words)
+        (words.first().map(String::as_str) == Some("warmset") && !line.contains('$'))
+            .then_some(words)
     }
 
     /// The commands that the pages tell people to run are understood.
@@ -113,15 +129,22 @@ mod tests {
             "CONTRIBUTING.md",
         ] {
             let text = std::fs::read_to_string(root.join(page)).unwrap();
-            let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).flat_map(str::lines);
+            let blocks = text
+                .split("```sh\n")
+                .skip(1)
+                .filter_map(|rest| rest.split("```").next())
+                .flat_map(str::lines);
             // In running text a command stands between single marks, often by its name alone.
-            let inline = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+            let inline = text
+                .lines()
+                .flat_map(|line| line.split('`').skip(1).step_by(2));
             for words in blocks.chain(inline).filter_map(words) {
                 if let Err(error) = crate::command().try_get_matches_from(&words) {
                     use clap::error::ErrorKind::{
                         DisplayHelpOnMissingArgumentOrSubcommand as Bare, MissingRequiredArgument,
                     };
-                    let is_name = words.len() == 1 || matches!(error.kind(), Bare | MissingRequiredArgument);
+                    let is_name =
+                        words.len() == 1 || matches!(error.kind(), Bare | MissingRequiredArgument);
                     assert!(is_name, "{page}: {}: {error}", words.join(" "));
                 }
                 count += 1;
@@ -139,7 +162,11 @@ mod tests {
             };
             assert!(!examples.is_empty(), "{name}");
             for line in examples.iter().flat_map(|(line, _)| line.split(" | ")) {
-                let line = line.trim_start_matches("sudo ").split(" > ").next().unwrap_or(line);
+                let line = line
+                    .trim_start_matches("sudo ")
+                    .split(" > ")
+                    .next()
+                    .unwrap_or(line);
                 if line.starts_with("warmset ") {
                     crate::command()
                         .try_get_matches_from(line.split(' '))
@@ -147,6 +174,10 @@ mod tests {
                 }
             }
         }
-        assert!(EXAMPLES.iter().all(|(name, _)| crate::command().find_subcommand(name).is_some()));
+        assert!(
+            EXAMPLES
+                .iter()
+                .all(|(name, _)| crate::command().find_subcommand(name).is_some())
+        );
     }
 }

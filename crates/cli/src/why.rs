@@ -36,7 +36,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             Guard::Running(status) => remembered(*status, args.number),
             Guard::Absent => recorded(past::of_recording(&newest_recording(args)?, args.number)?),
             Guard::Closed(why) => {
-                return Err(Hinted::new(why, "the guard answers to root only: sudo warmset why").into());
+                return Err(
+                    Hinted::new(why, "the guard answers to root only: sudo warmset why").into(),
+                );
             }
         },
     };
@@ -49,7 +51,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 /// What a running guard remembers, the last of it.
 fn remembered(status: Status, number: usize) -> Vec<Past> {
-    if let Some(why) = status.only_observes.filter(|_| status.mode != Mode::Observe) {
+    if let Some(why) = status
+        .only_observes
+        .filter(|_| status.mode != Mode::Observe)
+    {
         note(&format!("the guard only observes: {why}"));
     }
     let mut past = status.past;
@@ -70,12 +75,24 @@ fn newest_recording(args: &Args) -> Result<PathBuf> {
     match newest(&folder) {
         Ok(Some(file)) => Ok(file),
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            let what = format!("no guard is running, and {} cannot be read: {error}", folder.display());
-            Err(Hinted::new(what, "recordings are root's: sudo warmset why").with_code(NO_GUARD).into())
+            let what = format!(
+                "no guard is running, and {} cannot be read: {error}",
+                folder.display()
+            );
+            Err(Hinted::new(what, "recordings are root's: sudo warmset why")
+                .with_code(NO_GUARD)
+                .into())
         }
         _ => {
-            let what = format!("no guard is running, and there is no recording in {}", folder.display());
-            Err(Hinted::new(what, "systemctl start warmsetd, or --recording FILE").with_code(NO_GUARD).into())
+            let what = format!(
+                "no guard is running, and there is no recording in {}",
+                folder.display()
+            );
+            Err(
+                Hinted::new(what, "systemctl start warmsetd, or --recording FILE")
+                    .with_code(NO_GUARD)
+                    .into(),
+            )
         }
     }
 }
@@ -96,7 +113,11 @@ fn text(past: &[Past], screen: impl Into<Screen>) -> String {
     page.text
 }
 fn tell(page: &mut Page, past: &Past) {
-    let would = if past.done || past.steps.is_empty() { "" } else { ", not carried out" };
+    let would = if past.done || past.steps.is_empty() {
+        ""
+    } else {
+        ", not carried out"
+    };
     page.heading(&format!("{}  {}{would}", clock::utc(past.wall), past.phase));
     for step in &past.steps {
         page.paragraph(2, &step.to_string());
@@ -133,12 +154,24 @@ mod tests {
 
     #[test]
     fn the_past_fits_a_phone() {
-        let text = text(&example::guarding().past, Screen { paint: Paint::Plain, columns: 40 });
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        let text = text(
+            &example::guarding().past,
+            Screen {
+                paint: Paint::Plain,
+                columns: 40,
+            },
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
     }
 
     #[test]
     fn nothing_decided_is_said_as_well() {
-        assert_eq!(text(&[], Paint::Plain), "Nothing was done, and nothing had to be said.\n");
+        assert_eq!(
+            text(&[], Paint::Plain),
+            "Nothing was done, and nothing had to be said.\n"
+        );
     }
 }

@@ -36,7 +36,9 @@ fn serve(place: &Place, reply: impl Into<Vec<u8>>) -> JoinHandle<String> {
 
 fn http(body: &str) -> String {
     let length = body.len();
-    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
 }
 
 /// What a guard of this version answers on the recorded machine, with a past.
@@ -99,15 +101,29 @@ fn status_asks_the_guard() {
         last       2.5 min ago: allocations stalled: 3 in reclaim, 1 in compaction
         --- err
     "#]]);
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    assert!(
+        said.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
 fn status_without_a_guard_looks_for_itself_and_is_no_failure() {
     let said = Place::new().warmset(&["status"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert!(said.out.starts_with("no guard is running; this is what one would say: "), "{}", said.out);
-    assert!(said.out.contains("forecast   unknown: one second is too short to tell\n"), "{}", said.out);
+    assert!(
+        said.out
+            .starts_with("no guard is running; this is what one would say: "),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("forecast   unknown: one second is too short to tell\n"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -128,20 +144,28 @@ fn the_daemons_own_desk_is_understood() {
     let place = Place::new();
     fs::create_dir(place.path("run")).unwrap();
     let recorded = status();
-    let board = Arc::new(Board::new(serde_json::from_value(recorded.clone()).unwrap()));
+    let board = Arc::new(Board::new(
+        serde_json::from_value(recorded.clone()).unwrap(),
+    ));
     let desk = Desk::open(&place.path("run"), &Metrics::default(), board).unwrap();
     let mut running = place.warmset(&["status", "--json"]).json();
     assert_eq!(running["guard"].take(), "running");
     assert_eq!(running, recorded);
     drop(desk);
-    assert_eq!(place.warmset(&["status", "--json"]).json()["guard"], "absent");
+    assert_eq!(
+        place.warmset(&["status", "--json"]).json()["guard"],
+        "absent"
+    );
 }
 
 #[test]
 fn a_guard_that_answers_nonsense_is_an_error_with_a_hint() {
     for (reply, expected) in [
         (http("{\"version\":\"9\"}"), "missing field"),
-        ("HTTP/1.1 404 Not Found\r\n\r\n".to_owned(), "the guard replies \"HTTP/1.1 404 Not Found\""),
+        (
+            "HTTP/1.1 404 Not Found\r\n\r\n".to_owned(),
+            "the guard replies \"HTTP/1.1 404 Not Found\"",
+        ),
         ("SSH-2.0-x\r\n".to_owned(), "is not an HTTP reply"),
         (String::new(), "\"\" is not an HTTP reply"),
     ] {
@@ -150,8 +174,16 @@ fn a_guard_that_answers_nonsense_is_an_error_with_a_hint() {
         let said = place.warmset(&["status"]);
         guard.join().unwrap();
         assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
-        assert!(said.err.starts_with("error: PLACE/run/warmset.sock: "), "{}", said.err);
-        assert!(said.err.contains(expected) && said.err.contains("\nhint: "), "{}", said.err);
+        assert!(
+            said.err.starts_with("error: PLACE/run/warmset.sock: "),
+            "{}",
+            said.err
+        );
+        assert!(
+            said.err.contains(expected) && said.err.contains("\nhint: "),
+            "{}",
+            said.err
+        );
     }
 }
 
@@ -189,11 +221,22 @@ fn why_reads_the_newest_recording_of_those_there() {
     assert_eq!(made.code, Some(0), "{made:?}");
     let recordings = place.path("state/recordings");
     fs::create_dir_all(&recordings).unwrap();
-    fs::write(recordings.join("warmset-20200101T000000Z-000001.rec.gz"), "not gzip").unwrap();
-    fs::rename(place.path("x.rec.gz"), recordings.join("warmset-20200101T000000Z-000002.rec.gz")).unwrap();
+    fs::write(
+        recordings.join("warmset-20200101T000000Z-000001.rec.gz"),
+        "not gzip",
+    )
+    .unwrap();
+    fs::rename(
+        place.path("x.rec.gz"),
+        recordings.join("warmset-20200101T000000Z-000002.rec.gz"),
+    )
+    .unwrap();
     let said = place.warmset(&["why", "--state", "state"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(said.err, "note: this is from state/recordings/warmset-20200101T000000Z-000002.rec.gz\n");
+    assert_eq!(
+        said.err,
+        "note: this is from state/recordings/warmset-20200101T000000Z-000002.rec.gz\n"
+    );
     assert_eq!(said.out, "Nothing was done, and nothing had to be said.\n");
     let json = place.warmset(&["why", "--state", "state", "--json"]).json();
     assert_eq!(json, json!([]));

@@ -20,8 +20,17 @@ fn every_help_ends_well_and_tells_the_exit_codes() {
     let help = |args: &[&str]| {
         let said = place.warmset(args);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{args:?}");
-        assert!(said.out.contains("  3  no guard is running, and one is needed"), "{args:?}: {}", said.out);
-        assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{args:?}: {}", said.out);
+        assert!(
+            said.out
+                .contains("  3  no guard is running, and one is needed"),
+            "{args:?}: {}",
+            said.out
+        );
+        assert!(
+            said.out.lines().all(|line| line.chars().count() <= 100),
+            "{args:?}: {}",
+            said.out
+        );
     };
     help(&["--help"]);
     for subcommand in warmset_cli::command().get_subcommands() {
@@ -53,11 +62,29 @@ fn features_lists_all_knobs_and_json_parses() {
     let place = Place::new();
     let said = place.warmset(&["features"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert!(said.out.contains("vm.watermark_scale_factor        10         1 to 3000  by default\n"), "{}", said.out);
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    assert!(
+        said.out
+            .contains("vm.watermark_scale_factor        10         1 to 3000  by default\n"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        said.out
+    );
     let json = place.warmset(&["features", "--json"]).json();
-    assert_eq!(json["knobs"].as_array().unwrap().len(), pressure::knob::COUNT);
-    assert!(json["features"].as_array().unwrap().iter().any(|feature| feature["presence"] == "present"));
+    assert_eq!(
+        json["knobs"].as_array().unwrap().len(),
+        pressure::knob::COUNT
+    );
+    assert!(
+        json["features"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|feature| feature["presence"] == "present")
+    );
 }
 
 #[test]
@@ -65,11 +92,23 @@ fn doctor_opens_with_the_cost_and_fails_only_for_a_problem() {
     let place = Place::new();
     let said = place.warmset(&["doctor"]);
     let report = place.warmset(&["doctor", "--json"]);
-    assert!(said.out.starts_with("What memory pressure has cost since boot, "), "{}", said.out);
-    let levels: Vec<Value> =
-        report.json()["findings"].as_array().unwrap().iter().map(|finding| finding["level"].clone()).collect();
+    assert!(
+        said.out
+            .starts_with("What memory pressure has cost since boot, "),
+        "{}",
+        said.out
+    );
+    let levels: Vec<Value> = report.json()["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["level"].clone())
+        .collect();
     let is_ill = levels.iter().any(|level| level == "problem");
-    assert_eq!((said.code, report.code), (Some(i32::from(is_ill)), Some(i32::from(is_ill))));
+    assert_eq!(
+        (said.code, report.code),
+        (Some(i32::from(is_ill)), Some(i32::from(is_ill)))
+    );
     assert_eq!(report.json()["cost"]["oom_kills"], 0);
 }
 
@@ -86,8 +125,16 @@ fn a_machine_that_is_none_is_an_error_with_its_path() {
             .output()
             .unwrap();
         let said = Said::new(output, place.dir.path());
-        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{subcommand}");
-        assert!(said.err.starts_with("error: PLACE/empty/proc/meminfo: "), "{subcommand}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(1), ""),
+            "{subcommand}"
+        );
+        assert!(
+            said.err.starts_with("error: PLACE/empty/proc/meminfo: "),
+            "{subcommand}: {}",
+            said.err
+        );
     }
 }
 
@@ -98,7 +145,12 @@ fn check_says_ok_and_what_differs() {
     let said = place.warmset(&["check", "a.toml"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.starts_with("ok: a.toml\n"), "{}", said.out);
-    assert!(said.out.ends_with("  aggressiveness: 2 → 3\n  gap.max: null → \"2 %\"\n"), "{}", said.out);
+    assert!(
+        said.out
+            .ends_with("  aggressiveness: 2 → 3\n  gap.max: null → \"2 %\"\n"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -116,7 +168,11 @@ fn check_shows_the_line_with_a_mark_under_the_column() {
     "#]]);
     let json = place.warmset(&["check", "a.toml", "--json"]);
     assert_eq!(
-        (json.code, json.json()["ok"].clone(), json.json()["at"].clone()),
+        (
+            json.code,
+            json.json()["ok"].clone(),
+            json.json()["at"].clone()
+        ),
         (Some(1), json!(false), json!([2, 12]))
     );
 }
@@ -133,7 +189,9 @@ fn check_refuses_what_the_guard_would() {
         error: a.toml: anyone can write to it; chmod o-w
     "#]]);
     place.write("binary.toml", [0xff, 0xfe, 0]);
-    place.warmset(&["check", "binary.toml"]).assert(&expect![[r#"
+    place
+        .warmset(&["check", "binary.toml"])
+        .assert(&expect![[r#"
         exit 1
         --- out
         --- err
@@ -154,7 +212,8 @@ fn check_refuses_a_hook_that_cannot_be_run() {
     let said = place.warmset(&["check", "a.toml"]);
     assert_eq!(said.code, Some(1));
     assert!(
-        said.err.contains("error: hooks.ended: ") && said.err.contains("/tmp: cannot read: No such file"),
+        said.err.contains("error: hooks.ended: ")
+            && said.err.contains("/tmp: cannot read: No such file"),
         "{}",
         said.err
     );
@@ -170,7 +229,12 @@ fn restore_puts_back_what_is_ours_and_says_so() {
     fs::set_permissions(&undo, fs::Permissions::from_mode(0o600)).unwrap();
     let restore = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
-        command.arg("restore").arg("--root").arg(place.dir.path()).arg("--run").arg(place.path("run"));
+        command
+            .arg("restore")
+            .arg("--root")
+            .arg(place.dir.path())
+            .arg("--run")
+            .arg(place.path("run"));
         Said::new(command.output().unwrap(), place.dir.path())
     };
     restore().assert(&expect![[r#"
@@ -214,15 +278,31 @@ fn import_prints_the_translation_and_never_overwrites() {
     assert_eq!(place.warmset(&["check", "new.toml"]).code, Some(0));
     let again = place.warmset(&["import", "memoptimizer", "old", "-o", "new.toml"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.err.starts_with("error: new.toml: cannot write: "), "{}", again.err);
-    let json = place.warmset(&["import", "adaptivemmd", "old", "--json"]).json();
-    assert!(json["toml"].as_str().unwrap().contains("aggressiveness = 1"));
+    assert!(
+        again.err.starts_with("error: new.toml: cannot write: "),
+        "{}",
+        again.err
+    );
+    let json = place
+        .warmset(&["import", "adaptivemmd", "old", "--json"])
+        .json();
+    assert!(
+        json["toml"]
+            .as_str()
+            .unwrap()
+            .contains("aggressiveness = 1")
+    );
 }
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let place = Place::new();
-    let mut child = place.command(&["features"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = place
+        .command(&["features"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let said = Said::new(child.wait_with_output().unwrap(), place.dir.path());
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
@@ -231,17 +311,28 @@ fn a_reader_that_goes_away_is_no_failure() {
 #[test]
 fn text_in_a_pipe_has_no_colour() {
     let place = Place::new();
-    let output = place.command(&["doctor"]).env_remove("NO_COLOR").output().unwrap();
+    let output = place
+        .command(&["doctor"])
+        .env_remove("NO_COLOR")
+        .output()
+        .unwrap();
     assert!(!output.stdout.contains(&0x1b));
 }
 
 #[test]
 fn all_of_it_fits_a_phone() {
     let place = Place::new();
-    for args in [&["status"][..], &["top", "--once", "--every", "100ms"], &["doctor"]] {
+    for args in [
+        &["status"][..],
+        &["top", "--once", "--every", "100ms"],
+        &["doctor"],
+    ] {
         let output = place.command(args).env("COLUMNS", "40").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(!text.is_empty() && text.lines().all(|line| line.chars().count() <= 40), "{args:?}: {text}");
+        assert!(
+            !text.is_empty() && text.lines().all(|line| line.chars().count() <= 40),
+            "{args:?}: {text}"
+        );
     }
 }
 
@@ -251,28 +342,69 @@ fn a_person_spares_and_releases() {
     assert_eq!(place.warmset(&["spare"]).out, "nobody is spared by hand\n");
     let spared = place.warmset(&["spare", "postgresql.service"]);
     assert_eq!(spared.out, "spared: postgresql.service\n");
-    assert!(spared.err.contains("app:postgresql.service"), "nobody is there by that name: {}", spared.err);
+    assert!(
+        spared.err.contains("app:postgresql.service"),
+        "nobody is there by that name: {}",
+        spared.err
+    );
     let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
-    assert!(rules.contains("spare = [\"postgresql.service\"]"), "{rules}");
+    assert!(
+        rules.contains("spare = [\"postgresql.service\"]"),
+        "{rules}"
+    );
     let unknown = place.warmset(&["release", "mysql.service"]);
-    assert_eq!((unknown.code, unknown.err.lines().count()), (Some(1), 2), "{}", unknown.err);
-    assert_eq!(place.warmset(&["release", "postgresql.service"]).out, "released: postgresql.service\n");
+    assert_eq!(
+        (unknown.code, unknown.err.lines().count()),
+        (Some(1), 2),
+        "{}",
+        unknown.err
+    );
+    assert_eq!(
+        place.warmset(&["release", "postgresql.service"]).out,
+        "released: postgresql.service\n"
+    );
     assert!(!place.path("run/rules.toml").exists());
-    assert_eq!(place.warmset(&["spare", "999999999"]).code, Some(1), "no such process");
+    assert_eq!(
+        place.warmset(&["spare", "999999999"]).code,
+        Some(1),
+        "no such process"
+    );
 }
 
 #[test]
 fn a_person_protects_a_unit_and_never_what_holds_everyone() {
     let place = Place::new();
-    assert_eq!(place.warmset(&["protect"]).out, "nobody is protected by hand\n");
+    assert_eq!(
+        place.warmset(&["protect"]).out,
+        "nobody is protected by hand\n"
+    );
     place.warmset(&["spare", "a.service"]);
-    assert_eq!(place.warmset(&["protect", "postgresql.service"]).out, "protected: postgresql.service\n");
+    assert_eq!(
+        place.warmset(&["protect", "postgresql.service"]).out,
+        "protected: postgresql.service\n"
+    );
     let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
-    assert!(rules.contains("units = [\"postgresql.service\"]") && rules.contains("spare = [\"a.service\"]"), "{rules}");
+    assert!(
+        rules.contains("units = [\"postgresql.service\"]")
+            && rules.contains("spare = [\"a.service\"]"),
+        "{rules}"
+    );
     let slice = place.warmset(&["protect", "user.slice"]);
-    assert_eq!((slice.code, slice.err.lines().count()), (Some(1), 2), "{}", slice.err);
-    assert_eq!(place.warmset(&["protect", "999999999"]).code, Some(1), "no such process");
-    assert_eq!(place.warmset(&["release", "postgresql.service"]).out, "released: postgresql.service\n");
+    assert_eq!(
+        (slice.code, slice.err.lines().count()),
+        (Some(1), 2),
+        "{}",
+        slice.err
+    );
+    assert_eq!(
+        place.warmset(&["protect", "999999999"]).code,
+        Some(1),
+        "no such process"
+    );
+    assert_eq!(
+        place.warmset(&["release", "postgresql.service"]).out,
+        "released: postgresql.service\n"
+    );
     assert_eq!(place.warmset(&["spare"]).out, "spared: a.service\n");
 }
 
@@ -280,8 +412,16 @@ fn a_person_protects_a_unit_and_never_what_holds_everyone() {
 fn one_picture_is_printed_where_there_is_no_terminal() {
     let said = Place::new().warmset(&["top", "--every", "100ms"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.starts_with("warmset top · no guard is running\n["), "{}", said.out);
-    assert!(said.out.contains("GROWTH") && !said.out.contains('\x1b'), "{}", said.out);
+    assert!(
+        said.out.starts_with("warmset top · no guard is running\n["),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("GROWTH") && !said.out.contains('\x1b'),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -290,9 +430,14 @@ fn a_live_picture_ends_well_by_a_signal() {
     let mut command = place.command(&["--json", "top", "--every", "100ms"]);
     let mut top = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
-    BufReader::new(top.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    BufReader::new(top.stdout.take().unwrap())
+        .read_line(&mut first)
+        .unwrap();
     assert!(first.starts_with('{'), "{first}");
-    let pid = i32::try_from(top.id()).ok().and_then(Pid::from_raw).unwrap();
+    let pid = i32::try_from(top.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .unwrap();
     kill_process(pid, Signal::INT).unwrap();
     assert_eq!(top.wait().unwrap().code(), Some(0));
 }
@@ -302,16 +447,27 @@ fn whose_memory_is_warm_is_told_with_how_it_is_known() {
     let place = Place::new();
     // This machine, where the test itself is someone who has memory.
     let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
-    command.arg("--run").arg(place.path("run")).args(["--json", "top", "--once", "--every", "100ms"]);
+    command
+        .arg("--run")
+        .arg(place.path("run"))
+        .args(["--json", "top", "--once", "--every", "100ms"]);
     let said = Said::new(command.output().unwrap(), &place.path(""));
     assert_eq!(said.code, Some(0), "{}", said.err);
     let picture = said.json();
     let units = picture["units"].as_array().unwrap();
     let known = ["ages", "lists", "bits", "resident"];
     assert!(
-        !units.is_empty() && units.iter().all(|one| known.contains(&one["known_by"].as_str().unwrap())),
+        !units.is_empty()
+            && units
+                .iter()
+                .all(|one| known.contains(&one["known_by"].as_str().unwrap())),
         "{units:?}"
     );
-    assert!(units.iter().all(|one| one["warm"].as_u64() <= one["used"].as_u64()), "{units:?}");
+    assert!(
+        units
+            .iter()
+            .all(|one| one["warm"].as_u64() <= one["used"].as_u64()),
+        "{units:?}"
+    );
     assert!(!picture["processes"].as_array().unwrap().is_empty());
 }

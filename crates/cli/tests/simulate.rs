@@ -6,18 +6,27 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn warmset(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_warmset")).args(arguments).output().expect("warmset runs")
+    Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .args(arguments)
+        .output()
+        .expect("warmset runs")
 }
 
 /// What was printed, if all went well.
 fn said(arguments: &[&str]) -> String {
     let output = warmset(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).expect("text")
 }
 
 fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect()
 }
 
 /// What was complained of.
@@ -42,7 +51,15 @@ fn a_pipe_from_synth_to_every_policy() {
         .spawn()
         .expect("synth runs");
     let simulate = Command::new(env!("CARGO_BIN_EXE_warmset"))
-        .args(["simulate", "-", "--policy", "all", "--capacity", "1%,10%,50%", "--json"])
+        .args([
+            "simulate",
+            "-",
+            "--policy",
+            "all",
+            "--capacity",
+            "1%,10%,50%",
+            "--json",
+        ])
         .stdin(synth.stdout.take().expect("a pipe"))
         .output()
         .expect("simulate runs");
@@ -55,7 +72,10 @@ fn a_pipe_from_synth_to_every_policy() {
         assert_eq!(row["distinct"], 500);
         let ratio = row["misses"].as_f64().expect("misses") / 20_000.0;
         assert!((row["miss_ratio"].as_f64().expect("a ratio") - ratio).abs() < 1e-12);
-        assert!(row["writebacks"].is_null(), "writes are not told, so they are unknown");
+        assert!(
+            row["writebacks"].is_null(),
+            "writes are not told, so they are unknown"
+        );
         assert!(row["references_per_second"].as_f64().expect("a speed") > 0.0);
     }
 }
@@ -63,21 +83,37 @@ fn a_pipe_from_synth_to_every_policy() {
 #[test]
 fn a_trace_is_the_same_in_every_format() {
     let folder = tempfile::tempdir().expect("a folder");
-    let trace = made(folder.path(), "a.parquet", "indexed-db:index=20,records=300");
+    let trace = made(
+        folder.path(),
+        "a.parquet",
+        "indexed-db:index=20,records=300",
+    );
     let misses = |path: &str| {
-        lines(&said(&["simulate", path, "-p", "lru,2q", "-c", "50", "--json"]))
-            .iter()
-            .map(|row| row["misses"].clone())
-            .collect::<Vec<_>>()
+        lines(&said(&[
+            "simulate", path, "-p", "lru,2q", "-c", "50", "--json",
+        ]))
+        .iter()
+        .map(|row| row["misses"].clone())
+        .collect::<Vec<_>>()
     };
     let expected = misses(&trace);
-    for name in ["a.arrow", "a.oracleGeneral.zst", "a.txt.gz", "a.csv", "a.u32", "a.u64.zst"] {
+    for name in [
+        "a.arrow",
+        "a.oracleGeneral.zst",
+        "a.txt.gz",
+        "a.csv",
+        "a.u32",
+        "a.u64.zst",
+    ] {
         let path = folder.path().join(name).display().to_string();
         said(&["convert", &trace, &path]);
         assert_eq!(misses(&path), expected, "{name}");
     }
-    let made_of: Vec<_> =
-        fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    let made_of: Vec<_> = fs::read_dir(folder.path())
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert_eq!(made_of.len(), 7, "nothing else is left: {made_of:?}");
 }
 
@@ -86,18 +122,38 @@ fn curves_agree_with_runs_and_are_drawn() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = made(folder.path(), "a.parquet", "phases:pages=50,length=2000");
     let plot = folder.path().join("curve.html").display().to_string();
-    let curves = lines(&said(&["curve", &trace, "--of", "lru,ws,opt,fifo", "--plot", &plot, "--json"]));
-    let names: Vec<_> = curves.iter().map(|curve| curve["policy"].as_str().expect("a name")).collect();
+    let curves = lines(&said(&[
+        "curve",
+        &trace,
+        "--of",
+        "lru,ws,opt,fifo",
+        "--plot",
+        &plot,
+        "--json",
+    ]));
+    let names: Vec<_> = curves
+        .iter()
+        .map(|curve| curve["policy"].as_str().expect("a name"))
+        .collect();
     assert_eq!(names, ["lru", "ws", "opt", "fifo"]);
-    let run = &lines(&said(&["simulate", &trace, "-p", "lru", "-c", "40", "--json"]))[0];
+    let run = &lines(&said(&[
+        "simulate", &trace, "-p", "lru", "-c", "40", "--json",
+    ]))[0];
     let points = curves[0]["points"].as_array().expect("points");
-    let same = points.iter().find(|point| point["parameter"] == 40).expect("a point");
+    let same = points
+        .iter()
+        .find(|point| point["parameter"] == 40)
+        .expect("a point");
     assert_eq!(same["misses"].as_f64(), run["misses"].as_f64());
     let html = fs::read_to_string(&plot).expect("a page");
     assert!(html.contains("<svg") && html.matches("<polyline").count() == 4);
     let svg = folder.path().join("misses.svg").display().to_string();
     said(&["simulate", &trace, "-p", "lru,opt", "--plot", &svg]);
-    assert!(fs::read_to_string(&svg).expect("a picture").starts_with("<svg"));
+    assert!(
+        fs::read_to_string(&svg)
+            .expect("a picture")
+            .starts_with("<svg")
+    );
     // Letters need a font, which a bare machine may not have.
     let png = folder.path().join("misses.png").display().to_string();
     let drawn = warmset(&["simulate", &trace, "-p", "lru", "--plot", &png]);
@@ -107,7 +163,10 @@ fn curves_agree_with_runs_and_are_drawn() {
         assert!(String::from_utf8_lossy(&drawn.stderr).contains("no font is installed"));
     }
     let streamed = &lines(&said(&["curve", &trace, "--stream", "1000", "--json"]))[0];
-    assert_eq!((streamed["references"].as_u64(), streamed["rate"].as_f64()), (Some(20_000), Some(1.0)));
+    assert_eq!(
+        (streamed["references"].as_u64(), streamed["rate"].as_f64()),
+        (Some(20_000), Some(1.0))
+    );
     let sampled = said(&["curve", &trace, "--of", "lru", "--sample", "0.5"]);
     assert!(sampled.contains("within about"), "{sampled}");
 }
@@ -121,15 +180,48 @@ fn what_the_report_drew_stands_beside_what_is_right() {
         _ => format!("I  {:x},4\n", (1000 << 12) + at % 64 * 4),
     };
     fs::write(&path, (0..20_000).map(line).collect::<String>()).expect("a trace");
-    let curves = lines(&said(&["curve", &path, "--clock", "trace", "--of", "lru", "--as-published", "--json"]));
+    let curves = lines(&said(&[
+        "curve",
+        &path,
+        "--clock",
+        "trace",
+        "--of",
+        "lru",
+        "--as-published",
+        "--json",
+    ]));
     let lifetime = |curve: &Value| curve["points"][0]["lifetime"].as_f64().expect("a lifetime");
     assert_eq!(curves[1]["policy"], "lru as published");
     let bytes = lifetime(&curves[1]) / lifetime(&curves[0]);
-    assert!((bytes - 4.0).abs() < 0.01, "instructions of four bytes: {bytes}");
-    let sizes = &["curve", &path, "--clock", "trace", "--show", "size", "--theta", "2000", "--as-published", "--json"];
+    assert!(
+        (bytes - 4.0).abs() < 0.01,
+        "instructions of four bytes: {bytes}"
+    );
+    let sizes = &[
+        "curve",
+        &path,
+        "--clock",
+        "trace",
+        "--show",
+        "size",
+        "--theta",
+        "2000",
+        "--as-published",
+        "--json",
+    ];
     let sizes = lines(&said(sizes));
-    let most = |line: &Value| line["pixels"].as_array().expect("pixels").iter().map(|p| p["most"].as_u64()).max();
-    assert!(most(&sizes[1]) < most(&sizes[0]), "data pages leave early: {sizes:?}");
+    let most = |line: &Value| {
+        line["pixels"]
+            .as_array()
+            .expect("pixels")
+            .iter()
+            .map(|p| p["most"].as_u64())
+            .max()
+    };
+    assert!(
+        most(&sizes[1]) < most(&sizes[0]),
+        "data pages leave early: {sizes:?}"
+    );
     assert!(complaint(&["curve", &path, "--format", "plain", "--as-published"]).contains("line 1"));
     let other = made(folder.path(), "b.parquet", "scan:pages=10");
     assert!(complaint(&["curve", &other, "--as-published"]).contains("lackey trace alone"));
@@ -139,11 +231,24 @@ fn what_the_report_drew_stands_beside_what_is_right() {
 fn windows_and_tasks_cut_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("two.parquet").display().to_string();
-    said(&["synth", "scan:pages=10", "zipf:pages=30", "-n", "4000", "--quantum", "100", "-o", &path]);
+    said(&[
+        "synth",
+        "scan:pages=10",
+        "zipf:pages=30",
+        "-n",
+        "4000",
+        "--quantum",
+        "100",
+        "-o",
+        &path,
+    ]);
     let references = |cut: &[&str]| {
         let arguments = [&["simulate", &path, "-p", "lru", "-c", "5", "--json"], cut].concat();
         let row = &lines(&said(&arguments))[0];
-        (row["references"].as_u64().expect("references"), row["distinct"].as_u64().expect("pages"))
+        (
+            row["references"].as_u64().expect("references"),
+            row["distinct"].as_u64().expect("pages"),
+        )
     };
     assert_eq!(references(&["--task", "0"]), (2000, 10));
     assert_eq!(references(&["--window", "50..150"]).0, 100);
@@ -153,8 +258,10 @@ fn windows_and_tasks_cut_a_trace() {
 #[test]
 fn programs_share_a_memory() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (a, b) =
-        (made(folder.path(), "a.parquet", "scan:pages=400"), made(folder.path(), "b.parquet", "zipf:pages=200"));
+    let (a, b) = (
+        made(folder.path(), "a.parquet", "scan:pages=400"),
+        made(folder.path(), "b.parquet", "zipf:pages=200"),
+    );
     let rows = lines(&said(&[
         "together",
         &a,
@@ -184,23 +291,53 @@ fn what_cannot_be_is_said() {
     let empty = folder.path().join("empty.txt").display().to_string();
     fs::write(&empty, "").expect("a file");
     for (arguments, says) in [
-        (vec!["simulate", "/nowhere", "-c", "1"], "/nowhere: cannot read"),
-        (vec!["simulate", &bad, "-c", "1"], "line 3: \"-3\" is negative"),
+        (
+            vec!["simulate", "/nowhere", "-c", "1"],
+            "/nowhere: cannot read",
+        ),
+        (
+            vec!["simulate", &bad, "-c", "1"],
+            "line 3: \"-3\" is negative",
+        ),
         (vec!["simulate", &empty, "-c", "1"], "no references"),
-        (vec!["simulate", &trace, "-c", "0"], "a policy needs a page of memory"),
-        (vec!["simulate", &trace, "-c", "11"], "above the footprint: the trace has 10 different pages"),
+        (
+            vec!["simulate", &trace, "-c", "0"],
+            "a policy needs a page of memory",
+        ),
+        (
+            vec!["simulate", &trace, "-c", "11"],
+            "above the footprint: the trace has 10 different pages",
+        ),
         (vec!["simulate", &trace, "-c", "1000%"], "at most 100 %"),
-        (vec!["simulate", &trace, "-c", "many"], "pages, bytes or per cent"),
+        (
+            vec!["simulate", &trace, "-c", "many"],
+            "pages, bytes or per cent",
+        ),
         (vec!["simulate", &trace, "-p", "mru"], "no policy 'mru'"),
         (vec!["simulate", &trace, "-p", "2q:x=1"], "it has kin, kout"),
-        (vec!["simulate", &trace, "--page-size", "1000"], "power of two"),
-        (vec!["simulate", &trace, "--format", "foo"], "no format 'foo'"),
+        (
+            vec!["simulate", &trace, "--page-size", "1000"],
+            "power of two",
+        ),
+        (
+            vec!["simulate", &trace, "--format", "foo"],
+            "no format 'foo'",
+        ),
         (vec!["simulate", &trace, "--task", "1"], "tells no tasks"),
         (vec!["simulate", &trace, "--clock", "trace"], "has no times"),
-        (vec!["simulate", &trace, "--window", "5..5"], "nothing is between"),
-        (vec!["simulate", &trace, "--plot", "x.gif"], "ends in .svg, .png or .html"),
+        (
+            vec!["simulate", &trace, "--window", "5..5"],
+            "nothing is between",
+        ),
+        (
+            vec!["simulate", &trace, "--plot", "x.gif"],
+            "ends in .svg, .png or .html",
+        ),
         (vec!["convert", &trace, "/dev/full/x.csv"], "cannot write"),
-        (vec!["convert", &trace, "out.what"], "no format is called so"),
+        (
+            vec!["convert", &trace, "out.what"],
+            "no format is called so",
+        ),
         (vec!["synth", "loop"], "there are zipf"),
     ] {
         let said = complaint(&arguments);
@@ -216,41 +353,74 @@ fn no_half_of_a_file_is_left() {
     fs::write(&bad, format!("{}x\n", "7\n".repeat(50_000))).expect("a file");
     let out = folder.path().join("out.parquet").display().to_string();
     let said = complaint(&["convert", &bad, &out]);
-    assert!(said.contains("line 50001") && said.contains("out.parquet"), "{said}");
-    let left: Vec<_> =
-        fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    assert!(
+        said.contains("line 50001") && said.contains("out.parquet"),
+        "{said}"
+    );
+    let left: Vec<_> = fs::read_dir(folder.path())
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert_eq!(left, ["bad.txt"]);
     let full = warmset(&["synth", "scan", "-n", "100000", "-o", "-", "--to", "csv"]);
     assert!(full.status.success());
     let to_full = Command::new(env!("CARGO_BIN_EXE_warmset"))
         .args(["synth", "scan", "-n", "100000", "--to", "csv"])
-        .stdout(fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full"))
+        .stdout(
+            fs::OpenOptions::new()
+                .write(true)
+                .open("/dev/full")
+                .expect("/dev/full"),
+        )
         .output()
         .expect("synth runs");
     let said = String::from_utf8_lossy(&to_full.stderr).into_owned();
-    assert!(!to_full.status.success() && said.contains("No space left"), "{said}");
+    assert!(
+        !to_full.status.success() && said.contains("No space left"),
+        "{said}"
+    );
 }
 
 #[test]
 fn an_analysis_says_draws_and_prints_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let trace = made(folder.path(), "phased.parquet", "phases:pages=60,count=4,length=5000,overlap=0");
-    let (page, pictures) = (folder.path().join("report.html"), folder.path().join("pictures"));
+    let trace = made(
+        folder.path(),
+        "phased.parquet",
+        "phases:pages=60,count=4,length=5000,overlap=0",
+    );
+    let (page, pictures) = (
+        folder.path().join("report.html"),
+        folder.path().join("pictures"),
+    );
     let (page, pictures) = (page.to_str().unwrap(), pictures.to_str().unwrap());
-    let told: Value = serde_json::from_str(&said(&["analyze", &trace, "-o", page, "--json"])).unwrap();
+    let told: Value =
+        serde_json::from_str(&said(&["analyze", &trace, "-o", page, "--json"])).unwrap();
     assert_eq!(told[0]["program"]["pages"], 240);
     assert_eq!(
-        told[0]["moves"].as_array().unwrap().iter().filter(|step| step["distance"].as_f64() > Some(0.5)).count(),
+        told[0]["moves"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|step| step["distance"].as_f64() > Some(0.5))
+            .count(),
         3
     );
     let html = fs::read_to_string(page).unwrap();
     assert_eq!(html.matches("<svg").count(), 9);
     let command = told[0]["program"]["command"].as_str().unwrap();
-    assert!(command == "warmset synth" && !html.contains(command), "a page to be shared tells no command line");
+    assert!(
+        command == "warmset synth" && !html.contains(command),
+        "a page to be shared tells no command line"
+    );
     let size = told[0]["windows"][0]["size"].as_f64().unwrap();
     assert!(html.contains(&format!("<td>{size:.3}</td>")));
     let text = said(&["analyze", &trace, "--theta", "100,2000"]);
-    assert!(text.contains("θ = 100:") && text.contains("In 3 of 200 stretches"), "{text}");
+    assert!(
+        text.contains("θ = 100:") && text.contains("In 3 of 200 stretches"),
+        "{text}"
+    );
     let other = made(folder.path(), "other.parquet", "zipf:pages=50");
     said(&["analyze", &trace, &other, "-o", page]);
     assert!(fs::read_to_string(page).unwrap().contains("phased, other"));
@@ -271,8 +441,14 @@ fn what_cannot_be_analyzed_is_said() {
     for (arguments, says) in [
         (&["analyze", &empty][..], "no references"),
         (&["analyze", &cut], "cut: "),
-        (&["analyze", &trace, "--theta", "30000"], "a window of 30000"),
-        (&["analyze", &trace, "-o", "/no/such/folder/report.html"], "/no/such/folder"),
+        (
+            &["analyze", &trace, "--theta", "30000"],
+            "a window of 30000",
+        ),
+        (
+            &["analyze", &trace, "-o", "/no/such/folder/report.html"],
+            "/no/such/folder",
+        ),
         (&["analyze", &trace, "-o", "report.pdf"], "ends in .html"),
         (&["analyze", "/no/such/trace"], "/no/such/trace"),
     ] {

@@ -30,15 +30,21 @@ fn main() -> Result<()> {
         thread::sleep(Duration::from_secs(3).min(end.saturating_duration_since(Instant::now())));
     }
     let copied = copier.join().expect("the copier does not panic")?;
-    let report =
-        format!("held {}, copied {copied}, slowest burst {}\n", Bytes::new(held.len() as u64), Span::new(worst));
+    let report = format!(
+        "held {}, copied {copied}, slowest burst {}\n",
+        Bytes::new(held.len() as u64),
+        Span::new(worst)
+    );
     io::stdout().write_all(report.as_bytes())?;
     Ok(())
 }
 
 fn available() -> Result<Bytes> {
     let text = fs::read_to_string("/proc/meminfo")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).context("no MemAvailable")?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))
+        .context("no MemAvailable")?;
     Ok(Bytes::kib(line.trim().trim_end_matches(" kB").parse()?))
 }
 
@@ -51,7 +57,10 @@ fn take(amount: Bytes) -> Vec<u8> {
 
 /// Writes a file, then copies it until `end`; gives what was copied.
 fn copies(size: Bytes, end: Instant) -> Result<Bytes> {
-    let (source, target) = (format!("load-{}.a", std::process::id()), format!("load-{}.b", std::process::id()));
+    let (source, target) = (
+        format!("load-{}.a", std::process::id()),
+        format!("load-{}.b", std::process::id()),
+    );
     let mut file = File::create(&source)?;
     let chunk = vec![7; CHUNK];
     let mut copied = Bytes::ZERO;
@@ -61,7 +70,10 @@ fn copies(size: Bytes, end: Instant) -> Result<Bytes> {
         }
     }
     while Instant::now() < end {
-        copied += Bytes::new(io::copy(&mut File::open(&source)?, &mut File::create(&target)?)?);
+        copied += Bytes::new(io::copy(
+            &mut File::open(&source)?,
+            &mut File::create(&target)?,
+        )?);
     }
     for path in [source, target] {
         let _ = fs::remove_file(path);

@@ -14,7 +14,9 @@ pub struct Board {
 impl Board {
     /// A board that shows `status`.
     pub fn new(status: Status) -> Self {
-        Self { status: Mutex::new(status) }
+        Self {
+            status: Mutex::new(status),
+        }
     }
 
     /// Shows a tick. If someone is reading just now the tick is not shown: the loop does not wait.

@@ -72,8 +72,13 @@ impl Desk {
     fn start(clerk: Clerk) -> Result<Self> {
         let stop = Arc::clone(&clerk.stop);
         let work = thread::Builder::new().name("desk".into()).stack_size(STACK);
-        let thread = work.spawn(move || clerk.work()).context("thread for the desk")?;
-        Ok(Self { stop, thread: Some(thread) })
+        let thread = work
+            .spawn(move || clerk.work())
+            .context("thread for the desk")?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
     }
 }
 
@@ -107,7 +112,8 @@ impl Clerk {
             doors.push(Door::loopback(address)?);
         }
         let textfile = metrics.textfile.as_deref().map(Textfile::new).transpose()?;
-        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("event counter for the desk")?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .context("event counter for the desk")?;
         Ok(Self {
             stop: Arc::new(stop),
             doors,
@@ -131,10 +137,17 @@ impl Clerk {
 
     /// Sleeps until someone knocks or the textfile is due; says at which doors; `None` at the end.
     fn wait(&self) -> Option<ArrayVec<bool, 2>> {
-        let left = self.textfile.as_ref().map(|(_, due)| due.saturating_duration_since(Instant::now()));
+        let left = self
+            .textfile
+            .as_ref()
+            .map(|(_, due)| due.saturating_duration_since(Instant::now()));
         let mut fds: ArrayVec<PollFd<'_>, 3> = ArrayVec::new();
         fds.push(PollFd::new(&self.stop, PollFlags::IN));
-        fds.extend(self.doors.iter().map(|door| PollFd::new(door, PollFlags::IN)));
+        fds.extend(
+            self.doors
+                .iter()
+                .map(|door| PollFd::new(door, PollFlags::IN)),
+        );
         // A failed poll leaves no events, and the next one tells again.
         let _ = poll(&mut fds, left.map(timespec).as_ref());
         let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
@@ -147,7 +160,9 @@ impl Clerk {
             return;
         }
         self.draw_up(Dialect::Prometheus);
-        let Some((textfile, due)) = &mut self.textfile else { return };
+        let Some((textfile, due)) = &mut self.textfile else {
+            return;
+        };
         *due = now + RENEWAL;
         if let Err(error) = textfile.renew(&self.text) {
             self.complain(format!("{error:#}"));
@@ -176,11 +191,19 @@ impl Clerk {
             Gone
         })?;
         let stop = Arc::clone(&self.stop);
-        let visit = Visit { socket, stop: stop.as_fd(), patience: self.patience };
+        let visit = Visit {
+            socket,
+            stop: stop.as_fd(),
+            patience: self.patience,
+        };
         let local_names_only = matches!(door, Door::Loopback(_));
         let answer = visit.hear(&mut self.request)?.and_then(|request| {
             let may = request.host_is_local || !local_names_only;
-            if may { Ok(request.page) } else { Err(Refusal::ForeignHost) }
+            if may {
+                Ok(request.page)
+            } else {
+                Err(Refusal::ForeignHost)
+            }
         });
         self.write(answer);
         let mut head = arrayvec::ArrayString::<512>::new();
@@ -194,7 +217,9 @@ impl Clerk {
         match answer {
             Ok(Page::Index) => self.text.push_str(INDEX),
             Ok(Page::Metrics(dialect)) => self.draw_up(dialect),
-            Ok(Page::Status) => self.text = json(&self.board.read(), std::mem::take(&mut self.text)),
+            Ok(Page::Status) => {
+                self.text = json(&self.board.read(), std::mem::take(&mut self.text))
+            }
             Err(refusal) => self.text.push_str(refusal.says().1),
         }
     }

@@ -102,7 +102,14 @@ pub struct Parts {
 impl Guard {
     /// A guard that has seen nothing yet.
     pub fn new(parts: Parts) -> Self {
-        let Parts { mut machine, config, board, scribe, voice, notify } = parts;
+        let Parts {
+            mut machine,
+            config,
+            board,
+            scribe,
+            voice,
+            notify,
+        } = parts;
         let history = History::new(machine.facts(), &config);
         machine.rule(&config.guard);
         Self {
@@ -156,10 +163,17 @@ impl Guard {
     /// protection. Without it the rest goes on.
     pub fn hold_if_asked(&mut self) {
         let asked = self.config.mode == Mode::Protect && self.config.protect.enabled;
-        self.machine.ward(if asked { &self.config.protect.units } else { &[] });
+        self.machine.ward(if asked {
+            &self.config.protect.units
+        } else {
+            &[]
+        });
         if asked {
             if let Err(error) = self.machine.hold(&self.config.protect.programs) {
-                self.voice.say(Topic::Error, format_args!("nothing can be held in memory: {error}"));
+                self.voice.say(
+                    Topic::Error,
+                    format_args!("nothing can be held in memory: {error}"),
+                );
             }
         }
     }
@@ -167,7 +181,11 @@ impl Guard {
     /// Starts the thread that runs programs of root's when something happens, if the configuration names any, and this run
     /// does anything. Without it the rest goes on.
     pub fn hook_if_asked(&mut self) {
-        if self.hooks.as_ref().is_some_and(|hooks| hooks.are(&self.config.hooks)) {
+        if self
+            .hooks
+            .as_ref()
+            .is_some_and(|hooks| hooks.are(&self.config.hooks))
+        {
             return;
         }
         // One that runs is not waited for: it ends by its own timeout.
@@ -175,7 +193,9 @@ impl Guard {
         if *self.machine.permission() == Permission::Act {
             match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
                 Ok(hooks) => self.hooks = Some(hooks),
-                Err(error) => self.voice.say(Topic::Error, format_args!("no hook can be run: {error}")),
+                Err(error) => self
+                    .voice
+                    .say(Topic::Error, format_args!("no hook can be run: {error}")),
             }
         }
     }
@@ -191,7 +211,9 @@ impl Guard {
                 self.machine.ask(people.heard());
                 self.people = Some(people);
             }
-            Err(error) => self.voice.say(Topic::Error, format_args!("nobody can be asked: {error:#}")),
+            Err(error) => self
+                .voice
+                .say(Topic::Error, format_args!("nobody can be asked: {error:#}")),
         }
     }
 
@@ -200,7 +222,9 @@ impl Guard {
         let begun = Instant::now();
         self.machine.sample(&mut self.sample);
         let state = match &self.scribe {
-            Some(scribe) if scribe.wants_state(&self.sample) => Some(Box::new(self.history.clone())),
+            Some(scribe) if scribe.wants_state(&self.sample) => {
+                Some(Box::new(self.history.clone()))
+            }
             _ => None,
         };
         self.history.push(&self.sample);
@@ -224,13 +248,21 @@ impl Guard {
         self.spread(&decision, &outcome);
         self.board.publish(&self.sample, &decision, self.tally);
         self.keep_house();
-        let rest = if decision.phase == Phase::Distress { DISTRESSED_REST } else { REST };
+        let rest = if decision.phase == Phase::Distress {
+            DISTRESSED_REST
+        } else {
+            REST
+        };
         decision.patience().max(begun.elapsed() * rest)
     }
 
     /// To hooks and to people, both by threads of their own.
     fn spread(&self, decision: &Decision, outcome: &Outcome) {
-        let turn = Turn { sample: &self.sample, decision, outcome };
+        let turn = Turn {
+            sample: &self.sample,
+            decision,
+            outcome,
+        };
         self.hooks.iter().for_each(|hooks| hooks.tell(&turn));
         self.people.iter().for_each(|people| people.tell(&turn));
     }
@@ -238,19 +270,30 @@ impl Guard {
     fn count(&mut self, decision: &Decision) {
         let tally = &mut self.tally;
         tally.samples += 1;
-        let now = (self.sample.at, self.sample.memory_pressure.some_total, rates::refaults(&self.sample.counters));
+        let now = (
+            self.sample.at,
+            self.sample.memory_pressure.some_total,
+            rates::refaults(&self.sample.counters),
+        );
         if let Some((at, stalled, refaults)) = self.previous.sample {
             let elapsed = now.0.get().saturating_sub(at.get());
             let withheld = decision.forecast.withheld.unwrap_or_default();
             tally.gap_seconds += (withheld.get() as f64 * elapsed.as_secs_f64()) as u64;
-            let stalled = stalled.zip(now.1).map_or(0, |(old, new)| new.get().saturating_sub(old.get()));
+            let stalled = stalled
+                .zip(now.1)
+                .map_or(0, |(old, new)| new.get().saturating_sub(old.get()));
             tally.stalled = Micros::new(tally.stalled.get() + stalled);
-            tally.refaults += refaults.zip(now.2).map_or(0, |(old, new)| new.saturating_sub(old));
+            tally.refaults += refaults
+                .zip(now.2)
+                .map_or(0, |(old, new)| new.saturating_sub(old));
         }
         self.previous.sample = Some(now);
         for notice in &decision.notices {
             match notice {
-                Notice::Stalled { allocation, compaction } => {
+                Notice::Stalled {
+                    allocation,
+                    compaction,
+                } => {
                     tally.allocation_stalls += allocation;
                     tally.compaction_stalls += compaction;
                 }
@@ -258,7 +301,10 @@ impl Guard {
                 _ => {}
             }
         }
-        let demand = decision.forecast.demand.map_or(Bytes::ZERO, |rate| Bytes::new(rate.get()));
+        let demand = decision
+            .forecast
+            .demand
+            .map_or(Bytes::ZERO, |rate| Bytes::new(rate.get()));
         tally.peak_demand = tally.peak_demand.max(demand);
         tally.lost_samples = self.scribe.as_ref().map_or(0, Scribe::lost);
         let (cpu, memory) = self.cost.read();
@@ -271,31 +317,61 @@ impl Guard {
     fn tell(&mut self, decision: &Decision, outcome: &Outcome) {
         let done = *self.machine.permission() == Permission::Act;
         let old = self.proposed.as_ref();
-        let actions = |decision: &Decision| decision.steps.iter().map(|step| step.action.target()).collect::<Vec<_>>();
+        let actions = |decision: &Decision| {
+            decision
+                .steps
+                .iter()
+                .map(|step| step.action.target())
+                .collect::<Vec<_>>()
+        };
         let repeated = !done && old.is_some_and(|old| actions(old) == actions(decision));
         // A storm of stalls is one event: it is told when it begins.
-        let stalls = |decision: &Decision| decision.notices.iter().any(|it| matches!(it, Notice::Stalled { .. }));
-        let stormy = old.is_some_and(stalls) || self.last_storm.is_some_and(|last| last.elapsed() < STORM);
-        let counted = |notice: &Notice| !matches!(notice, Notice::Stalled { .. } | Notice::Considered(_));
+        let stalls = |decision: &Decision| {
+            decision
+                .notices
+                .iter()
+                .any(|it| matches!(it, Notice::Stalled { .. }))
+        };
+        let stormy =
+            old.is_some_and(stalls) || self.last_storm.is_some_and(|last| last.elapsed() < STORM);
+        let counted =
+            |notice: &Notice| !matches!(notice, Notice::Stalled { .. } | Notice::Considered(_));
         let other = decision.notices.iter().any(counted);
-        let news = other || (stalls(decision) && !stormy) || (!decision.steps.is_empty() && !repeated);
+        let news =
+            other || (stalls(decision) && !stormy) || (!decision.steps.is_empty() && !repeated);
         if stalls(decision) {
             self.last_storm = Some(Instant::now());
         }
         if old.is_none_or(|old| old.phase != decision.phase) {
-            self.voice.say(Topic::Reason, format_args!("{}", decision.phase));
+            self.voice
+                .say(Topic::Reason, format_args!("{}", decision.phase));
         }
         if news {
             self.say(decision, done.then_some(outcome));
             let (phase, at) = (decision.phase, self.sample.at);
             // What failed is among the troubles.
-            let was_done = |(place, _): &(usize, &Step)| !done || outcome.seems_done(decision, *place);
-            let steps = decision.steps.iter().enumerate().filter(was_done).map(|(_, step)| *step).collect();
+            let was_done =
+                |(place, _): &(usize, &Step)| !done || outcome.seems_done(decision, *place);
+            let steps = decision
+                .steps
+                .iter()
+                .enumerate()
+                .filter(was_done)
+                .map(|(_, step)| *step)
+                .collect();
             let notices = decision.notices.clone();
-            self.board.remember(Past { at, wall: self.sample.wall, phase, done, steps, notices });
+            self.board.remember(Past {
+                at,
+                wall: self.sample.wall,
+                phase,
+                done,
+                steps,
+                notices,
+            });
         }
         if self.voice.says(Topic::Tick) {
-            self.voice.say(Topic::Tick, format_args!("{:?}", decision.forecast));
+            self.voice
+                .say(Topic::Tick, format_args!("{:?}", decision.forecast));
         }
         match &mut self.proposed {
             Some(proposed) => proposed.clone_from(decision),
@@ -314,9 +390,15 @@ impl Guard {
                 _ => "would set ",
             };
             if self.voice.says(Topic::Reason) {
-                self.voice.say(Topic::Action, format_args!("{would}{step}{}", self.named(&step.action)));
+                self.voice.say(
+                    Topic::Action,
+                    format_args!("{would}{step}{}", self.named(&step.action)),
+                );
             } else {
-                self.voice.say(Topic::Action, format_args!("{would}{}{}", step.action, self.named(&step.action)));
+                self.voice.say(
+                    Topic::Action,
+                    format_args!("{would}{}{}", step.action, self.named(&step.action)),
+                );
             }
         }
         for notice in &decision.notices {
@@ -326,14 +408,20 @@ impl Guard {
 
     /// What the file of an act of protection is called, if it is known.
     fn named(&self, action: &Action) -> String {
-        let Action::Protect(Act::Hold { file, .. } | Act::Release { file }) = action else { return String::new() };
+        let Action::Protect(Act::Hold { file, .. } | Act::Release { file }) = action else {
+            return String::new();
+        };
         let known = self.machine.files().iter().find(|(known, _)| known == file);
-        known.map(|(_, name)| format!(" ({name})")).unwrap_or_default()
+        known
+            .map(|(_, name)| format!(" ({name})"))
+            .unwrap_or_default()
     }
 
     /// Now and then: what is wrong, and who else is there, each said once.
     fn keep_house(&mut self) {
-        if self.kept_house.is_some_and(|last| last.elapsed() < HOUSEKEEPING)
+        if self
+            .kept_house
+            .is_some_and(|last| last.elapsed() < HOUSEKEEPING)
             && self.tally.refused + self.tally.missed == 0
         {
             return;

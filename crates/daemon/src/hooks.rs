@@ -44,7 +44,12 @@ impl Hooks {
     /// Starts the thread for the programs of the machine at `root`, run by `launcher`, if there are any.
     pub fn start(root: &Path, launcher: &Path, config: &Config) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let mut hooks = Self { queue: None, thread: None, shared, config: config.clone() };
+        let mut hooks = Self {
+            queue: None,
+            thread: None,
+            shared,
+            config: config.clone(),
+        };
         if config.are_any() {
             let (queue, news) = sync_channel(QUEUE);
             let caller = Caller {
@@ -54,7 +59,10 @@ impl Hooks {
                 shared: Arc::clone(&hooks.shared),
             };
             let call = move || caller.call(&news);
-            let thread = std::thread::Builder::new().name("warmset-hooks".to_owned()).stack_size(STACK).spawn(call)?;
+            let thread = std::thread::Builder::new()
+                .name("warmset-hooks".to_owned())
+                .stack_size(STACK)
+                .spawn(call)?;
             (hooks.queue, hooks.thread) = (Some(queue), Some(thread));
         }
         Ok(hooks)
@@ -75,7 +83,8 @@ impl Hooks {
     pub fn tell(&self, turn: &Turn<'_>) {
         let Some(queue) = &self.queue else { return };
         for news in turn.news() {
-            let is_asked = occasion(&news).is_some_and(|occasion| self.config.of(occasion).is_some());
+            let is_asked =
+                occasion(&news).is_some_and(|occasion| self.config.of(occasion).is_some());
             if is_asked && queue.try_send(news).is_err() {
                 self.shared.lost.fetch_add(1, Ordering::Relaxed);
             }
@@ -85,8 +94,13 @@ impl Hooks {
     /// What went wrong since the last call.
     pub fn take_troubles(&self) -> Vec<String> {
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
-        let lost = (lost > 0).then(|| format!("{lost} hooks were not run: things happened faster than they ended"));
-        let mut complaints = self.shared.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = (lost > 0)
+            .then(|| format!("{lost} hooks were not run: things happened faster than they ended"));
+        let mut complaints = self
+            .shared
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         complaints.drain(..).chain(lost).collect()
     }
 }
@@ -95,7 +109,9 @@ impl Hooks {
 impl Drop for Hooks {
     fn drop(&mut self) {
         drop(self.queue.take());
-        let Some(thread) = self.thread.take() else { return };
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
         let deadline = Instant::now() + FAREWELL;
         while !thread.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
@@ -114,8 +130,12 @@ struct Caller {
 impl Caller {
     fn call(&self, news: &Receiver<News>) {
         for news in news {
-            let Some(occasion) = occasion(&news) else { continue };
-            let Some(path) = self.config.of(occasion) else { continue };
+            let Some(occasion) = occasion(&news) else {
+                continue;
+            };
+            let Some(path) = self.config.of(occasion) else {
+                continue;
+            };
             if let Err(what) = self.run(path, &variables(&news, occasion)) {
                 self.complain(format!("hooks.{}: {what}", occasion.name()));
             }
@@ -134,7 +154,11 @@ impl Caller {
     }
 
     fn complain(&self, what: String) {
-        let mut complaints = self.shared.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut complaints = self
+            .shared
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if complaints.len() < MOST_COMPLAINTS {
             complaints.push(what);
         }
@@ -143,9 +167,18 @@ impl Caller {
 
 fn occasion(news: &News) -> Option<Occasion> {
     match news.what {
-        What::Done(Step { action: Action::End { .. }, .. }) => Some(Occasion::Ended),
-        What::Done(Step { action: Action::Group(Grip::Contain { .. }), .. }) => Some(Occasion::Contained),
-        What::Done(Step { action: Action::Group(Grip::Freeze { .. }), .. }) => Some(Occasion::Asked),
+        What::Done(Step {
+            action: Action::End { .. },
+            ..
+        }) => Some(Occasion::Ended),
+        What::Done(Step {
+            action: Action::Group(Grip::Contain { .. }),
+            ..
+        }) => Some(Occasion::Contained),
+        What::Done(Step {
+            action: Action::Group(Grip::Freeze { .. }),
+            ..
+        }) => Some(Occasion::Asked),
         What::Seen(Notice::Distress { .. }) => Some(Occasion::Warn),
         What::Done(_) | What::Seen(_) => None,
     }
@@ -156,7 +189,18 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
     let mut told = vec![("WARMSET_EVENT", occasion.name().to_owned())];
     told.extend(news.user.map(|user| ("WARMSET_USER", user.to_string())));
     match &news.what {
-        What::Done(Step { action: Action::End { who, name, unit, signal, size, .. }, why }) => told.extend([
+        What::Done(Step {
+            action:
+                Action::End {
+                    who,
+                    name,
+                    unit,
+                    signal,
+                    size,
+                    ..
+                },
+            why,
+        }) => told.extend([
             ("WARMSET_PID", who.pid.to_string()),
             ("WARMSET_NAME", name.to_string()),
             ("WARMSET_UNIT", unit.to_string()),
@@ -164,8 +208,19 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
             ("WARMSET_BYTES", size.get().to_string()),
             ("WARMSET_REASON", why.to_string()),
         ]),
-        What::Done(Step { action: Action::Group(grip), why }) => {
-            if let Grip::Contain { unit, ceiling: bytes, .. } | Grip::Freeze { unit, used: bytes, .. } = grip {
+        What::Done(Step {
+            action: Action::Group(grip),
+            why,
+        }) => {
+            if let Grip::Contain {
+                unit,
+                ceiling: bytes,
+                ..
+            }
+            | Grip::Freeze {
+                unit, used: bytes, ..
+            } = grip
+            {
                 told.extend([
                     ("WARMSET_UNIT", unit.to_string()),
                     ("WARMSET_BYTES", bytes.get().to_string()),
@@ -174,7 +229,10 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
             }
         }
         What::Seen(notice @ Notice::Distress { room, .. }) => {
-            told.extend([("WARMSET_BYTES", room.get().to_string()), ("WARMSET_REASON", notice.to_string())]);
+            told.extend([
+                ("WARMSET_BYTES", room.get().to_string()),
+                ("WARMSET_REASON", notice.to_string()),
+            ]);
         }
         What::Done(_) | What::Seen(_) => {}
     }
@@ -204,13 +262,23 @@ mod tests {
     fn start(dir: &tempfile::TempDir) -> Hooks {
         let hook = Some("/hook".to_owned());
         let timeout = Span::secs(20);
-        let config = Config { warn: hook.clone(), contained: None, asked: None, ended: hook, timeout };
+        let config = Config {
+            warn: hook.clone(),
+            contained: None,
+            asked: None,
+            ended: hook,
+            timeout,
+        };
         Hooks::start(dir.path(), &dir.path().join("launcher"), &config).unwrap()
     }
 
     fn tell(hooks: &Hooks) {
         let (sample, outcome) = (Sample::default(), Outcome::default().doing(0));
-        hooks.tell(&Turn { sample: &sample, decision: &decision(), outcome: &outcome });
+        hooks.tell(&Turn {
+            sample: &sample,
+            decision: &decision(),
+            outcome: &outcome,
+        });
     }
 
     fn decision() -> Decision {
@@ -219,10 +287,24 @@ mod tests {
         let name = pressure::census::Name::from("hog").unwrap();
         let unit = pressure::census::UnitName::from("batch.service").unwrap();
         let (signal, extent, size) = (Signal::Kill, Extent::Process, Bytes::mib(3));
-        let action = Action::End { who, name, unit, signal, extent, size };
-        decision.steps.push(Step { action, why: Reason::Stop });
+        let action = Action::End {
+            who,
+            name,
+            unit,
+            signal,
+            extent,
+            size,
+        };
+        decision.steps.push(Step {
+            action,
+            why: Reason::Stop,
+        });
         let (room, left) = (Bytes::mib(5), Span::secs(2));
-        decision.notices.push(Notice::Distress { room, growth: Rate::new(1), left });
+        decision.notices.push(Notice::Distress {
+            room,
+            growth: Rate::new(1),
+            left,
+        });
         decision
     }
 
@@ -237,10 +319,25 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         drop(hooks);
-        for line in ["EVENT=ended", "PID=77", "NAME=hog", "UNIT=batch.service", "SIGNAL=SIGKILL", "BYTES=3145728"] {
-            assert!(told().contains(&format!("WARMSET_{line}\n")), "{line}: {}", told());
+        for line in [
+            "EVENT=ended",
+            "PID=77",
+            "NAME=hog",
+            "UNIT=batch.service",
+            "SIGNAL=SIGKILL",
+            "BYTES=3145728",
+        ] {
+            assert!(
+                told().contains(&format!("WARMSET_{line}\n")),
+                "{line}: {}",
+                told()
+            );
         }
-        assert!(told().contains("WARMSET_EVENT=warn\n") && told().contains("WARMSET_BYTES=5242880\n"), "{}", told());
+        assert!(
+            told().contains("WARMSET_EVENT=warn\n") && told().contains("WARMSET_BYTES=5242880\n"),
+            "{}",
+            told()
+        );
     }
 
     #[test]
@@ -252,19 +349,28 @@ mod tests {
         }
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut troubles = Vec::new();
-        while !troubles.iter().any(|line: &String| line.contains("exit status: 4")) {
+        while !troubles
+            .iter()
+            .any(|line: &String| line.contains("exit status: 4"))
+        {
             assert!(Instant::now() < deadline, "{troubles:?}");
             troubles.extend(hooks.take_troubles());
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(troubles.iter().any(|line| line.ends_with("things happened faster than they ended")), "{troubles:?}");
+        assert!(
+            troubles
+                .iter()
+                .any(|line| line.ends_with("things happened faster than they ended")),
+            "{troubles:?}"
+        );
         fs::remove_file(dir.path().join("hook")).unwrap();
     }
 
     #[test]
     fn nothing_runs_where_nothing_is_asked_for() {
         let dir = machine("");
-        let hooks = Hooks::start(dir.path(), &dir.path().join("launcher"), &Config::default()).unwrap();
+        let hooks =
+            Hooks::start(dir.path(), &dir.path().join("launcher"), &Config::default()).unwrap();
         assert!(hooks.thread.is_none());
         tell(&hooks);
         assert!(hooks.take_troubles().is_empty());

@@ -24,8 +24,10 @@ impl StatusLine {
         let (stop, stopped) = channel::<()>();
         let terminal = io::stderr().is_terminal();
         let pause = Duration::from_secs(if terminal { 1 } else { 5 });
-        let thread =
-            std::thread::Builder::new().name("warmset-live".to_owned()).stack_size(128 * 1024).spawn(move || {
+        let thread = std::thread::Builder::new()
+            .name("warmset-live".to_owned())
+            .stack_size(128 * 1024)
+            .spawn(move || {
                 while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
                     let line = line(&board.read());
                     let _ = if terminal {
@@ -38,7 +40,10 @@ impl StatusLine {
                     let _ = writeln!(io::stderr());
                 }
             })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 }
 
@@ -89,7 +94,9 @@ pub fn summary(status: &Status, tally: &Tally, restored: &Restored, ran: Span) -
             "memory full in {} ({} to {})",
             exhaustion.expected,
             exhaustion.earliest,
-            exhaustion.latest.map_or_else(|| "never".to_owned(), |latest| latest.to_string())
+            exhaustion
+                .latest
+                .map_or_else(|| "never".to_owned(), |latest| latest.to_string())
         ),
         None => "no end of memory in sight".to_owned(),
     };

@@ -25,7 +25,10 @@ fn main() -> ExitCode {
     let options = match options::parse(std::env::args_os().skip(1)) {
         Ok(options) => options,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error}\nhint: warmsetd --help lists the options");
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: {error}\nhint: warmsetd --help lists the options"
+            );
             return ExitCode::from(2);
         }
     };
@@ -55,7 +58,11 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
     host::rules::Rules::read(&options.run)?.add_to(config);
     config.mode = options.mode.unwrap_or(config.mode);
     config.protect.enabled |= options.protect;
-    let level = config.verbosity.get().saturating_add(options.verbose).min(5);
+    let level = config
+        .verbosity
+        .get()
+        .saturating_add(options.verbose)
+        .min(5);
     config.verbosity = Verbosity::try_from(level).unwrap_or(config.verbosity);
     Ok(settings)
 }
@@ -75,20 +82,37 @@ fn permission(mode: Mode) -> Permission {
 fn guard(options: &Options) -> Result<String> {
     let begun = Instant::now();
     let Settings { config, notes, .. } = configuration(options)?;
-    let places = Places { root: "/".into(), run: options.run.clone() };
+    let places = Places {
+        root: "/".into(),
+        run: options.run.clone(),
+    };
     let machine = Machine::at(&places, permission(config.mode), &config.wake)?;
     let voice = Voice::open(config.log, config.verbosity)?;
-    notes.iter().for_each(|note| voice.say(daemon::voice::Topic::Action, note));
+    notes
+        .iter()
+        .for_each(|note| voice.say(daemon::voice::Topic::Action, note));
     let board = Arc::new(Board::new(first_status(&machine, &config)));
     let (acts, mode) = (*machine.permission() == Permission::Act, config.mode);
     greet(&machine, &voice);
     // Who only observes leaves no file, unless someone asked for metrics.
     let asked = config.metrics.listen.is_some() || config.metrics.textfile.is_some();
-    let desk = (acts || asked).then(|| desk(&places.run, &config, &board)).transpose()?;
+    let desk = (acts || asked)
+        .then(|| desk(&places.run, &config, &board))
+        .transpose()?;
     let scribe = scribe(options, &machine, &config, &voice);
-    let line = options.live.then(|| StatusLine::start(Arc::clone(&board))).transpose()?;
+    let line = options
+        .live
+        .then(|| StatusLine::start(Arc::clone(&board)))
+        .transpose()?;
     let notify = Notify::from_environment();
-    let mut guard = Guard::new(Parts { machine, config, board, scribe, voice, notify });
+    let mut guard = Guard::new(Parts {
+        machine,
+        config,
+        board,
+        scribe,
+        voice,
+        notify,
+    });
     if acts {
         stay(&guard.voice);
         if mode.guards() {
@@ -100,13 +124,22 @@ fn guard(options: &Options) -> Result<String> {
     guard.open_to_people();
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
-    let mut reload = || configuration(options).map(|settings| settings.config).map_err(|error| error.to_string());
+    let mut reload = || {
+        configuration(options)
+            .map(|settings| settings.config)
+            .map_err(|error| error.to_string())
+    };
     guard.run(deadline, Notify::watchdog_from_environment(), &mut reload);
     drop(line);
     let (tally, restored) = guard.end();
     drop(desk);
     let status = guard.board.read().clone();
-    Ok(summary(&status, &tally, &restored, Span::new(begun.elapsed())))
+    Ok(summary(
+        &status,
+        &tally,
+        &restored,
+        Span::new(begun.elapsed()),
+    ))
 }
 
 /// Says what was found of a guard before us, and what this one may do.
@@ -115,8 +148,16 @@ fn greet(machine: &Machine, voice: &Voice) {
     if let Permission::Observe(why) = machine.permission() {
         voice.say(Topic::Action, format_args!("observing only: {why}"));
     }
-    for line in machine.leftover().to_string().lines().filter(|line| *line != "nothing to put back") {
-        voice.say(Topic::Action, format_args!("left by a guard before: {line}"));
+    for line in machine
+        .leftover()
+        .to_string()
+        .lines()
+        .filter(|line| *line != "nothing to put back")
+    {
+        voice.say(
+            Topic::Action,
+            format_args!("left by a guard before: {line}"),
+        );
     }
 }
 
@@ -136,7 +177,10 @@ fn scribe(options: &Options, machine: &Machine, config: &Config, voice: &Voice) 
     match Scribe::start(&folder, machine.facts(), config, &state) {
         Ok(scribe) => Some(scribe),
         Err(error) => {
-            voice.say(daemon::voice::Topic::Error, format_args!("nothing is recorded: {error:#}"));
+            voice.say(
+                daemon::voice::Topic::Error,
+                format_args!("nothing is recorded: {error:#}"),
+            );
             None
         }
     }
@@ -145,7 +189,10 @@ fn scribe(options: &Options, machine: &Machine, config: &Config, voice: &Voice) 
 /// A guard against memory shortage must not fall to one.
 fn stay(voice: &Voice) {
     if let Err(error) = host::lock_in_memory() {
-        voice.say(daemon::voice::Topic::Error, format_args!("not locked in memory: {error}"));
+        voice.say(
+            daemon::voice::Topic::Error,
+            format_args!("not locked in memory: {error}"),
+        );
     }
     if let Err(error) = host::spare_from_oom(Path::new("/")) {
         voice.say(daemon::voice::Topic::Error, error);
@@ -155,7 +202,10 @@ fn stay(voice: &Voice) {
 /// Who ends a runaway must not wait behind it.
 fn hurry(voice: &Voice) {
     if let Err(error) = host::be_first() {
-        voice.say(daemon::voice::Topic::Error, format_args!("runs no sooner than others: {error}"));
+        voice.say(
+            daemon::voice::Topic::Error,
+            format_args!("runs no sooner than others: {error}"),
+        );
     }
 }
 

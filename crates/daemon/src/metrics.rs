@@ -29,19 +29,39 @@ pub fn exposition(status: &Status, dialect: Dialect, out: &mut String) {
 type Family = (Head, fn(&Status, &mut Points<'_>));
 
 const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Head {
-    Head { name, kind: Kind::Gauge, unit, help }
+    Head {
+        name,
+        kind: Kind::Gauge,
+        unit,
+        help,
+    }
 }
 
 const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Head {
-    Head { name, kind: Kind::Counter, unit, help }
+    Head {
+        name,
+        kind: Kind::Counter,
+        unit,
+        help,
+    }
 }
 
 const fn states(name: &'static str, help: &'static str) -> Head {
-    Head { name, kind: Kind::States, unit: "", help }
+    Head {
+        name,
+        kind: Kind::States,
+        unit: "",
+        help,
+    }
 }
 
 const fn info(name: &'static str, help: &'static str) -> Head {
-    Head { name, kind: Kind::Info, unit: "", help }
+    Head {
+        name,
+        kind: Kind::Info,
+        unit: "",
+        help,
+    }
 }
 
 fn known<T: Into<Number>>(value: Option<T>) -> Option<Number> {
@@ -170,34 +190,57 @@ fn reclaimed(status: &Status, points: &mut Points<'_>) {
 
 fn refaulted(status: &Status, points: &mut Points<'_>) {
     let counters = &status.sample.counters;
-    for (kind, pages) in [("anon", counters.workingset_refault_anon), ("file", counters.workingset_refault_file)] {
+    for (kind, pages) in [
+        ("anon", counters.workingset_refault_anon),
+        ("file", counters.workingset_refault_file),
+    ] {
         points.put_at(&[("kind", &kind)], known(pages));
     }
 }
 
 fn protected_files(status: &Status, points: &mut Points<'_>) {
     let warm = &status.sample.warm;
-    points.put(warm.sums.held.map(|_| Number::from(warm.files.iter().filter(|file| file.is_held()).count())));
+    points.put(
+        warm.sums
+            .held
+            .map(|_| Number::from(warm.files.iter().filter(|file| file.is_held()).count())),
+    );
 }
 
 fn kept_for_units(status: &Status, points: &mut Points<'_>) {
-    let kept: Bytes = status.sample.groups.wards.iter().filter_map(|ward| ward.ours).sum();
+    let kept: Bytes = status
+        .sample
+        .groups
+        .wards
+        .iter()
+        .filter_map(|ward| ward.ours)
+        .sum();
     points.put(Number::from(kept));
 }
 
 fn knobs(status: &Status, points: &mut Points<'_>) {
     let states = &status.sample.knobs;
     for spec in KNOBS {
-        for (value, values) in [("now", &states.now), ("found", &states.found), ("ours", &states.ours)] {
-            points.put_at(&[("knob", &spec.name), ("value", &value)], known(values.of(spec.knob)));
+        for (value, values) in [
+            ("now", &states.now),
+            ("found", &states.found),
+            ("ours", &states.ours),
+        ] {
+            points.put_at(
+                &[("knob", &spec.name), ("value", &value)],
+                known(values.of(spec.knob)),
+            );
         }
     }
 }
 
 fn pressure_totals(status: &Status, points: &mut Points<'_>) {
     let sample = &status.sample;
-    let resources: [(&str, &Pressure); 3] =
-        [("memory", &sample.memory_pressure), ("io", &sample.io_pressure), ("cpu", &sample.cpu_pressure)];
+    let resources: [(&str, &Pressure); 3] = [
+        ("memory", &sample.memory_pressure),
+        ("io", &sample.io_pressure),
+        ("cpu", &sample.cpu_pressure),
+    ];
     for (resource, pressure) in resources {
         for (share, total) in [("some", pressure.some_total), ("full", pressure.full_total)] {
             points.put_at(&[("resource", &resource), ("share", &share)], known(total));
@@ -207,33 +250,58 @@ fn pressure_totals(status: &Status, points: &mut Points<'_>) {
 
 fn zones(status: &Status, points: &mut Points<'_>, amount: fn(&ZoneAmounts) -> Option<Pages>) {
     for zone in &status.sample.zones {
-        let bytes: Option<Bytes> = amount(&zone.amounts).map(|pages| pages.to_bytes(status.facts.page_size));
-        points.put_at(&[("node", &zone.node), ("zone", &zone.kind.name())], known(bytes));
+        let bytes: Option<Bytes> =
+            amount(&zone.amounts).map(|pages| pages.to_bytes(status.facts.page_size));
+        points.put_at(
+            &[("node", &zone.node), ("zone", &zone.kind.name())],
+            known(bytes),
+        );
     }
 }
 
 fn free_blocks(status: &Status, points: &mut Points<'_>) {
-    for Zone { node, kind, blocks, .. } in &status.sample.zones {
+    for Zone {
+        node, kind, blocks, ..
+    } in &status.sample.zones
+    {
         let orders = blocks.counts.iter().take(blocks.orders.into()).enumerate();
         for (order, count) in orders {
-            let labels: [text::Label<'_>; 3] = [("node", node), ("zone", &kind.name()), ("order", &order)];
+            let labels: [text::Label<'_>; 3] =
+                [("node", node), ("zone", &kind.name()), ("order", &order)];
             points.put_at(&labels, Number::from(*count));
         }
     }
 }
 
 fn exhaustion(status: &Status, points: &mut Points<'_>) {
-    let Some(exhaustion) = status.decision.forecast.exhaustion else { return };
-    points.put_at(&[("estimate", &"earliest")], Number::from(exhaustion.earliest));
-    points.put_at(&[("estimate", &"expected")], Number::from(exhaustion.expected));
+    let Some(exhaustion) = status.decision.forecast.exhaustion else {
+        return;
+    };
+    points.put_at(
+        &[("estimate", &"earliest")],
+        Number::from(exhaustion.earliest),
+    );
+    points.put_at(
+        &[("estimate", &"expected")],
+        Number::from(exhaustion.expected),
+    );
     points.put_at(&[("estimate", &"latest")], known(exhaustion.latest));
 }
 
 fn recent_steps(status: &Status, points: &mut Points<'_>) {
-    let reasons = || status.past.iter().flat_map(|past| &past.steps).map(|step| kind(&step.why));
+    let reasons = || {
+        status
+            .past
+            .iter()
+            .flat_map(|past| &past.steps)
+            .map(|step| kind(&step.why))
+    };
     for kind in KINDS {
         let count = reasons().filter(|reason| reason == kind).count();
-        points.put_at(&[("reason", kind)], (count > 0).then(|| Number::from(count)));
+        points.put_at(
+            &[("reason", kind)],
+            (count > 0).then(|| Number::from(count)),
+        );
     }
 }
 

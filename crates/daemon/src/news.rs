@@ -37,9 +37,20 @@ pub enum What {
 impl Turn<'_> {
     /// What was seen, and what was done of what was decided.
     pub fn news(&self) -> impl Iterator<Item = News> {
-        let steps = self.decision.steps.iter().enumerate().filter(|(place, _)| self.outcome.has_done(*place));
-        let done = steps.map(|(_, step)| News { what: What::Done(*step), user: self.user(&step.action) });
-        done.chain(self.decision.notices.iter().map(|notice| News { what: What::Seen(*notice), user: None }))
+        let steps = self
+            .decision
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| self.outcome.has_done(*place));
+        let done = steps.map(|(_, step)| News {
+            what: What::Done(*step),
+            user: self.user(&step.action),
+        });
+        done.chain(self.decision.notices.iter().map(|notice| News {
+            what: What::Seen(*notice),
+            user: None,
+        }))
     }
 
     fn user(&self, action: &Action) -> Option<u32> {
@@ -47,9 +58,13 @@ impl Turn<'_> {
         match action {
             Action::End { who, .. } => self.sample.census.find(*who).map(|suspect| suspect.user),
             Action::Group(Grip::Freeze { user, .. }) => Some(*user),
-            Action::Group(Grip::Thaw { id, .. }) => stopped.iter().find(|one| one.id == *id).map(|one| one.user),
+            Action::Group(Grip::Thaw { id, .. }) => {
+                stopped.iter().find(|one| one.id == *id).map(|one| one.user)
+            }
             Action::Group(grip) => {
-                let inside = suspects.iter().find(|suspect| suspect.group.is_some_and(|group| group.id == grip.id()));
+                let inside = suspects
+                    .iter()
+                    .find(|suspect| suspect.group.is_some_and(|group| group.id == grip.id()));
                 inside.map(|suspect| suspect.user)
             }
             _ => None,

@@ -15,7 +15,8 @@ pub struct Notify {
 impl Notify {
     /// The socket that `NOTIFY_SOCKET` names; silent where there is none.
     pub fn from_environment() -> Self {
-        let socket = std::env::var_os("NOTIFY_SOCKET").and_then(|name| connected(name.as_bytes()).ok());
+        let socket =
+            std::env::var_os("NOTIFY_SOCKET").and_then(|name| connected(name.as_bytes()).ok());
         Self { socket }
     }
 
@@ -79,11 +80,15 @@ mod tests {
         let path = dir.path().join("notify");
         let listener = UnixDatagram::bind(&path).unwrap();
         let name = format!("warmset-test-{}", std::process::id());
-        let hidden = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        for (listener, name) in
-            [(listener, path.as_os_str().as_bytes().to_vec()), (hidden, format!("@{name}").into_bytes())]
-        {
-            let notify = Notify { socket: Some(connected(&name).unwrap()) };
+        let hidden =
+            UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        for (listener, name) in [
+            (listener, path.as_os_str().as_bytes().to_vec()),
+            (hidden, format!("@{name}").into_bytes()),
+        ] {
+            let notify = Notify {
+                socket: Some(connected(&name).unwrap()),
+            };
             notify.ready();
             let mut buffer = [0; 64];
             let length = listener.recv(&mut buffer).unwrap();

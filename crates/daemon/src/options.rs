@@ -21,21 +21,76 @@ pub struct Opt {
     pub help: &'static str,
 }
 
-const fn opt(long: &'static str, short: Option<char>, value: Option<&'static str>, help: &'static str) -> Opt {
-    Opt { long, short, value, help }
+const fn opt(
+    long: &'static str,
+    short: Option<char>,
+    value: Option<&'static str>,
+    help: &'static str,
+) -> Opt {
+    Opt {
+        long,
+        short,
+        value,
+        help,
+    }
 }
 
 /// Every option, in the order of `--help`.
 pub const OPTIONS: &[Opt] = &[
-    opt("config", Some('c'), Some("FILE"), "Read this file instead of /etc/warmset/warmset.toml and its conf.d"),
-    opt("mode", None, Some("MODE"), "What it may do: observe, tune, guard or protect; overrides the configuration"),
-    opt("protect", None, None, "Hold files that thrash in memory; mode protect, with [protect] enabled"),
-    opt("observe", None, None, "Write nothing; the same as --mode observe"),
-    opt("for", None, Some("SPAN"), "End after this time, such as 30s, with a summary"),
-    opt("live", None, None, "Keep a status line on the terminal; elsewhere, print a line every 5 s"),
-    opt("state", None, Some("DIR"), "Keep recordings here [default: /var/lib/warmset]"),
-    opt("run", None, Some("DIR"), "Keep the undo log, the lock and the socket here [default: /run/warmset]"),
-    opt("verbose", Some('v'), None, "Say more; each time it is given, one level more than the configuration"),
+    opt(
+        "config",
+        Some('c'),
+        Some("FILE"),
+        "Read this file instead of /etc/warmset/warmset.toml and its conf.d",
+    ),
+    opt(
+        "mode",
+        None,
+        Some("MODE"),
+        "What it may do: observe, tune, guard or protect; overrides the configuration",
+    ),
+    opt(
+        "protect",
+        None,
+        None,
+        "Hold files that thrash in memory; mode protect, with [protect] enabled",
+    ),
+    opt(
+        "observe",
+        None,
+        None,
+        "Write nothing; the same as --mode observe",
+    ),
+    opt(
+        "for",
+        None,
+        Some("SPAN"),
+        "End after this time, such as 30s, with a summary",
+    ),
+    opt(
+        "live",
+        None,
+        None,
+        "Keep a status line on the terminal; elsewhere, print a line every 5 s",
+    ),
+    opt(
+        "state",
+        None,
+        Some("DIR"),
+        "Keep recordings here [default: /var/lib/warmset]",
+    ),
+    opt(
+        "run",
+        None,
+        Some("DIR"),
+        "Keep the undo log, the lock and the socket here [default: /run/warmset]",
+    ),
+    opt(
+        "verbose",
+        Some('v'),
+        None,
+        "Say more; each time it is given, one level more than the configuration",
+    ),
     opt("version", Some('V'), None, "Print the version"),
     opt("help", Some('h'), None, "Print this help"),
 ];
@@ -109,7 +164,9 @@ where
             Arg::Short(letter) => OPTIONS.iter().find(|opt| opt.short == Some(letter)),
             Arg::Value(_) => None,
         };
-        let Some(opt) = name else { return Err(arg.unexpected().to_string()) };
+        let Some(opt) = name else {
+            return Err(arg.unexpected().to_string());
+        };
         take(opt.long, &mut parser, &mut options)?;
         if options.task != Task::Guard {
             break;
@@ -120,7 +177,12 @@ where
 
 /// Carries out one option.
 fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Result<(), String> {
-    let path = |parser: &mut lexopt::Parser| parser.value().map(PathBuf::from).map_err(|error| error.to_string());
+    let path = |parser: &mut lexopt::Parser| {
+        parser
+            .value()
+            .map(PathBuf::from)
+            .map_err(|error| error.to_string())
+    };
     match long {
         "config" => options.config = Some(path(parser)?),
         "mode" => options.mode = Some(mode(&word(parser, "--mode")?)?),
@@ -140,7 +202,9 @@ fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Resul
 
 fn word(parser: &mut lexopt::Parser, option: &str) -> Result<String, String> {
     let value = parser.value().map_err(|error| error.to_string())?;
-    value.into_string().map_err(|value| format!("{option}: {} is not text", value.to_string_lossy()))
+    value
+        .into_string()
+        .map_err(|value| format!("{option}: {} is not text", value.to_string_lossy()))
 }
 
 fn mode(word: &str) -> Result<Mode, String> {
@@ -149,7 +213,9 @@ fn mode(word: &str) -> Result<Mode, String> {
         "tune" => Ok(Mode::Tune),
         "guard" => Ok(Mode::Guard),
         "protect" => Ok(Mode::Protect),
-        _ => Err(format!("--mode: {word:?} is not observe, tune, guard or protect")),
+        _ => Err(format!(
+            "--mode: {word:?} is not observe, tune, guard or protect"
+        )),
     }
 }
 
@@ -161,8 +227,13 @@ fn span(word: &str) -> Result<Span, String> {
 pub fn help() -> String {
     let mut text = format!("{ABOUT}\n\nUsage: warmsetd [OPTIONS]\n\nOptions:\n");
     for opt in OPTIONS {
-        let letter = opt.short.map_or("    ".to_owned(), |letter| format!("-{letter}, "));
-        let value = opt.value.map(|value| format!(" {value}")).unwrap_or_default();
+        let letter = opt
+            .short
+            .map_or("    ".to_owned(), |letter| format!("-{letter}, "));
+        let value = opt
+            .value
+            .map(|value| format!(" {value}"))
+            .unwrap_or_default();
         let name = format!("--{}{value}", opt.long);
         let _ = writeln!(text, "  {letter}{name:<15}  {}", opt.help);
     }
@@ -196,9 +267,16 @@ mod tests {
                 "for" => "30s",
                 _ => "/somewhere",
             };
-            for name in [Some(format!("--{}", opt.long)), opt.short.map(|letter| format!("-{letter}"))] {
+            for name in [
+                Some(format!("--{}", opt.long)),
+                opt.short.map(|letter| format!("-{letter}")),
+            ] {
                 let Some(name) = name else { continue };
-                let args = if opt.value.is_some() { vec![name.clone(), value.to_owned()] } else { vec![name.clone()] };
+                let args = if opt.value.is_some() {
+                    vec![name.clone(), value.to_owned()]
+                } else {
+                    vec![name.clone()]
+                };
                 let options = parse(args).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert_ne!(options, Options::default(), "{name} changes nothing");
                 if opt.value.is_some() {
@@ -210,12 +288,16 @@ mod tests {
 
     #[test]
     fn values_reach_their_fields() {
-        let options = parsed("--config=a.toml --mode protect --for 1.5min --live --state s --run r -vv");
+        let options =
+            parsed("--config=a.toml --mode protect --for 1.5min --live --state s --run r -vv");
         assert_eq!(options.config.as_deref(), Some(Path::new("a.toml")));
         assert_eq!(options.mode, Some(Mode::Protect));
         assert_eq!(options.end_after, Some(Span::secs(90)));
         assert!(options.live);
-        assert_eq!((options.state.as_path(), options.run.as_path()), (Path::new("s"), Path::new("r")));
+        assert_eq!(
+            (options.state.as_path(), options.run.as_path()),
+            (Path::new("s"), Path::new("r"))
+        );
         assert_eq!(options.verbose, 2);
     }
 
@@ -227,7 +309,10 @@ mod tests {
 
     #[test]
     fn a_span_may_stand_as_one_word_or_with_a_space() {
-        assert_eq!(parse(["--for", "30 s"]).unwrap().end_after, Some(Span::secs(30)));
+        assert_eq!(
+            parse(["--for", "30 s"]).unwrap().end_after,
+            Some(Span::secs(30))
+        );
         assert_eq!(parsed("--for 30s").end_after, Some(Span::secs(30)));
     }
 

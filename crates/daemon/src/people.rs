@@ -69,7 +69,8 @@ impl People {
     /// Opens the door in the folder `run`. Errors name what is in the way.
     pub fn open(run: &Path) -> Result<Self> {
         let door = Door::unix(run.join(SOCKET), EVERYONE)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("event counter for people")?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .context("event counter for people")?;
         let shared = Arc::new(Shared {
             bell,
             ends: AtomicBool::new(false),
@@ -86,9 +87,18 @@ impl People {
             news,
             questions: Vec::new(),
         };
-        let work = thread::Builder::new().name("warmset-people".to_owned()).stack_size(STACK);
-        let thread = work.spawn(move || host.serve()).context("thread for people")?;
-        Ok(Self { heard, shared, queue, thread: Some(thread) })
+        let work = thread::Builder::new()
+            .name("warmset-people".to_owned())
+            .stack_size(STACK);
+        let thread = work
+            .spawn(move || host.serve())
+            .context("thread for people")?;
+        Ok(Self {
+            heard,
+            shared,
+            queue,
+            thread: Some(thread),
+        })
     }
 
     /// Who is there, and what they answer.
@@ -104,7 +114,9 @@ impl People {
         let mut told = false;
         for news in turn.news().filter(is_told) {
             let is_lost = self.queue.try_send(news).is_err();
-            self.shared.lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
+            self.shared
+                .lost
+                .fetch_add(u64::from(is_lost), Ordering::Relaxed);
             told = true;
         }
         if told {
@@ -115,7 +127,9 @@ impl People {
     /// What went wrong since the last call.
     pub fn take_trouble(&self) -> Option<String> {
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
-        (lost > 0).then(|| format!("{lost} notices were not told: things happened faster than they were sent"))
+        (lost > 0).then(|| {
+            format!("{lost} notices were not told: things happened faster than they were sent")
+        })
     }
 }
 
@@ -140,9 +154,19 @@ impl Shared {
 /// Whether anyone is to hear of it at all.
 fn is_told(news: &News) -> bool {
     match news.what {
-        What::Done(Step { action: Action::End { .. }, .. }) | What::Seen(Notice::Distress { .. }) => true,
-        What::Done(Step { action: Action::Group(grip), .. }) => {
-            matches!(grip, Grip::Contain { .. } | Grip::Freeze { .. } | Grip::Thaw { .. })
+        What::Done(Step {
+            action: Action::End { .. },
+            ..
+        })
+        | What::Seen(Notice::Distress { .. }) => true,
+        What::Done(Step {
+            action: Action::Group(grip),
+            ..
+        }) => {
+            matches!(
+                grip,
+                Grip::Contain { .. } | Grip::Freeze { .. } | Grip::Thaw { .. }
+            )
         }
         What::Done(_) | What::Seen(_) => false,
     }
@@ -185,7 +209,9 @@ impl Host {
                 self.let_in();
             }
             self.heard.are(self.users());
-            self.shared.visitors.store(self.visitors.len(), Ordering::Relaxed);
+            self.shared
+                .visitors
+                .store(self.visitors.len(), Ordering::Relaxed);
             if is_busy {
                 // Whoever talks without end gets no more of us.
                 thread::sleep(PAUSE);
@@ -196,28 +222,57 @@ impl Host {
     /// Questions are kept for who comes later, until they are settled or their time is over.
     fn keep(&mut self, news: &News) {
         let now = Instant::now();
-        let What::Done(Step { action: Action::Group(grip), .. }) = news.what else { return };
+        let What::Done(Step {
+            action: Action::Group(grip),
+            ..
+        }) = news.what
+        else {
+            return;
+        };
         if matches!(grip, Grip::Freeze { .. } | Grip::Thaw { .. }) {
-            self.questions.retain(|open| open.id != grip.id() && open.until > now);
+            self.questions
+                .retain(|open| open.id != grip.id() && open.until > now);
         }
         if let Grip::Freeze { id, wait, .. } = grip {
-            self.questions.push(Question { id, until: now + wait.get(), news: *news });
+            self.questions.push(Question {
+                id,
+                until: now + wait.get(),
+                news: *news,
+            });
         }
     }
 
     /// Sleeps until something happens: whether someone knocks, and which visitors speak.
     fn wait(&self) -> (bool, Vec<usize>) {
-        let mut fds = vec![PollFd::new(&self.shared.bell, PollFlags::IN), PollFd::new(&self.door, PollFlags::IN)];
+        let mut fds = vec![
+            PollFd::new(&self.shared.bell, PollFlags::IN),
+            PollFd::new(&self.door, PollFlags::IN),
+        ];
         // That one has gone is told of any.
-        let news = |visitor: &Visitor| if visitor.answers() { PollFlags::IN } else { PollFlags::empty() };
-        fds.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, news(visitor))));
+        let news = |visitor: &Visitor| {
+            if visitor.answers() {
+                PollFlags::IN
+            } else {
+                PollFlags::empty()
+            }
+        };
+        fds.extend(
+            self.visitors
+                .iter()
+                .map(|visitor| PollFd::new(&visitor.socket, news(visitor))),
+        );
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}
             // No memory for a poll: the next may have it.
             Err(_) => thread::sleep(REST),
         }
         let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        let spoke = fds[2..].iter().enumerate().filter(|(_, fd)| ready(fd)).map(|(index, _)| index).collect();
+        let spoke = fds[2..]
+            .iter()
+            .enumerate()
+            .filter(|(_, fd)| ready(fd))
+            .map(|(index, _)| index)
+            .collect();
         let _ = rustix::io::read(&self.shared.bell, &mut [0; 8]);
         (ready(&fds[1]), spoke)
     }
@@ -234,13 +289,22 @@ impl Host {
             }
         };
         // Whom the kernel does not name is nobody.
-        let Some(mut visitor) = Visitor::of(socket) else { return };
-        let of_one = self.visitors.iter().filter(|other| other.user == visitor.user).count();
+        let Some(mut visitor) = Visitor::of(socket) else {
+            return;
+        };
+        let of_one = self
+            .visitors
+            .iter()
+            .filter(|other| other.user == visitor.user)
+            .count();
         if self.visitors.len() < MOST && of_one < MOST_OF_ONE {
             // Who only listens has said so by now.
             visitor.hear(&self.heard);
             let user = visitor.user;
-            self.questions.iter().filter_map(|open| open.for_user(user)).for_each(|ask| visitor.tell(&ask));
+            self.questions
+                .iter()
+                .filter_map(|open| open.for_user(user))
+                .for_each(|ask| visitor.tell(&ask));
             self.visitors.push(visitor);
         }
     }
@@ -268,7 +332,19 @@ impl Question {
     fn for_user(&self, user: u32) -> Option<Tell> {
         let left = self.until.checked_duration_since(Instant::now())?;
         match told(&self.news, user)? {
-            Tell::Ask { id, unit, used, why, .. } => Some(Tell::Ask { id, unit, used, wait: Span::new(left), why }),
+            Tell::Ask {
+                id,
+                unit,
+                used,
+                why,
+                ..
+            } => Some(Tell::Ask {
+                id,
+                unit,
+                used,
+                wait: Span::new(left),
+                why,
+            }),
             _ => None,
         }
     }
@@ -279,8 +355,22 @@ fn told(news: &News, user: u32) -> Option<Tell> {
     let is_theirs = user == 0 || news.user == Some(user);
     match news.what {
         What::Seen(Notice::Distress { room, left, .. }) => Some(Tell::Warn { room, left }),
-        What::Done(Step { action: Action::End { size, .. }, .. }) if !is_theirs => Some(Tell::EndedElsewhere { size }),
-        What::Done(Step { action: Action::End { who, name, unit, signal, size, .. }, why }) => Some(Tell::Ended {
+        What::Done(Step {
+            action: Action::End { size, .. },
+            ..
+        }) if !is_theirs => Some(Tell::EndedElsewhere { size }),
+        What::Done(Step {
+            action:
+                Action::End {
+                    who,
+                    name,
+                    unit,
+                    signal,
+                    size,
+                    ..
+                },
+            why,
+        }) => Some(Tell::Ended {
             name: name.to_string(),
             pid: who.pid,
             unit: unit.to_string(),
@@ -288,11 +378,27 @@ fn told(news: &News, user: u32) -> Option<Tell> {
             size,
             why: why.to_string(),
         }),
-        What::Done(Step { action: Action::Group(grip), why }) if is_theirs => match grip {
-            Grip::Contain { unit, ceiling, .. } => Some(Tell::Contained { unit: unit.to_string(), ceiling }),
-            Grip::Freeze { id, unit, used, wait, .. } => {
-                Some(Tell::Ask { id, unit: unit.to_string(), used, wait, why: why.to_string() })
-            }
+        What::Done(Step {
+            action: Action::Group(grip),
+            why,
+        }) if is_theirs => match grip {
+            Grip::Contain { unit, ceiling, .. } => Some(Tell::Contained {
+                unit: unit.to_string(),
+                ceiling,
+            }),
+            Grip::Freeze {
+                id,
+                unit,
+                used,
+                wait,
+                ..
+            } => Some(Tell::Ask {
+                id,
+                unit: unit.to_string(),
+                used,
+                wait,
+                why: why.to_string(),
+            }),
             Grip::Thaw { id, .. } => Some(Tell::Settled { id }),
             _ => None,
         },

@@ -78,21 +78,43 @@ impl Scribe {
     pub fn start(folder: &Path, facts: &Facts, config: &Config, state: &History) -> Result<Self> {
         let recorder = Recorder::create(folder, facts, config, state)?;
         let blank = pressure::decide(config, &History::new(facts, config));
-        let slot = || Slot { sample: Sample::default(), decision: blank.clone(), after_gap: None, config: None };
+        let slot = || Slot {
+            sample: Sample::default(),
+            decision: blank.clone(),
+            after_gap: None,
+            config: None,
+        };
         let slots = std::iter::repeat_with(slot).take(SLOTS).collect();
-        let ring = Ring { slots, taken: 0, gap: 0, config: None, trouble: None, state: Flow::Beginning };
-        let shared = Arc::new(Shared { ring: Mutex::new(ring), ready: Condvar::new(), lost: AtomicU64::new(0) });
+        let ring = Ring {
+            slots,
+            taken: 0,
+            gap: 0,
+            config: None,
+            trouble: None,
+            state: Flow::Beginning,
+        };
+        let shared = Arc::new(Shared {
+            ring: Mutex::new(ring),
+            ready: Condvar::new(),
+            lost: AtomicU64::new(0),
+        });
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("warmset-scribe".to_owned())
             .stack_size(STACK)
             .spawn(move || write(&theirs, recorder))?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// Whether the next sample must come with the state of the core before it.
     pub fn wants_state(&self, _sample: &Sample) -> bool {
-        self.shared.ring.try_lock().is_ok_and(|ring| ring.gap > 0 || ring.config.is_some())
+        self.shared
+            .ring
+            .try_lock()
+            .is_ok_and(|ring| ring.gap > 0 || ring.config.is_some())
     }
 
     /// Hands a sample and its decision over; never waits.
@@ -123,7 +145,11 @@ impl Scribe {
 
     /// The next sample is decided by another configuration.
     pub fn reconfigure(&self, config: &Config) {
-        self.shared.ring.lock().unwrap_or_else(PoisonError::into_inner).config = Some(config.clone());
+        self.shared
+            .ring
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .config = Some(config.clone());
     }
 
     /// Samples lost so far.
@@ -140,7 +166,11 @@ impl Scribe {
 /// Writes out what is on its way, then ends.
 impl Drop for Scribe {
     fn drop(&mut self) {
-        self.shared.ring.lock().unwrap_or_else(PoisonError::into_inner).state = Flow::Closing;
+        self.shared
+            .ring
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .state = Flow::Closing;
         self.shared.ready.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -182,14 +212,26 @@ fn write(shared: &Shared, mut recorder: Recorder) {
 /// Slots are exchanged and kept, so that both sides keep their storage.
 fn take(shared: &Shared, batch: &mut Vec<Slot>) -> (Flow, usize) {
     let ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut ring, _) =
-        shared.ready.wait_timeout_while(ring, LOOK, |ring| !ring.is_due()).unwrap_or_else(PoisonError::into_inner);
+    let (mut ring, _) = shared
+        .ready
+        .wait_timeout_while(ring, LOOK, |ring| !ring.is_due())
+        .unwrap_or_else(PoisonError::into_inner);
     let ring = &mut *ring;
     while batch.len() < ring.taken {
-        let Slot { sample, decision, .. } = &ring.slots[0];
-        batch.push(Slot { sample: sample.clone(), decision: decision.clone(), after_gap: None, config: None });
+        let Slot {
+            sample, decision, ..
+        } = &ring.slots[0];
+        batch.push(Slot {
+            sample: sample.clone(),
+            decision: decision.clone(),
+            after_gap: None,
+            config: None,
+        });
     }
-    batch.iter_mut().zip(&mut ring.slots[..ring.taken]).for_each(|(ours, theirs)| std::mem::swap(ours, theirs));
+    batch
+        .iter_mut()
+        .zip(&mut ring.slots[..ring.taken])
+        .for_each(|(ours, theirs)| std::mem::swap(ours, theirs));
     if ring.taken > 0 && ring.state == Flow::Beginning {
         ring.state = Flow::Open;
     }

@@ -18,7 +18,10 @@ pub(crate) fn status() -> Status {
         facts: facts(),
         sample: Sample::default(),
         decision: decision(),
-        tally: Tally { samples: 7, ..Tally::default() },
+        tally: Tally {
+            samples: 7,
+            ..Tally::default()
+        },
         past: Vec::new(),
         troubles: Vec::new(),
         rivals: Vec::new(),

@@ -44,7 +44,13 @@ pub enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 5] = [Self::Error, Self::Action, Self::Reason, Self::Rate, Self::Tick];
+    const ALL: [Self; 5] = [
+        Self::Error,
+        Self::Action,
+        Self::Reason,
+        Self::Rate,
+        Self::Tick,
+    ];
 
     const fn verbosity(self) -> u8 {
         match self {
@@ -115,13 +121,25 @@ impl Voice {
         let (queue, lines) = sync_channel(QUEUE);
         let (running, finished) = channel::<Infallible>();
         let lost = Arc::new(AtomicU64::new(0));
-        let mut speaker = Speaker { sink, lost: Arc::clone(&lost), budgets: Budgets::new(Instant::now()) };
+        let mut speaker = Speaker {
+            sink,
+            lost: Arc::clone(&lost),
+            budgets: Budgets::new(Instant::now()),
+        };
         let speak = move || {
             speaker.speak(&lines);
             drop(running);
         };
-        thread::Builder::new().name("warmset-voice".into()).stack_size(STACK).spawn(speak)?;
-        Ok(Self { queue: Some(queue), finished, verbosity: verbosity.get(), lost })
+        thread::Builder::new()
+            .name("warmset-voice".into())
+            .stack_size(STACK)
+            .spawn(speak)?;
+        Ok(Self {
+            queue: Some(queue),
+            finished,
+            verbosity: verbosity.get(),
+            lost,
+        })
     }
 
     /// Follows a reloaded configuration.
@@ -141,7 +159,11 @@ impl Voice {
         }
         let line = Line::new(topic, format_args!("{text}"));
         // A full queue means that nobody reads: the line is lost, the loop is not.
-        if self.queue.as_ref().is_some_and(|queue| queue.try_send(line).is_err()) {
+        if self
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.try_send(line).is_err())
+        {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -171,7 +193,8 @@ impl Speaker {
                     self.sink.write(&line);
                 }
             }
-            let reports: arrayvec::ArrayVec<_, { Topic::ALL.len() }> = self.budgets.reports(now).collect();
+            let reports: arrayvec::ArrayVec<_, { Topic::ALL.len() }> =
+                self.budgets.reports(now).collect();
             self.report(&reports);
         }
         let rest: arrayvec::ArrayVec<_, { Topic::ALL.len() }> = self.budgets.rest().collect();
@@ -191,7 +214,10 @@ impl Speaker {
 
     fn report(&mut self, suppressed: &[(Topic, u64)]) {
         for (topic, count) in suppressed {
-            self.sink.write(&Line::new(*topic, format_args!("{count} more messages on {} left out", topic.name())));
+            self.sink.write(&Line::new(
+                *topic,
+                format_args!("{count} more messages on {} left out", topic.name()),
+            ));
         }
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
@@ -210,7 +236,11 @@ mod tests {
     use std::path::Path;
 
     fn outlets(folder: &Path) -> Outlets {
-        Outlets { journal_reads_stderr: false, journal: folder.join("journal"), syslog: folder.join("syslog") }
+        Outlets {
+            journal_reads_stderr: false,
+            journal: folder.join("journal"),
+            syslog: folder.join("syslog"),
+        }
     }
 
     fn verbosity(level: u8) -> Verbosity {
@@ -220,15 +250,21 @@ mod tests {
     fn heard(socket: &UnixDatagram) -> Vec<String> {
         socket.set_nonblocking(true).unwrap();
         let mut buffer = [0; 4096];
-        std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned()))
-            .collect()
+        std::iter::from_fn(|| {
+            socket
+                .recv(&mut buffer)
+                .ok()
+                .map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned())
+        })
+        .collect()
     }
 
     #[test]
     fn what_was_said_is_written_before_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(folder.path().join("journal")).unwrap();
-        let mut voice = Voice::through(&outlets(folder.path()), config::Log::Journal, verbosity(1)).unwrap();
+        let mut voice =
+            Voice::through(&outlets(folder.path()), config::Log::Journal, verbosity(1)).unwrap();
         voice.say(Topic::Action, "vm.x 1 → 2\nPRIORITY=0");
         voice.say(Topic::Reason, "not at this verbosity");
         voice.set_verbosity(verbosity(2));
@@ -236,17 +272,27 @@ mod tests {
         drop(voice);
         let heard = heard(&socket);
         assert_eq!(heard.len(), 2, "{heard:?}");
-        assert!(heard[0].starts_with("MESSAGE=vm.x 1 → 2\\x0aPRIORITY=0\nPRIORITY=5\n"), "{heard:?}");
-        assert!(heard[1].starts_with("MESSAGE=now\nPRIORITY=6\n"), "{heard:?}");
+        assert!(
+            heard[0].starts_with("MESSAGE=vm.x 1 → 2\\x0aPRIORITY=0\nPRIORITY=5\n"),
+            "{heard:?}"
+        );
+        assert!(
+            heard[1].starts_with("MESSAGE=now\nPRIORITY=6\n"),
+            "{heard:?}"
+        );
     }
 
     #[test]
     fn verbosity_decides_what_is_said() {
         let folder = tempfile::tempdir().unwrap();
-        let mut voice = Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(0)).unwrap();
+        let mut voice =
+            Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(0)).unwrap();
         for level in 0..=5 {
             voice.set_verbosity(verbosity(level));
-            let said = Topic::ALL.iter().filter(|topic| voice.says(**topic)).count();
+            let said = Topic::ALL
+                .iter()
+                .filter(|topic| voice.says(**topic))
+                .count();
             assert_eq!(said, usize::from(level.min(4)) + 1);
         }
     }
@@ -257,7 +303,8 @@ mod tests {
         let path = folder.path().join("syslog");
         drop(UnixDatagram::bind(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
-        let voice = Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(1)).unwrap();
+        let voice =
+            Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(1)).unwrap();
         let socket = UnixDatagram::bind(&path).unwrap();
         voice.say(Topic::Error, "here");
         drop(voice);
@@ -268,11 +315,19 @@ mod tests {
     fn every_message_is_written_left_out_or_lost_and_counted() {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(folder.path().join("syslog")).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-        let voice = Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(1)).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(500)))
+            .unwrap();
+        let voice =
+            Voice::through(&outlets(folder.path()), config::Log::Syslog, verbosity(1)).unwrap();
         let reader = thread::spawn(move || {
             let mut buffer = [0; 4096];
-            let read = || socket.recv(&mut buffer).ok().map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned());
+            let read = || {
+                socket
+                    .recv(&mut buffer)
+                    .ok()
+                    .map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned())
+            };
             std::iter::from_fn(read).collect::<Vec<_>>()
         });
         for number in 0..500 {
@@ -281,12 +336,21 @@ mod tests {
         drop(voice);
         let heard = reader.join().unwrap();
         let count = |needle: &str| -> u64 {
-            let counted = heard.iter().filter_map(|line| line.split_once("]: ")?.1.strip_suffix(needle));
+            let counted = heard
+                .iter()
+                .filter_map(|line| line.split_once("]: ")?.1.strip_suffix(needle));
             counted.map(|number| number.parse::<u64>().unwrap()).sum()
         };
-        let written = heard.iter().filter(|line| line.contains("]: number ")).count() as u64;
+        let written = heard
+            .iter()
+            .filter(|line| line.contains("]: number "))
+            .count() as u64;
         let lost = count(" messages lost: they came faster than they were written");
-        assert_eq!(written + lost + count(" more messages on action left out"), 500, "{heard:?}");
+        assert_eq!(
+            written + lost + count(" more messages on action left out"),
+            500,
+            "{heard:?}"
+        );
         assert!((20..=22).contains(&written), "{written}");
     }
 }

@@ -11,14 +11,34 @@ use std::process::Command;
 /// Asks cargo, which reads `Cargo.lock` and what the build has already fetched; no network.
 fn linked() -> String {
     let cargo = Command::new(env!("CARGO"))
-        .args(["tree", "--package", "warmset-daemon", "--edges", "normal,no-proc-macro"])
-        .args(["--prefix", "none", "--format", "{p}", "--locked", "--offline"])
+        .args([
+            "tree",
+            "--package",
+            "warmset-daemon",
+            "--edges",
+            "normal,no-proc-macro",
+        ])
+        .args([
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--locked",
+            "--offline",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
-    assert!(cargo.status.success(), "cargo tree: {}", String::from_utf8_lossy(&cargo.stderr));
+    assert!(
+        cargo.status.success(),
+        "cargo tree: {}",
+        String::from_utf8_lossy(&cargo.stderr)
+    );
     let tree = String::from_utf8(cargo.stdout).expect("names are text");
-    let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let names: BTreeSet<&str> = tree
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
     names.into_iter().flat_map(|name| [name, "\n"]).collect()
 }
 

@@ -14,16 +14,26 @@ fn warmsetd() -> Command {
 /// An observing guard with everything it leaves in `dir`.
 fn observer(dir: &Path, time: &str) -> Command {
     let mut command = warmsetd();
-    command.args(["--observe", "--for", time, "--state"]).arg(dir.join("state")).arg("--run").arg(dir.join("run"));
+    command
+        .args(["--observe", "--for", time, "--state"])
+        .arg(dir.join("state"))
+        .arg("--run")
+        .arg(dir.join("run"));
     command
 }
 
 fn told(output: &Output) -> (String, String) {
-    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 fn signal(child: &std::process::Child, name: &str) {
-    let killed = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+    let killed = Command::new("kill")
+        .arg(format!("-{name}"))
+        .arg(child.id().to_string())
+        .status();
     assert!(killed.expect("kill runs").success());
 }
 
@@ -44,9 +54,19 @@ fn a_wrong_configuration_is_refused_with_its_place() {
     let dir = tempfile::tempdir().expect("a folder");
     let config = dir.path().join("warmset.toml");
     fs::write(&config, "mode = \"tune\"\n[gap]\nmaximum = 1\n").expect("written");
-    let output = observer(dir.path(), "1s").arg("--config").arg(&config).output().expect("it runs");
+    let output = observer(dir.path(), "1s")
+        .arg("--config")
+        .arg(&config)
+        .output()
+        .expect("it runs");
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).1.contains("warmset.toml:3:1: unknown field `maximum`"), "{:?}", told(&output));
+    assert!(
+        told(&output)
+            .1
+            .contains("warmset.toml:3:1: unknown field `maximum`"),
+        "{:?}",
+        told(&output)
+    );
 }
 
 #[test]
@@ -55,8 +75,14 @@ fn an_observer_writes_nothing_and_leaves_a_recording_that_replays_exactly() {
     let output = observer(dir.path(), "3s").output().expect("it runs");
     let (summary, log) = told(&output);
     assert!(output.status.success(), "{log}");
-    assert!(summary.contains("observing only (as asked)") && summary.contains("0 writes, 0 put back"), "{summary}");
-    assert!(!dir.path().join("run").exists(), "who observes leaves no run folder");
+    assert!(
+        summary.contains("observing only (as asked)") && summary.contains("0 writes, 0 put back"),
+        "{summary}"
+    );
+    assert!(
+        !dir.path().join("run").exists(),
+        "who observes leaves no run folder"
+    );
     let files = list(&dir.path().join("state/recordings")).expect("recordings");
     let entries: Vec<Entry> = files
         .iter()
@@ -64,7 +90,10 @@ fn an_observer_writes_nothing_and_leaves_a_recording_that_replays_exactly() {
         .map(|entry| entry.expect("whole"))
         .collect();
     let again = pressure::replay::decide_again(&entries, None).expect("replayed");
-    assert!(again.samples >= 3 && again.differing.is_empty(), "{again:?}");
+    assert!(
+        again.samples >= 3 && again.differing.is_empty(),
+        "{again:?}"
+    );
 }
 
 #[test]
@@ -73,7 +102,11 @@ fn sigterm_ends_it_with_a_summary_and_a_broken_reload_does_not() {
     let config = dir.path().join("warmset.toml");
     fs::write(&config, "verbosity = 1\n").expect("written");
     let mut command = observer(dir.path(), "30s");
-    command.arg("--config").arg(&config).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg("--config")
+        .arg(&config)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let child = command.spawn().expect("it runs");
     // Its signals are caught once the recording's folder is there.
     while !dir.path().join("state/recordings").exists() {
@@ -86,6 +119,10 @@ fn sigterm_ends_it_with_a_summary_and_a_broken_reload_does_not() {
     let output = child.wait_with_output().expect("it ends");
     let (summary, log) = told(&output);
     assert!(output.status.success(), "{log}");
-    assert!(log.contains("9 is not a verbosity of 0 to 5") && log.contains("the old configuration stays"), "{log}");
+    assert!(
+        log.contains("9 is not a verbosity of 0 to 5")
+            && log.contains("the old configuration stays"),
+        "{log}"
+    );
     assert!(summary.contains("warmset ran for"), "{summary}");
 }

@@ -12,9 +12,20 @@ use pressure::{Config, History, Sample, decide};
 use std::sync::Arc;
 
 fn guard(state: &std::path::Path) -> Guard {
-    let config = Config { mode: Mode::Observe, ..Config::default() };
-    let places = Places { root: "/".into(), run: state.join("run") };
-    let machine = Machine::at(&places, Permission::Observe("a test".to_owned()), &config.wake).expect("it works here");
+    let config = Config {
+        mode: Mode::Observe,
+        ..Config::default()
+    };
+    let places = Places {
+        root: "/".into(),
+        run: state.join("run"),
+    };
+    let machine = Machine::at(
+        &places,
+        Permission::Observe("a test".to_owned()),
+        &config.wake,
+    )
+    .expect("it works here");
     let history = History::new(machine.facts(), &config);
     let status = Status {
         version: String::new(),
@@ -32,14 +43,30 @@ fn guard(state: &std::path::Path) -> Guard {
         rivals: Vec::new(),
         names: Vec::new(),
     };
-    let scribe = Scribe::start(&state.join("recordings"), machine.facts(), &config, &history).expect("it works here");
-    let voice = Voice::open(Log::Stderr, Verbosity::try_from(0).expect("it works here")).expect("it works here");
+    let scribe = Scribe::start(
+        &state.join("recordings"),
+        machine.facts(),
+        &config,
+        &history,
+    )
+    .expect("it works here");
+    let voice = Voice::open(Log::Stderr, Verbosity::try_from(0).expect("it works here"))
+        .expect("it works here");
     let board = Arc::new(Board::new(status));
-    Guard::new(Parts { machine, config, board, scribe: Some(scribe), voice, notify: Notify::default() })
+    Guard::new(Parts {
+        machine,
+        config,
+        board,
+        scribe: Some(scribe),
+        voice,
+        notify: Notify::default(),
+    })
 }
 
 fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").expect("it works here").count()
+    std::fs::read_dir("/proc/self/fd")
+        .expect("it works here")
+        .count()
 }
 
 #[test]
@@ -63,5 +90,9 @@ fn a_steady_tick_allocates_nothing_and_opens_nothing() {
         guard.tick();
     }
     // The recording's own file may have been opened meanwhile by its thread.
-    assert!(descriptors() <= before + 1, "{before} descriptors became {}", descriptors());
+    assert!(
+        descriptors() <= before + 1,
+        "{before} descriptors became {}",
+        descriptors()
+    );
 }

@@ -7,18 +7,27 @@ const UNIT: &str = include_str!("../../../packaging/systemd/warmsetd.service");
 
 /// The values of every line `key=…`, split at spaces, without the mark for "if it is there".
 fn values(key: &str) -> BTreeSet<String> {
-    let lines = UNIT.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-    lines.flat_map(str::split_whitespace).map(|word| word.trim_start_matches('-').to_owned()).collect()
+    let lines = UNIT
+        .lines()
+        .filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    lines
+        .flat_map(str::split_whitespace)
+        .map(|word| word.trim_start_matches('-').to_owned())
+        .collect()
 }
 
 #[test]
 fn what_may_be_written_is_the_table_of_knobs() {
-    let mut expected: BTreeSet<String> = KNOBS.iter().map(|spec| format!("/{}", spec.path)).collect();
+    let mut expected: BTreeSet<String> =
+        KNOBS.iter().map(|spec| format!("/{}", spec.path)).collect();
     expected.extend(["/sys/devices/system/node", "/sys/fs/cgroup"].map(str::to_owned));
     assert_eq!(values("ReadWritePaths"), expected);
 }
 
 #[test]
 fn the_rest_of_the_kernels_files_is_closed() {
-    assert_eq!(values("ReadOnlyPaths"), BTreeSet::from(["/proc/sys".to_owned(), "/sys".to_owned()]));
+    assert_eq!(
+        values("ReadOnlyPaths"),
+        BTreeSet::from(["/proc/sys".to_owned(), "/sys".to_owned()])
+    );
 }

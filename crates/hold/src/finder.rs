@@ -13,7 +13,9 @@ use crate::handle;
 use crate::map::Map;
 use host::filesystems;
 use pressure::protect::FileId;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, fstatfs, major, makedev, openat, statx};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, fstatfs, major, makedev, openat, statx,
+};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -46,7 +48,10 @@ pub(crate) enum Unfit {
 
 /// The file `id`, which task `task` has lately read, and which was there at `since`, in seconds since 1970.
 pub(crate) fn find(id: FileId, task: Option<u32>, since: i64) -> Result<Found, Unfit> {
-    let opened = task.and_then(|task| by_task(id, task)).or_else(|| handle::open(id)).ok_or(Unfit::NotFound)?;
+    let opened = task
+        .and_then(|task| by_task(id, task))
+        .or_else(|| handle::open(id))
+        .ok_or(Unfit::NotFound)?;
     fit(id, opened, since)
 }
 
@@ -61,30 +66,50 @@ pub(crate) fn fit(id: FileId, file: File, since: i64) -> Result<Found, Unfit> {
         return Err(Unfit::Kind);
     }
     let born = statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
-    let born = born.filter(|born| born.stx_mask & StatxFlags::BTIME.bits() != 0).map(|born| born.stx_btime.tv_sec);
+    let born = born
+        .filter(|born| born.stx_mask & StatxFlags::BTIME.bits() != 0)
+        .map(|born| born.stx_btime.tv_sec);
     if born.is_some_and(|born| born >= since) {
         return Err(Unfit::Young);
     }
-    let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
-    Ok(Found { size: meta.len(), name: name.to_string_lossy().into_owned(), file })
+    let name =
+        std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
+    Ok(Found {
+        size: meta.len(),
+        name: name.to_string_lossy().into_owned(),
+        file,
+    })
 }
 
 /// Whether what was found may be held no longer: it has become shorter, or has lost its last name.
 pub(crate) fn is_gone(file: &File, size: u64) -> bool {
-    file.metadata().map_or(true, |meta| meta.len() < size || meta.nlink() == 0)
+    file.metadata()
+        .map_or(true, |meta| meta.len() < size || meta.nlink() == 0)
 }
 
 fn by_task(id: FileId, task: u32) -> Option<File> {
     let task = PathBuf::from(format!("/proc/{task}"));
-    let descriptors = std::fs::read_dir(task.join("fd")).into_iter().flatten().flatten().take(MOST_DESCRIPTORS);
+    let descriptors = std::fs::read_dir(task.join("fd"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(MOST_DESCRIPTORS);
     let paths = std::iter::once(task.join("exe")).chain(descriptors.map(|entry| entry.path()));
-    paths.into_iter().filter(|path| may_be(path, id)).find_map(|path| open(&path).filter(|file| is(file, id)))
+    paths
+        .into_iter()
+        .filter(|path| may_be(path, id))
+        .find_map(|path| open(&path).filter(|file| is(file, id)))
 }
 
 /// Whether this link leads to a plain file of that number, on that device or on another that is none of its own. Follows
 /// it as the kernel does, to the file and not to a name, and waits for no server.
 fn may_be(path: &Path, id: FileId) -> bool {
-    let known = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE | StatxFlags::INO);
+    let known = statx(
+        CWD,
+        path,
+        AtFlags::STATX_DONT_SYNC,
+        StatxFlags::TYPE | StatxFlags::INO,
+    );
     known.is_ok_and(|stat| {
         let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
         let is_file = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
@@ -101,9 +126,17 @@ fn open(path: &Path) -> Option<File> {
 /// What the page cache knows this file by.
 pub(crate) fn id_of(file: &File) -> std::io::Result<FileId> {
     let meta = file.metadata()?;
-    let is_btrfs = fstatfs(file).is_ok_and(|system| filesystems::has_subvolumes(system.f_type as u64));
-    let device = if is_btrfs { Map::of(file, 1)?.device()? } else { meta.dev() };
-    Ok(FileId { device, inode: meta.ino() })
+    let is_btrfs =
+        fstatfs(file).is_ok_and(|system| filesystems::has_subvolumes(system.f_type as u64));
+    let device = if is_btrfs {
+        Map::of(file, 1)?.device()?
+    } else {
+        meta.dev()
+    };
+    Ok(FileId {
+        device,
+        inode: meta.ino(),
+    })
 }
 
 fn is(file: &File, id: FileId) -> bool {
@@ -119,8 +152,20 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(10).unwrap();
         let id = id_of(&file).unwrap();
-        assert_eq!(id_of(&by_task(id, std::process::id()).unwrap()).unwrap(), id);
-        assert!(by_task(FileId { inode: id.inode + 1, ..id }, std::process::id()).is_none());
+        assert_eq!(
+            id_of(&by_task(id, std::process::id()).unwrap()).unwrap(),
+            id
+        );
+        assert!(
+            by_task(
+                FileId {
+                    inode: id.inode + 1,
+                    ..id
+                },
+                std::process::id()
+            )
+            .is_none()
+        );
         assert!(by_task(id, u32::MAX).is_none());
     }
 
@@ -130,12 +175,22 @@ mod tests {
         let id = id_of(&file).unwrap();
         if let Ok(found) = fit(id, file, i64::MAX) {
             assert!(found.size > 0 && found.name.starts_with('/'), "{found:?}");
-            assert!(matches!(fit(id, found.file, 0), Err(Unfit::Young) | Ok(_)), "made since, or nobody knows when");
+            assert!(
+                matches!(fit(id, found.file, 0), Err(Unfit::Young) | Ok(_)),
+                "made since, or nobody knows when"
+            );
         }
         let file = File::open("/proc/self/status").unwrap();
-        assert_eq!(fit(id_of(&file).unwrap(), file, i64::MAX).unwrap_err(), Unfit::Kind);
+        assert_eq!(
+            fit(id_of(&file).unwrap(), file, i64::MAX).unwrap_err(),
+            Unfit::Kind
+        );
         let file = File::open("/").unwrap();
-        assert_eq!(fit(id, file, i64::MAX).unwrap_err(), Unfit::NotFound, "it is another file");
+        assert_eq!(
+            fit(id, file, i64::MAX).unwrap_err(),
+            Unfit::NotFound,
+            "it is another file"
+        );
     }
 
     #[test]

@@ -38,7 +38,10 @@ struct Mount {
 pub(crate) fn open(id: FileId) -> Option<File> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mut files = BTreeMap::new();
-    for mount in mounts.lines().filter_map(|line| Mount::parse(line, id.device)) {
+    for mount in mounts
+        .lines()
+        .filter_map(|line| Mount::parse(line, id.device))
+    {
         if files.len() < MOST_SUBVOLUMES && !files.contains_key(&mount.subvolume) {
             files.extend(mount.open(id.inode).map(|file| (mount.subvolume, file)));
         }
@@ -46,14 +49,23 @@ pub(crate) fn open(id: FileId) -> Option<File> {
     if files.len() < 2 {
         return files.into_values().next();
     }
-    files.into_values().filter_map(|file| Some((in_memory(&file)?, file))).max_by_key(|(pages, _)| *pages)?.1.into()
+    files
+        .into_values()
+        .filter_map(|file| Some((in_memory(&file)?, file)))
+        .max_by_key(|(pages, _)| *pages)?
+        .1
+        .into()
 }
 
 /// Its pages that are in memory; `None` if there are none.
 fn in_memory(file: &File) -> Option<u64> {
     let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let pages = meta.len().div_ceil(rustix::param::page_size() as u64);
-    Map::of(file, pages).ok()?.resident(0, pages).ok().filter(|pages| *pages > 0)
+    Map::of(file, pages)
+        .ok()?
+        .resident(0, pages)
+        .ok()
+        .filter(|pages| *pages > 0)
 }
 
 impl Mount {
@@ -64,10 +76,18 @@ impl Mount {
         let is_here = words.next()? == format!("{}:{}", major(device), minor(device));
         let point = unescaped(words.nth(1).filter(|_| is_here)?);
         let (kind, options) = (kind.split(' ').next()?, kind.rsplit(' ').next()?);
-        let subvolume = options.split(',').find_map(|option| option.strip_prefix("subvolid="));
+        let subvolume = options
+            .split(',')
+            .find_map(|option| option.strip_prefix("subvolid="));
         match (kind, subvolume) {
-            ("ext2" | "ext3" | "ext4", _) => Some(Self { point, subvolume: None }),
-            ("btrfs", Some(subvolume)) => Some(Self { point, subvolume: Some(subvolume.parse().ok()?) }),
+            ("ext2" | "ext3" | "ext4", _) => Some(Self {
+                point,
+                subvolume: None,
+            }),
+            ("btrfs", Some(subvolume)) => Some(Self {
+                point,
+                subvolume: Some(subvolume.parse().ok()?),
+            }),
             _ => None,
         }
     }
@@ -80,7 +100,12 @@ impl Mount {
         // SAFETY: the handle is as long as it says, and longer than that, and lives through the call; the descriptor is
         // new and ours.
         unsafe {
-            let fd = libc::syscall(libc::SYS_open_by_handle_at, mount.as_raw_fd(), handle.as_ptr(), flags);
+            let fd = libc::syscall(
+                libc::SYS_open_by_handle_at,
+                mount.as_raw_fd(),
+                handle.as_ptr(),
+                flags,
+            );
             (fd >= 0).then(|| File::from_raw_fd(fd as i32))
         }
     }
@@ -98,14 +123,25 @@ impl Mount {
 /// As they are in memory.
 fn halves(number: u64) -> [u32; 2] {
     let (low, high) = (number as u32, (number >> 32) as u32);
-    if cfg!(target_endian = "little") { [low, high] } else { [high, low] }
+    if cfg!(target_endian = "little") {
+        [low, high]
+    } else {
+        [high, low]
+    }
 }
 
 /// The kernel writes space, tab, line end and backslash as `\040` and so on.
 fn unescaped(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .into_iter()
-        .fold(text.to_owned(), |text, (code, sign)| text.replace(code, sign))
+    [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ]
+    .into_iter()
+    .fold(text.to_owned(), |text, (code, sign)| {
+        text.replace(code, sign)
+    })
 }
 
 #[cfg(test)]
@@ -116,27 +152,52 @@ mod tests {
 
     #[test]
     fn a_mount_is_known_by_its_device_and_its_subvolume() {
-        let mount = |line, device| Mount::parse(line, device).map(|mount| (mount.point, mount.subvolume));
+        let mount =
+            |line, device| Mount::parse(line, device).map(|mount| (mount.point, mount.subvolume));
         let data = "36 35 254:16 / /my\\040data rw shared:1 - ext4 /dev/vdb rw";
-        assert_eq!(mount(data, makedev(254, 16)), Some(("/my data".to_owned(), None)));
+        assert_eq!(
+            mount(data, makedev(254, 16)),
+            Some(("/my data".to_owned(), None))
+        );
         assert_eq!(mount(data, makedev(254, 1)), None);
         let home = "41 30 0:32 /home /home rw,relatime shared:9 - btrfs /dev/vda3 rw,ssd,subvolid=257,subvol=/home";
-        assert_eq!(mount(home, makedev(0, 32)), Some(("/home".to_owned(), Some(257))));
-        for line in ["40 1 0:5 / /dev rw - devtmpfs udev rw", "40 1 0:5 / /x rw - btrfs /dev/vda rw", "short", ""] {
-            assert_eq!(mount(line, makedev(0, 5)), None, "no handles of inodes there: {line}");
+        assert_eq!(
+            mount(home, makedev(0, 32)),
+            Some(("/home".to_owned(), Some(257)))
+        );
+        for line in [
+            "40 1 0:5 / /dev rw - devtmpfs udev rw",
+            "40 1 0:5 / /x rw - btrfs /dev/vda rw",
+            "short",
+            "",
+        ] {
+            assert_eq!(
+                mount(line, makedev(0, 5)),
+                None,
+                "no handles of inodes there: {line}"
+            );
         }
     }
 
     #[test]
     fn a_handle_is_what_the_file_system_reads() {
-        let mount = |subvolume| Mount { point: "/".to_owned(), subvolume };
+        let mount = |subvolume| Mount {
+            point: "/".to_owned(),
+            subvolume,
+        };
         let bytes = |handle: [u32; 7]| handle.map(u32::to_ne_bytes).concat();
-        assert_eq!(mount(None).handle(12).map(|handle| handle[..4].to_vec()), Some(vec![8, 1, 12, 0]));
+        assert_eq!(
+            mount(None).handle(12).map(|handle| handle[..4].to_vec()),
+            Some(vec![8, 1, 12, 0])
+        );
         assert_eq!(mount(None).handle(1 << 32), None);
         let told = bytes(mount(Some(257)).handle((1 << 40) + 300).unwrap());
         assert_eq!(told[8..16], ((1_u64 << 40) + 300).to_ne_bytes());
         assert_eq!(told[16..24], 257_u64.to_ne_bytes());
-        assert_eq!((told[0..4].to_vec(), told[24..].to_vec()), (20_u32.to_ne_bytes().to_vec(), vec![0; 4]));
+        assert_eq!(
+            (told[0..4].to_vec(), told[24..].to_vec()),
+            (20_u32.to_ne_bytes().to_vec(), vec![0; 4])
+        );
     }
 
     proptest! {

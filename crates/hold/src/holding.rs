@@ -50,7 +50,12 @@ pub(crate) struct Holdings {
 impl Holdings {
     /// Nothing yet, and never more than `budget` pages.
     pub(crate) fn new(budget: u64) -> Self {
-        Self { all: Vec::new(), usage: Usage::new().ok(), budget, counted: Instant::now() }
+        Self {
+            all: Vec::new(),
+            usage: Usage::new().ok(),
+            budget,
+            counted: Instant::now(),
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Holding> {
@@ -62,10 +67,25 @@ impl Holdings {
     }
 
     /// Takes a file, or these parts of it too if it is held already.
-    pub(crate) fn hold(&mut self, id: FileId, found: Option<Found>, ranges: Ranges) -> io::Result<()> {
-        let others: u64 =
-            self.all.iter().filter(|held| held.id != id).map(|held| held.asked.size(held.pages).get()).sum();
-        let fits = |size: u64| if others + size <= self.budget { Ok(()) } else { Err(io::Error::other("over budget")) };
+    pub(crate) fn hold(
+        &mut self,
+        id: FileId,
+        found: Option<Found>,
+        ranges: Ranges,
+    ) -> io::Result<()> {
+        let others: u64 = self
+            .all
+            .iter()
+            .filter(|held| held.id != id)
+            .map(|held| held.asked.size(held.pages).get())
+            .sum();
+        let fits = |size: u64| {
+            if others + size <= self.budget {
+                Ok(())
+            } else {
+                Err(io::Error::other("over budget"))
+            }
+        };
         if let Some(holding) = self.all.iter_mut().find(|holding| holding.id == id) {
             let asked = holding.asked.with(ranges);
             fits(asked.size(holding.pages).get())?;
@@ -75,10 +95,25 @@ impl Holdings {
         let pages = size.div_ceil(rustix::param::page_size() as u64);
         fits(ranges.size(pages).get())?;
         let map = Map::of(&file, pages)?;
-        let watch = self.usage.as_ref().and_then(|usage| usage.watch(&file).ok());
+        let watch = self
+            .usage
+            .as_ref()
+            .and_then(|usage| usage.watch(&file).ok());
         let (asked, used) = (Ranges::default(), Instant::now());
         let (todo, unsure) = (Vec::new(), Vec::new());
-        let mut holding = Holding { id, size, asked, locked: 0, used, file, map, pages, todo, unsure, watch };
+        let mut holding = Holding {
+            id,
+            size,
+            asked,
+            locked: 0,
+            used,
+            file,
+            map,
+            pages,
+            todo,
+            unsure,
+            watch,
+        };
         holding.ask(ranges)?;
         self.all.push(holding);
         Ok(())
@@ -86,7 +121,11 @@ impl Holdings {
 
     /// Lets a file go.
     pub(crate) fn release(&mut self, id: FileId) {
-        let gone = self.all.iter().position(|holding| holding.id == id).map(|place| self.all.swap_remove(place));
+        let gone = self
+            .all
+            .iter()
+            .position(|holding| holding.id == id)
+            .map(|place| self.all.swap_remove(place));
         if let (Some(usage), Some(watch)) = (&self.usage, gone.and_then(|holding| holding.watch)) {
             usage.forget(watch);
         }
@@ -95,7 +134,9 @@ impl Holdings {
     /// Brings one piece in; whether there is more to bring in. A file that does not let itself be brought in is let
     /// go, and told.
     pub(crate) fn bring_in(&mut self, tell: &mut dyn FnMut(String)) -> bool {
-        let Some(holding) = self.all.iter_mut().find(|holding| !holding.todo.is_empty()) else { return false };
+        let Some(holding) = self.all.iter_mut().find(|holding| !holding.todo.is_empty()) else {
+            return false;
+        };
         let id = holding.id;
         if let Err(error) = holding.bring_in() {
             tell(format!("{id}: let go: {error}"));
@@ -108,10 +149,19 @@ impl Holdings {
     /// then counts what is there.
     pub(crate) fn check(&mut self, now: Instant, tell: &mut dyn FnMut(String)) {
         for watch in self.usage.as_ref().map(Usage::used).unwrap_or_default() {
-            self.all.iter_mut().filter(|holding| holding.watch == Some(watch)).for_each(|holding| holding.used = now);
+            self.all
+                .iter_mut()
+                .filter(|holding| holding.watch == Some(watch))
+                .for_each(|holding| holding.used = now);
         }
         let gone = |holding: &&Holding| finder::is_gone(&holding.file, holding.size);
-        for id in self.all.iter().filter(gone).map(|holding| holding.id).collect::<Vec<_>>() {
+        for id in self
+            .all
+            .iter()
+            .filter(gone)
+            .map(|holding| holding.id)
+            .collect::<Vec<_>>()
+        {
             tell(format!("{id}: let go: it was replaced or cut short"));
             self.release(id);
         }
@@ -151,18 +201,30 @@ impl Holding {
     }
 
     fn bring_in(&mut self) -> io::Result<()> {
-        let Some((first, piece)) = take(&mut self.todo, PIECE) else { return Ok(()) };
+        let Some((first, piece)) = take(&mut self.todo, PIECE) else {
+            return Ok(());
+        };
         // Asks for all of the piece at once; the mapping alone would ask for a few pages at a time.
         let page = rustix::param::page_size() as u64;
         let length = std::num::NonZero::new(piece * page);
-        let _ = rustix::fs::fadvise(&self.file, first * page, length, rustix::fs::Advice::WillNeed);
+        let _ = rustix::fs::fadvise(
+            &self.file,
+            first * page,
+            length,
+            rustix::fs::Advice::WillNeed,
+        );
         match self.map.bring_in(first, piece) {
             Ok(()) => {
                 self.locked += piece;
                 Ok(())
             }
             // Later, then.
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::AGAIN)) => {
+            Err(error)
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::INTR | Errno::AGAIN)
+                ) =>
+            {
                 self.todo.push((first, piece));
                 Ok(())
             }
@@ -179,8 +241,13 @@ impl Holding {
         }
         let mut left = most;
         while left > 0 {
-            let Some((first, part)) = take(&mut self.unsure, left.min(PIECE)) else { break };
-            let is_there = self.map.resident(first, part).is_ok_and(|there| there == part);
+            let Some((first, part)) = take(&mut self.unsure, left.min(PIECE)) else {
+                break;
+            };
+            let is_there = self
+                .map
+                .resident(first, part)
+                .is_ok_and(|there| there == part);
             // What cannot be had now is tried again in the next round.
             let _ = self.map.bring_in(first, part);
             // A piece that has to be read is enough before the guard is heard again.
@@ -192,7 +259,9 @@ impl Holding {
     fn count(&mut self) {
         if self.todo.is_empty() {
             let runs = self.asked.runs(self.pages);
-            self.locked = runs.map(|(first, count)| self.map.resident(first, count).unwrap_or(0)).sum();
+            self.locked = runs
+                .map(|(first, count)| self.map.resident(first, count).unwrap_or(0))
+                .sum();
         }
     }
 }
@@ -214,12 +283,22 @@ mod tests {
     fn found(path: &Path) -> (FileId, Found) {
         let file = File::open(path).unwrap();
         let size = file.metadata().unwrap().len();
-        (finder::id_of(&file).unwrap(), Found { file, size, name: String::new() })
+        (
+            finder::id_of(&file).unwrap(),
+            Found {
+                file,
+                size,
+                name: String::new(),
+            },
+        )
     }
 
     fn file(folder: &Path, name: &str, mib: usize) -> (FileId, Found) {
         let path = folder.join(name);
-        File::create(&path).unwrap().write_all(&vec![1; mib << 20]).unwrap();
+        File::create(&path)
+            .unwrap()
+            .write_all(&vec![1; mib << 20])
+            .unwrap();
         found(&path)
     }
 
@@ -235,7 +314,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (id, found) = file(folder.path(), "a", 3);
         let mut holdings = Holdings::new(1024);
-        let half = Ranges { segments: u64::MAX >> 32, ..Ranges::whole(768) };
+        let half = Ranges {
+            segments: u64::MAX >> 32,
+            ..Ranges::whole(768)
+        };
         holdings.hold(id, Some(found), half).unwrap();
         assert!(holdings.is_busy());
         assert!(settle(&mut holdings).is_empty());
@@ -253,13 +335,18 @@ mod tests {
         let mut holdings = Holdings::new(4096);
         for (name, mib) in [("a", 3), ("b", 1)] {
             let (id, found) = file(folder.path(), name, mib);
-            holdings.hold(id, Some(found), Ranges::whole(mib as u64 * 256)).unwrap();
+            holdings
+                .hold(id, Some(found), Ranges::whole(mib as u64 * 256))
+                .unwrap();
         }
         assert!(settle(&mut holdings).is_empty());
         holdings.iter().for_each(|holding| holding.map.split());
         assert!(holdings.iter().all(|holding| holding.map.locked_kib() == 0));
         holdings.check(Instant::now(), &mut |text| panic!("{text}"));
-        let mut locked: Vec<usize> = holdings.iter().map(|holding| holding.map.locked_kib()).collect();
+        let mut locked: Vec<usize> = holdings
+            .iter()
+            .map(|holding| holding.map.locked_kib())
+            .collect();
         locked.sort_unstable();
         assert_eq!(locked, [1 << 10, 3 << 10]);
     }
@@ -270,14 +357,20 @@ mod tests {
         let mut holdings = Holdings::new(2 * RENEWED);
         for name in ["a", "b"] {
             let (id, found) = file(folder.path(), name, 4);
-            holdings.hold(id, Some(found), Ranges::whole(RENEWED)).unwrap();
+            holdings
+                .hold(id, Some(found), Ranges::whole(RENEWED))
+                .unwrap();
         }
         assert!(settle(&mut holdings).is_empty());
         holdings.iter().for_each(|holding| holding.map.split());
         for _ in 0..2 {
             holdings.check(Instant::now(), &mut |text| panic!("{text}"));
         }
-        assert!(holdings.iter().all(|holding| holding.map.locked_kib() == 4 << 10));
+        assert!(
+            holdings
+                .iter()
+                .all(|holding| holding.map.locked_kib() == 4 << 10)
+        );
     }
 
     #[test]
@@ -287,9 +380,24 @@ mod tests {
         let (one, first) = file(folder.path(), "a", 2);
         let (other, second) = file(folder.path(), "b", 1);
         holdings.hold(one, Some(first), Ranges::whole(512)).unwrap();
-        assert!(holdings.hold(other, Some(second), Ranges::whole(256)).is_err());
+        assert!(
+            holdings
+                .hold(other, Some(second), Ranges::whole(256))
+                .is_err()
+        );
         assert!(holdings.get(other).is_none());
-        assert!(holdings.hold(FileId { device: 1, inode: 1 }, None, Ranges::whole(1)).is_err());
+        assert!(
+            holdings
+                .hold(
+                    FileId {
+                        device: 1,
+                        inode: 1
+                    },
+                    None,
+                    Ranges::whole(1)
+                )
+                .is_err()
+        );
     }
 
     #[test]
@@ -298,8 +406,12 @@ mod tests {
         let (short, first) = file(folder.path(), "short", 2);
         let (old, second) = file(folder.path(), "old", 1);
         let mut holdings = Holdings::new(4096);
-        holdings.hold(short, Some(first), Ranges::whole(512)).unwrap();
-        holdings.hold(old, Some(second), Ranges::whole(256)).unwrap();
+        holdings
+            .hold(short, Some(first), Ranges::whole(512))
+            .unwrap();
+        holdings
+            .hold(old, Some(second), Ranges::whole(256))
+            .unwrap();
         // One while it is brought in, the other after.
         File::create(folder.path().join("short")).unwrap();
         let told = settle(&mut holdings);
@@ -319,7 +431,11 @@ mod tests {
         settle(&mut holdings);
         let before = holdings.get(id).unwrap().used;
         settle(&mut holdings);
-        assert_eq!(holdings.get(id).unwrap().used, before, "bringing it in is no use");
+        assert_eq!(
+            holdings.get(id).unwrap().used,
+            before,
+            "bringing it in is no use"
+        );
         std::fs::read(folder.path().join("a")).unwrap();
         settle(&mut holdings);
         assert!(holdings.get(id).unwrap().used > before);

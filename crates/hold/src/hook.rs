@@ -8,7 +8,8 @@
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{
-    Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setpriority_process, setrlimit,
+    Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setpriority_process,
+    setrlimit,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use std::convert::Infallible;
@@ -53,10 +54,15 @@ fn execute(program: &File, name: &OsStr) -> io::Result<Infallible> {
     // By the descriptor, not by the path: what was checked is what runs. A machine may be without /dev/fd.
     let path = CString::new(format!("/proc/self/fd/{}", program.as_raw_fd()))?;
     let name = CString::new(name.as_bytes())?;
-    let variables = std::env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    let variables =
+        std::env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
     let variables = variables.map(CString::new).collect::<Result<Vec<_>, _>>()?;
     let arguments = [name.as_ptr(), ptr::null()];
-    let environment: Vec<_> = variables.iter().map(|one| one.as_ptr()).chain([ptr::null()]).collect();
+    let environment: Vec<_> = variables
+        .iter()
+        .map(|one| one.as_ptr())
+        .chain([ptr::null()])
+        .collect();
     // SAFETY: C strings that live until the call returns, and two lists of such, each with null at its end.
     unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
     Err(io::Error::last_os_error())
@@ -73,7 +79,9 @@ fn program() -> io::Result<File> {
     if begin[..read].starts_with(b"#!") {
         fcntl_setfd(&program, FdFlags::empty())?;
     } else if begin != *b"\x7fELF" {
-        return Err(io::Error::other("neither a program nor a script with an interpreter"));
+        return Err(io::Error::other(
+            "neither a program nor a script with an interpreter",
+        ));
     }
     Ok(program)
 }
@@ -100,10 +108,20 @@ fn give_up() -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let adjust = rustix::fs::open("/proc/self/oom_score_adj", flags, Mode::empty())?;
     rustix::io::write(&adjust, b"0")?;
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
     setrlimit(Resource::Memlock, none)?;
     set_no_new_privs(true)?;
     let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )?;
     Ok(())
 }

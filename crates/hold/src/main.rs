@@ -12,7 +12,10 @@ const NOT_RUN: u8 = 126;
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("--probe") {
-        let lines = hold::probe().iter().map(|rung| rung.line() + "\n").collect::<String>();
+        let lines = hold::probe()
+            .iter()
+            .map(|rung| rung.line() + "\n")
+            .collect::<String>();
         return match std::io::stdout().write_all(lines.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,

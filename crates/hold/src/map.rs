@@ -8,7 +8,9 @@
 
 use rustix::fs::makedev;
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock, mlock_with, mmap, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock, mlock_with, mmap, munmap,
+};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
@@ -26,9 +28,21 @@ impl Map {
     /// Maps the first `pages` pages, of which there is one at least.
     pub(crate) fn of(file: &File, pages: u64) -> io::Result<Self> {
         let page = rustix::param::page_size();
-        let length = usize::try_from(pages).ok().and_then(|pages| pages.checked_mul(page)).ok_or(Errno::OVERFLOW)?;
+        let length = usize::try_from(pages)
+            .ok()
+            .and_then(|pages| pages.checked_mul(page))
+            .ok_or(Errno::OVERFLOW)?;
         // SAFETY: a new mapping at a place of the kernel's choice; nothing in this process points into it.
-        let at = unsafe { mmap(null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0) }?;
+        let at = unsafe {
+            mmap(
+                null_mut(),
+                length,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                file,
+                0,
+            )
+        }?;
         Ok(Self { at, pages, page })
     }
 
@@ -72,7 +86,8 @@ impl Map {
         let line = maps.lines().find(|line| line.starts_with(&begins));
         let device = line.and_then(|line| line.split_ascii_whitespace().nth(3)?.split_once(':'));
         let number = |text| u32::from_str_radix(text, 16).ok();
-        let device = device.and_then(|(major, minor)| Some(makedev(number(major)?, number(minor)?)));
+        let device =
+            device.and_then(|(major, minor)| Some(makedev(number(major)?, number(minor)?)));
         device.ok_or_else(|| io::Error::other("/proc/self/maps: a mapping is not there"))
     }
 
@@ -104,7 +119,9 @@ mod tests {
             let range = self.at as usize..self.at as usize + self.pages as usize * self.page;
             let (mut is_inside, mut locked) = (false, 0);
             for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {
-                let begins = line.split_once('-').and_then(|(from, _)| usize::from_str_radix(from, 16).ok());
+                let begins = line
+                    .split_once('-')
+                    .and_then(|(from, _)| usize::from_str_radix(from, 16).ok());
                 is_inside = begins.map_or(is_inside, |from| range.contains(&from));
                 let kib = line.strip_prefix("Locked:").filter(|_| is_inside);
                 locked += kib.map_or(0, |kib| kib.trim().trim_end_matches(" kB").parse().unwrap());
@@ -132,6 +149,9 @@ mod tests {
         assert_eq!(map.locked_kib(), 512);
         assert!(map.keep(200, 57).is_err() && map.bring_in(0, 0).is_err());
         file.set_len(100 << 10).unwrap();
-        assert!(map.bring_in(0, 64).is_err(), "an error where a touch would be SIGBUS");
+        assert!(
+            map.bring_in(0, 64).is_err(),
+            "an error where a touch would be SIGBUS"
+        );
     }
 }

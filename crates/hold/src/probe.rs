@@ -19,8 +19,16 @@ const COMMON: [&str; 3] = ["/usr/lib/os-release", "/etc/passwd", "/proc/self/exe
 /// Each rung, tried.
 pub fn probe() -> Vec<Rung> {
     let rung = |name: &str, tried: io::Result<String>| match tried {
-        Ok(says) => Rung { name: name.to_owned(), works: true, says },
-        Err(error) => Rung { name: name.to_owned(), works: false, says: error.to_string() },
+        Ok(says) => Rung {
+            name: name.to_owned(),
+            works: true,
+            says,
+        },
+        Err(error) => Rung {
+            name: name.to_owned(),
+            works: false,
+            says: error.to_string(),
+        },
     };
     let (evictions, uses) = events();
     vec![
@@ -34,7 +42,9 @@ pub fn probe() -> Vec<Rung> {
 
 fn kept() -> io::Result<String> {
     if !floors::hold()? {
-        return Err(io::Error::other("reclaim takes what is below memory.min: floors are not counted on"));
+        return Err(io::Error::other(
+            "reclaim takes what is below memory.min: floors are not counted on",
+        ));
     }
     Ok("memory.min keeps what a unit uses".to_owned())
 }
@@ -45,7 +55,9 @@ fn lock() -> io::Result<String> {
     map.keep(0, 1)?;
     map.bring_in(0, 1)?;
     if locked_kib()? <= before {
-        return Err(io::Error::other("a page was locked, and the kernel counts none"));
+        return Err(io::Error::other(
+            "a page was locked, and the kernel counts none",
+        ));
     }
     Ok("hot files can be held in memory".to_owned())
 }
@@ -77,7 +89,9 @@ fn heard() -> io::Result<[bool; 2]> {
     let points = of_the_page_cache(Path::new("/"))?;
     let mut rings = Rings::open(&points)?;
     for path in COMMON {
-        let Ok(mut file) = File::open(path) else { continue };
+        let Ok(mut file) = File::open(path) else {
+            continue;
+        };
         let _ = fadvise(&file, 0, None, Advice::DontNeed);
         let _ = file.read(&mut [0; 16])?;
     }
@@ -96,6 +110,8 @@ fn by_number() -> io::Result<String> {
     let own = finder::id_of(&File::open("/proc/self/exe")?)?;
     match handle::open(own) {
         Some(_) => Ok("files that thrash are found after their readers have ended".to_owned()),
-        None => Err(io::Error::other("found by the task that reads them, while it runs")),
+        None => Err(io::Error::other(
+            "found by the task that reads them, while it runs",
+        )),
     }
 }

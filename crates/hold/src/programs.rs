@@ -44,11 +44,19 @@ pub(crate) fn used(proc: &Path, list: &[PathBuf]) -> Vec<Used> {
         let text = std::fs::read_to_string(process.join("maps")).unwrap_or_default();
         for part in text.lines().take(MOST_LINES).filter_map(Part::parse) {
             // Its own root: it may be in a container.
-            let path = process.join("root").join(part.path.strip_prefix("/").unwrap_or(&part.path));
-            parts.entry((part.id, path)).or_default().push((part.first, part.count));
+            let path = process
+                .join("root")
+                .join(part.path.strip_prefix("/").unwrap_or(&part.path));
+            parts
+                .entry((part.id, path))
+                .or_default()
+                .push((part.first, part.count));
         }
     }
-    let mut used: Vec<Used> = parts.into_iter().filter_map(|((id, path), runs)| resident(id, &path, &runs)).collect();
+    let mut used: Vec<Used> = parts
+        .into_iter()
+        .filter_map(|((id, path), runs)| resident(id, &path, &runs))
+        .collect();
     used.sort_by_key(|used| (std::cmp::Reverse(used.resident), used.id));
     used.dedup_by_key(|used| used.id);
     used.truncate(MOST);
@@ -57,7 +65,9 @@ pub(crate) fn used(proc: &Path, list: &[PathBuf]) -> Vec<Used> {
 
 fn processes(proc: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()).map(|entry| entry.path())
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
+        .map(|entry| entry.path())
 }
 
 /// Whether a process runs one of the listed executables, and nobody but root could have put it there.
@@ -87,7 +97,12 @@ fn resident(id: FileId, path: &Path, runs: &[(u64, u64)]) -> Option<Used> {
             }
         }
     }
-    (!ranges.is_empty()).then_some(Used { id, found, ranges, resident: sum })
+    (!ranges.is_empty()).then_some(Used {
+        id,
+        found,
+        ranges,
+        resident: sum,
+    })
 }
 
 impl Part {
@@ -96,16 +111,28 @@ impl Part {
         let mut words = line.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;
         let kind = words.next()?;
-        let [offset, start, end] = [words.next()?, start, end].map(|word| u64::from_str_radix(word, 16).ok());
+        let [offset, start, end] =
+            [words.next()?, start, end].map(|word| u64::from_str_radix(word, 16).ok());
         let (major, minor) = words.next()?.split_once(':')?;
         let [major, minor] = [major, minor].map(|word| u32::from_str_radix(word, 16).ok());
         let inode = words.next()?.parse().ok().filter(|inode| *inode != 0)?;
-        let path = line.find('/').and_then(|at| line.get(at..)).filter(|path| !path.ends_with(" (deleted)"))?;
+        let path = line
+            .find('/')
+            .and_then(|at| line.get(at..))
+            .filter(|path| !path.ends_with(" (deleted)"))?;
         let page = rustix::param::page_size() as u64;
         let length = end?.checked_sub(start?)?;
-        let id = FileId { device: rustix::fs::makedev(major?, minor?), inode };
+        let id = FileId {
+            device: rustix::fs::makedev(major?, minor?),
+            inode,
+        };
         let kept = kind.starts_with('r') && kind.get(1..2) == Some("-") && length > 0;
-        kept.then(|| Self { id, path: path.into(), first: offset.unwrap_or(0) / page, count: length.div_ceil(page) })
+        kept.then(|| Self {
+            id,
+            path: path.into(),
+            first: offset.unwrap_or(0) / page,
+            count: length.div_ceil(page),
+        })
     }
 }
 
@@ -116,9 +143,22 @@ mod tests {
 
     #[test]
     fn code_and_constants_of_files_count_and_nothing_else() {
-        let part = Part::parse("7f0a1000-7f0a3000 r-xp 00001000 fe:01 1234                       /usr/lib/a b.so");
-        let id = FileId { device: rustix::fs::makedev(0xfe, 1), inode: 1234 };
-        assert_eq!(part, Some(Part { id, path: "/usr/lib/a b.so".into(), first: 1, count: 2 }));
+        let part = Part::parse(
+            "7f0a1000-7f0a3000 r-xp 00001000 fe:01 1234                       /usr/lib/a b.so",
+        );
+        let id = FileId {
+            device: rustix::fs::makedev(0xfe, 1),
+            inode: 1234,
+        };
+        assert_eq!(
+            part,
+            Some(Part {
+                id,
+                path: "/usr/lib/a b.so".into(),
+                first: 1,
+                count: 2
+            })
+        );
         for line in [
             "7f0a1000-7f0a3000 rw-p 00001000 fe:01 1234 /usr/lib/a.so",
             "7f0a1000-7f0a3000 r--p 00000000 00:00 0 [vdso]",
@@ -150,7 +190,10 @@ mod tests {
         }
         let used = used(Path::new("/proc"), std::slice::from_ref(&own));
         assert!(used.len() <= MOST);
-        if let Some(this) = used.iter().find(|used| used.found.name == own.to_string_lossy()) {
+        if let Some(this) = used
+            .iter()
+            .find(|used| used.found.name == own.to_string_lossy())
+        {
             assert!(this.resident > 0 && !this.ranges.is_empty());
         }
     }

@@ -4,7 +4,10 @@
 //! The kernel's filter passes one page in [`STRIDE`] by its place in the file, so the rings carry an eighth.
 //! Where the filter is refused, all come, and the learner leaves out the rest. What a full ring drops is counted.
 
-#![allow(unsafe_code, reason = "a ring that the kernel writes; each access says why it is sound")]
+#![allow(
+    unsafe_code,
+    reason = "a ring that the kernel writes; each access says why it is sound"
+)]
 
 use crate::tracepoint::Tracepoint;
 use pressure::protect::STRIDE;
@@ -86,8 +89,13 @@ impl Rings {
         let cpus = online(&std::fs::read_to_string("/sys/devices/system/cpu/online")?);
         let pages = (MOST_PAGES / cpus.len().max(1)).clamp(*RING_PAGES.start(), *RING_PAGES.end());
         let pages = 1 << pages.ilog2();
-        let (mut rings, mut sources) = (Vec::with_capacity(cpus.len()), Vec::with_capacity(points.len() * cpus.len()));
-        let (feeds, others) = points.split_first().ok_or_else(|| io::Error::other("no tracepoints"))?;
+        let (mut rings, mut sources) = (
+            Vec::with_capacity(cpus.len()),
+            Vec::with_capacity(points.len() * cpus.len()),
+        );
+        let (feeds, others) = points
+            .split_first()
+            .ok_or_else(|| io::Error::other("no tracepoints"))?;
         for cpu in cpus {
             let first = match source(feeds.id, cpu) {
                 Ok(first) => first,
@@ -192,18 +200,28 @@ impl Drop for Ring {
 fn shape(header: [u8; 8]) -> (u32, usize) {
     // Kind, two bytes of flags, length.
     let whole = u64::from_le_bytes(header);
-    (u32::from_le(whole as u32), u16::from_le((whole >> 48) as u16).into())
+    (
+        u32::from_le(whole as u32),
+        u16::from_le((whole >> 48) as u16).into(),
+    )
 }
 
 /// What a record says after its header; `None` for kinds that do not matter.
 fn said(kind: u32, body: &[u8]) -> Option<Said<'_>> {
-    let word = |at: usize| body.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+    let word = |at: usize| {
+        body.get(at..at + 4)?
+            .try_into()
+            .ok()
+            .map(u32::from_ne_bytes)
+    };
     match kind {
         SAMPLE => {
             let (task, length) = (word(4)?, word(8)? as usize);
             Some(Said::Record(task, body.get(12..12 + length)?))
         }
-        LOST => Some(Said::Lost(u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?))),
+        LOST => Some(Said::Lost(u64::from_ne_bytes(
+            body.get(8..16)?.try_into().ok()?,
+        ))),
         _ => None,
     }
 }
@@ -220,7 +238,14 @@ fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
     };
     // SAFETY: the attributes are as long as they say and live through the call; the descriptor is new and ours.
     let opened = unsafe {
-        let fd = libc::syscall(libc::SYS_perf_event_open, &raw const attributes, -1, cpu, -1, CLOEXEC);
+        let fd = libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            -1,
+            cpu,
+            -1,
+            CLOEXEC,
+        );
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -258,10 +283,19 @@ mod tests {
         let page = rustix::param::page_size();
         // SAFETY: new anonymous memory.
         let at = unsafe {
-            rustix::mm::mmap_anonymous(null_mut(), 2 * page, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+            rustix::mm::mmap_anonymous(
+                null_mut(),
+                2 * page,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
         }
         .unwrap();
-        Ring { at, size: page, page }
+        Ring {
+            at,
+            size: page,
+            page,
+        }
     }
 
     impl Ring {
@@ -271,7 +305,8 @@ mod tests {
                 // SAFETY: inside the ring.
                 unsafe { *self.at.cast::<u8>().add(self.page + place) = *byte };
             }
-            self.counter(HEAD).store(at + bytes.len() as u64, Ordering::Release);
+            self.counter(HEAD)
+                .store(at + bytes.len() as u64, Ordering::Release);
         }
     }
 
@@ -315,7 +350,10 @@ mod tests {
             let mut ring = ring();
             ring.write(0, &bytes);
             assert!(drained(&mut ring).is_empty(), "{bytes:?}");
-            assert_eq!(ring.counter(TAIL).load(Ordering::Relaxed), bytes.len() as u64);
+            assert_eq!(
+                ring.counter(TAIL).load(Ordering::Relaxed),
+                bytes.len() as u64
+            );
         }
     }
 

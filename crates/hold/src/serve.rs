@@ -118,7 +118,11 @@ impl<'s> Server<'s> {
     /// Waits for orders as long as there is nothing else to do, and carries out what came; `false` when the guard has
     /// gone.
     fn hear(&mut self) -> io::Result<bool> {
-        let wait = match (self.holdings.is_busy(), &self.rings, self.holdings.iter().next()) {
+        let wait = match (
+            self.holdings.is_busy(),
+            &self.rings,
+            self.holdings.iter().next(),
+        ) {
             (true, ..) => Some(Duration::ZERO),
             (_, Some(_), _) => Some(DRAIN),
             (_, None, Some(_)) => Some(LOOK),
@@ -126,7 +130,10 @@ impl<'s> Server<'s> {
             (_, None, None) => None,
         };
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
-        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], timeout.as_ref()) {
+        match poll(
+            &mut [PollFd::new(&self.socket, PollFlags::IN)],
+            timeout.as_ref(),
+        ) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -181,7 +188,9 @@ impl<'s> Server<'s> {
             }
             Err(error) => {
                 self.points = None;
-                self.trouble(&format!("files that thrash cannot be learned: no events: {error}"));
+                self.trouble(&format!(
+                    "files that thrash cannot be learned: no events: {error}"
+                ));
             }
         }
     }
@@ -194,7 +203,10 @@ impl<'s> Server<'s> {
         self.holdings.bring_in(&mut |text| told.push(text));
         let now = Instant::now();
         self.look_for_programs(now);
-        if self.reported.is_none_or(|last| now.duration_since(last) >= REPORT) {
+        if self
+            .reported
+            .is_none_or(|last| now.duration_since(last) >= REPORT)
+        {
             self.holdings.check(now, &mut |text| told.push(text));
             self.report();
             self.reported = Some(now);
@@ -205,8 +217,14 @@ impl<'s> Server<'s> {
     /// Whether there is more of a file to learn: it thrashes, it is not so large that it never will be held, and what
     /// comes back is not held yet.
     fn may_be_held(&self, hot: &Hot) -> bool {
-        let room = self.found.get(&hot.file).is_some_and(|found| found.size <= self.memory.get() / 4);
-        let more = self.holdings.get(hot.file).map_or(room, |held| !held.asked.covers(hot.ranges));
+        let room = self
+            .found
+            .get(&hot.file)
+            .is_some_and(|found| found.size <= self.memory.get() / 4);
+        let more = self
+            .holdings
+            .get(hot.file)
+            .map_or(room, |held| !held.asked.covers(hot.ranges));
         hot.returns >= LEAST_RETURNS && more
     }
 
@@ -224,16 +242,26 @@ impl<'s> Server<'s> {
     }
 
     fn drain(&mut self) {
-        let (Some(points), Some(rings)) = (&self.points, &mut self.rings) else { return };
+        let (Some(points), Some(rings)) = (&self.points, &mut self.rings) else {
+            return;
+        };
         let (at, own) = (self.begun.elapsed(), std::process::id());
-        let Self { learner, tasks, events, lost, .. } = self;
+        let Self {
+            learner,
+            tasks,
+            events,
+            lost,
+            ..
+        } = self;
         rings.drain(&mut |said| match said {
             Said::Lost(count) => *lost += count,
             Said::Record(task, record) => {
                 *events += 1;
                 let event = points.iter().find_map(|point| point.event(record));
                 // What we bring in ourselves is nobody's use.
-                if let Some(event) = event.filter(|event| task != own || event.kind == EventKind::Evicted) {
+                if let Some(event) =
+                    event.filter(|event| task != own || event.kind == EventKind::Evicted)
+                {
                     learner.take(at, &event);
                     note_task(tasks, &event, task);
                 }
@@ -257,7 +285,11 @@ impl<'s> Server<'s> {
         }
         let mut places = warm.places_mut().iter_mut();
         for (held, place) in self.holdings.iter().zip(places.by_ref()) {
-            *place = WarmFile { size: Some(Bytes::new(held.size)), held: Some(bytes(held.locked)), ..file(held.id) };
+            *place = WarmFile {
+                size: Some(Bytes::new(held.size)),
+                held: Some(bytes(held.locked)),
+                ..file(held.id)
+            };
             (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));
             place.idle = Some(Micros::new(held.used.elapsed().as_micros() as u64));
             place.program = self.used.iter().any(|used| used.id == held.id).then_some(1);
@@ -267,20 +299,44 @@ impl<'s> Server<'s> {
                 let asked = held.asked.measured_as(hot.ranges);
                 (place.asked, place.shift) = (Some(asked.segments), Some(asked.shift.into()));
                 let (ranges, used) = (hot.ranges.measured_as(asked), hot.used.measured_as(asked));
-                tell(place, &Hot { ranges, used, ..*hot });
+                tell(
+                    place,
+                    &Hot {
+                        ranges,
+                        used,
+                        ..*hot
+                    },
+                );
             }
         }
         let free = |id: FileId| self.holdings.get(id).is_none();
-        for (used, place) in self.used.iter().filter(|used| free(used.id)).zip(places.by_ref()) {
+        for (used, place) in self
+            .used
+            .iter()
+            .filter(|used| free(used.id))
+            .zip(places.by_ref())
+        {
             let (shift, hot) = (Some(used.ranges.shift.into()), Some(used.ranges.segments));
-            *place =
-                WarmFile { size: Some(Bytes::new(used.found.size)), shift, hot, program: Some(1), ..file(used.id) };
+            *place = WarmFile {
+                size: Some(Bytes::new(used.found.size)),
+                shift,
+                hot,
+                program: Some(1),
+                ..file(used.id)
+            };
         }
         let used = |id: FileId| self.used.iter().any(|used| used.id == id);
         let rest = hot.iter().filter(|hot| free(hot.file) && !used(hot.file));
         for (hot, place) in rest.zip(places) {
-            let size = self.found.get(&hot.file).map(|found| Bytes::new(found.size));
-            *place = WarmFile { size, shift: Some(hot.ranges.shift.into()), ..file(hot.file) };
+            let size = self
+                .found
+                .get(&hot.file)
+                .map(|found| Bytes::new(found.size));
+            *place = WarmFile {
+                size,
+                shift: Some(hot.ranges.shift.into()),
+                ..file(hot.file)
+            };
             tell(place, hot);
         }
         wire::report(&warm, &mut self.message);
@@ -289,7 +345,8 @@ impl<'s> Server<'s> {
 
     /// Opens the hottest files that are not open yet, and closes those that are no longer hot.
     fn find(&mut self, hot: &[Hot]) {
-        self.found.retain(|id, _| hot.iter().any(|hot| hot.file == *id));
+        self.found
+            .retain(|id, _| hot.iter().any(|hot| hot.file == *id));
         let now = Instant::now();
         self.unfit.retain(|_, until| *until > now);
         let thrash = hot.iter().filter(|hot| hot.returns > 0);
@@ -322,7 +379,9 @@ impl<'s> Server<'s> {
 
     /// Looks up what the programs run from, now and then, and only while nothing is short of memory.
     fn look_for_programs(&mut self, now: Instant) {
-        let due = self.looked.is_none_or(|last| now.duration_since(last) >= PROGRAMS);
+        let due = self
+            .looked
+            .is_none_or(|last| now.duration_since(last) >= PROGRAMS);
         if self.programs.is_empty() || self.rings.is_some() || !due {
             return;
         }
@@ -330,7 +389,11 @@ impl<'s> Server<'s> {
         self.used = programs::used(Path::new("/proc"), &self.programs);
         for Used { id, found, .. } in &self.used {
             wire::name(*id, &found.name, &mut self.message);
-            let _ = send(self.socket, &self.message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            let _ = send(
+                self.socket,
+                &self.message,
+                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+            );
         }
         self.reported = None;
     }
@@ -339,7 +402,11 @@ impl<'s> Server<'s> {
     fn of_a_program(&self, id: FileId) -> Option<Found> {
         let used = self.used.iter().find(|used| used.id == id)?;
         let Found { file, size, name } = &used.found;
-        Some(Found { file: file.try_clone().ok()?, size: *size, name: name.clone() })
+        Some(Found {
+            file: file.try_clone().ok()?,
+            size: *size,
+            name: name.clone(),
+        })
     }
 
     fn trouble(&mut self, text: &str) {
@@ -349,7 +416,11 @@ impl<'s> Server<'s> {
 
     /// What the guard cannot take now it will hear with the next report.
     fn send(&self) {
-        let _ = send(self.socket, &self.message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        let _ = send(
+            self.socket,
+            &self.message,
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        );
     }
 }
 
@@ -363,12 +434,20 @@ fn note_task(tasks: &mut HashMap<FileId, u32>, event: &Event, task: u32) {
 }
 
 fn file(id: FileId) -> WarmFile {
-    WarmFile { device: Some(id.device), inode: Some(id.inode), ..WarmFile::default() }
+    WarmFile {
+        device: Some(id.device),
+        inode: Some(id.inode),
+        ..WarmFile::default()
+    }
 }
 
 fn tell(place: &mut WarmFile, hot: &Hot) {
     place.hot = Some(hot.ranges.segments);
     (place.returns, place.away, place.again) = (Some(hot.returns), hot.away, Some(hot.again));
     let seen = hot.every.is_some();
-    (place.uses, place.every, place.used) = (seen.then_some(hot.uses), hot.every, seen.then_some(hot.used.segments));
+    (place.uses, place.every, place.used) = (
+        seen.then_some(hot.uses),
+        hot.every,
+        seen.then_some(hot.used.segments),
+    );
 }

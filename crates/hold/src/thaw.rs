@@ -15,6 +15,13 @@ pub fn wait_and_thaw(socket: BorrowedFd<'_>, run: PathBuf) -> Result<(), Trouble
     // The guard's word that it may stop someone; if it has gone, so is its end of the socket.
     let _ = send(socket, b"r", SendFlags::NOSIGNAL);
     let mut nothing = [0; 16];
-    while matches!(recv(socket, &mut nothing, RecvFlags::empty()), Ok((1.., _)) | Err(Errno::INTR)) {}
-    host::thaw(&Places { root: "/".into(), run }).map(drop)
+    while matches!(
+        recv(socket, &mut nothing, RecvFlags::empty()),
+        Ok((1.., _)) | Err(Errno::INTR)
+    ) {}
+    host::thaw(&Places {
+        root: "/".into(),
+        run,
+    })
+    .map(drop)
 }

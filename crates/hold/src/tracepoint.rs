@@ -43,11 +43,19 @@ pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<Vec<Tracepoint>> {
     let folders = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
     let open = |folder: &&str| root.join(folder).join("events/filemap").is_dir();
     let Some(folder) = folders.iter().find(|folder| open(folder)) else {
-        return Err(io::Error::other("no tracepoints of the page cache: is tracefs mounted?"));
+        return Err(io::Error::other(
+            "no tracepoints of the page cache: is tracefs mounted?",
+        ));
     };
     let events = root.join(folder).join("events/filemap");
-    let added = Tracepoint::read(&events.join("mm_filemap_add_to_page_cache/format"), EventKind::Added)?;
-    let evicted = Tracepoint::read(&events.join("mm_filemap_delete_from_page_cache/format"), EventKind::Evicted)?;
+    let added = Tracepoint::read(
+        &events.join("mm_filemap_add_to_page_cache/format"),
+        EventKind::Added,
+    )?;
+    let evicted = Tracepoint::read(
+        &events.join("mm_filemap_delete_from_page_cache/format"),
+        EventKind::Evicted,
+    )?;
     let used = Tracepoint::read(&events.join("mm_filemap_get_pages/format"), EventKind::Used).ok();
     Ok([added, evicted].into_iter().chain(used).collect())
 }
@@ -65,12 +73,25 @@ impl Tracepoint {
     }
 
     fn parse(text: &str, kind: EventKind) -> Option<Self> {
-        let id = text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()?;
+        let id = text
+            .lines()
+            .find_map(|line| line.strip_prefix("ID: "))?
+            .trim()
+            .parse()
+            .ok()?;
         let field = |name: &str| text.lines().find_map(|line| Field::parse(line, name));
         let (inode, index, device) = (field("i_ino")?, field("index")?, field("s_dev")?);
         let last = field("last_index");
         let sound = last.is_some() == (kind == EventKind::Used);
-        sound.then_some(Self { id, kind, inode, index, device, order: field("order"), last })
+        sound.then_some(Self {
+            id,
+            kind,
+            inode,
+            index,
+            device,
+            order: field("order"),
+            last,
+        })
     }
 
     /// What a record of this tracepoint says; `None` for one of another, or one that is too short.
@@ -80,20 +101,32 @@ impl Tracepoint {
             return None;
         }
         let order = self.order.map_or(Some(0), |order| order.of(record))?;
-        let file = FileId { device: as_stat_has_it(self.device.of(record)?), inode: self.inode.of(record)? };
+        let file = FileId {
+            device: as_stat_has_it(self.device.of(record)?),
+            inode: self.inode.of(record)?,
+        };
         let index = self.index.of(record)?;
         let pages = match self.last {
             Some(last) => (last.of(record)?.checked_sub(index)? + 1).min(BATCHES),
             None => 1_u64.checked_shl(order as u32).filter(|_| order < 32)?,
         };
-        Some(Event { file, index, pages, kind: self.kind })
+        Some(Event {
+            file,
+            index,
+            pages,
+            kind: self.kind,
+        })
     }
 }
 
 impl Field {
     /// `field:unsigned long i_ino; offset:16; size:8; signed:0;` for `i_ino`, with tabs.
     fn parse(line: &str, name: &str) -> Option<Self> {
-        let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
+        let mut parts = line
+            .trim()
+            .strip_prefix("field:")?
+            .split(';')
+            .map(str::trim);
         let declared = parts.next()?.rsplit(' ').next()?;
         let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse().ok();
         let (offset, size) = (number("offset:")?, number("size:")?);
@@ -150,9 +183,23 @@ print fmt: \"dev %d:%d ino %lx\"
     #[test]
     fn a_record_is_read_by_the_kernels_own_layout() {
         let point = Tracepoint::parse(FORMAT, EventKind::Added).unwrap();
-        let file = FileId { device: rustix::fs::makedev(254, 16), inode: 12 };
-        assert_eq!(point.event(&record(2)), Some(Event { file, index: 4096, pages: 4, kind: EventKind::Added }));
-        let older = FORMAT.replace("\tfield:unsigned char order;\toffset:36;\tsize:1;\tsigned:0;\n", "");
+        let file = FileId {
+            device: rustix::fs::makedev(254, 16),
+            inode: 12,
+        };
+        assert_eq!(
+            point.event(&record(2)),
+            Some(Event {
+                file,
+                index: 4096,
+                pages: 4,
+                kind: EventKind::Added
+            })
+        );
+        let older = FORMAT.replace(
+            "\tfield:unsigned char order;\toffset:36;\tsize:1;\tsigned:0;\n",
+            "",
+        );
         let older = Tracepoint::parse(&older, EventKind::Evicted).unwrap();
         assert_eq!(older.event(&record(2)).unwrap().pages, 1);
         assert_eq!(point.event(&[0; 40]), None, "another tracepoint");
@@ -166,7 +213,8 @@ print fmt: \"dev %d:%d ino %lx\"
             "dev_t s_dev;\toffset:32;",
             "unsigned long last_index;\toffset:32;\tsize:8;\tsigned:0;\n\tfield:dev_t s_dev;\toffset:40;",
         );
-        let point = Tracepoint::parse(&format.replace("offset:36", "offset:44"), EventKind::Used).unwrap();
+        let point =
+            Tracepoint::parse(&format.replace("offset:36", "offset:44"), EventKind::Used).unwrap();
         let read = |last: u64| {
             let mut record = record(0);
             record[32..40].copy_from_slice(&last.to_ne_bytes());
@@ -174,29 +222,55 @@ print fmt: \"dev %d:%d ino %lx\"
             record.push(0);
             point.event(&record).map(|event| event.pages)
         };
-        assert_eq!([4096, 4111, 1 << 40].map(read), [Some(1), Some(16), Some(248)]);
+        assert_eq!(
+            [4096, 4111, 1 << 40].map(read),
+            [Some(1), Some(16), Some(248)]
+        );
         assert_eq!(read(4095), None, "it would end before it begins");
-        assert_eq!(Tracepoint::parse(FORMAT, EventKind::Used), None, "nothing tells where a read ends");
+        assert_eq!(
+            Tracepoint::parse(FORMAT, EventKind::Used),
+            None,
+            "nothing tells where a read ends"
+        );
     }
 
     #[test]
     fn a_layout_without_a_needed_field_is_refused() {
         for field in ["i_ino", "index", "s_dev", "ID: "] {
-            assert_eq!(Tracepoint::parse(&FORMAT.replace(field, "x"), EventKind::Added), None, "{field}");
+            assert_eq!(
+                Tracepoint::parse(&FORMAT.replace(field, "x"), EventKind::Added),
+                None,
+                "{field}"
+            );
         }
-        assert_eq!(Tracepoint::parse(&FORMAT.replace("size:8", "size:3"), EventKind::Added), None);
+        assert_eq!(
+            Tracepoint::parse(&FORMAT.replace("size:8", "size:3"), EventKind::Added),
+            None
+        );
     }
 
     #[test]
     fn a_machine_without_trace_files_says_so() {
         let root = tempfile::tempdir().unwrap();
-        assert!(of_the_page_cache(root.path()).unwrap_err().to_string().contains("tracefs"));
+        assert!(
+            of_the_page_cache(root.path())
+                .unwrap_err()
+                .to_string()
+                .contains("tracefs")
+        );
         let events = root.path().join("sys/kernel/tracing/events/filemap");
-        for name in ["mm_filemap_add_to_page_cache", "mm_filemap_delete_from_page_cache"] {
+        for name in [
+            "mm_filemap_add_to_page_cache",
+            "mm_filemap_delete_from_page_cache",
+        ] {
             std::fs::create_dir_all(events.join(name)).unwrap();
             std::fs::write(events.join(name).join("format"), FORMAT).unwrap();
         }
-        assert_eq!(of_the_page_cache(root.path()).unwrap().len(), 2, "reads from memory are not told everywhere");
+        assert_eq!(
+            of_the_page_cache(root.path()).unwrap().len(),
+            2,
+            "reads from memory are not told everywhere"
+        );
     }
 
     proptest! {

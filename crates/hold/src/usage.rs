@@ -18,13 +18,19 @@ pub(crate) struct Usage {
 
 impl Usage {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { inotify: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)? })
+        Ok(Self {
+            inotify: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?,
+        })
     }
 
     /// Watches a file; the answer is the watch's number.
     pub(crate) fn watch(&self, file: &File) -> io::Result<i32> {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        Ok(inotify::add_watch(&self.inotify, path, WatchFlags::OPEN | WatchFlags::ACCESS)?)
+        Ok(inotify::add_watch(
+            &self.inotify,
+            path,
+            WatchFlags::OPEN | WatchFlags::ACCESS,
+        )?)
     }
 
     pub(crate) fn forget(&self, watch: i32) {
@@ -55,7 +61,9 @@ mod tests {
     fn a_file_that_is_read_is_used_and_one_that_is_left_alone_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["a", "b"].map(|name| folder.path().join(name));
-        paths.iter().for_each(|path| std::fs::write(path, "x").unwrap());
+        paths
+            .iter()
+            .for_each(|path| std::fs::write(path, "x").unwrap());
         let files = paths.each_ref().map(|path| File::open(path).unwrap());
         let usage = Usage::new().unwrap();
         let watches = files.each_ref().map(|file| usage.watch(file).unwrap());

@@ -14,7 +14,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn run(folder: &Path, text: &str, variables: &[(&str, String)]) -> (Ended, String) {
     let told = folder.join("told");
     let path = folder.join("hook");
-    fs::write(&path, format!("#!/bin/sh\nexec >{}\n{text}\n", told.display())).unwrap();
+    fs::write(
+        &path,
+        format!("#!/bin/sh\nexec >{}\n{text}\n", told.display()),
+    )
+    .unwrap();
     fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
     let hook = Hook::open(folder, "/hook").unwrap();
     let ended = hook.run(Path::new(LAUNCHER), variables, PATIENCE).unwrap();
@@ -29,12 +33,20 @@ fn is_success(ended: Ended) -> bool {
 fn its_environment_is_what_it_was_given_and_no_shell_reads_it() {
     let dir = tempfile::tempdir().unwrap();
     let hostile = "$(touch /x); `id` \"'\n".to_owned();
-    let (ended, told) = run(dir.path(), "env -0; echo \"$0 $#\"; pwd", &[("WARMSET_NAME", hostile.clone())]);
+    let (ended, told) = run(
+        dir.path(),
+        "env -0; echo \"$0 $#\"; pwd",
+        &[("WARMSET_NAME", hostile.clone())],
+    );
     assert!(is_success(ended), "{ended:?} {told}");
     let mut parts: Vec<&str> = told.split('\0').collect();
     let last = parts.pop().unwrap();
     // A shell sets some of its own.
-    parts.retain(|part| !["PWD=", "OLDPWD=", "_=", "SHLVL="].iter().any(|own| part.starts_with(own)));
+    parts.retain(|part| {
+        !["PWD=", "OLDPWD=", "_=", "SHLVL="]
+            .iter()
+            .any(|own| part.starts_with(own))
+    });
     parts.sort_unstable();
     let expected = format!("WARMSET_NAME={hostile}");
     assert_eq!(parts, ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", &expected]);
@@ -62,7 +74,10 @@ fn it_has_nothing_that_the_guard_has() {
     // The script itself its interpreter reads; a shell keeps copies of what it redirects.
     let own = ["hook", "told"].map(|name| dir.path().join(name).display().to_string());
     for file in lines {
-        assert!(file == "/dev/null" || own.contains(&file.to_owned()), "{told}");
+        assert!(
+            file == "/dev/null" || own.contains(&file.to_owned()),
+            "{told}"
+        );
     }
 }
 
@@ -70,9 +85,15 @@ fn it_has_nothing_that_the_guard_has() {
 fn how_it_fails_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let (ended, _) = run(dir.path(), "exit 3", &[]);
-    assert!(matches!(ended, Ended::Itself(status) if status.code() == Some(3)), "{ended:?}");
+    assert!(
+        matches!(ended, Ended::Itself(status) if status.code() == Some(3)),
+        "{ended:?}"
+    );
     fs::write(dir.path().join("hook"), "no program of any kind").unwrap();
     let hook = Hook::open(dir.path(), "/hook").unwrap();
     let ended = hook.run(Path::new(LAUNCHER), &[], PATIENCE).unwrap();
-    assert!(matches!(ended, Ended::Itself(status) if status.code() == Some(126)), "{ended:?}");
+    assert!(
+        matches!(ended, Ended::Itself(status) if status.code() == Some(126)),
+        "{ended:?}"
+    );
 }

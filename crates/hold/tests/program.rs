@@ -4,7 +4,9 @@
 use host::holder::wire::{self, Tale};
 use pressure::protect::{Act, FileId, Ranges, Warm};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -25,10 +27,23 @@ struct Holder {
 
 impl Holder {
     fn start() -> Self {
-        let (socket, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-        let child = Command::new(PROGRAM).stdin(Stdio::from(theirs)).spawn().unwrap();
-        Self { child, socket, warm: Warm::default(), troubles: Vec::new() }
+        let (socket, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        let child = Command::new(PROGRAM)
+            .stdin(Stdio::from(theirs))
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            socket,
+            warm: Warm::default(),
+            troubles: Vec::new(),
+        }
     }
 
     fn order(&self, act: &Act) {
@@ -42,7 +57,13 @@ impl Holder {
         while !enough(self) {
             let left = deadline.saturating_duration_since(Instant::now());
             let timeout = Timespec::try_from(left).unwrap();
-            if poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout)).unwrap() == 0 {
+            if poll(
+                &mut [PollFd::new(&self.socket, PollFlags::IN)],
+                Some(&timeout),
+            )
+            .unwrap()
+                == 0
+            {
                 return false;
             }
             let (length, _) = recv(&self.socket, &mut buffer, RecvFlags::empty()).unwrap();
@@ -73,18 +94,35 @@ impl Holder {
 fn each_rung_is_tried_and_says_something() {
     let output = Command::new(PROGRAM).arg("--probe").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let rungs: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    let rungs: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split('\t').collect())
+        .collect();
     assert!(output.status.success() && rungs.len() == 5, "{text}");
-    assert!(rungs.iter().all(|rung| rung.len() == 3 && !rung[2].is_empty()), "{text}");
-    assert_eq!(rungs[0][0], "yes", "a page can be locked everywhere: {text}");
+    assert!(
+        rungs
+            .iter()
+            .all(|rung| rung.len() == 3 && !rung[2].is_empty()),
+        "{text}"
+    );
+    assert_eq!(
+        rungs[0][0], "yes",
+        "a page can be locked everywhere: {text}"
+    );
 }
 
 #[test]
 fn it_tells_what_it_can_and_leaves_when_the_guard_goes() {
     let mut holder = Holder::start();
-    assert!(holder.hear(|holder| holder.warm.sums.held == Some(Bytes::ZERO)), "a first report");
+    assert!(
+        holder.hear(|holder| holder.warm.sums.held == Some(Bytes::ZERO)),
+        "a first report"
+    );
     if holder.warm.sums.watching.is_none() {
-        assert!(holder.hear(|holder| !holder.troubles.is_empty()), "it says why it cannot learn");
+        assert!(
+            holder.hear(|holder| !holder.troubles.is_empty()),
+            "it says why it cannot learn"
+        );
     }
     rustix::net::shutdown(&holder.socket, rustix::net::Shutdown::Both).unwrap();
     assert!(holder.ends());
@@ -94,16 +132,31 @@ fn it_tells_what_it_can_and_leaves_when_the_guard_goes() {
 fn it_holds_a_file_or_says_why_not_and_lets_it_go() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    File::create(&path).unwrap().write_all(&vec![1; 2 << 20]).unwrap();
+    File::create(&path)
+        .unwrap()
+        .write_all(&vec![1; 2 << 20])
+        .unwrap();
     let meta = std::fs::metadata(&path).unwrap();
-    let file = FileId { device: meta.dev(), inode: meta.ino() };
+    let file = FileId {
+        device: meta.dev(),
+        inode: meta.ino(),
+    };
     let mut holder = Holder::start();
-    holder.order(&Act::Hold { file, ranges: Ranges::whole(512), amount: Bytes::mib(2) });
+    holder.order(&Act::Hold {
+        file,
+        ranges: Ranges::whole(512),
+        amount: Bytes::mib(2),
+    });
     let held = |holder: &Holder| holder.warm.sums.held == Some(Bytes::mib(2));
     let refused = |holder: &Holder| holder.troubles.iter().any(|text| text.contains("not held"));
-    assert!(holder.hear(|holder| held(holder) || refused(holder)), "{:?}", holder.troubles);
+    assert!(
+        holder.hear(|holder| held(holder) || refused(holder)),
+        "{:?}",
+        holder.troubles
+    );
     if held(&holder) {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", holder.child.id())).unwrap();
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", holder.child.id())).unwrap();
         assert!(status.contains("VmLck:\t    2048 kB"), "{status}");
         // Replaced while it is held: it goes by itself.
         std::fs::remove_file(&path).unwrap();
@@ -116,8 +169,20 @@ fn orders_that_make_no_sense_change_nothing() {
     let mut holder = Holder::start();
     send(&holder.socket, b"what", SendFlags::NOSIGNAL).unwrap();
     send(&holder.socket, &[0xff; 40], SendFlags::NOSIGNAL).unwrap();
-    holder.order(&Act::Release { file: FileId { device: 1, inode: 1 } });
-    holder.order(&Act::Hold { file: FileId { device: 1, inode: 1 }, ranges: Ranges::whole(9), amount: Bytes::ZERO });
+    holder.order(&Act::Release {
+        file: FileId {
+            device: 1,
+            inode: 1,
+        },
+    });
+    holder.order(&Act::Hold {
+        file: FileId {
+            device: 1,
+            inode: 1,
+        },
+        ranges: Ranges::whole(9),
+        amount: Bytes::ZERO,
+    });
     assert!(holder.hear(|holder| holder.troubles.iter().any(|text| text.contains("not held"))));
     assert!(holder.child.try_wait().unwrap().is_none(), "it goes on");
     let _ = holder.child.kill();
@@ -126,12 +191,27 @@ fn orders_that_make_no_sense_change_nothing() {
 #[test]
 fn it_ends_when_the_guard_is_killed() {
     // The shell is the guard: the socket's other end stays open with us, so only its death tells.
-    let (_ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    let (_ours, theirs) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .unwrap();
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &format!("exec 3<&0; {PROGRAM} <&3 >/dev/null 2>&1 & echo $!; exec sleep 60")]);
-    let mut guard = shell.stdin(Stdio::from(theirs)).stdout(Stdio::piped()).spawn().unwrap();
+    shell.args([
+        "-c",
+        &format!("exec 3<&0; {PROGRAM} <&3 >/dev/null 2>&1 & echo $!; exec sleep 60"),
+    ]);
+    let mut guard = shell
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
-    BufReader::new(guard.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(guard.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     let own = format!("/proc/{}/cmdline", line.trim());
     let runs = || std::fs::read_to_string(&own).is_ok_and(|text| text.contains("warmset-hold"));
     let deadline = Instant::now() + PATIENCE;

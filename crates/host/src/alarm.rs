@@ -48,7 +48,9 @@ impl Alarm {
     pub(crate) fn new(root: &Path, wake: &Wake) -> io::Result<Self> {
         let (stop, stop_writer) = UnixStream::pair()?;
         let (reload, reload_writer) = UnixStream::pair()?;
-        [&stop, &reload].into_iter().try_for_each(|end| end.set_nonblocking(true))?;
+        [&stop, &reload]
+            .into_iter()
+            .try_for_each(|end| end.set_nonblocking(true))?;
         let again = stop_writer.try_clone()?;
         let signals = vec![
             signal_hook::low_level::pipe::register(SIGTERM, stop_writer)?,
@@ -59,7 +61,13 @@ impl Alarm {
             Ok(trigger) => (Some(trigger), None),
             Err(error) => (None, Some(format!("no pressure trigger: {error}"))),
         };
-        Ok(Self { trigger, without, stop, reload, signals })
+        Ok(Self {
+            trigger,
+            without,
+            stop,
+            reload,
+            signals,
+        })
     }
 
     /// Waits for at most `patience`. Allocates nothing.
@@ -67,7 +75,10 @@ impl Alarm {
         let deadline = Instant::now() + patience;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let timeout = Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: left.subsec_nanos().into(),
+            };
             let input = |end| PollFd::new(end, PollFlags::IN);
             let pressure = match &self.trigger {
                 Some(trigger) => PollFd::new(trigger, PollFlags::PRI),
@@ -119,9 +130,10 @@ fn trigger(root: &Path, wake: &Wake) -> io::Result<OwnedFd> {
     let (stall, window) = (wake.pressure_stall.get(), wake.pressure_window.get());
     register(stall, window).or_else(|error| match Errno::from_io_error(&error) {
         // Only privileged users may ask for a window that is no multiple of two seconds.
-        Some(Errno::INVAL | Errno::PERM) => {
-            register(stall * (UNPRIVILEGED_WINDOW.as_micros() / window.as_micros()) as u32, UNPRIVILEGED_WINDOW)
-        }
+        Some(Errno::INVAL | Errno::PERM) => register(
+            stall * (UNPRIVILEGED_WINDOW.as_micros() / window.as_micros()) as u32,
+            UNPRIVILEGED_WINDOW,
+        ),
         _ => Err(error),
     })
 }
@@ -163,6 +175,9 @@ mod tests {
     #[test]
     fn a_recorded_machine_has_no_trigger() {
         let alarm = alarm("/nowhere");
-        assert_eq!(alarm.without.as_deref(), Some("no pressure trigger: this is a recorded machine"));
+        assert_eq!(
+            alarm.without.as_deref(),
+            Some("no pressure trigger: this is a recorded machine")
+        );
     }
 }

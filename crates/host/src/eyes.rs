@@ -87,8 +87,12 @@ impl Eyes {
             zones: Zoneinfo::new(),
             buddyinfo: file("proc/buddyinfo", Length::Many, 2048),
             swaps: file("proc/swaps", Length::Many, 1024),
-            pressures: ["memory", "io", "cpu"].map(|what| file(&format!("proc/pressure/{what}"), Length::One, 256)),
-            knobs: KNOBS.iter().map(|knob| file(knob.path, Length::One, 64)).collect(),
+            pressures: ["memory", "io", "cpu"]
+                .map(|what| file(&format!("proc/pressure/{what}"), Length::One, 256)),
+            knobs: KNOBS
+                .iter()
+                .map(|knob| file(knob.path, Length::One, 64))
+                .collect(),
             dentries: file("proc/sys/fs/dentry-state", Length::One, 128),
             inodes: file("proc/sys/fs/inode-nr", Length::One, 128),
             caches: Caches::default(),
@@ -107,8 +111,16 @@ impl Eyes {
         let mut sample = Sample::default();
         self.read(&mut sample);
         let seen = [
-            (self.meminfo.source_mut(), "MemTotal", sample.memory.total.is_some()),
-            (self.vmstat.source_mut(), "nr_free_pages", sample.counters.nr_free_pages.is_some()),
+            (
+                self.meminfo.source_mut(),
+                "MemTotal",
+                sample.memory.total.is_some(),
+            ),
+            (
+                self.vmstat.source_mut(),
+                "nr_free_pages",
+                sample.counters.nr_free_pages.is_some(),
+            ),
             (&mut self.zoneinfo, "zone", !sample.zones.is_empty()),
         ];
         match seen.into_iter().find(|(_, _, seen)| !seen) {
@@ -139,10 +151,17 @@ impl Eyes {
         self.read_zones(&mut sample.zones);
         self.rescan_if_changed(at, &sample.zones);
         let areas = &mut sample.swaps;
-        if !matches!(self.swaps.read(|text| swaps::parse(text, areas)), Outcome::Read | Outcome::Troubled) {
+        if !matches!(
+            self.swaps.read(|text| swaps::parse(text, areas)),
+            Outcome::Read | Outcome::Troubled
+        ) {
             areas.clear();
         }
-        let targets = [&mut sample.memory_pressure, &mut sample.io_pressure, &mut sample.cpu_pressure];
+        let targets = [
+            &mut sample.memory_pressure,
+            &mut sample.io_pressure,
+            &mut sample.cpu_pressure,
+        ];
         for (source, target) in self.pressures.iter_mut().zip(targets) {
             *target = read_pressure(source);
         }
@@ -158,7 +177,10 @@ impl Eyes {
 
     fn read_zones(&mut self, zones: &mut Vec<Zone>) {
         let plan = &mut self.zones;
-        if !matches!(self.zoneinfo.read(|text| plan.parse(text, zones)), Outcome::Read | Outcome::Troubled) {
+        if !matches!(
+            self.zoneinfo.read(|text| plan.parse(text, zones)),
+            Outcome::Read | Outcome::Troubled
+        ) {
             zones.clear();
         }
         self.buddyinfo.read(|text| buddyinfo::parse(text, zones));
@@ -171,7 +193,8 @@ impl Eyes {
         let mut caches = Caches::default();
         self.dentries.read(|text| {
             let [dentries, unused, _age_limit, _want_pages, negative] = numbers::row(text)?;
-            (caches.dentries, caches.unused, caches.negative) = (Some(dentries), Some(unused), Some(negative));
+            (caches.dentries, caches.unused, caches.negative) =
+                (Some(dentries), Some(unused), Some(negative));
             Ok(())
         });
         self.inodes.read(|text| {
@@ -189,9 +212,19 @@ impl Eyes {
             return;
         }
         self.scan.done(at, zones);
-        let core = [self.meminfo.source_mut(), self.vmstat.source_mut(), &mut self.zoneinfo, &mut self.buddyinfo];
+        let core = [
+            self.meminfo.source_mut(),
+            self.vmstat.source_mut(),
+            &mut self.zoneinfo,
+            &mut self.buddyinfo,
+        ];
         let rest = [&mut self.swaps, &mut self.dentries, &mut self.inodes];
-        for source in core.into_iter().chain(rest).chain(&mut self.pressures).chain(&mut self.knobs) {
+        for source in core
+            .into_iter()
+            .chain(rest)
+            .chain(&mut self.pressures)
+            .chain(&mut self.knobs)
+        {
             source.reopen();
         }
         self.nodes = Nodes::scan(&self.root);
@@ -200,15 +233,30 @@ impl Eyes {
     }
 
     fn sources(&self) -> impl Iterator<Item = &Source> {
-        let core = [self.meminfo.source(), self.vmstat.source(), &self.zoneinfo, &self.buddyinfo];
+        let core = [
+            self.meminfo.source(),
+            self.vmstat.source(),
+            &self.zoneinfo,
+            &self.buddyinfo,
+        ];
         let rest = [&self.swaps, &self.dentries, &self.inodes];
-        let found = self.nodes.sources().chain(self.pools.sources()).chain(self.group.sources());
-        core.into_iter().chain(rest).chain(&self.pressures).chain(&self.knobs).chain(found)
+        let found = self
+            .nodes
+            .sources()
+            .chain(self.pools.sources())
+            .chain(self.group.sources());
+        core.into_iter()
+            .chain(rest)
+            .chain(&self.pressures)
+            .chain(&self.knobs)
+            .chain(found)
     }
 
     /// What is wrong now, at most one trouble for each file. A file that reads well again has none.
     pub fn troubles(&self) -> impl Iterator<Item = &Trouble> {
-        self.sources().filter_map(Source::trouble).chain(self.clock.troubles())
+        self.sources()
+            .filter_map(Source::trouble)
+            .chain(self.clock.troubles())
     }
 }
 
@@ -239,7 +287,10 @@ struct Pace {
 
 impl Pace {
     const fn every(seconds: u64) -> Self {
-        Self { every: Duration::from_secs(seconds), next: None }
+        Self {
+            every: Duration::from_secs(seconds),
+            next: None,
+        }
     }
 
     /// Whether it is time, which it is at first; then the next time is set.
@@ -294,7 +345,9 @@ pub(crate) fn boot_time() -> Duration {
 
 /// The nodes of `zones`, which are sorted by node.
 fn nodes_of(zones: &[Zone]) -> impl Iterator<Item = u32> {
-    zones.chunk_by(|left, right| left.node == right.node).map(|zones| zones[0].node)
+    zones
+        .chunk_by(|left, right| left.node == right.node)
+        .map(|zones| zones[0].node)
 }
 
 /// Where the time comes from.
@@ -319,12 +372,18 @@ impl Clock {
         match self {
             Self::Kernel => {
                 let wall = duration(ClockId::Realtime).as_millis();
-                (Span::new(duration(ClockId::Monotonic)), Wall(u64::try_from(wall).unwrap_or(u64::MAX)))
+                (
+                    Span::new(duration(ClockId::Monotonic)),
+                    Wall(u64::try_from(wall).unwrap_or(u64::MAX)),
+                )
             }
             Self::Recorded(files) => {
                 let [at, wall] = &mut **files;
                 let nanos = read_number(at).unwrap_or(0);
-                (Span::new(Duration::from_nanos(nanos)), Wall(read_number(wall).unwrap_or(0)))
+                (
+                    Span::new(Duration::from_nanos(nanos)),
+                    Wall(read_number(wall).unwrap_or(0)),
+                )
             }
         }
     }

@@ -10,7 +10,12 @@ use units::Bytes;
 /// Looks at the machine under `root`. What cannot be read is empty, zero or `None`; nothing depends
 /// on it but the page size, which is the machine's own for `/` and the file `page_size` of a recording.
 pub(crate) fn facts(root: &Path) -> Facts {
-    let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default().trim().to_owned();
+    let text = |path: &str| {
+        fs::read_to_string(root.join(path))
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
     let page_size = page_size(root);
     let mounts = mounts(&fs::read(root.join("proc/self/mountinfo")).unwrap_or_default());
     Facts {
@@ -18,10 +23,15 @@ pub(crate) fn facts(root: &Path) -> Facts {
         kernel: text("proc/sys/kernel/osrelease"),
         boot_id: text("proc/sys/kernel/random/boot_id"),
         cpus: count(&text("sys/devices/system/cpu/online")),
-        pmd_order: pmd_order(&text("sys/kernel/mm/transparent_hugepage/hpage_pmd_size"), page_size),
+        pmd_order: pmd_order(
+            &text("sys/kernel/mm/transparent_hugepage/hpage_pmd_size"),
+            page_size,
+        ),
         cgroups: cgroups(&mounts),
         container: container(root),
-        hidepid: mounts.iter().any(|mount| mount.point == Path::new("/proc") && hides(mount)),
+        hidepid: mounts
+            .iter()
+            .any(|mount| mount.point == Path::new("/proc") && hides(mount)),
     }
 }
 
@@ -42,7 +52,9 @@ fn count(list: &str) -> u64 {
         let (first, last) = (number(first.as_bytes())?, number(last.as_bytes())?);
         last.checked_sub(first)?.checked_add(1)
     };
-    list.split(',').filter_map(range).fold(0, u64::saturating_add)
+    list.split(',')
+        .filter_map(range)
+        .fold(0, u64::saturating_add)
 }
 
 /// The order of a huge page of `size` bytes.
@@ -54,7 +66,9 @@ fn pmd_order(size: &str, page_size: Bytes) -> Option<u32> {
 /// The mode is decided by where the memory controller is; the mount tells, without trying anything.
 fn cgroups(mounts: &[Mount]) -> Cgroups {
     let first = mounts.iter().any(|mount| mount.kind == "cgroup");
-    let first_has_memory = mounts.iter().any(|mount| mount.kind == "cgroup" && mount.has("memory"));
+    let first_has_memory = mounts
+        .iter()
+        .any(|mount| mount.kind == "cgroup" && mount.has("memory"));
     let second = mounts.iter().any(|mount| mount.kind == "cgroup2");
     match (first, second) {
         (_, true) if first_has_memory => Cgroups::Hybrid,
@@ -67,7 +81,10 @@ fn cgroups(mounts: &[Mount]) -> Cgroups {
 /// Whether this `/proc` hides processes of others; `hidepid=0` and `off` do not.
 fn hides(mount: &Mount) -> bool {
     let hiding = ["1", "2", "4", "noaccess", "invisible", "ptraceable"];
-    let value = mount.options.split(',').find_map(|option| option.strip_prefix("hidepid="));
+    let value = mount
+        .options
+        .split(',')
+        .find_map(|option| option.strip_prefix("hidepid="));
     mount.kind == "proc" && value.is_some_and(|value| hiding.contains(&value))
 }
 
@@ -82,12 +99,17 @@ fn container(root: &Path) -> Option<String> {
         return named(&name);
     }
     let environment = fs::read(root.join("proc/1/environ")).unwrap_or_default();
-    let told = environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(b"container="));
+    let told = environment
+        .split(|&byte| byte == 0)
+        .find_map(|entry| entry.strip_prefix(b"container="));
     if let Some(name) = told.and_then(named) {
         return Some(name);
     }
     let marks = [(".dockerenv", "docker"), ("run/.containerenv", "podman")];
-    marks.into_iter().find(|(path, _)| root.join(path).exists()).map(|(_, name)| name.to_owned())
+    marks
+        .into_iter()
+        .find(|(path, _)| root.join(path).exists())
+        .map(|(_, name)| name.to_owned())
 }
 
 #[cfg(test)]
@@ -125,10 +147,15 @@ mod tests {
 
     #[test]
     fn hidden_processes_are_recognised_by_number_and_by_word() {
-        let hidden = |options: &str| mounts(format!("22 27 0:21 / /proc rw - proc proc {options}\n").as_bytes());
-        for (options, expected) in
-            [("rw", false), ("rw,hidepid=0", false), ("rw,hidepid=2", true), ("rw,hidepid=invisible", true)]
-        {
+        let hidden = |options: &str| {
+            mounts(format!("22 27 0:21 / /proc rw - proc proc {options}\n").as_bytes())
+        };
+        for (options, expected) in [
+            ("rw", false),
+            ("rw,hidepid=0", false),
+            ("rw,hidepid=2", true),
+            ("rw,hidepid=invisible", true),
+        ] {
             assert_eq!(hides(&hidden(options)[0]), expected, "{options}");
         }
     }

@@ -48,7 +48,14 @@ enum Look {
     CallOnly,
 }
 
-struct Row(&'static str, Look, &'static str, &'static str, &'static str, &'static str);
+struct Row(
+    &'static str,
+    Look,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
 
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
@@ -113,14 +120,27 @@ const TABLE: &[Row] = &[
 pub fn features(root: &Path) -> Vec<Feature> {
     let feature = |Row(name, look, since, source, gives, without): &Row| {
         let presence = look.at(root);
-        Feature { name, presence, since, source, gives, without }
+        Feature {
+            name,
+            presence,
+            since,
+            source,
+            gives,
+            without,
+        }
     };
     TABLE.iter().map(feature).collect()
 }
 
 impl Look {
     fn at(&self, root: &Path) -> Presence {
-        let here = |here| if here { Presence::Present } else { Presence::Absent };
+        let here = |here| {
+            if here {
+                Presence::Present
+            } else {
+                Presence::Absent
+            }
+        };
         match self {
             Self::File(paths) => here(paths.iter().any(|path| root.join(path).exists())),
             Self::Readable(path) => here(fs::read(root.join(path)).is_ok()),
@@ -139,22 +159,43 @@ mod tests {
     use super::*;
 
     fn presence(root: &Path, name: &str) -> Presence {
-        features(root).into_iter().find(|feature| feature.name == name).unwrap().presence
+        features(root)
+            .into_iter()
+            .find(|feature| feature.name == name)
+            .unwrap()
+            .presence
     }
 
     #[test]
     fn a_feature_is_found_by_its_file_or_its_text() {
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/firecracker-6.18-hybrid-cgroup");
-        assert_eq!(presence(&fixture, "watermark scale factor"), Presence::Present);
-        assert_eq!(presence(&fixture, "free memory in whole blocks"), Presence::Present);
-        assert_eq!(presence(&fixture, "pressure stall information"), Presence::Present);
-        assert_eq!(presence(&fixture, "limit of negative dentries"), Presence::Absent);
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fixtures/firecracker-6.18-hybrid-cgroup");
+        assert_eq!(
+            presence(&fixture, "watermark scale factor"),
+            Presence::Present
+        );
+        assert_eq!(
+            presence(&fixture, "free memory in whole blocks"),
+            Presence::Present
+        );
+        assert_eq!(
+            presence(&fixture, "pressure stall information"),
+            Presence::Present
+        );
+        assert_eq!(
+            presence(&fixture, "limit of negative dentries"),
+            Presence::Absent
+        );
         assert_eq!(presence(&fixture, "cachestat"), Presence::Unknown);
     }
 
     #[test]
     fn an_empty_machine_offers_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(features(dir.path()).iter().all(|feature| feature.presence != Presence::Present));
+        assert!(
+            features(dir.path())
+                .iter()
+                .all(|feature| feature.presence != Presence::Present)
+        );
     }
 }

@@ -53,10 +53,20 @@ mod tests {
             .collect();
         assert!(mounts.values().any(|kind| *kind == b"proc"), "{mounts:?}");
         for (path, kind) in mounts {
-            let answers_by_itself =
-                is_local_name(kind) || [&b"proc"[..], b"tmpfs", b"sysfs", b"overlay"].contains(&kind);
-            let Some(stat) = answers_by_itself.then(|| rustix::fs::statfs(path)).and_then(Result::ok) else { continue };
-            assert_eq!(is_local(stat.f_type.try_into().unwrap()), is_local_name(kind), "{}", kind.escape_ascii());
+            let answers_by_itself = is_local_name(kind)
+                || [&b"proc"[..], b"tmpfs", b"sysfs", b"overlay"].contains(&kind);
+            let Some(stat) = answers_by_itself
+                .then(|| rustix::fs::statfs(path))
+                .and_then(Result::ok)
+            else {
+                continue;
+            };
+            assert_eq!(
+                is_local(stat.f_type.try_into().unwrap()),
+                is_local_name(kind),
+                "{}",
+                kind.escape_ascii()
+            );
         }
     }
 }

@@ -92,7 +92,11 @@ impl Groups {
         self.memory = sample.memory.total.unwrap_or_default();
         self.at = sample.at;
         for suspect in &mut sample.census.suspects {
-            if let Some(group) = suspect.group.as_mut().filter(|group| self.never.contains(&group.id)) {
+            if let Some(group) = suspect
+                .group
+                .as_mut()
+                .filter(|group| self.never.contains(&group.id))
+            {
                 // Unknown: who has nothing cannot be contained.
                 group.used = Bytes::ZERO;
             }
@@ -100,8 +104,13 @@ impl Groups {
         self.look_at_contained(&mut sample.groups, log);
         self.look_at_still(&mut sample.groups, log);
         let now = sample.at.get();
-        let is_due = |last: Option<Duration>, pace| last.is_none_or(|last| now.saturating_sub(last) >= pace);
-        let search = if sample.census.suspects.is_empty() { SEARCH } else { PACE };
+        let is_due =
+            |last: Option<Duration>, pace| last.is_none_or(|last| now.saturating_sub(last) >= pace);
+        let search = if sample.census.suspects.is_empty() {
+            SEARCH
+        } else {
+            PACE
+        };
         if is_due(self.searched_at, search) {
             self.searched_at = Some(now);
             self.wards.replace(self.search.run(&self.root), log);
@@ -156,7 +165,10 @@ impl Groups {
 
     /// Takes what a person has said about a group.
     pub(crate) fn answered(&mut self, id: u64, user: u32, answer: Answer) {
-        self.still.iter_mut().filter(|one| one.id() == id).for_each(|one| one.answered(user, answer));
+        self.still
+            .iter_mut()
+            .filter(|one| one.id() == id)
+            .for_each(|one| one.answered(user, answer));
     }
 
     /// Does what was decided, entered in the log first. `unit` finds the folder of a suspect's unit.
@@ -200,7 +212,9 @@ impl Groups {
                 mine.try_for_each(|one| one.go_on(at, log))
             }
             Grip::Free { id, .. } => {
-                let Some(index) = self.contained.iter().position(|cell| cell.id() == id) else { return Ok(()) };
+                let Some(index) = self.contained.iter().position(|cell| cell.id() == id) else {
+                    return Ok(());
+                };
                 let cell = self.contained.swap_remove(index);
                 let back = cell.limited.put_back(log).map(drop);
                 if back.is_err() {
@@ -230,7 +244,10 @@ pub fn is_there(root: &Path, unit: &str) -> bool {
 
 /// A unit that went before it could be gripped, or has not the files for it.
 fn gone(grip: &Grip) -> Trouble {
-    Trouble::unreadable(Path::new(grip.unit().as_str()), io::Error::other("it has gone, or cannot be limited"))
+    Trouble::unreadable(
+        Path::new(grip.unit().as_str()),
+        io::Error::other("it has gone, or cannot be limited"),
+    )
 }
 
 #[cfg(test)]

@@ -65,7 +65,10 @@ impl Outcome {
     /// With this step carried out.
     #[must_use]
     pub fn doing(self, step: usize) -> Self {
-        Self { done: self.done | 1 << step, ..self }
+        Self {
+            done: self.done | 1 << step,
+            ..self
+        }
     }
 }
 
@@ -89,7 +92,15 @@ impl Hands {
         let log = UndoLog::open(places, &boot_id(&places.root)?)?;
         let (found, yielded) = (KnobValues::default(), KnobValues::default());
         let groups = Groups::at(&places.root);
-        Ok(Self { places: places.clone(), log, given_up: [false; COUNT], yielded, found, troubles: Vec::new(), groups })
+        Ok(Self {
+            places: places.clone(),
+            log,
+            given_up: [false; COUNT],
+            yielded,
+            found,
+            troubles: Vec::new(),
+            groups,
+        })
     }
 
     /// Fills in what was found and what is ours, hides knobs that were given up, and lets go of those that
@@ -141,9 +152,16 @@ impl Hands {
         unit: &dyn Fn(u64) -> Option<Folder>,
     ) -> Outcome {
         for (place, step) in decision.steps.iter().enumerate() {
-            let Action::Group(grip) = &step.action else { continue };
+            let Action::Group(grip) = &step.action else {
+                continue;
+            };
             match self.groups.grip(grip, &mut self.log, unit) {
-                Ok(()) => outcome = Outcome { gripped: outcome.gripped + 1, ..outcome.doing(place) },
+                Ok(()) => {
+                    outcome = Outcome {
+                        gripped: outcome.gripped + 1,
+                        ..outcome.doing(place)
+                    }
+                }
                 Err(trouble) => {
                     outcome.refused += 1;
                     self.give_up(None, &trouble);
@@ -154,10 +172,17 @@ impl Hands {
     }
 
     /// Carries out the steps of a decision.
-    pub(crate) fn act(&mut self, decision: &Decision, mut outcome: Outcome, worker: &Worker) -> Outcome {
+    pub(crate) fn act(
+        &mut self,
+        decision: &Decision,
+        mut outcome: Outcome,
+        worker: &Worker,
+    ) -> Outcome {
         for step in &decision.steps {
             let done = match step.action {
-                Action::Set { knob, from, to } => self.set(knob, from, to).map(|()| outcome.written += 1),
+                Action::Set { knob, from, to } => {
+                    self.set(knob, from, to).map(|()| outcome.written += 1)
+                }
                 Action::PutBack { knob, .. } => self.put_back(knob).map(|_| outcome.put_back += 1),
                 Action::Compact { node } => {
                     outcome.compactions += u64::from(worker.ask(Job::Compact(node)));
@@ -168,7 +193,10 @@ impl Hands {
                     Ok(())
                 }
                 Action::Recall { id, amount, .. } => {
-                    let job = self.groups.folder(id).map(|group| Job::Recall(group.to_owned(), amount));
+                    let job = self
+                        .groups
+                        .folder(id)
+                        .map(|group| Job::Recall(group.to_owned(), amount));
                     if job.is_some_and(|job| worker.ask(job)) {
                         self.groups.recalled(id);
                     }
@@ -204,7 +232,14 @@ impl Hands {
         }
         let before = self.log.held(knob);
         let found = before.map_or(from, |held| held.found);
-        self.log.set(knob, Some(Held { found, ours: to, before: before.map_or(from, |held| held.ours) }))?;
+        self.log.set(
+            knob,
+            Some(Held {
+                found,
+                ours: to,
+                before: before.map_or(from, |held| held.ours),
+            }),
+        )?;
         write_number(&path, to).inspect_err(|_| {
             // The write did not happen, so the log goes back to what it said.
             let _ = self.log.set(knob, before);
@@ -213,32 +248,53 @@ impl Hands {
 
     /// Puts one knob back if it is still ours; says what was done.
     fn put_back(&mut self, knob: Knob) -> Result<Option<Change>, Trouble> {
-        let Some(held) = self.log.held(knob) else { return Ok(None) };
+        let Some(held) = self.log.held(knob) else {
+            return Ok(None);
+        };
         let path = self.places.knob(knob);
         let now = read_number(&path)?;
         if now == Some(held.ours) {
             write_number(&path, held.found)?;
         }
         self.forget(knob);
-        Ok(now.map(|now| Change { knob: knob.spec().name.to_owned(), from: now, to: held.found }))
+        Ok(now.map(|now| Change {
+            knob: knob.spec().name.to_owned(),
+            from: now,
+            to: held.found,
+        }))
     }
 
     /// Puts back everything that is still ours, and tells.
     pub(crate) fn put_everything_back(&mut self) -> Restored {
         let mut restored = Restored::default();
-        self.groups.put_everything_back(&mut self.log, &mut restored);
+        self.groups
+            .put_everything_back(&mut self.log, &mut restored);
         for knob in KNOBS.iter().map(|spec| spec.knob) {
             let held = self.log.held(knob);
             match (held, self.put_back(knob)) {
-                (Some(held), Ok(Some(change))) if change.from == held.ours => restored.back.push(change),
+                (Some(held), Ok(Some(change))) if change.from == held.ours => {
+                    restored.back.push(change)
+                }
                 (Some(held), Ok(Some(change))) => {
-                    restored.left_alone.push(Change { from: held.ours, to: change.from, ..change });
+                    restored.left_alone.push(Change {
+                        from: held.ours,
+                        to: change.from,
+                        ..change
+                    });
                 }
                 (_, Err(trouble)) => restored.notes.push(format!("not put back: {trouble}")),
                 _ => {}
             }
-            if let Some((ours, now)) = self.yielded.of(knob).zip(read_number(&self.places.knob(knob)).ok().flatten()) {
-                restored.left_alone.push(Change { knob: knob.spec().name.to_owned(), from: ours, to: now });
+            if let Some((ours, now)) = self
+                .yielded
+                .of(knob)
+                .zip(read_number(&self.places.knob(knob)).ok().flatten())
+            {
+                restored.left_alone.push(Change {
+                    knob: knob.spec().name.to_owned(),
+                    from: ours,
+                    to: now,
+                });
                 self.yielded.put(knob, None);
             }
         }

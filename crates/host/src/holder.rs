@@ -11,7 +11,9 @@ pub use rung::{Rung, rungs};
 
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -85,7 +87,9 @@ impl Holder {
 
     /// Has an act done; `false` if nobody is there to do it.
     pub(crate) fn act(&mut self, act: &Act) -> bool {
-        let Some(running) = &self.running else { return false };
+        let Some(running) = &self.running else {
+            return false;
+        };
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         if send(&running.socket, &wire::order(act), flags).is_err() {
             return false;
@@ -104,7 +108,12 @@ impl Holder {
             }
         };
         if let Some((id, ranges)) = asked {
-            if let Some(file) = self.warm.files.iter_mut().find(|file| file.id() == Some(id)) {
+            if let Some(file) = self
+                .warm
+                .files
+                .iter_mut()
+                .find(|file| file.id() == Some(id))
+            {
                 file.asked = ranges.map(|ranges| ranges.segments);
                 if let Some(ranges) = ranges {
                     (file.hot, file.shift) = (Some(ranges.segments), Some(ranges.shift.into()));
@@ -133,19 +142,31 @@ impl Holder {
                 }
                 self.names.push((file, name.to_owned()));
             }
-            Some(Tale::Trouble(text)) if self.troubles.len() < 32 => self.troubles.push(text.to_owned()),
+            Some(Tale::Trouble(text)) if self.troubles.len() < 32 => {
+                self.troubles.push(text.to_owned())
+            }
             Some(Tale::Report | Tale::Trouble(_)) => {}
-            None => self.troubles.push("warmset-hold: a message that makes no sense".to_owned()),
+            None => self
+                .troubles
+                .push("warmset-hold: a message that makes no sense".to_owned()),
         }
     }
 
     fn ended(&mut self) {
-        let Some(mut running) = self.running.take() else { return };
+        let Some(mut running) = self.running.take() else {
+            return;
+        };
         let _ = running.child.kill();
-        let how = running.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let how = running
+            .child
+            .wait()
+            .map_or_else(|error| error.to_string(), |status| status.to_string());
         self.warm = Warm::default();
         self.again = Instant::now() + self.pause;
-        self.troubles.push(format!("warmset-hold ended ({how}): nothing is held; again in {} s", self.pause.as_secs()));
+        self.troubles.push(format!(
+            "warmset-hold ended ({how}): nothing is held; again in {} s",
+            self.pause.as_secs()
+        ));
         self.pause = (self.pause * 2).min(MOST_PAUSE);
     }
 
@@ -155,7 +176,10 @@ impl Holder {
             Err(error) => {
                 self.again = Instant::now() + self.pause;
                 self.pause = (self.pause * 2).min(MOST_PAUSE);
-                self.troubles.push(format!("{}: does not start: {error}", self.program.display()));
+                self.troubles.push(format!(
+                    "{}: does not start: {error}",
+                    self.program.display()
+                ));
             }
         }
     }
@@ -165,14 +189,22 @@ impl Running {
     /// The child's end of the socket is its standard input. Called by the thread that lives as long as the guard:
     /// the kernel ends the child with the thread that started it.
     fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         let child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
             .env_clear()
             .spawn()?;
-        Ok(Self { child, socket: ours })
+        Ok(Self {
+            child,
+            socket: ours,
+        })
     }
 }
 
@@ -194,8 +226,12 @@ impl Drop for Running {
 
 /// Where the program is: beside this one, or where packages put it.
 pub fn program() -> PathBuf {
-    let beside = std::env::current_exe().ok().map(|own| own.with_file_name("warmset-hold"));
-    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("/usr/libexec/warmset-hold"))
+    let beside = std::env::current_exe()
+        .ok()
+        .map(|own| own.with_file_name("warmset-hold"));
+    beside
+        .filter(|path| path.is_file())
+        .unwrap_or_else(|| PathBuf::from("/usr/libexec/warmset-hold"))
 }
 
 #[cfg(test)]
@@ -219,7 +255,10 @@ mod tests {
         }
         assert!(holder.warm.is_empty(), "nothing is held by nobody");
         let troubles = holder.take_troubles();
-        assert!(troubles.len() == 1 && troubles[0].contains("ended"), "{troubles:?}");
+        assert!(
+            troubles.len() == 1 && troubles[0].contains("ended"),
+            "{troubles:?}"
+        );
         assert!(!holder.act(&Act::Watch));
         holder.again = Instant::now();
         holder.hear();
@@ -230,11 +269,18 @@ mod tests {
     #[test]
     fn what_was_asked_is_shown_until_the_next_report() {
         let mut holder = shell("exec sleep 60");
-        let file = FileId { device: 1, inode: 2 };
+        let file = FileId {
+            device: 1,
+            inode: 2,
+        };
         holder.warm.places_mut()[0].device = Some(1);
         holder.warm.places_mut()[0].inode = Some(2);
         let ranges = pressure::protect::Ranges::whole(10);
-        assert!(holder.act(&Act::Hold { file, ranges, amount: units::Bytes::ZERO }));
+        assert!(holder.act(&Act::Hold {
+            file,
+            ranges,
+            amount: units::Bytes::ZERO
+        }));
         assert!(holder.hear().files[0].is_held());
         assert!(holder.act(&Act::Release { file }));
         assert!(!holder.hear().files[0].is_held());

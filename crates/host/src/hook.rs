@@ -47,7 +47,9 @@ pub enum Ended {
 
 /// Whether all that the configuration names can be run on the machine at `root`. The error names the first that cannot.
 pub fn check(root: &Path, hooks: &Hooks) -> Result<(), ConfigError> {
-    let set = Occasion::ALL.iter().filter_map(|occasion| Some((occasion, hooks.of(*occasion)?)));
+    let set = Occasion::ALL
+        .iter()
+        .filter_map(|occasion| Some((occasion, hooks.of(*occasion)?)));
     for (occasion, path) in set {
         let wrong = |trouble: Trouble| ConfigError {
             file: format!("hooks.{}", occasion.name()),
@@ -64,20 +66,32 @@ impl Hook {
     /// else's to write.
     pub fn open(root: &Path, path: &str) -> Result<Self, Trouble> {
         let mut at = root.to_owned();
-        let wrong = |at: &Path, what: &str| Trouble::unreadable(at, io::Error::other(what.to_owned()));
+        let wrong =
+            |at: &Path, what: &str| Trouble::unreadable(at, io::Error::other(what.to_owned()));
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(root, folder, Mode::empty());
         let mut below = opened.map_err(|error| Trouble::unreadable(root, error.into()))?;
         alone(&stat(&below, &at)?).map_err(|what| wrong(&at, what))?;
-        let mut names = Path::new(path).components().filter(|part| *part != Component::RootDir).peekable();
+        let mut names = Path::new(path)
+            .components()
+            .filter(|part| *part != Component::RootDir)
+            .peekable();
         if names.peek().is_none() {
             return Err(wrong(&at, "no program"));
         }
         while let Some(part) = names.next() {
-            let Component::Normal(name) = part else { return Err(wrong(&at, "..: not in the path of a hook")) };
+            let Component::Normal(name) = part else {
+                return Err(wrong(&at, "..: not in the path of a hook"));
+            };
             at.push(name);
             let is_last = names.peek().is_none();
-            let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | if is_last { OFlags::RDONLY } else { OFlags::PATH };
+            let flags = OFlags::NOFOLLOW
+                | OFlags::CLOEXEC
+                | if is_last {
+                    OFlags::RDONLY
+                } else {
+                    OFlags::PATH
+                };
             // A pipe in its place is not waited for.
             let opened = rustix::fs::openat(&below, name, flags | OFlags::NONBLOCK, Mode::empty());
             below = opened.map_err(|error| match error {
@@ -94,14 +108,23 @@ impl Hook {
                 _ if is_last => Err("no program"),
                 _ => Err("no folder"),
             };
-            fits.and_then(|()| alone(&found)).map_err(|what| wrong(&at, what))?;
+            fits.and_then(|()| alone(&found))
+                .map_err(|what| wrong(&at, what))?;
         }
-        Ok(Self { program: below, path: Path::new(path).to_owned() })
+        Ok(Self {
+            program: below,
+            path: Path::new(path).to_owned(),
+        })
     }
 
     /// Runs it with these variables and no others but `PATH`, and waits for it, for `timeout` at most. What it leaves
     /// behind in its process group ends with it. `launcher` is `warmset-hold`, which becomes it.
-    pub fn run(self, launcher: &Path, variables: &[(&str, String)], timeout: Duration) -> io::Result<Ended> {
+    pub fn run(
+        self,
+        launcher: &Path,
+        variables: &[(&str, String)],
+        timeout: Duration,
+    ) -> io::Result<Ended> {
         let mut child = Command::new(launcher)
             .args([OsStr::new("--hook"), self.path.as_os_str()])
             .stdin(Stdio::from(self.program))
@@ -117,7 +140,11 @@ impl Hook {
         // Its number is not free before it is waited for, so this can reach nobody else's group.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
         let status = child.wait()?;
-        Ok(if in_time? { Ended::Itself(status) } else { Ended::Late })
+        Ok(if in_time? {
+            Ended::Itself(status)
+        } else {
+            Ended::Late
+        })
     }
 }
 
@@ -162,7 +189,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("opt")).unwrap();
         fs::write(dir.path().join("opt/hook"), text).unwrap();
-        let mode = |path: &str, mode| fs::set_permissions(dir.path().join(path), PermissionsExt::from_mode(mode));
+        let mode = |path: &str, mode| {
+            fs::set_permissions(dir.path().join(path), PermissionsExt::from_mode(mode))
+        };
         mode("opt", 0o755).unwrap();
         mode("opt/hook", 0o755).unwrap();
         dir
@@ -186,10 +215,15 @@ mod tests {
     #[test]
     fn whatever_others_could_change_is_refused() {
         let dir = machine("#!/bin/sh\n");
-        let mode = |path: &str, mode| fs::set_permissions(dir.path().join(path), PermissionsExt::from_mode(mode));
+        let mode = |path: &str, mode| {
+            fs::set_permissions(dir.path().join(path), PermissionsExt::from_mode(mode))
+        };
         for open in [0o775, 0o757, 0o1777] {
             mode("opt", open).unwrap();
-            assert!(refused(&dir, "/opt/hook").ends_with("opt: others may write to it; chmod go-w"), "{open:o}");
+            assert!(
+                refused(&dir, "/opt/hook").ends_with("opt: others may write to it; chmod go-w"),
+                "{open:o}"
+            );
         }
         mode("opt", 0o755).unwrap();
         mode("opt/hook", 0o775).unwrap();
@@ -207,7 +241,10 @@ mod tests {
         std::os::unix::fs::symlink("opt", dir.path().join("link")).unwrap();
         std::os::unix::fs::symlink("hook", dir.path().join("opt/link")).unwrap();
         for path in ["/link/hook", "/opt/link"] {
-            assert!(refused(&dir, path).ends_with("a symbolic link; name what it leads to"), "{path}");
+            assert!(
+                refused(&dir, path).ends_with("a symbolic link; name what it leads to"),
+                "{path}"
+            );
         }
     }
 
@@ -226,14 +263,22 @@ mod tests {
         let dir = machine("");
         let launcher = dir.path().join("launcher");
         let child = dir.path().join("child");
-        let text = format!("#!/bin/sh\nsleep 60 &\necho $! >{}\nwait\n", child.display());
+        let text = format!(
+            "#!/bin/sh\nsleep 60 &\necho $! >{}\nwait\n",
+            child.display()
+        );
         crate::testing::write_program(&launcher, &text);
         let hook = Hook::open(dir.path(), "/opt/hook").unwrap();
         let begun = Instant::now();
-        assert_eq!(hook.run(&launcher, &[], Duration::from_millis(500)).unwrap(), Ended::Late);
+        assert_eq!(
+            hook.run(&launcher, &[], Duration::from_millis(500))
+                .unwrap(),
+            Ended::Late
+        );
         assert!(begun.elapsed() < Duration::from_secs(20));
         let child = fs::read_to_string(child).unwrap();
-        let state = || fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+        let state =
+            || fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
         let deadline = Instant::now() + Duration::from_secs(10);
         while !(state().is_empty() || state().contains(") Z ")) {
             assert!(Instant::now() < deadline, "its child lives: {}", state());

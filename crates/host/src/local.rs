@@ -44,7 +44,10 @@ fn pressed(folder: &Path, push: &Push) -> io::Result<()> {
 }
 
 fn is_gone(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::SRCH))
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::SRCH)
+    )
 }
 
 #[cfg(test)]
@@ -55,8 +58,16 @@ mod tests {
     use units::Bytes;
 
     fn push(way: Way, start: u64) -> Push {
-        let who = Identity { pid: std::process::id(), start };
-        Push { way, who, name: Name::default(), size: Bytes::ZERO }
+        let who = Identity {
+            pid: std::process::id(),
+            start,
+        };
+        Push {
+            way,
+            who,
+            name: Name::default(),
+            size: Bytes::ZERO,
+        }
     }
 
     /// `up` and `down` are seen by the same accessed bits that reclaim looks at.
@@ -70,7 +81,10 @@ mod tests {
         let folder = format!("/proc/{}", std::process::id());
         assert!(used() >= Bytes::mib(32));
         press(Path::new(&folder), &push(Way::Up, own + 1)).unwrap();
-        assert!(used() >= Bytes::mib(32), "another process with the same number is left alone");
+        assert!(
+            used() >= Bytes::mib(32),
+            "another process with the same number is left alone"
+        );
         press(Path::new(&folder), &push(Way::Up, own)).unwrap();
         assert!(used() < Bytes::mib(16), "{}", used());
         press(Path::new(&folder), &push(Way::Down, own)).unwrap();

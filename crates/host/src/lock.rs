@@ -20,7 +20,11 @@ pub fn lock_in_memory() -> io::Result<()> {
 /// Asks the kernel not to kill this process for want of memory, short of forbidding it.
 pub fn spare_from_oom(root: &Path) -> Result<(), Trouble> {
     let path = root.join("proc/self/oom_score_adj");
-    let told = |error| io::Error::other(format!("cannot be lowered, so the kernel may kill the guard first: {error}"));
+    let told = |error| {
+        io::Error::other(format!(
+            "cannot be lowered, so the kernel may kill the guard first: {error}"
+        ))
+    };
     std::fs::write(&path, "-900").map_err(|error| Trouble::unreadable(&path, told(error)))
 }
 
@@ -42,7 +46,10 @@ impl OwnCost {
     /// Opens the process's own file.
     pub fn open() -> Self {
         let page_size = Bytes::new(rustix::param::page_size() as u64);
-        Self { statm: File::open("/proc/self/statm").ok(), page_size }
+        Self {
+            statm: File::open("/proc/self/statm").ok(),
+            page_size,
+        }
     }
 
     /// Processor time, and resident memory if the kernel tells.
@@ -54,8 +61,14 @@ impl OwnCost {
 
     fn resident(&self) -> Option<Bytes> {
         let mut buffer = [0; 128];
-        let length = std::os::unix::fs::FileExt::read_at(self.statm.as_ref()?, &mut buffer, 0).ok()?;
-        let pages: u64 = std::str::from_utf8(&buffer[..length]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        let length =
+            std::os::unix::fs::FileExt::read_at(self.statm.as_ref()?, &mut buffer, 0).ok()?;
+        let pages: u64 = std::str::from_utf8(&buffer[..length])
+            .ok()?
+            .split_ascii_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()?;
         Some(units::Pages::new(pages).to_bytes(self.page_size))
     }
 }
@@ -79,14 +92,19 @@ impl OnlyOne {
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 let mut holder = String::new();
                 let _ = (&file).take(20).read_to_string(&mut holder);
-                return Err(at(io::Error::other(format!("a guard is running already: process {}", holder.trim()))));
+                return Err(at(io::Error::other(format!(
+                    "a guard is running already: process {}",
+                    holder.trim()
+                ))));
             }
             // A guard that just ended may have removed the file between the two calls.
             let inode = |meta: std::fs::Metadata| meta.ino();
             if file.metadata().map(inode).ok() != std::fs::metadata(&path).map(inode).ok() {
                 continue;
             }
-            let write = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+            let write = file
+                .set_len(0)
+                .and_then(|()| write!(file, "{}", std::process::id()));
             write.map_err(at)?;
             return Ok(Self { file, path });
         }
@@ -114,7 +132,10 @@ mod tests {
         std::fs::write(dir.path().join("undo"), "").unwrap();
         let first = OnlyOne::take(dir.path()).unwrap();
         let error = OnlyOne::take(dir.path()).unwrap_err().to_string();
-        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+        assert!(
+            error.contains(&format!("process {}", std::process::id())),
+            "{error}"
+        );
         drop(first);
         assert!(!dir.path().join("lock").exists());
         assert!(OnlyOne::take(dir.path()).is_ok());

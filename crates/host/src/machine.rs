@@ -79,10 +79,12 @@ impl Machine {
             leftover = restore(places)?;
             hands = Some(opened);
         }
-        let worker = Worker::start(&places.root).map_err(|error| Trouble::unreadable(&places.root, error))?;
+        let worker = Worker::start(&places.root)
+            .map_err(|error| Trouble::unreadable(&places.root, error))?;
         let processes = Processes::open(&places.root, eyes.facts().page_size)
             .map_err(|error| Trouble::unreadable(&places.root.join("proc"), error))?;
-        let alarm = Alarm::new(&places.root, wake).map_err(|error| Trouble::unreadable(&places.root, error))?;
+        let alarm = Alarm::new(&places.root, wake)
+            .map_err(|error| Trouble::unreadable(&places.root, error))?;
         let switch = places.run.join("disable");
         Ok(Self {
             eyes,
@@ -113,7 +115,8 @@ impl Machine {
     pub fn hold(&mut self, programs: &[String]) -> Result<(), Trouble> {
         if self.holder.is_none() && self.permission == Permission::Act {
             let program = holder::program();
-            let started = Holder::start(&program, programs).map_err(|error| Trouble::unreadable(&program, error))?;
+            let started = Holder::start(&program, programs)
+                .map_err(|error| Trouble::unreadable(&program, error))?;
             self.holder = Some(started);
         }
         Ok(())
@@ -164,7 +167,10 @@ impl Machine {
         match &mut self.hands {
             Some(hands) => {
                 if let Some(people) = &self.people {
-                    people.take(&mut sample.groups.people).into_iter().for_each(|said| hands.answered(said));
+                    people
+                        .take(&mut sample.groups.people)
+                        .into_iter()
+                        .for_each(|said| hands.answered(said));
                 }
                 hands.note(&mut sample.knobs);
                 hands.look(sample);
@@ -202,14 +208,30 @@ impl Machine {
         let circumstances = &mut sample.circumstances;
         circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
         circumstances.disabled = Some(u64::from(
-            rustix::fs::accessat(CWD, &self.switch, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok(),
+            rustix::fs::accessat(
+                CWD,
+                &self.switch,
+                rustix::fs::Access::EXISTS,
+                AtFlags::empty(),
+            )
+            .is_ok(),
         ));
         circumstances.read_only = self.read_only.map(u64::from);
         let memory = sample.memory.total.unwrap_or_default();
         let seen = self.worker.peek(|findings| {
-            let tuner = findings.rivals.iter().any(|rival| rival.kind == RivalKind::Tuner);
-            let guard = findings.rivals.iter().any(|rival| rival.kind == RivalKind::Guard);
-            (u64::from(tuner), u64::from(guard), rivals::floor(&findings.rivals, memory))
+            let tuner = findings
+                .rivals
+                .iter()
+                .any(|rival| rival.kind == RivalKind::Tuner);
+            let guard = findings
+                .rivals
+                .iter()
+                .any(|rival| rival.kind == RivalKind::Guard);
+            (
+                u64::from(tuner),
+                u64::from(guard),
+                rivals::floor(&findings.rivals, memory),
+            )
         });
         if let Some((tuner, guard, floor)) = seen {
             circumstances.rival_tuner = Some(tuner);
@@ -251,8 +273,26 @@ impl Machine {
         // Whoever has to end comes before any write.
         let mut outcome = Outcome::default();
         for (place, step) in decision.steps.iter().enumerate() {
-            if let Action::End { who, name, signal, extent, size, .. } = step.action {
-                outcome = self.end(&Order { who, name, signal, extent, size }, place, outcome);
+            if let Action::End {
+                who,
+                name,
+                signal,
+                extent,
+                size,
+                ..
+            } = step.action
+            {
+                outcome = self.end(
+                    &Order {
+                        who,
+                        name,
+                        signal,
+                        extent,
+                        size,
+                    },
+                    place,
+                    outcome,
+                );
             }
         }
         for step in &decision.steps {
@@ -260,7 +300,9 @@ impl Machine {
                 outcome.protected += u64::from(holder.act(&act));
             }
         }
-        let Some(hands) = &mut self.hands else { return outcome };
+        let Some(hands) = &mut self.hands else {
+            return outcome;
+        };
         let outcome = hands.grip(decision, outcome, &|id| self.processes.unit(id));
         hands.act(decision, outcome, &self.worker)
     }
@@ -268,13 +310,25 @@ impl Machine {
     /// Signals a process. Takes no memory unless that fails.
     fn end(&mut self, order: &Order, place: usize, outcome: Outcome) -> Outcome {
         match (self.processes.strike(self.at, order), order.signal) {
-            (Ok(()), Signal::Term) => Outcome { asked: outcome.asked + 1, ..outcome.doing(place) },
-            (Ok(()), Signal::Kill) => Outcome { killed: outcome.killed + 1, ..outcome.doing(place) },
+            (Ok(()), Signal::Term) => Outcome {
+                asked: outcome.asked + 1,
+                ..outcome.doing(place)
+            },
+            (Ok(()), Signal::Kill) => Outcome {
+                killed: outcome.killed + 1,
+                ..outcome.doing(place)
+            },
             (Err(why), _) => {
                 if self.missed.len() < MOST_MISSED {
-                    self.missed.push(format!("{} ({}) was not signalled: {why}", order.name, order.who.pid));
+                    self.missed.push(format!(
+                        "{} ({}) was not signalled: {why}",
+                        order.name, order.who.pid
+                    ));
                 }
-                Outcome { missed: outcome.missed + 1, ..outcome }
+                Outcome {
+                    missed: outcome.missed + 1,
+                    ..outcome
+                }
             }
         }
     }
@@ -289,7 +343,10 @@ impl Machine {
     pub fn put_everything_back(&mut self) -> Restored {
         // What is locked is let go with the process that locks it.
         self.holder = None;
-        self.hands.as_mut().map(Hands::put_everything_back).unwrap_or_default()
+        self.hands
+            .as_mut()
+            .map(Hands::put_everything_back)
+            .unwrap_or_default()
     }
 
     /// Puts everything back and only looks from now on, whatever is decided; only another run can act again.
@@ -314,19 +371,29 @@ impl Machine {
         troubles.extend(self.alarm.without.take());
         troubles.extend(self.hands.iter_mut().flat_map(Hands::take_troubles));
         troubles.extend(self.holder.iter_mut().flat_map(Holder::take_troubles));
-        troubles.extend(self.worker.peek(|findings| findings.troubles.clone()).unwrap_or_default());
+        troubles.extend(
+            self.worker
+                .peek(|findings| findings.troubles.clone())
+                .unwrap_or_default(),
+        );
         troubles
     }
 
     /// Who else does a part of our work.
     pub fn rivals(&self) -> Vec<String> {
-        self.worker.peek(|findings| findings.rivals.iter().map(ToString::to_string).collect()).unwrap_or_default()
+        self.worker
+            .peek(|findings| findings.rivals.iter().map(ToString::to_string).collect())
+            .unwrap_or_default()
     }
 }
 
 /// Whether no knob that is here can be written; `None` if there is none. Asked of each knob's own file: under
 /// systemd's `ReadOnlyPaths=/proc/sys` with `ReadWritePaths=` for the knobs, `/proc/sys` itself is read-only.
 fn is_read_only(root: &Path) -> Option<bool> {
-    let mounts = KNOBS.iter().filter_map(|knob| statvfs(root.join(knob.path.trim_start_matches('/'))).ok());
-    mounts.map(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY)).reduce(|all, this| all && this)
+    let mounts = KNOBS
+        .iter()
+        .filter_map(|knob| statvfs(root.join(knob.path.trim_start_matches('/'))).ok());
+    mounts
+        .map(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
+        .reduce(|all, this| all && this)
 }

@@ -22,7 +22,8 @@ pub(crate) fn entries(
 ) -> io::Result<()> {
     let (mut page, mut bytes) = (pages.start, vec![0; ENTRIES * 8]);
     while page < pages.end {
-        let wanted = usize::try_from(pages.end - page).map_or(ENTRIES, |left| left.min(ENTRIES)) * 8;
+        let wanted =
+            usize::try_from(pages.end - page).map_or(ENTRIES, |left| left.min(ENTRIES)) * 8;
         let read = map.read_at(&mut bytes[..wanted], page * 8)?;
         if read < 8 {
             break;

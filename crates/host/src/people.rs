@@ -40,7 +40,9 @@ impl People {
     /// known.
     pub fn answer(&self, id: u64, user: u32, answer: Answer) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.answers.retain(|said| (said.id, said.user) != (id, user));
+        heard
+            .answers
+            .retain(|said| (said.id, said.user) != (id, user));
         if heard.answers.is_full() {
             // What was asked long ago.
             heard.answers.remove(0);
@@ -50,7 +52,9 @@ impl People {
 
     /// Puts who can be asked into `users`, and takes what was answered. Nothing changes while someone else looks.
     pub(crate) fn take(&self, users: &mut Vec<u32>) -> ArrayVec<Said, MOST> {
-        let Ok(mut heard) = self.heard.try_lock() else { return ArrayVec::new() };
+        let Ok(mut heard) = self.heard.try_lock() else {
+            return ArrayVec::new();
+        };
         users.clear();
         users.extend(heard.users.iter().copied());
         std::mem::take(&mut heard.answers)
@@ -69,13 +73,24 @@ mod tests {
         people.answer(7, 1000, Answer::End);
         let mut users = Vec::new();
         let said = people.take(&mut users);
-        assert_eq!(said.as_slice(), [Said { id: 7, user: 1000, answer: Answer::End }]);
+        assert_eq!(
+            said.as_slice(),
+            [Said {
+                id: 7,
+                user: 1000,
+                answer: Answer::End
+            }]
+        );
         assert_eq!(users, [1000, 1001]);
         assert!(people.take(&mut users).is_empty());
         for id in 0..100 {
             people.answer(id, 1000, Answer::End);
         }
-        assert_eq!(people.take(&mut users).last().map(|said| said.id), Some(99), "the newest is not lost");
+        assert_eq!(
+            people.take(&mut users).last().map(|said| said.id),
+            Some(99),
+            "the newest is not lost"
+        );
         people.are(0..100);
         people.take(&mut users);
         assert_eq!(users.len(), MAX_PEOPLE);

@@ -132,9 +132,12 @@ impl Processes {
         largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
         census.at = at;
         census.suspects.clear();
-        self.dossiers.iter_mut().for_each(|dossier| dossier.wanted = false);
+        self.dossiers
+            .iter_mut()
+            .for_each(|dossier| dossier.wanted = false);
         // Whom we may not signal stands in the way of whom we may.
-        self.refused.retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
+        self.refused
+            .retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
         largest.retain(|entry| !self.refused.iter().any(|(who, _)| *who == entry.identity()));
         for entry in &largest {
             if census.suspects.is_full() {
@@ -144,13 +147,20 @@ impl Processes {
         }
         self.dossiers.retain(|dossier| dossier.wanted);
         let took = monotonic().saturating_sub(begun);
-        let rest = if is_through { (took * REST).min(LONGEST_REST) } else { Duration::ZERO };
+        let rest = if is_through {
+            (took * REST).min(LONGEST_REST)
+        } else {
+            Duration::ZERO
+        };
         self.next = at.get() + PACE.max(took + rest);
     }
 
     /// The folder of a suspect's unit, opened anew, as its suspect may go before it.
     pub(crate) fn unit(&self, id: u64) -> Option<Folder> {
-        let path = self.dossiers.iter().find_map(|dossier| dossier.group_path(id))?;
+        let path = self
+            .dossiers
+            .iter()
+            .find_map(|dossier| dossier.group_path(id))?;
         Folder::open(&self.root, path).filter(|folder| folder.inode == id)
     }
 
@@ -163,10 +173,14 @@ impl Processes {
 
     /// Anonymous memory and swap of one of the largest, by now; `false` if it is gone.
     fn look_into(&mut self, entry: &mut Entry) -> bool {
-        let Some(now) = self.roll.renew(&self.proc, entry) else { return false };
+        let Some(now) = self.roll.renew(&self.proc, entry) else {
+            return false;
+        };
         *entry = now;
         if let Some(status) = roll::status(&self.proc, entry.pid) {
-            entry.anon = status.anon.unwrap_or(entry.resident.to_bytes(self.page_size));
+            entry.anon = status
+                .anon
+                .unwrap_or(entry.resident.to_bytes(self.page_size));
             entry.swapped = status.swapped.unwrap_or_default();
             entry.user = status.user.unwrap_or(u32::MAX);
             self.roll.remember(entry);
@@ -185,7 +199,11 @@ impl Processes {
 
     /// The dossier of a process, made if there is none, or it has changed; `None` if it is gone.
     fn dossier(&mut self, entry: &Entry) -> Option<&mut Dossier> {
-        let index = match self.dossiers.iter().position(|dossier| dossier.who == entry.identity()) {
+        let index = match self
+            .dossiers
+            .iter()
+            .position(|dossier| dossier.who == entry.identity())
+        {
             Some(index) if self.dossiers[index].has_changed() => {
                 self.dossiers[index] = Dossier::open(&self.root, &self.proc, entry)?;
                 index

@@ -48,7 +48,10 @@ pub enum RecordError {
 }
 
 fn io_at(path: &Path, source: io::Error) -> RecordError {
-    RecordError::Io { path: path.to_owned(), source }
+    RecordError::Io {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// Writes samples and decisions to files.
@@ -73,7 +76,11 @@ pub struct Recorder {
 #[derive(Debug)]
 enum Target {
     Folder(Folder),
-    Stream { path: PathBuf, out: Stream, gzip: bool },
+    Stream {
+        path: PathBuf,
+        out: Stream,
+        gzip: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -86,26 +93,48 @@ impl Recorder {
     /// Records into `folder`, which is made if it is not there; the first sample makes the first file.
     ///
     /// `state` is the decision core before the first sample that will be pushed.
-    pub fn create(folder: &Path, facts: &Facts, config: &Config, state: &History) -> Result<Self, RecordError> {
+    pub fn create(
+        folder: &Path,
+        facts: &Facts,
+        config: &Config,
+        state: &History,
+    ) -> Result<Self, RecordError> {
         let target = Target::Folder(Folder::open(folder, &config.recording)?);
         Ok(Self::to(target, (facts, config, state), WAIT))
     }
 
     /// Records into one file that must not be there yet, compressed if its name ends in `.gz`; `-` is
     /// standard output. There is no limit to its size.
-    pub fn single(path: &Path, facts: &Facts, config: &Config, state: &History) -> Result<Self, RecordError> {
+    pub fn single(
+        path: &Path,
+        facts: &Facts,
+        config: &Config,
+        state: &History,
+    ) -> Result<Self, RecordError> {
         let out = if path == Path::new("-") {
             Stream::Stdout(io::stdout())
         } else {
-            let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            let created = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path);
             Stream::File(created.map_err(|error| io_at(path, error))?)
         };
         let gzip = path.extension().is_some_and(|extension| extension == "gz");
-        let target = Target::Stream { path: path.to_owned(), out, gzip };
+        let target = Target::Stream {
+            path: path.to_owned(),
+            out,
+            gzip,
+        };
         Ok(Self::to(target, (facts, config, state), WAIT_WATCHED))
     }
 
-    fn to(target: Target, (facts, config, state): (&Facts, &Config, &History), wait: Duration) -> Self {
+    fn to(
+        target: Target,
+        (facts, config, state): (&Facts, &Config, &History),
+        wait: Duration,
+    ) -> Self {
         Self {
             target,
             facts: facts.clone(),
@@ -122,7 +151,11 @@ impl Recorder {
     /// Records a sample and what was decided after it.
     ///
     /// The first error ends the recording: what is pushed after it is dropped without another.
-    pub fn push(&mut self, sample: &Sample, decision: Option<&Decision>) -> Result<(), RecordError> {
+    pub fn push(
+        &mut self,
+        sample: &Sample,
+        decision: Option<&Decision>,
+    ) -> Result<(), RecordError> {
         self.unless_stopped(|recorder| recorder.try_push(sample, decision))
     }
 
@@ -164,7 +197,10 @@ impl Recorder {
         }
     }
 
-    fn unless_stopped(&mut self, act: impl FnOnce(&mut Self) -> Result<(), RecordError>) -> Result<(), RecordError> {
+    fn unless_stopped(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
         if self.stopped {
             return Ok(());
         }
@@ -173,23 +209,37 @@ impl Recorder {
         done
     }
 
-    fn try_push(&mut self, sample: &Sample, decision: Option<&Decision>) -> Result<(), RecordError> {
+    fn try_push(
+        &mut self,
+        sample: &Sample,
+        decision: Option<&Decision>,
+    ) -> Result<(), RecordError> {
         if self.needs_file() {
             self.next_file(sample.wall)?;
         }
         let opens = !self.encoder.fits(sample);
         if opens {
-            let opening = Opening { facts: &self.facts, config: &self.config, state: &self.state, sample };
+            let opening = Opening {
+                facts: &self.facts,
+                config: &self.config,
+                state: &self.state,
+                sample,
+            };
             self.encoder.header(&mut self.text, &opening)?;
         }
-        self.encoder.sample(&mut self.text, sample).expect("a header has just made it fit");
+        self.encoder
+            .sample(&mut self.text, sample)
+            .expect("a header has just made it fit");
         if let Some(decision) = decision {
             self.encoder.decision(&mut self.text, decision)?;
         }
         self.state.push(sample);
         let since = *self.since.get_or_insert(sample.at);
         // A header goes out at once: without it a file that is cut short could not be read at all.
-        if opens || self.text.len() >= MEMBER || sample.at.get().saturating_sub(since.get()) >= self.wait {
+        if opens
+            || self.text.len() >= MEMBER
+            || sample.at.get().saturating_sub(since.get()) >= self.wait
+        {
             self.try_flush()?;
         }
         Ok(())
@@ -215,7 +265,11 @@ impl Recorder {
         let written = match &mut self.target {
             Target::Folder(folder) => folder.write(&member(&self.text)),
             Target::Stream { path, out, gzip } => {
-                let written = if *gzip { out.write(&member(&self.text)) } else { out.write(&self.text) };
+                let written = if *gzip {
+                    out.write(&member(&self.text))
+                } else {
+                    out.write(&self.text)
+                };
                 written.map_err(|error| io_at(path, error))
             }
         };
@@ -243,7 +297,9 @@ impl Stream {
 /// One gzip member, whole, so that it is written by one call.
 fn member(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 4), Compression::default());
-    encoder.write_all(text).expect("writing to a Vec does not fail");
+    encoder
+        .write_all(text)
+        .expect("writing to a Vec does not fail");
     encoder.finish().expect("writing to a Vec does not fail")
 }
 

@@ -44,7 +44,9 @@ impl RivalKind {
     pub const fn we(self) -> &'static str {
         match self {
             Self::Tuner => "we drive nothing while it runs",
-            Self::Guard => "we end nobody while it runs, and keep available memory above its threshold",
+            Self::Guard => {
+                "we end nobody while it runs, and keep available memory above its threshold"
+            }
             Self::Damon => "we leave it alone",
             Self::Sysctl => "we never go below that value, and put it back",
         }
@@ -78,21 +80,36 @@ pub fn rivals(root: &Path) -> Vec<Rival> {
 
 /// Available memory below which some rival starts to kill.
 pub(crate) fn floor(rivals: &[Rival], memory: Bytes) -> Option<Bytes> {
-    rivals.iter().filter_map(|rival| rival.floor).map(|share| share.of(memory)).max()
+    rivals
+        .iter()
+        .filter_map(|rival| rival.floor)
+        .map(|share| share.of(memory))
+        .max()
 }
 
 fn programs(root: &Path) -> Vec<Rival> {
-    let Ok(entries) = fs::read_dir(root.join("proc")) else { return Vec::new() };
-    let processes = entries.flatten().filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit());
+    let Ok(entries) = fs::read_dir(root.join("proc")) else {
+        return Vec::new();
+    };
+    let processes = entries
+        .flatten()
+        .filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit());
     let known = processes.filter_map(|process| {
         let comm = fs::read_to_string(process.path().join("comm")).ok()?;
-        let (name, kind, floor) = PROGRAMS.iter().find(|(name, ..)| *name == comm.trim_end())?;
+        let (name, kind, floor) = PROGRAMS
+            .iter()
+            .find(|(name, ..)| *name == comm.trim_end())?;
         if !is_the_systems(&process.path()) {
             return None;
         }
         let floor = floor.map(|share| threshold(&process.path()).unwrap_or(Percent::new(share)));
         let evidence = format!("process {}", process.file_name().to_string_lossy());
-        Some(Rival { name: (*name).to_owned(), kind: *kind, evidence, floor })
+        Some(Rival {
+            name: (*name).to_owned(),
+            kind: *kind,
+            evidence,
+            floor,
+        })
     });
     known.collect()
 }
@@ -108,24 +125,48 @@ fn is_the_systems(process: &Path) -> bool {
 /// The first number of `-m PERCENT[,KILL]` in a guard's arguments.
 fn threshold(process: &Path) -> Option<Percent> {
     let arguments = fs::read(process.join("cmdline")).ok()?;
-    let mut words = arguments.split(|byte| *byte == 0).skip_while(|word| *word != b"-m").skip(1);
+    let mut words = arguments
+        .split(|byte| *byte == 0)
+        .skip_while(|word| *word != b"-m")
+        .skip(1);
     let share = std::str::from_utf8(words.next()?).ok()?;
-    share.split(',').next()?.parse().ok().filter(|share| *share <= 100).map(Percent::new)
+    share
+        .split(',')
+        .next()?
+        .parse()
+        .ok()
+        .filter(|share| *share <= 100)
+        .map(Percent::new)
 }
 
 fn damon(root: &Path) -> Vec<Rival> {
     let mut found = Vec::new();
     let mut see = |name: &str, path: std::path::PathBuf, on: &str| {
         if fs::read_to_string(&path).is_ok_and(|text| text.trim() == on) {
-            let evidence = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            found.push(Rival { name: name.to_owned(), kind: RivalKind::Damon, evidence, floor: None });
+            let evidence = path
+                .strip_prefix(root)
+                .unwrap_or(&path)
+                .display()
+                .to_string();
+            found.push(Rival {
+                name: name.to_owned(),
+                kind: RivalKind::Damon,
+                evidence,
+                floor: None,
+            });
         }
     };
     for module in ["damon_reclaim", "damon_lru_sort"] {
-        see(module, root.join(format!("sys/module/{module}/parameters/enabled")), "Y");
+        see(
+            module,
+            root.join(format!("sys/module/{module}/parameters/enabled")),
+            "Y",
+        );
     }
     if let Ok(threads) = fs::read_dir(root.join("sys/kernel/mm/damon/admin/kdamonds")) {
-        threads.flatten().for_each(|thread| see("DAMON", thread.path().join("state"), "on"));
+        threads
+            .flatten()
+            .for_each(|thread| see("DAMON", thread.path().join("state"), "on"));
     }
     found
 }
@@ -133,16 +174,40 @@ fn damon(root: &Path) -> Vec<Rival> {
 fn sysctls(root: &Path) -> Vec<Rival> {
     let mut files = vec![root.join("etc/sysctl.conf")];
     for folder in ["usr/lib/sysctl.d", "run/sysctl.d", "etc/sysctl.d"] {
-        let entries = fs::read_dir(root.join(folder)).into_iter().flatten().flatten().map(|entry| entry.path());
-        files.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "conf")));
+        let entries = fs::read_dir(root.join(folder))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
+        files.extend(entries.filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "conf")
+        }));
     }
     let mut found = Vec::new();
     for file in files {
-        let Ok(text) = fs::read_to_string(&file) else { continue };
-        for (line, key) in text.lines().enumerate().filter_map(|(index, line)| Some((index + 1, key(line)?))) {
-            if KNOBS.iter().any(|spec| spec.drive == Drive::Default && spec.name == key) {
-                let evidence = format!("{}:{line}", file.strip_prefix(root).unwrap_or(&file).display());
-                found.push(Rival { name: key, kind: RivalKind::Sysctl, evidence, floor: None });
+        let Ok(text) = fs::read_to_string(&file) else {
+            continue;
+        };
+        for (line, key) in text
+            .lines()
+            .enumerate()
+            .filter_map(|(index, line)| Some((index + 1, key(line)?)))
+        {
+            if KNOBS
+                .iter()
+                .any(|spec| spec.drive == Drive::Default && spec.name == key)
+            {
+                let evidence = format!(
+                    "{}:{line}",
+                    file.strip_prefix(root).unwrap_or(&file).display()
+                );
+                found.push(Rival {
+                    name: key,
+                    kind: RivalKind::Sysctl,
+                    evidence,
+                    floor: None,
+                });
             }
         }
     }
@@ -174,17 +239,40 @@ mod tests {
         write(dir.path(), "proc/13/comm", "bash\n");
         write(dir.path(), "proc/14/comm", "tuned\n");
         for (pid, user) in [(12, 61_184), (13, 0), (14, 0)] {
-            write(dir.path(), &format!("proc/{pid}/status"), &format!("Name:\tx\nUid:\t{user}\t{user}\n"));
+            write(
+                dir.path(),
+                &format!("proc/{pid}/status"),
+                &format!("Name:\tx\nUid:\t{user}\t{user}\n"),
+            );
         }
-        for (pid, user, group) in [(15, 1000, "/"), (16, 0, "/docker/0123"), (17, 0, "/system.slice/docker-0123.scope")]
-        {
+        for (pid, user, group) in [
+            (15, 1000, "/"),
+            (16, 0, "/docker/0123"),
+            (17, 0, "/system.slice/docker-0123.scope"),
+        ] {
             write(dir.path(), &format!("proc/{pid}/comm"), "nohang\n");
-            write(dir.path(), &format!("proc/{pid}/status"), &format!("Name:\tx\nUid:\t{user}\t{user}\n"));
-            write(dir.path(), &format!("proc/{pid}/cgroup"), &format!("0::{group}\n"));
+            write(
+                dir.path(),
+                &format!("proc/{pid}/status"),
+                &format!("Name:\tx\nUid:\t{user}\t{user}\n"),
+            );
+            write(
+                dir.path(),
+                &format!("proc/{pid}/cgroup"),
+                &format!("0::{group}\n"),
+            );
         }
         fs::remove_file(dir.path().join("proc/16/status")).unwrap();
-        write(dir.path(), "sys/kernel/mm/damon/admin/kdamonds/0/state", "on\n");
-        write(dir.path(), "etc/sysctl.d/10.conf", "# vm.watermark_scale_factor=1\nvm/watermark_scale_factor = 200\n");
+        write(
+            dir.path(),
+            "sys/kernel/mm/damon/admin/kdamonds/0/state",
+            "on\n",
+        );
+        write(
+            dir.path(),
+            "etc/sysctl.d/10.conf",
+            "# vm.watermark_scale_factor=1\nvm/watermark_scale_factor = 200\n",
+        );
         let mut shown: Vec<String> = rivals(dir.path()).iter().map(Rival::to_string).collect();
         shown.sort();
         expect_test::expect![[r#"
@@ -196,7 +284,10 @@ mod tests {
             ]
         "#]]
         .assert_debug_eq(&shown);
-        assert_eq!(floor(&rivals(dir.path()), Bytes::mib(1000)), Some(Bytes::mib(150)));
+        assert_eq!(
+            floor(&rivals(dir.path()), Bytes::mib(1000)),
+            Some(Bytes::mib(150))
+        );
     }
 
     #[test]

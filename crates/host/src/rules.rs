@@ -38,12 +38,21 @@ impl Rules {
     pub fn read(run: &Path) -> Result<Self, ConfigError> {
         let path = path(run);
         let name = path.display().to_string();
-        let Some(text) = crate::settings::read(&path)? else { return Ok(Self::default()) };
+        let Some(text) = crate::settings::read(&path)? else {
+            return Ok(Self::default());
+        };
         let config = Config::parse(&name, &text)?;
         // A file without the key has nobody there, and not those of the defaults.
         let named = config.protect.units != Config::default().protect.units;
-        let protect = if named { config.protect.units } else { Vec::new() };
-        Ok(Self { spare: config.guard.spare, protect })
+        let protect = if named {
+            config.protect.units
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            spare: config.guard.spare,
+            protect,
+        })
     }
 
     /// Adds what was asked for to what the configuration says.
@@ -62,14 +71,25 @@ impl Rules {
                 _ => Ok(()),
             };
         }
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(run).map_err(at)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(run)
+            .map_err(at)?;
         let draft = run.join("rules.new");
         let _ = fs::remove_file(&draft);
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(at)?;
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft)
+            .map_err(at)?;
         let (spare, units) = (quoted(&self.spare), quoted(&self.protect));
         let head = "# Made by `warmset spare` and `warmset protect`; gone at the next boot.";
         let text = format!("{head}\n[guard]\nspare = [{spare}]\n[protect]\nunits = [{units}]\n");
-        io::Write::write_all(&mut file, text.as_bytes()).and_then(|()| fs::rename(&draft, &path)).map_err(at)
+        io::Write::write_all(&mut file, text.as_bytes())
+            .and_then(|()| fs::rename(&draft, &path))
+            .map_err(at)
     }
 }
 
@@ -94,7 +114,10 @@ pub fn of_process(root: &Path, pid: u32) -> Result<String, Trouble> {
     let text = fs::read(&path).map_err(|error| Trouble::unreadable(&path, error))?;
     match crate::procs::start_of(&text) {
         Some(start) => Ok(format!("pid:{pid}@{start}")),
-        None => Err(Trouble::unreadable(&path, io::Error::other("it does not say when the process started"))),
+        None => Err(Trouble::unreadable(
+            &path,
+            io::Error::other("it does not say when the process started"),
+        )),
     }
 }
 
@@ -107,7 +130,9 @@ pub fn unit_of(root: &Path, pid: u32) -> Result<String, Trouble> {
     let group = cgroup(&text).ok_or_else(|| wrong("it names no control group of version 2"))?;
     let found = place(group);
     if !found.place.is_of_its_own() {
-        return Err(wrong("the process has no unit of its own: what is kept for that would be for everyone in it"));
+        return Err(wrong(
+            "the process has no unit of its own: what is kept for that would be for everyone in it",
+        ));
     }
     String::from_utf8(found.folder.to_vec()).map_err(|_| wrong("its path is not text in UTF-8"))
 }
@@ -122,10 +147,16 @@ mod tests {
         let run = dir.path().join("run");
         assert_eq!(Rules::read(&run).unwrap(), Rules::default());
         let spare = vec!["a \"b\".service".to_owned(), "pid:1@2".to_owned()];
-        let spared = Rules { spare, protect: Vec::new() };
+        let spared = Rules {
+            spare,
+            protect: Vec::new(),
+        };
         spared.write(&run).unwrap();
         assert_eq!(Rules::read(&run).unwrap(), spared);
-        let rules = Rules { protect: vec!["/system.slice/dev-a\\x2db\u{7f}.service".to_owned()], ..spared };
+        let rules = Rules {
+            protect: vec!["/system.slice/dev-a\\x2db\u{7f}.service".to_owned()],
+            ..spared
+        };
         rules.write(&run).unwrap();
         assert_eq!(Rules::read(&run).unwrap(), rules);
         Rules::default().write(&run).unwrap();
@@ -143,7 +174,10 @@ mod tests {
     #[test]
     fn a_process_is_named_with_its_start() {
         let rule = of_process(Path::new("/"), std::process::id()).unwrap();
-        assert!(rule.starts_with(&format!("pid:{}@", std::process::id())), "{rule}");
+        assert!(
+            rule.starts_with(&format!("pid:{}@", std::process::id())),
+            "{rule}"
+        );
         assert!(of_process(Path::new("/nowhere"), 1).is_err());
     }
 
@@ -155,8 +189,15 @@ mod tests {
             fs::write(dir.path().join("proc/7/cgroup"), text).unwrap();
             unit_of(dir.path(), 7).map_err(|error| error.to_string())
         };
-        assert_eq!(unit("0::/system.slice/a.service/deep\n"), Ok("/system.slice/a.service".to_owned()));
-        assert!(unit("0::/user.slice/user-1.slice/session-2.scope\n").unwrap_err().contains("no unit of its own"));
+        assert_eq!(
+            unit("0::/system.slice/a.service/deep\n"),
+            Ok("/system.slice/a.service".to_owned())
+        );
+        assert!(
+            unit("0::/user.slice/user-1.slice/session-2.scope\n")
+                .unwrap_err()
+                .contains("no unit of its own")
+        );
         assert!(unit("0::/\n").is_err() && unit("1:cpu:/x\n").is_err());
     }
 }

@@ -42,14 +42,22 @@ pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
             files.push(path);
         }
     }
-    Ok(Settings { config: layers.finish()?, files, notes })
+    Ok(Settings {
+        config: layers.finish()?,
+        files,
+        notes,
+    })
 }
 
 /// The configuration in one file, which must be there.
 pub fn of_file(path: &Path) -> Result<Settings, ConfigError> {
     let text = read(path)?.ok_or_else(|| wrong(path, "there is no such file"))?;
     let config = Config::parse(&path.display().to_string(), &text)?;
-    Ok(Settings { config, files: vec![path.to_owned()], notes: Vec::new() })
+    Ok(Settings {
+        config,
+        files: vec![path.to_owned()],
+        notes: Vec::new(),
+    })
 }
 
 fn drop_ins(root: &Path) -> Result<Vec<PathBuf>, ConfigError> {
@@ -60,13 +68,18 @@ fn drop_ins(root: &Path) -> Result<Vec<PathBuf>, ConfigError> {
         Err(error) => return Err(wrong(&folder, error)),
     };
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
+    let mut paths: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
+        .collect();
     paths.sort();
     Ok(paths)
 }
 
 fn predecessor(root: &Path) -> Result<Option<(PathBuf, Legacy, String)>, ConfigError> {
-    for (name, program) in [("adaptivemmd", Legacy::Adaptivemmd), ("memoptimizer", Legacy::Memoptimizer)] {
+    for (name, program) in [
+        ("adaptivemmd", Legacy::Adaptivemmd),
+        ("memoptimizer", Legacy::Memoptimizer),
+    ] {
         for folder in ["etc/sysconfig", "etc/default"] {
             let path = root.join(folder).join(name);
             if let Some(text) = read(&path)? {
@@ -99,7 +112,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
 }
 
 fn wrong(path: &Path, what: impl ToString) -> ConfigError {
-    ConfigError { file: path.display().to_string(), at: None, what: what.to_string() }
+    ConfigError {
+        file: path.display().to_string(),
+        at: None,
+        what: what.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -122,36 +139,74 @@ mod tests {
         let dir = machine(&[
             (MAIN, "verbosity = 2"),
             ("etc/warmset/conf.d/20.toml", "verbosity = 4"),
-            ("etc/warmset/conf.d/10.toml", "verbosity = 3\naggressiveness = 1"),
+            (
+                "etc/warmset/conf.d/10.toml",
+                "verbosity = 3\naggressiveness = 1",
+            ),
             ("etc/warmset/conf.d/30.bak", "nonsense"),
         ]);
         let settings = of_machine(dir.path()).unwrap();
-        assert_eq!((settings.config.verbosity.get(), settings.config.aggressiveness.get()), (4, 1));
+        assert_eq!(
+            (
+                settings.config.verbosity.get(),
+                settings.config.aggressiveness.get()
+            ),
+            (4, 1)
+        );
         assert_eq!(settings.files.len(), 3);
     }
 
     #[test]
     fn nothing_there_is_the_default() {
-        assert_eq!(of_machine(machine(&[]).path()).unwrap().config, Config::default());
+        assert_eq!(
+            of_machine(machine(&[]).path()).unwrap().config,
+            Config::default()
+        );
     }
 
     #[test]
     fn a_file_that_anyone_can_write_is_refused() {
         let dir = machine(&[(MAIN, "")]);
         fs::set_permissions(dir.path().join(MAIN), fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(of_machine(dir.path()).unwrap_err().to_string().ends_with("anyone can write to it; chmod o-w"));
+        assert!(
+            of_machine(dir.path())
+                .unwrap_err()
+                .to_string()
+                .ends_with("anyone can write to it; chmod o-w")
+        );
     }
 
     #[test]
     fn a_missing_unreadable_or_binary_file_is_named() {
-        let dir = machine(&[("folder.toml/x", ""), ("etc/warmset/conf.d/1.toml", "mood = 1")]);
+        let dir = machine(&[
+            ("folder.toml/x", ""),
+            ("etc/warmset/conf.d/1.toml", "mood = 1"),
+        ]);
         assert!(
-            of_file(&dir.path().join("none.toml")).unwrap_err().to_string().contains("none.toml: there is no such")
+            of_file(&dir.path().join("none.toml"))
+                .unwrap_err()
+                .to_string()
+                .contains("none.toml: there is no such")
         );
-        assert!(of_file(&dir.path().join("folder.toml")).unwrap_err().to_string().contains("folder.toml: "));
-        assert!(of_machine(dir.path()).unwrap_err().to_string().contains("1.toml:1:1: unknown field `mood`"));
+        assert!(
+            of_file(&dir.path().join("folder.toml"))
+                .unwrap_err()
+                .to_string()
+                .contains("folder.toml: ")
+        );
+        assert!(
+            of_machine(dir.path())
+                .unwrap_err()
+                .to_string()
+                .contains("1.toml:1:1: unknown field `mood`")
+        );
         fs::write(dir.path().join("b.toml"), [0xff, 0xfe]).unwrap();
-        assert!(of_file(&dir.path().join("b.toml")).unwrap_err().to_string().contains("not text"));
+        assert!(
+            of_file(&dir.path().join("b.toml"))
+                .unwrap_err()
+                .to_string()
+                .contains("not text")
+        );
     }
 
     #[test]

@@ -49,7 +49,13 @@ impl Source {
     ///
     /// `room` is the size of the buffer at first; it grows when the text does not fit.
     pub(crate) fn open(path: PathBuf, length: Length, room: usize) -> Self {
-        let mut source = Self { path, length, file: None, buffer: vec![0; room.max(1)], trouble: None };
+        let mut source = Self {
+            path,
+            length,
+            file: None,
+            buffer: vec![0; room.max(1)],
+            trouble: None,
+        };
         source.reopen();
         source
     }
@@ -94,13 +100,19 @@ impl Source {
     where
         P: FnOnce(&'s [u8]) -> Result<(), Malformed<'s>>,
     {
-        let Some(file) = &self.file else { return Outcome::Absent };
+        let Some(file) = &self.file else {
+            return Outcome::Absent;
+        };
         let filled = match fill(file, self.length, &mut self.buffer) {
             Ok(filled) => filled,
             Err(error) if is_absence(&error) => {
                 self.file = None;
                 self.trouble = None;
-                return if is_off(&error) { Outcome::Absent } else { Outcome::Vanished };
+                return if is_off(&error) {
+                    Outcome::Absent
+                } else {
+                    Outcome::Vanished
+                };
             }
             Err(error) => {
                 self.note_unreadable(error);
@@ -111,7 +123,12 @@ impl Source {
             self.note_oversized();
             return Outcome::Troubled;
         }
-        let Self { path, buffer, trouble, .. } = self;
+        let Self {
+            path,
+            buffer,
+            trouble,
+            ..
+        } = self;
         match parse(&buffer[..filled]) {
             Ok(()) => {
                 *trouble = None;
@@ -141,7 +158,10 @@ impl Source {
     fn note_oversized(&mut self) {
         self.buffer = vec![0; 1];
         self.file = None;
-        self.trouble = Some(Trouble { path: self.path.clone(), kind: TroubleKind::Oversized(LIMIT) });
+        self.trouble = Some(Trouble {
+            path: self.path.clone(),
+            kind: TroubleKind::Oversized(LIMIT),
+        });
     }
 }
 
@@ -224,13 +244,19 @@ mod tests {
         let mut source = Source::open(folder.path().to_owned(), Length::One, 16);
         assert_eq!(length_of(&mut source).0, Outcome::Troubled);
         let trouble = source.trouble().unwrap().to_string();
-        assert!(trouble.contains(&*folder.path().to_string_lossy()), "{trouble}");
+        assert!(
+            trouble.contains(&*folder.path().to_string_lossy()),
+            "{trouble}"
+        );
         assert!(trouble.contains("directory"), "{trouble}");
     }
 
     #[test]
     fn what_belonged_to_a_dead_process_has_vanished() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let path = PathBuf::from(format!("/proc/{}/statm", child.id()));
         let mut source = Source::open(path, Length::One, 128);
         assert_eq!(length_of(&mut source).0, Outcome::Read);
@@ -250,6 +276,12 @@ mod tests {
         assert_eq!(length_of(&mut source).0, Outcome::Troubled);
         assert_eq!(source.buffer.len(), 1);
         assert!(source.is_closed_by_error());
-        assert!(source.trouble().unwrap().to_string().contains("longer than 8388608 bytes"));
+        assert!(
+            source
+                .trouble()
+                .unwrap()
+                .to_string()
+                .contains("longer than 8388608 bytes")
+        );
     }
 }

@@ -107,7 +107,13 @@ impl Survey {
     /// Of the machine at `root`. Reads nothing yet.
     pub fn of(root: &Path, page_size: Bytes) -> Self {
         let (before, crews) = (HashMap::new(), HashMap::new());
-        Self { root: root.to_owned(), page_size, before, crews, at: Span::default() }
+        Self {
+            root: root.to_owned(),
+            page_size,
+            before,
+            crews,
+            at: Span::default(),
+        }
     }
 
     /// Everyone who has memory now, the most warm first.
@@ -129,8 +135,20 @@ impl Survey {
                 self.compare(one, *before, elapsed);
             }
         }
-        all.sort_by(|a, b| (b.warm, b.used).cmp(&(a.warm, a.used)).then_with(|| a.path.cmp(&b.path)));
-        let now = |one: &Holding| (one.path.clone(), Before { used: one.used, refaulted: one.refaulted });
+        all.sort_by(|a, b| {
+            (b.warm, b.used)
+                .cmp(&(a.warm, a.used))
+                .then_with(|| a.path.cmp(&b.path))
+        });
+        let now = |one: &Holding| {
+            (
+                one.path.clone(),
+                Before {
+                    used: one.used,
+                    refaulted: one.refaulted,
+                },
+            )
+        };
         self.before = all.iter().map(now).collect();
         self.at = at;
         Ok(all)
@@ -153,7 +171,11 @@ impl Survey {
     /// What changed since the look before. What was read again was in use, wherever the lists have it now.
     fn compare(&self, one: &mut Holding, before: Before, elapsed: Duration) {
         one.growth = growth(before.used, one.used, elapsed);
-        let Some(pages) = one.refaulted.zip(before.refaulted).and_then(|(now, before)| now.checked_sub(before)) else {
+        let Some(pages) = one
+            .refaulted
+            .zip(before.refaulted)
+            .and_then(|(now, before)| now.checked_sub(before))
+        else {
             return;
         };
         one.refaults = (!elapsed.is_zero()).then(|| (pages as f64 / elapsed.as_secs_f64()) as u64);
@@ -166,7 +188,11 @@ impl Survey {
 /// How fast an amount changes, and whether upwards; `None` without time.
 pub fn growth(before: Bytes, now: Bytes, elapsed: Duration) -> Option<(Rate, bool)> {
     let is_more = now >= before;
-    let change = if is_more { now.less(before) } else { before.less(now) };
+    let change = if is_more {
+        now.less(before)
+    } else {
+        before.less(now)
+    };
     Some((Rate::over(change, elapsed)?, is_more))
 }
 

@@ -7,7 +7,10 @@ use std::process::{Command, Stdio};
 /// moment, and nobody could run it (`ETXTBSY`).
 pub(crate) fn write_program(path: &Path, text: &str) {
     let mut install = Command::new("install");
-    install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+    install
+        .args(["-m", "755", "/dev/stdin"])
+        .arg(path)
+        .stdin(Stdio::piped());
     let mut child = install.spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());

@@ -18,7 +18,10 @@ use std::time::{Duration, Instant};
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// Until it says that it is there: a program that ends at once is none.
-const READY: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+const READY: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 300_000_000,
+};
 
 /// The waiting process.
 #[derive(Debug)]
@@ -31,7 +34,12 @@ impl Thawer {
     /// Starts `program`, `warmset-hold`, for the undo log in `run`, and waits a moment for its word.
     pub(crate) fn start(program: &Path, run: &Path) -> Result<Self, Trouble> {
         let start = || -> std::io::Result<Self> {
-            let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+            let (ours, theirs) = socketpair(
+                AddressFamily::UNIX,
+                SocketType::SEQPACKET,
+                SocketFlags::CLOEXEC,
+                None,
+            )?;
             let child = Command::new(program)
                 .args([OsStr::new("--thaw"), run.as_os_str()])
                 .stdin(Stdio::from(theirs))
@@ -40,22 +48,36 @@ impl Thawer {
                 // What a terminal sends to the guard is not for it.
                 .process_group(0)
                 .spawn()?;
-            let thawer = Self { child, socket: Some(ours) };
-            if thawer.is_ready() { Ok(thawer) } else { Err(std::io::Error::other("it is not there to thaw")) }
+            let thawer = Self {
+                child,
+                socket: Some(ours),
+            };
+            if thawer.is_ready() {
+                Ok(thawer)
+            } else {
+                Err(std::io::Error::other("it is not there to thaw"))
+            }
         };
         start().map_err(|error| Trouble::unreadable(program, error))
     }
 
     fn is_ready(&self) -> bool {
-        let Some(socket) = &self.socket else { return false };
+        let Some(socket) = &self.socket else {
+            return false;
+        };
         let _ = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&READY));
         matches!(recv(socket, &mut [0; 1], RecvFlags::DONTWAIT), Ok((1, _)))
     }
 
     /// Whether it is there to do its work.
     pub(crate) fn is_there(&self) -> bool {
-        let Some(socket) = &self.socket else { return false };
-        matches!(recv(socket, &mut [0; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK), Err(Errno::AGAIN | Errno::INTR))
+        let Some(socket) = &self.socket else {
+            return false;
+        };
+        matches!(
+            recv(socket, &mut [0; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK),
+            Err(Errno::AGAIN | Errno::INTR)
+        )
     }
 }
 

@@ -36,7 +36,10 @@ impl Which {
 pub(crate) fn touch(folder: &OwnedFd, which: Which, most: usize) -> io::Result<usize> {
     let mut text = Vec::new();
     open(folder, "maps", OFlags::RDONLY)?.read_to_end(&mut text)?;
-    let (map, memory) = (open(folder, "pagemap", OFlags::RDONLY)?, open(folder, "mem", OFlags::RDONLY)?);
+    let (map, memory) = (
+        open(folder, "pagemap", OFlags::RDONLY)?,
+        open(folder, "mem", OFlags::RDONLY)?,
+    );
     let size = rustix::param::page_size() as u64;
     let mut used = 0;
     for (from, to) in String::from_utf8_lossy(&text).lines().filter_map(readable) {
@@ -45,7 +48,10 @@ pub(crate) fn touch(folder: &OwnedFd, which: Which, most: usize) -> io::Result<u
                 return ControlFlow::Break(());
             }
             // A page of a device, or one that has just gone, cannot be read.
-            let is_used = entry & which.bit() != 0 && memory.read_at(&mut [0], page * size).is_ok_and(|read| read == 1);
+            let is_used = entry & which.bit() != 0
+                && memory
+                    .read_at(&mut [0], page * size)
+                    .is_ok_and(|read| read == 1);
             used += usize::from(is_used);
             ControlFlow::Continue(())
         })?;
@@ -55,14 +61,24 @@ pub(crate) fn touch(folder: &OwnedFd, which: Which, most: usize) -> io::Result<u
 
 /// Opens a file of a process's folder.
 pub(crate) fn open(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
-    Ok(File::from(openat(folder, name, flags | OFlags::CLOEXEC, Mode::empty())?))
+    Ok(File::from(openat(
+        folder,
+        name,
+        flags | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?))
 }
 
 /// The range of a line of `maps`, if it may be read and is the process's own.
 fn readable(line: &str) -> Option<(u64, u64)> {
     let (range, rest) = line.split_once(' ')?;
-    let (from, to) = range.split_once('-').filter(|_| rest.starts_with('r') && !rest.contains("[v"))?;
-    Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?))
+    let (from, to) = range
+        .split_once('-')
+        .filter(|_| rest.starts_with('r') && !rest.contains("[v"))?;
+    Some((
+        u64::from_str_radix(from, 16).ok()?,
+        u64::from_str_radix(to, 16).ok()?,
+    ))
 }
 
 #[cfg(test)]
@@ -73,12 +89,20 @@ mod tests {
     fn what_is_the_processes_own_can_be_read() {
         assert_eq!(readable("7f00-7f10 r-xp 0 0 0 [vdso]"), None);
         assert_eq!(readable("7f0000-7f1000 ---p 0 0 0"), None);
-        assert_eq!(readable("7f0000-7f1000 r--p 0 0 0 /a"), Some((0x7f_0000, 0x7f_1000)));
+        assert_eq!(
+            readable("7f0000-7f1000 r--p 0 0 0 /a"),
+            Some((0x7f_0000, 0x7f_1000))
+        );
     }
 
     #[test]
     fn no_more_is_used_than_asked_for() {
-        let own = rustix::fs::open("/proc/self", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let own = rustix::fs::open(
+            "/proc/self",
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Mode::empty(),
+        )
+        .unwrap();
         assert_eq!(touch(&own, Which::Resident, 3).unwrap(), 3);
         assert!(touch(&own, Which::Resident, usize::MAX).unwrap() > 100);
     }

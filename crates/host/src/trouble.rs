@@ -35,13 +35,22 @@ pub enum TroubleKind {
 
 impl Trouble {
     pub(crate) fn unreadable(path: &Path, error: io::Error) -> Self {
-        Self { path: path.to_owned(), kind: TroubleKind::Unreadable(error) }
+        Self {
+            path: path.to_owned(),
+            kind: TroubleKind::Unreadable(error),
+        }
     }
 
     pub(crate) fn malformed(path: &Path, malformed: &Malformed<'_>) -> Self {
         let text = &malformed.text[..malformed.text.len().min(QUOTED)];
         let text = String::from_utf8_lossy(text).into_owned();
-        Self { path: path.to_owned(), kind: TroubleKind::Malformed { field: malformed.field, text } }
+        Self {
+            path: path.to_owned(),
+            kind: TroubleKind::Malformed {
+                field: malformed.field,
+                text,
+            },
+        }
     }
 }
 
@@ -50,10 +59,14 @@ impl fmt::Display for Trouble {
         let path = self.path.display();
         match &self.kind {
             // What we refuse ourselves says all in its text.
-            TroubleKind::Unreadable(error) if error.kind() == io::ErrorKind::Other => write!(f, "{path}: {error}"),
+            TroubleKind::Unreadable(error) if error.kind() == io::ErrorKind::Other => {
+                write!(f, "{path}: {error}")
+            }
             TroubleKind::Unreadable(error) => write!(f, "{path}: cannot read: {error}"),
             TroubleKind::Oversized(limit) => write!(f, "{path}: longer than {limit} bytes"),
-            TroubleKind::Malformed { field, text } => write!(f, "{path}: no valid `{field}` in {text:?}"),
+            TroubleKind::Malformed { field, text } => {
+                write!(f, "{path}: no valid `{field}` in {text:?}")
+            }
         }
     }
 }
@@ -91,12 +104,16 @@ mod tests {
     fn a_trouble_is_one_line_with_the_path_and_the_escaped_text() {
         let malformed = Malformed::new("nr_free_pages", b"nr_free_pages \x1b[2J\nx");
         let shown = Trouble::malformed(Path::new("/proc/vmstat"), &malformed).to_string();
-        assert_eq!(shown, r#"/proc/vmstat: no valid `nr_free_pages` in "nr_free_pages \u{1b}[2J\nx""#);
+        assert_eq!(
+            shown,
+            r#"/proc/vmstat: no valid `nr_free_pages` in "nr_free_pages \u{1b}[2J\nx""#
+        );
     }
 
     #[test]
     fn long_text_is_cut() {
-        let shown = Trouble::malformed(Path::new("x"), &Malformed::new("f", &[b'a'; 10_000])).to_string();
+        let shown =
+            Trouble::malformed(Path::new("x"), &Malformed::new("f", &[b'a'; 10_000])).to_string();
         assert!(shown.len() < 200, "{shown}");
     }
 }

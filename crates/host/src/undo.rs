@@ -43,7 +43,10 @@ pub struct Places {
 impl Places {
     /// The machine at `root`, with its own run directory.
     pub fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), run: root.join("run/warmset") }
+        Self {
+            root: root.to_owned(),
+            run: root.join("run/warmset"),
+        }
     }
 
     pub(crate) fn knob(&self, knob: Knob) -> PathBuf {
@@ -79,7 +82,12 @@ impl UndoLog {
     /// Opens the run directory, which must be ours alone.
     pub(crate) fn open(places: &Places, boot_id: &str) -> Result<Self, Trouble> {
         own_directory(&places.run)?;
-        Ok(Self { places: places.clone(), boot_id: boot_id.to_owned(), held: [None; COUNT], limits: Vec::new() })
+        Ok(Self {
+            places: places.clone(),
+            boot_id: boot_id.to_owned(),
+            held: [None; COUNT],
+            limits: Vec::new(),
+        })
     }
 
     pub(crate) fn held(&self, knob: Knob) -> Option<Held> {
@@ -94,7 +102,10 @@ impl UndoLog {
 
     /// What is held of a control group's limit.
     pub(crate) fn limit(&self, limit: &Limit) -> Option<Held> {
-        self.limits.iter().find(|(known, _)| known == limit).map(|(_, held)| *held)
+        self.limits
+            .iter()
+            .find(|(known, _)| known == limit)
+            .map(|(_, held)| *held)
     }
 
     /// Enters or removes a limit; on return the file is on the medium.
@@ -112,7 +123,12 @@ impl UndoLog {
         }
         let mut text = format!("{MAGIC}{}\n", self.boot_id);
         for (spec, held) in KNOBS.iter().zip(&self.held) {
-            if let Some(Held { found, ours, before }) = held {
+            if let Some(Held {
+                found,
+                ours,
+                before,
+            }) = held
+            {
                 let _ = writeln!(text, "{}\t{found}\t{ours}\t{before}", spec.path);
             }
         }
@@ -120,7 +136,8 @@ impl UndoLog {
         let draft = self.places.run.join("undo.new");
         let write = || -> io::Result<()> {
             let _ = fs::remove_file(&draft);
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags =
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mut file = File::from(rustix::fs::open(&draft, flags, Mode::from_raw_mode(0o600))?);
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
@@ -160,9 +177,14 @@ impl fmt::Display for Restored {
         }
         for Change { knob, from, to } in &self.left_alone {
             let (from, to) = (shown(*from), shown(*to));
-            writeln!(f, "left {knob} alone: it is {to}, we had set {from}; someone else has set it since")?;
+            writeln!(
+                f,
+                "left {knob} alone: it is {to}, we had set {from}; someone else has set it since"
+            )?;
         }
-        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
+        self.notes
+            .iter()
+            .try_for_each(|note| writeln!(f, "{note}"))?;
         if self.back.is_empty() && self.left_alone.is_empty() && self.notes.is_empty() {
             writeln!(f, "nothing to put back")?;
         }
@@ -177,27 +199,46 @@ impl fmt::Display for Restored {
 pub fn restore(places: &Places) -> Result<Restored, Trouble> {
     let path = places.log();
     let mut restored = Restored::default();
-    let Some(text) = read_log(&path)? else { return Ok(restored) };
+    let Some(text) = read_log(&path)? else {
+        return Ok(restored);
+    };
     let boot_id = boot_id(&places.root)?;
     let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
     let Some(theirs) = first.strip_prefix(MAGIC) else {
-        return Err(refused(&path, format!("it begins with {:?}, which no undo log does", cut(first))));
+        return Err(refused(
+            &path,
+            format!("it begins with {:?}, which no undo log does", cut(first)),
+        ));
     };
     if theirs.trim() != boot_id {
-        restored.notes.push("dropped an undo log of another boot: the kernel has forgotten those values".to_owned());
+        restored.notes.push(
+            "dropped an undo log of another boot: the kernel has forgotten those values".to_owned(),
+        );
         remove(&path)?;
         return Ok(restored);
     }
-    for line in lines.split_inclusive('\n').collect::<Vec<_>>().into_iter().rev() {
+    for line in lines
+        .split_inclusive('\n')
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+    {
         match (line.ends_with('\n'), entry(line.trim_end())) {
             (true, Some((knob, held))) => undo(places, knob, held, &mut restored)?,
             (true, None) => match Limit::parse(line.trim_end_matches('\n')) {
                 Some((limit, held)) => undo_limit(places, &limit, held, &mut restored)?,
-                None => return Err(refused(&path, format!("{:?} names no knob", cut(line.trim_end())))),
+                None => {
+                    return Err(refused(
+                        &path,
+                        format!("{:?} names no knob", cut(line.trim_end())),
+                    ));
+                }
             },
             (false, _) => {
                 let line = cut(line);
-                restored.notes.push(format!("ignored a half-written line {line:?}: it was never acted on"));
+                restored.notes.push(format!(
+                    "ignored a half-written line {line:?}: it was never acted on"
+                ));
             }
         }
     }
@@ -208,14 +249,21 @@ pub fn restore(places: &Places) -> Result<Restored, Trouble> {
 /// Lets go on what a guard that is gone had stopped, and leaves all else to [`restore`]: another guard may run already.
 pub fn thaw(places: &Places) -> Result<Restored, Trouble> {
     let mut restored = Restored::default();
-    let Some(text) = read_log(&places.log())? else { return Ok(restored) };
+    let Some(text) = read_log(&places.log())? else {
+        return Ok(restored);
+    };
     let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
     if first.strip_prefix(MAGIC).map(str::trim) != Some(boot_id(&places.root)?.as_str()) {
         return Ok(restored);
     }
-    let whole = lines.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    let whole = lines
+        .split_inclusive('\n')
+        .filter_map(|line| line.strip_suffix('\n'));
     let mut first = None;
-    for (limit, held) in whole.filter_map(Limit::parse).filter(|(limit, _)| limit.kind == Kind::Freeze) {
+    for (limit, held) in whole
+        .filter_map(Limit::parse)
+        .filter(|(limit, _)| limit.kind == Kind::Freeze)
+    {
         // One that fails keeps nobody else standing still.
         if let Err(trouble) = undo_limit(places, &limit, held, &mut restored) {
             first.get_or_insert(trouble);
@@ -228,18 +276,33 @@ fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Res
     let name = knob.spec().name;
     let path = places.knob(knob);
     match read_number(&path)? {
-        None => restored.notes.push(format!("{name} is gone: nothing to put back")),
+        None => restored
+            .notes
+            .push(format!("{name} is gone: nothing to put back")),
         Some(now) if now == held.found => {}
         Some(now) if now == held.ours || now == held.before => {
             write_number(&path, held.found)?;
-            restored.back.push(Change { knob: name.to_owned(), from: now, to: held.found });
+            restored.back.push(Change {
+                knob: name.to_owned(),
+                from: now,
+                to: held.found,
+            });
         }
-        Some(now) => restored.left_alone.push(Change { knob: name.to_owned(), from: held.ours, to: now }),
+        Some(now) => restored.left_alone.push(Change {
+            knob: name.to_owned(),
+            from: held.ours,
+            to: now,
+        }),
     }
     Ok(())
 }
 
-fn undo_limit(places: &Places, limit: &Limit, held: Held, restored: &mut Restored) -> Result<(), Trouble> {
+fn undo_limit(
+    places: &Places,
+    limit: &Limit,
+    held: Held,
+    restored: &mut Restored,
+) -> Result<(), Trouble> {
     let path = places.root.join(&limit.folder).join(limit.kind.file());
     let at = |error| Trouble::unreadable(&path, error);
     let folder = limit.open(&places.root).map_err(at)?;
@@ -249,13 +312,25 @@ fn undo_limit(places: &Places, limit: &Limit, held: Held, restored: &mut Restore
     };
     let knob = limit.name();
     match (folder, now) {
-        (Some(folder), Some(now)) if now != held.found && (now == held.ours || now == held.before) => {
+        (Some(folder), Some(now))
+            if now != held.found && (now == held.ours || now == held.before) =>
+        {
             limit::write(&folder, limit.kind, held.found).map_err(at)?;
-            restored.back.push(Change { knob, from: now, to: held.found });
+            restored.back.push(Change {
+                knob,
+                from: now,
+                to: held.found,
+            });
         }
-        (_, Some(now)) if now != held.found => restored.left_alone.push(Change { knob, from: held.ours, to: now }),
+        (_, Some(now)) if now != held.found => restored.left_alone.push(Change {
+            knob,
+            from: held.ours,
+            to: now,
+        }),
         (_, Some(_)) => {}
-        (_, None) => restored.notes.push(format!("{knob} is gone: nothing to put back")),
+        (_, None) => restored
+            .notes
+            .push(format!("{knob} is gone: nothing to put back")),
     }
     Ok(())
 }
@@ -265,7 +340,11 @@ fn entry(line: &str) -> Option<(Knob, Held)> {
     let mut words = line.split('\t');
     let knob = Knob::from_path(words.next()?)?;
     let mut number = || words.next()?.parse().ok();
-    let held = Held { found: number()?, ours: number()?, before: number()? };
+    let held = Held {
+        found: number()?,
+        ours: number()?,
+        before: number()?,
+    };
     let range = &knob.spec().range;
     (words.next().is_none() && range.contains(&held.found)).then_some((knob, held))
 }
@@ -277,12 +356,23 @@ fn read_log(path: &Path) -> Result<Option<String>, Trouble> {
         Err(rustix::io::Errno::NOENT) => return Ok(None),
         Err(error) => return Err(Trouble::unreadable(path, error.into())),
     };
-    let meta = file.metadata().map_err(|error| Trouble::unreadable(path, error))?;
-    if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
-        return Err(refused(path, "it is not a plain file that only we can write".to_owned()));
+    let meta = file
+        .metadata()
+        .map_err(|error| Trouble::unreadable(path, error))?;
+    if !meta.is_file()
+        || meta.uid() != rustix::process::geteuid().as_raw()
+        || meta.mode() & 0o022 != 0
+    {
+        return Err(refused(
+            path,
+            "it is not a plain file that only we can write".to_owned(),
+        ));
     }
     if meta.len() > MOST_BYTES {
-        return Err(refused(path, format!("it is longer than {MOST_BYTES} bytes")));
+        return Err(refused(
+            path,
+            format!("it is longer than {MOST_BYTES} bytes"),
+        ));
     }
     let mut text = String::new();
     let read = file.take(MOST_BYTES).read_to_string(&mut text);
@@ -321,7 +411,9 @@ fn cut(text: &str) -> String {
 
 fn remove(path: &Path) -> Result<(), Trouble> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Trouble::unreadable(path, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Trouble::unreadable(path, error))
+        }
         _ => Ok(()),
     }
 }
@@ -338,7 +430,10 @@ pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Trouble> {
     match fs::read_to_string(path) {
         Ok(text) => match text.trim().parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(refused(path, format!("{:?} is not a number", cut(text.trim())))),
+            Err(_) => Err(refused(
+                path,
+                format!("{:?} is not a number", cut(text.trim())),
+            )),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Trouble::unreadable(path, error)),

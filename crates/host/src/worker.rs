@@ -75,24 +75,36 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts the thread. The first look for rivals is done before this returns.
     pub(crate) fn start(root: &Path) -> io::Result<Self> {
-        let findings = Arc::new(Mutex::new(Findings { rivals: rivals(root), troubles: Vec::new() }));
+        let findings = Arc::new(Mutex::new(Findings {
+            rivals: rivals(root),
+            troubles: Vec::new(),
+        }));
         let (queue, jobs) = sync_channel(8);
         let (root, shared) = (root.to_owned(), Arc::clone(&findings));
         let thread = std::thread::Builder::new()
             .name("warmset-worker".to_owned())
             .stack_size(STACK)
             .spawn(move || work(&root, &jobs, &shared))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread), findings })
+        Ok(Self {
+            queue: Some(queue),
+            thread: Some(thread),
+            findings,
+        })
     }
 
     /// Hands a job over; `false` if the queue is full.
     pub(crate) fn ask(&self, job: Job) -> bool {
-        self.queue.as_ref().is_some_and(|queue| queue.try_send(job).is_ok())
+        self.queue
+            .as_ref()
+            .is_some_and(|queue| queue.try_send(job).is_ok())
     }
 
     /// Looks at the findings, unless the worker is just writing them.
     pub(crate) fn peek<T>(&self, look: impl FnOnce(&Findings) -> T) -> Option<T> {
-        self.findings.try_lock().ok().map(|findings| look(&findings))
+        self.findings
+            .try_lock()
+            .ok()
+            .map(|findings| look(&findings))
     }
 }
 
@@ -100,7 +112,9 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         drop(self.queue.take());
-        let Some(thread) = self.thread.take() else { return };
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
         let deadline = Instant::now() + Duration::from_millis(200);
         while !thread.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
@@ -119,7 +133,9 @@ fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
         match jobs.recv_timeout(LOOK.saturating_sub(looked.elapsed())) {
             Ok(job) => {
                 let path = job.path(root);
-                let early = done.get(&path).is_some_and(|last| last.elapsed() < job.least_interval());
+                let early = done
+                    .get(&path)
+                    .is_some_and(|last| last.elapsed() < job.least_interval());
                 if early {
                     continue;
                 }
@@ -157,7 +173,12 @@ fn run(job: &Job, root: &Path, path: &Path) -> io::Result<()> {
         Job::Recall(_, amount) => recall(root, path, *amount),
         Job::Compact(_) => write(path, "1"),
         Job::Reclaim(_, amount) => match write(path, &amount.get().to_string()) {
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::AGAIN | Errno::BUSY | Errno::INTR)) => {
+            Err(error)
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::AGAIN | Errno::BUSY | Errno::INTR)
+                ) =>
+            {
                 Ok(())
             }
             result => result,

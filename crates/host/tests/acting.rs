@@ -30,7 +30,13 @@ fn sample(machine: &mut Machine) -> Sample {
 }
 
 fn decision(actions: &[Action]) -> Decision {
-    let steps = actions.iter().map(|action| Step { action: *action, why: Reason::Stop }).collect();
+    let steps = actions
+        .iter()
+        .map(|action| Step {
+            action: *action,
+            why: Reason::Stop,
+        })
+        .collect();
     Decision {
         phase: Phase::Guarding,
         forecast: Forecast::default(),
@@ -46,7 +52,10 @@ fn set(knob: Knob, from: u64, to: u64) -> Action {
 }
 
 fn value(places: &Places, knob: Knob) -> String {
-    fs::read_to_string(places.root.join(knob.spec().path)).expect("read").trim().to_owned()
+    fs::read_to_string(places.root.join(knob.spec().path))
+        .expect("read")
+        .trim()
+        .to_owned()
 }
 
 /// Every file with its content and time of change.
@@ -72,9 +81,15 @@ fn what_is_set_is_logged_first_and_put_back_at_the_end() {
     assert_eq!(guard.act(&decision(&[set(FACTOR, 10, 200)])).written, 1);
     assert_eq!(value(&places, FACTOR), "200");
     let log = fs::read_to_string(places.run.join("undo")).expect("a log");
-    assert!(log.ends_with("proc/sys/vm/watermark_scale_factor\t10\t200\t10\n"), "{log}");
+    assert!(
+        log.ends_with("proc/sys/vm/watermark_scale_factor\t10\t200\t10\n"),
+        "{log}"
+    );
     let knobs = sample(&mut guard).knobs;
-    assert_eq!((knobs.found.of(FACTOR), knobs.ours.of(FACTOR)), (Some(10), Some(200)));
+    assert_eq!(
+        (knobs.found.of(FACTOR), knobs.ours.of(FACTOR)),
+        (Some(10), Some(200))
+    );
     drop(guard);
     assert_eq!(value(&places, FACTOR), "10");
     assert!(!places.run.exists(), "nothing is left");
@@ -87,7 +102,10 @@ fn who_observes_writes_nothing() {
     let observing = Permission::Observe("a test".to_owned());
     let mut guard = Machine::at(&places, observing, &Config::default().wake).expect("a guard");
     sample(&mut guard);
-    let outcome = guard.act(&decision(&[set(FACTOR, 10, 200), Action::Compact { node: 0 }]));
+    let outcome = guard.act(&decision(&[
+        set(FACTOR, 10, 200),
+        Action::Compact { node: 0 },
+    ]));
     assert_eq!(outcome, host::Outcome::default());
     guard.put_everything_back();
     drop(guard);
@@ -101,9 +119,18 @@ fn who_is_told_to_only_look_puts_back_and_writes_nothing_more() {
     sample(&mut guard);
     guard.act(&decision(&[set(FACTOR, 10, 200)]));
     assert_eq!(guard.only_observe().back.len(), 1);
-    assert_eq!((value(&places, FACTOR).as_str(), guard.permission() == &Permission::Act), ("10", false));
+    assert_eq!(
+        (
+            value(&places, FACTOR).as_str(),
+            guard.permission() == &Permission::Act
+        ),
+        ("10", false)
+    );
     let outcome = guard.act(&decision(&[set(FACTOR, 10, 300)]));
-    assert_eq!((outcome.written, value(&places, FACTOR).as_str()), (0, "10"));
+    assert_eq!(
+        (outcome.written, value(&places, FACTOR).as_str()),
+        (0, "10")
+    );
     assert_eq!(sample(&mut guard).knobs.ours.of(FACTOR), None);
 }
 
@@ -117,7 +144,10 @@ fn what_someone_else_sets_is_left_alone_and_said() {
     assert!(sample(&mut guard).knobs.is_foreign(FACTOR));
     assert!(sample(&mut guard).knobs.is_foreign(FACTOR), "and stays so");
     let restored = guard.put_everything_back();
-    assert!(restored.to_string().contains("it is 77, we had set 200"), "{restored}");
+    assert!(
+        restored.to_string().contains("it is 77, we had set 200"),
+        "{restored}"
+    );
     assert_eq!(value(&places, FACTOR), "77");
 }
 
@@ -136,15 +166,27 @@ fn a_decision_on_a_value_that_has_changed_since_is_not_carried_out() {
 fn a_knob_that_refuses_is_given_up_and_the_rest_goes_on() {
     let (_dir, places) = machine();
     let mut guard = guard(&places);
-    let swappiness = sample(&mut guard).knobs.now.of(Knob::Swappiness).expect("known");
+    let swappiness = sample(&mut guard)
+        .knobs
+        .now
+        .of(Knob::Swappiness)
+        .expect("known");
     let path = places.root.join(FACTOR.spec().path);
     fs::remove_file(&path).expect("removed");
     fs::create_dir(&path).expect("made");
-    let outcome = guard.act(&decision(&[set(FACTOR, 10, 200), set(Knob::Swappiness, swappiness, 1)]));
+    let outcome = guard.act(&decision(&[
+        set(FACTOR, 10, 200),
+        set(Knob::Swappiness, swappiness, 1),
+    ]));
     assert_eq!((outcome.refused, outcome.written), (1, 1));
     assert_eq!(value(&places, Knob::Swappiness), "1");
     assert_eq!(sample(&mut guard).knobs.now.of(FACTOR), None);
-    assert!(guard.troubles().iter().any(|trouble| trouble.contains("watermark_scale_factor")));
+    assert!(
+        guard
+            .troubles()
+            .iter()
+            .any(|trouble| trouble.contains("watermark_scale_factor"))
+    );
 }
 
 #[test]
@@ -160,8 +202,13 @@ fn a_value_out_of_bounds_is_never_written() {
 fn a_second_guard_and_a_restore_beside_a_guard_are_refused() {
     let (_dir, places) = machine();
     let _first = guard(&places);
-    let error = Machine::at(&places, Permission::Act, &Config::default().wake).expect_err("only one").to_string();
-    assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+    let error = Machine::at(&places, Permission::Act, &Config::default().wake)
+        .expect_err("only one")
+        .to_string();
+    assert!(
+        error.contains(&format!("process {}", std::process::id())),
+        "{error}"
+    );
 }
 
 #[test]
@@ -179,7 +226,10 @@ fn the_next_guard_undoes_what_a_killed_one_left() {
     let mut next = guard(&places);
     assert_eq!(next.leftover().back.len(), 1, "{}", next.leftover());
     assert_eq!(sample(&mut next).knobs.found.of(FACTOR), Some(10));
-    assert_eq!(restore(&places).expect("nothing to do").to_string(), "nothing to put back\n");
+    assert_eq!(
+        restore(&places).expect("nothing to do").to_string(),
+        "nothing to put back\n"
+    );
 }
 
 #[test]

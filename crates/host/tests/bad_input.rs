@@ -28,8 +28,19 @@ fn a_blind_guard_refuses_to_start_and_names_what_it_cannot_see() {
 #[test]
 fn a_bad_file_is_unknown_and_named_and_the_rest_is_read() {
     let noise: Vec<u8> = (0..=255).cycle().take(5000).collect();
-    let bad = [Vec::new(), b"MemTotal:  99".to_vec(), noise, vec![b'7'; 10 << 20]];
-    for file in ["proc/meminfo", "proc/buddyinfo", "proc/swaps", "proc/pressure/memory", "proc/zoneinfo"] {
+    let bad = [
+        Vec::new(),
+        b"MemTotal:  99".to_vec(),
+        noise,
+        vec![b'7'; 10 << 20],
+    ];
+    for file in [
+        "proc/meminfo",
+        "proc/buddyinfo",
+        "proc/swaps",
+        "proc/pressure/memory",
+        "proc/zoneinfo",
+    ] {
         for content in &bad {
             let dir = machine();
             let mut eyes = Eyes::open(dir.path()).expect("a machine");
@@ -38,7 +49,11 @@ fn a_bad_file_is_unknown_and_named_and_the_rest_is_read() {
             assert!(sample.counters.nr_free_pages.is_some(), "{file}");
             let trouble = eyes.troubles().any(|trouble| trouble.path.ends_with(file));
             let silent = content.is_empty() || content.len() == 13;
-            assert!(trouble || silent || file == "proc/swaps", "{file} of {} bytes", content.len());
+            assert!(
+                trouble || silent || file == "proc/swaps",
+                "{file} of {} bytes",
+                content.len()
+            );
         }
     }
 }
@@ -51,7 +66,12 @@ fn a_folder_in_place_of_a_file_is_unreadable() {
     let mut eyes = Eyes::open(dir.path()).expect("a machine");
     read(&mut eyes);
     let troubles: Vec<String> = eyes.troubles().map(ToString::to_string).collect();
-    assert!(troubles.iter().any(|trouble| trouble.contains("proc/swaps: cannot read")), "{troubles:?}");
+    assert!(
+        troubles
+            .iter()
+            .any(|trouble| trouble.contains("proc/swaps: cannot read")),
+        "{troubles:?}"
+    );
 }
 
 #[test]
@@ -61,13 +81,27 @@ fn a_node_that_vanishes_takes_its_zones_with_it() {
     copy(&nodes.join("node0"), &nodes.join("node1"));
     let zoneinfo = dir.path().join("proc/zoneinfo");
     let one = fs::read_to_string(&zoneinfo).expect("read");
-    fs::write(&zoneinfo, format!("{one}{}", one.replace("Node 0", "Node 1"))).expect("written");
+    fs::write(
+        &zoneinfo,
+        format!("{one}{}", one.replace("Node 0", "Node 1")),
+    )
+    .expect("written");
     let mut eyes = Eyes::open(dir.path()).expect("a machine");
     let both = read(&mut eyes);
-    assert_eq!(both.nodes.iter().map(|node| node.id).collect::<Vec<_>>(), [0, 1]);
-    let (first, second): (Vec<&Zone>, Vec<&Zone>) = both.zones.iter().partition(|zone| zone.node == 0);
+    assert_eq!(
+        both.nodes.iter().map(|node| node.id).collect::<Vec<_>>(),
+        [0, 1]
+    );
+    let (first, second): (Vec<&Zone>, Vec<&Zone>) =
+        both.zones.iter().partition(|zone| zone.node == 0);
     assert_eq!(first.len(), second.len());
-    assert!(first.iter().zip(&second).all(|(a, b)| a.amounts == b.amounts), "each node has its own zones");
+    assert!(
+        first
+            .iter()
+            .zip(&second)
+            .all(|(a, b)| a.amounts == b.amounts),
+        "each node has its own zones"
+    );
     fs::remove_dir_all(nodes.join("node1")).expect("removed");
     fs::write(&zoneinfo, one).expect("written");
     read(&mut eyes);

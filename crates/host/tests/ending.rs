@@ -17,7 +17,12 @@ impl Holder {
     fn new(mib: u32, trap: &str) -> Self {
         let mut shell = Command::new("sh");
         let script = format!("{trap} exec tail -n 1");
-        let mut child = shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = shell
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let line = child.stdin.as_mut().unwrap();
         let piece = vec![b'x'; 1 << 20];
         (0..mib).for_each(|_| line.write_all(&piece).unwrap());
@@ -43,18 +48,33 @@ impl Drop for Holder {
 }
 
 fn now() -> Span {
-    Span::new(Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic)).unwrap())
+    Span::new(
+        Duration::try_from(rustix::time::clock_gettime(
+            rustix::time::ClockId::Monotonic,
+        ))
+        .unwrap(),
+    )
 }
 
 fn order(suspect: &Suspect, signal: Signal) -> Order {
-    Order { who: suspect.who, name: suspect.name, signal, extent: Extent::Process, size: suspect.size() }
+    Order {
+        who: suspect.who,
+        name: suspect.name,
+        signal,
+        extent: Extent::Process,
+        size: suspect.size(),
+    }
 }
 
 fn found(processes: &mut Processes, holder: &Holder) -> Suspect {
     let mut census = Census::default();
     processes.look(now(), &mut census);
     let mine = |suspect: &&Suspect| suspect.who.pid == holder.0.id();
-    *census.suspects.iter().find(mine).expect("the largest are looked at")
+    *census
+        .suspects
+        .iter()
+        .find(mine)
+        .expect("the largest are looked at")
 }
 
 fn descriptors() -> usize {
@@ -67,7 +87,11 @@ fn goes(processes: &mut Processes, who: Identity) -> bool {
     let mut census = Census::default();
     while Instant::now() < deadline {
         processes.watch(now(), &mut census);
-        if census.victims.iter().any(|victim| victim.who == who && victim.gone.is_some()) {
+        if census
+            .victims
+            .iter()
+            .any(|victim| victim.who == who && victim.gone.is_some())
+        {
             return true;
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -76,7 +100,11 @@ fn goes(processes: &mut Processes, who: Identity) -> bool {
 }
 
 fn processes() -> Processes {
-    Processes::open(Path::new("/"), Bytes::new(rustix::param::page_size() as u64)).unwrap()
+    Processes::open(
+        Path::new("/"),
+        Bytes::new(rustix::param::page_size() as u64),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -84,12 +112,20 @@ fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
     let (mut victim, mut other) = (Holder::new(400, ""), Holder::new(300, ""));
     let mut processes = processes();
     let suspect = found(&mut processes, &victim);
-    assert!(suspect.size() >= Bytes::mib(399) && suspect.size() < Bytes::mib(500), "{}", suspect.size());
+    assert!(
+        suspect.size() >= Bytes::mib(399) && suspect.size() < Bytes::mib(500),
+        "{}",
+        suspect.size()
+    );
     assert_eq!(suspect.name.as_str(), "tail");
     let (order, at, open) = (order(&suspect, Signal::Kill), now(), descriptors());
     let mut struck = None;
     let taken = allocation_counter::measure(|| struck = Some(processes.strike(at, &order)));
-    assert_eq!((struck, taken.count_total), (Some(Ok(())), 0), "allocations on the way to the kill");
+    assert_eq!(
+        (struck, taken.count_total),
+        (Some(Ok(())), 0),
+        "allocations on the way to the kill"
+    );
     assert!(descriptors() <= open, "nothing was opened");
     assert!(goes(&mut processes, suspect.who));
     assert!(victim.ends() && other.is_alive());
@@ -100,15 +136,24 @@ fn who_ignores_sigterm_is_still_held_and_falls_to_sigkill() {
     let mut deaf = Holder::new(350, "trap '' TERM;");
     let mut processes = processes();
     let suspect = found(&mut processes, &deaf);
-    assert_eq!(processes.strike(now(), &order(&suspect, Signal::Term)), Ok(()));
+    assert_eq!(
+        processes.strike(now(), &order(&suspect, Signal::Term)),
+        Ok(())
+    );
     std::thread::sleep(Duration::from_millis(100));
     assert!(deaf.is_alive());
     // It may have left the largest: it is held all the same.
     let mut census = Census::default();
     processes.watch(now(), &mut census);
-    assert_eq!((census.victims[0].signal, census.victims[0].gone), (Signal::Term, None));
+    assert_eq!(
+        (census.victims[0].signal, census.victims[0].gone),
+        (Signal::Term, None)
+    );
     processes.rest(&mut census);
-    assert_eq!(processes.strike(now(), &order(&suspect, Signal::Kill)), Ok(()));
+    assert_eq!(
+        processes.strike(now(), &order(&suspect, Signal::Kill)),
+        Ok(())
+    );
     assert!(goes(&mut processes, suspect.who));
     assert!(deaf.ends());
 }
@@ -120,7 +165,10 @@ fn who_has_ended_by_itself_is_not_signalled_nor_is_who_has_its_number_now() {
     let suspect = found(&mut machine, &gone);
     gone.0.kill().unwrap();
     gone.0.wait().unwrap();
-    assert_eq!(machine.strike(now(), &order(&suspect, Signal::Kill)), Err(Missed::Gone));
+    assert_eq!(
+        machine.strike(now(), &order(&suspect, Signal::Kill)),
+        Err(Missed::Gone)
+    );
     // Another process with that number would have another start.
     let mut alive = Holder::new(250, "");
     let mut machine = processes();
@@ -137,7 +185,10 @@ fn a_stopped_process_is_killed_too() {
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let mut processes = processes();
     let suspect = found(&mut processes, &stopped);
-    assert_eq!(processes.strike(now(), &order(&suspect, Signal::Kill)), Ok(()));
+    assert_eq!(
+        processes.strike(now(), &order(&suspect, Signal::Kill)),
+        Ok(())
+    );
     assert!(goes(&mut processes, suspect.who));
     assert!(stopped.ends());
 }

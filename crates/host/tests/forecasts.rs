@@ -15,14 +15,23 @@ fn forecasts_cover_what_happens_as_often_as_they_say() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|end| end == "gz") {
-            let entries: Vec<Entry> = Reader::open(&path).unwrap().collect::<Result<_, _>>().unwrap();
+            let entries: Vec<Entry> = Reader::open(&path)
+                .unwrap()
+                .collect::<Result<_, _>>()
+                .unwrap();
             let calibration = calibrate(&entries).unwrap();
-            (growth, demand) = (growth.and(calibration.growth), demand.and(calibration.demand));
+            (growth, demand) = (
+                growth.and(calibration.growth),
+                demand.and(calibration.demand),
+            );
         }
     }
     for (name, coverage, least) in [("growth", growth, 100), ("demand", demand, 2000)] {
         let share = coverage.share().unwrap();
         assert!(coverage.made >= least, "{name}: {coverage:?}");
-        assert!((share - coverage.said).abs() <= POINTS, "{name}: {share:.3}, {coverage:?}");
+        assert!(
+            (share - coverage.said).abs() <= POINTS,
+            "{name}: {share:.3}, {coverage:?}"
+        );
     }
 }

@@ -24,5 +24,8 @@ fn a_steady_tick_allocates_and_opens_nothing() {
         eyes.read(&mut sample);
     }
     assert_eq!(descriptors(), open, "descriptors after 10 000 ticks");
-    assert_eq!(eyes.troubles().map(ToString::to_string).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(
+        eyes.troubles().map(ToString::to_string).collect::<Vec<_>>(),
+        [""; 0]
+    );
 }

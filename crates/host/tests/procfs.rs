@@ -8,20 +8,28 @@ use units::Bytes;
 
 fn sample() -> Sample {
     let mut sample = Sample::default();
-    Eyes::open(Path::new("/")).expect("a machine").read(&mut sample);
+    Eyes::open(Path::new("/"))
+        .expect("a machine")
+        .read(&mut sample);
     sample
 }
 
 #[test]
 fn meminfo_agrees() {
-    let (ours, theirs) = (sample().memory, procfs::Meminfo::current().expect("meminfo"));
+    let (ours, theirs) = (
+        sample().memory,
+        procfs::Meminfo::current().expect("meminfo"),
+    );
     assert_eq!(ours.total, Some(Bytes::new(theirs.mem_total)));
     assert_eq!(ours.swap_total, Some(Bytes::new(theirs.swap_total)));
     assert_eq!(ours.percpu, theirs.per_cpu.map(Bytes::new));
     // These move between the two readings.
     let near = |ours: Option<Bytes>, theirs: u64| {
         let (ours, theirs) = (ours.expect("known"), Bytes::new(theirs));
-        assert!(ours.less(theirs) + theirs.less(ours) < Bytes::mib(512), "{ours} and {theirs}");
+        assert!(
+            ours.less(theirs) + theirs.less(ours) < Bytes::mib(512),
+            "{ours} and {theirs}"
+        );
     };
     near(ours.free, theirs.mem_free);
     near(ours.available, theirs.mem_available.expect("known"));
@@ -31,8 +39,11 @@ fn meminfo_agrees() {
 
 #[test]
 fn vmstat_lies_between_two_readings_of_theirs() {
-    let (before, ours, after) =
-        (procfs::vmstat().expect("vmstat"), sample().counters, procfs::vmstat().expect("vmstat"));
+    let (before, ours, after) = (
+        procfs::vmstat().expect("vmstat"),
+        sample().counters,
+        procfs::vmstat().expect("vmstat"),
+    );
     for (name, ours) in [
         ("pgfault", ours.pgfault),
         ("pgfree", ours.pgfree),
@@ -44,7 +55,10 @@ fn vmstat_lies_between_two_readings_of_theirs() {
     ] {
         let bound = |all: &std::collections::HashMap<String, i64>| all[name].unsigned_abs();
         let ours = ours.expect(name);
-        assert!((bound(&before)..=bound(&after)).contains(&ours), "{name}: {ours}");
+        assert!(
+            (bound(&before)..=bound(&after)).contains(&ours),
+            "{name}: {ours}"
+        );
     }
 }
 
@@ -52,7 +66,10 @@ fn vmstat_lies_between_two_readings_of_theirs() {
 fn pressure_agrees() {
     let ours = sample().memory_pressure;
     if let Ok(theirs) = procfs::MemoryPressure::current() {
-        for (ours, theirs) in [(ours.some_total, theirs.some.total), (ours.full_total, theirs.full.total)] {
+        for (ours, theirs) in [
+            (ours.some_total, theirs.some.total),
+            (ours.full_total, theirs.full.total),
+        ] {
             let ours = ours.expect("known").get();
             assert!(theirs.abs_diff(ours) < 1_000_000, "{ours} and {theirs}");
         }

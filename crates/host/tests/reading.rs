@@ -8,12 +8,19 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures")
+        .canonicalize()
+        .unwrap()
 }
 
 fn machines() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().path());
-    let mut machines: Vec<PathBuf> = entries.filter(|path| path.join("page_size").exists()).collect();
+    let entries = std::fs::read_dir(fixtures())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut machines: Vec<PathBuf> = entries
+        .filter(|path| path.join("page_size").exists())
+        .collect();
     machines.sort();
     machines
 }
@@ -45,7 +52,10 @@ fn every_recorded_machine_is_seen_as_expected() {
     assert!(machines.len() >= 3, "{machines:?}");
     for machine in machines {
         let (eyes, sample) = read(&machine);
-        assert_eq!(eyes.troubles().map(ToString::to_string).collect::<Vec<_>>(), [""; 0]);
+        assert_eq!(
+            eyes.troubles().map(ToString::to_string).collect::<Vec<_>>(),
+            [""; 0]
+        );
         expect_file![machine.join("sample.expected")].assert_eq(&listing(&eyes, &sample));
     }
 }

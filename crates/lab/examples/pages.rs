@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 fn main() -> Result<()> {
-    let directory = std::env::args_os().nth(1).context("usage: pages DIRECTORY")?;
+    let directory = std::env::args_os()
+        .nth(1)
+        .context("usage: pages DIRECTORY")?;
     let directory = Path::new(&directory);
     let mut command = warmset_lab::command::definition();
     let folder = |name: &str| -> Result<_> {
@@ -15,7 +17,11 @@ fn main() -> Result<()> {
         Ok(path)
     };
     clap_mangen::generate_to(command.clone(), folder("man1")?)?;
-    for (name, shell) in [("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)] {
+    for (name, shell) in [
+        ("bash", Shell::Bash),
+        ("zsh", Shell::Zsh),
+        ("fish", Shell::Fish),
+    ] {
         clap_complete::generate_to(shell, &mut command, "warmset-lab", folder(name)?)?;
     }
     Ok(())

@@ -44,8 +44,19 @@ const GUARDS: Kind = Kind::Untuned("guard", "");
 /// The same, without the rung before an end.
 const ENDS: Kind = Kind::Untuned("guard", "[guard]\ncontain-ahead = \"0 s\"\n");
 /// Policies of local replacement, as the guard's configuration names them.
-const POLICIES: [&str; 7] = ["watch", "up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"];
-const BALANCES: Kind = Kind::Untuned("tune", "[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n");
+const POLICIES: [&str; 7] = [
+    "watch",
+    "up-largest",
+    "up-next",
+    "up-last",
+    "down-largest",
+    "down-next",
+    "down-last",
+];
+const BALANCES: Kind = Kind::Untuned(
+    "tune",
+    "[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n",
+);
 const HOLDING: &str = "[protect]\nenabled = true\n";
 const PROTECTS: Kind = Kind::Warmset("protect", HOLDING);
 /// The same, without a gap.
@@ -55,27 +66,51 @@ const HOLDS: Kind = Kind::Untuned("protect", HOLDING);
 pub const ARMS: &[(&str, &str)] = &[
     ("none", "the kernel as Debian sets it"),
     ("static:N", "vm.watermark_scale_factor = N, 1 to 3000"),
-    ("equal-mean", "static, at the mean gap that warmset held in the same cell; added beside it where a gap is judged"),
-    ("damon-reclaim", "the kernel's own reclaim of cold memory by DAMON, where it has it"),
+    (
+        "equal-mean",
+        "static, at the mean gap that warmset held in the same cell; added beside it where a gap is judged",
+    ),
+    (
+        "damon-reclaim",
+        "the kernel's own reclaim of cold memory by DAMON, where it has it",
+    ),
     ("earlyoom", "earlyoom as Debian has it"),
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
     ("guard", "warmsetd that ends a runaway, and tunes nothing"),
     ("uncontained", "the same, which contains nobody before"),
-    ("protect", "all of warmsetd: what thrashes is held in memory, a runaway is ended"),
+    (
+        "protect",
+        "all of warmsetd: what thrashes is held in memory, a runaway is ended",
+    ),
     ("holds", "the same, which tunes nothing: no gap is held"),
-    ("balance", "warmsetd that moves swappiness, page-cluster and min_ttl_ms by what comes back, and nothing else"),
-    ("floors-1", "vm.workingset_protection = 1, where the kernel has it: fixed floors"),
+    (
+        "balance",
+        "warmsetd that moves swappiness, page-cluster and min_ttl_ms by what comes back, and nothing else",
+    ),
+    (
+        "floors-1",
+        "vm.workingset_protection = 1, where the kernel has it: fixed floors",
+    ),
     ("floors-2", "the same = 2: a floor that finds its size"),
-    ("floors-2+protect", "both: the floor finds its size, and warmsetd drives where it starts"),
+    (
+        "floors-2+protect",
+        "both: the floor finds its size, and warmsetd drives where it starts",
+    ),
     (
         "local:POLICY",
         "warmsetd with local replacement and nothing else: watch, or up- or down-, and largest, next or last",
     ),
-    ("lock-hot", "three-workers only: the hot file locked in memory, so what protecting it could do at best"),
+    (
+        "lock-hot",
+        "three-workers only: the hot file locked in memory, so what protecting it could do at best",
+    ),
     ("lock-index", "indexed-db only: the index locked in memory"),
-    ("scan", "indexed-db only: a scan of the data beside the lookups"),
+    (
+        "scan",
+        "indexed-db only: a scan of the data beside the lookups",
+    ),
     ("scan+lock-index", "indexed-db only: both"),
 ];
 
@@ -104,7 +139,10 @@ impl Arm {
                 None => Kind::Static(factor(name)?),
             },
         };
-        Ok(Self { name: name.to_owned(), kind })
+        Ok(Self {
+            name: name.to_owned(),
+            kind,
+        })
     }
 
     /// Whether it needs what another arm's runs have shown.
@@ -119,7 +157,10 @@ impl Arm {
 
     /// Whether our daemon runs in it.
     pub fn has_the_daemon(&self) -> bool {
-        matches!(self.kind, Kind::Warmset(..) | Kind::Untuned(..) | Kind::FloorsDriven | Kind::Local(_))
+        matches!(
+            self.kind,
+            Kind::Warmset(..) | Kind::Untuned(..) | Kind::FloorsDriven | Kind::Local(_)
+        )
     }
 
     /// What it needs on the root disk.
@@ -138,34 +179,67 @@ impl Arm {
 
     /// What the guest does for it; `gap` is the mean that warmset has held so far.
     pub fn beside(&self, gap: Option<Gap>) -> Result<Beside> {
-        let empty = Beside { name: self.name.clone(), ..Beside::default() };
+        let empty = Beside {
+            name: self.name.clone(),
+            ..Beside::default()
+        };
         Ok(match self.kind {
             Kind::None | Kind::Variant => empty,
-            Kind::Static(factor) => Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty },
+            Kind::Static(factor) => Beside {
+                writes: vec![(FACTOR.to_owned(), factor.to_string())],
+                ..empty
+            },
             Kind::EqualMean => {
                 let factor = equal(gap.context("warmset has not yet held a gap here")?);
-                Beside { writes: vec![(FACTOR.to_owned(), factor.to_string())], ..empty }
+                Beside {
+                    writes: vec![(FACTOR.to_owned(), factor.to_string())],
+                    ..empty
+                }
             }
-            Kind::Floors(mode) => Beside { writes: vec![(PROTECTION.to_owned(), mode.to_owned())], ..empty },
+            Kind::Floors(mode) => Beside {
+                writes: vec![(PROTECTION.to_owned(), mode.to_owned())],
+                ..empty
+            },
             Kind::FloorsDriven => {
                 let writes = vec![(PROTECTION.to_owned(), "2".to_owned())];
-                Beside { name: self.name.clone(), writes, ..Self::parse("protect")?.beside(gap)? }
+                Beside {
+                    name: self.name.clone(),
+                    writes,
+                    ..Self::parse("protect")?.beside(gap)?
+                }
             }
-            Kind::Damon => Beside { writes: vec![(DAMON.to_owned(), "Y".to_owned())], ..empty },
-            Kind::Earlyoom => Beside { program: Some(words("/usr/bin/earlyoom -r 0")), ..empty },
+            Kind::Damon => Beside {
+                writes: vec![(DAMON.to_owned(), "Y".to_owned())],
+                ..empty
+            },
+            Kind::Earlyoom => Beside {
+                program: Some(words("/usr/bin/earlyoom -r 0")),
+                ..empty
+            },
             Kind::Nohang => {
-                let program = words("/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor");
-                Beside { program: Some(program), ..empty }
+                let program = words(
+                    "/usr/bin/python3 /usr/sbin/nohang --config /etc/nohang/nohang.conf --monitor",
+                );
+                Beside {
+                    program: Some(program),
+                    ..empty
+                }
             }
             Kind::Warmset(mode, rest) => warmset(empty, mode, rest),
             Kind::Untuned(mode, rest) => untuned(empty, mode, rest),
-            Kind::Local(ref policy) => untuned(empty, "tune", &format!("[local]\npolicy = \"{policy}\"\n")),
+            Kind::Local(ref policy) => {
+                untuned(empty, "tune", &format!("[local]\npolicy = \"{policy}\"\n"))
+            }
         })
     }
 }
 
 fn untuned(empty: Beside, mode: &str, rest: &str) -> Beside {
-    warmset(empty, mode, &format!("[gap]\nenabled = false\n[compaction]\nenabled = false\n{rest}"))
+    warmset(
+        empty,
+        mode,
+        &format!("[gap]\nenabled = false\n[compaction]\nenabled = false\n{rest}"),
+    )
 }
 
 fn warmset(empty: Beside, mode: &str, rest: &str) -> Beside {
@@ -213,10 +287,31 @@ mod tests {
 
     #[test]
     fn arms_are_known_by_name_and_bad_ones_say_why() {
-        assert_eq!(Arm::parse("static:1000").unwrap().beside(None).unwrap().writes[0].1, "1000");
-        assert!(Arm::parse("static:4000").unwrap_err().to_string().contains("1 to 3000"));
-        assert!(Arm::parse("oomd").unwrap_err().to_string().contains("earlyoom"));
-        for (name, _) in ARMS.iter().filter(|(name, _)| !name.ends_with(":N") && !name.ends_with(":POLICY")) {
+        assert_eq!(
+            Arm::parse("static:1000")
+                .unwrap()
+                .beside(None)
+                .unwrap()
+                .writes[0]
+                .1,
+            "1000"
+        );
+        assert!(
+            Arm::parse("static:4000")
+                .unwrap_err()
+                .to_string()
+                .contains("1 to 3000")
+        );
+        assert!(
+            Arm::parse("oomd")
+                .unwrap_err()
+                .to_string()
+                .contains("earlyoom")
+        );
+        for (name, _) in ARMS
+            .iter()
+            .filter(|(name, _)| !name.ends_with(":N") && !name.ends_with(":POLICY"))
+        {
             assert_eq!(Arm::parse(name).unwrap().name, *name);
         }
     }
@@ -226,16 +321,28 @@ mod tests {
         for policy in POLICIES {
             let arm = Arm::parse(&format!("local:{policy}")).unwrap();
             let text = arm.beside(None).unwrap().files[0].1.clone();
-            assert!(arm.has_the_daemon() && text.contains(&format!("policy = \"{policy}\"")), "{text}");
+            assert!(
+                arm.has_the_daemon() && text.contains(&format!("policy = \"{policy}\"")),
+                "{text}"
+            );
             assert_eq!(text.matches("enabled = false").count(), 2);
         }
-        assert!(Arm::parse("local:up-all").unwrap_err().to_string().contains("up-largest"));
+        assert!(
+            Arm::parse("local:up-all")
+                .unwrap_err()
+                .to_string()
+                .contains("up-largest")
+        );
     }
 
     #[test]
     fn the_equal_static_arm_holds_the_same_mean() {
         let mib = f64::from(1 << 20);
-        let gap = Gap { mean: 40.0 * mib, managed: 1000.0 * mib, ..Gap::default() };
+        let gap = Gap {
+            mean: 40.0 * mib,
+            managed: 1000.0 * mib,
+            ..Gap::default()
+        };
         let beside = Arm::parse("equal-mean").unwrap().beside(Some(gap)).unwrap();
         assert_eq!(beside.writes[0].1, "400");
         assert!(Arm::parse("equal-mean").unwrap().beside(None).is_err());
@@ -245,13 +352,33 @@ mod tests {
     fn the_daemon_may_tune_and_keeps_to_the_runs_folder() {
         let beside = Arm::parse("classic").unwrap().beside(None).unwrap();
         assert!(beside.files[0].1.contains("predictor = \"classic\""));
-        assert!(beside.program.unwrap().join(" ").contains("--state /run/arm/state"));
+        assert!(
+            beside
+                .program
+                .unwrap()
+                .join(" ")
+                .contains("--state /run/arm/state")
+        );
         assert!(beside.files[0].1.contains("mode = \"tune\""));
-        assert!(Arm::parse("balance").unwrap().beside(None).unwrap().files[0].1.contains("min-ttl = true"));
-        assert!(Arm::parse("guard").unwrap().beside(None).unwrap().files[0].1.contains("mode = \"guard\""));
+        assert!(
+            Arm::parse("balance").unwrap().beside(None).unwrap().files[0]
+                .1
+                .contains("min-ttl = true")
+        );
+        assert!(
+            Arm::parse("guard").unwrap().beside(None).unwrap().files[0]
+                .1
+                .contains("mode = \"guard\"")
+        );
         let beside = Arm::parse("protect").unwrap().beside(None).unwrap();
-        assert!(beside.files[0].1.contains("mode = \"protect\"") && beside.files[0].1.contains("[protect]"));
-        let both = Arm::parse("floors-2+protect").unwrap().beside(None).unwrap();
+        assert!(
+            beside.files[0].1.contains("mode = \"protect\"")
+                && beside.files[0].1.contains("[protect]")
+        );
+        let both = Arm::parse("floors-2+protect")
+            .unwrap()
+            .beside(None)
+            .unwrap();
         assert_eq!((both.files, both.writes[0].1.as_str()), (beside.files, "2"));
     }
 }

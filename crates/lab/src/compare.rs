@@ -32,7 +32,10 @@ pub enum Verdict {
 pub fn tables(lines: &[Line]) -> Result<String> {
     let mut groups: BTreeMap<(String, Cell), Vec<&Line>> = BTreeMap::new();
     for line in lines {
-        groups.entry((line.scenario.clone(), line.machine.setting.cell())).or_default().push(line);
+        groups
+            .entry((line.scenario.clone(), line.machine.setting.cell()))
+            .or_default()
+            .push(line);
     }
     let mut text = String::new();
     for ((name, cell), lines) in &groups {
@@ -51,23 +54,43 @@ struct Column<'a> {
 
 impl Column<'_> {
     fn values(&self, measure: &Measure) -> Vec<f64> {
-        self.finished.iter().filter_map(|line| (measure.of)(line)).collect()
+        self.finished
+            .iter()
+            .filter_map(|line| (measure.of)(line))
+            .collect()
     }
 }
 
 fn table(name: &str, cell: &Cell, lines: &[&Line]) -> Result<String> {
     let columns = columns(lines);
-    let measures: Vec<&Measure> = scenario::named(name)?.measures.iter().filter_map(|name| measure(name)).collect();
+    let measures: Vec<&Measure> = scenario::named(name)?
+        .measures
+        .iter()
+        .filter_map(|name| measure(name))
+        .collect();
     let mut text = heading(name, cell, lines);
-    text += &row("measure", columns.iter().map(|column| column.arm.to_owned()));
+    text += &row(
+        "measure",
+        columns.iter().map(|column| column.arm.to_owned()),
+    );
     text += &row("---", columns.iter().map(|_| "---:".to_owned()));
     text += &row("runs", columns.iter().map(|column| runs(column)));
     for measure in &measures {
-        if columns.iter().all(|column| column.values(measure).is_empty()) {
+        if columns
+            .iter()
+            .all(|column| column.values(measure).is_empty())
+        {
             continue;
         }
-        let unit = if measure.unit.is_empty() { String::new() } else { format!(", {}", measure.unit) };
-        text += &row(&format!("{}{unit}", measure.name), columns.iter().map(|column| value(column, measure)));
+        let unit = if measure.unit.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", measure.unit)
+        };
+        text += &row(
+            &format!("{}{unit}", measure.name),
+            columns.iter().map(|column| value(column, measure)),
+        );
     }
     text.push('\n');
     if let Some((first, others)) = columns.split_first() {
@@ -96,12 +119,21 @@ fn columns<'a>(lines: &[&'a Line]) -> Vec<Column<'a>> {
     let mut sorted = lines.to_vec();
     sorted.sort_by_key(|line| (line.rep, line.machine.at));
     for line in sorted {
-        let place = columns.iter().position(|column| column.arm == line.arm).unwrap_or_else(|| {
-            columns.push(Column { arm: &line.arm, finished: Vec::new(), all: 0 });
-            columns.len() - 1
-        });
+        let place = columns
+            .iter()
+            .position(|column| column.arm == line.arm)
+            .unwrap_or_else(|| {
+                columns.push(Column {
+                    arm: &line.arm,
+                    finished: Vec::new(),
+                    all: 0,
+                });
+                columns.len() - 1
+            });
         columns[place].all += 1;
-        columns[place].finished.extend((line.state == State::Finished).then_some(line));
+        columns[place]
+            .finished
+            .extend((line.state == State::Finished).then_some(line));
     }
     // What others are compared with comes first, whichever ran first.
     columns.sort_by_key(|column| column.arm != "none");
@@ -131,8 +163,14 @@ fn heading(name: &str, cell: &Cell, lines: &[&Line]) -> String {
 }
 
 fn loads(lines: &[&Line]) -> String {
-    let loads: Vec<f64> = lines.iter().filter_map(|line| line.machine.host_load).collect();
-    let ends = (loads.iter().copied().reduce(f64::min), loads.iter().copied().reduce(f64::max));
+    let loads: Vec<f64> = lines
+        .iter()
+        .filter_map(|line| line.machine.host_load)
+        .collect();
+    let ends = (
+        loads.iter().copied().reduce(f64::min),
+        loads.iter().copied().reduce(f64::max),
+    );
     match ends {
         (Some(low), Some(high)) => format!("{low:.1} to {high:.1}"),
         _ => "unknown".to_owned(),
@@ -153,8 +191,15 @@ fn runs(column: &Column<'_>) -> String {
 fn value(column: &Column<'_>, measure: &Measure) -> String {
     match statistics::estimate(&column.values(measure)) {
         None => "–".to_owned(),
-        Some(estimate) if estimate.count == 1 || estimate.low == estimate.high => number(estimate.median),
-        Some(estimate) => format!("{} [{}, {}]", number(estimate.median), number(estimate.low), number(estimate.high)),
+        Some(estimate) if estimate.count == 1 || estimate.low == estimate.high => {
+            number(estimate.median)
+        }
+        Some(estimate) => format!(
+            "{} [{}, {}]",
+            number(estimate.median),
+            number(estimate.low),
+            number(estimate.high)
+        ),
     }
 }
 
@@ -165,16 +210,26 @@ fn number(value: f64) -> String {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     let digits = format!("{value:.0}");
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |digits| ("-", digits));
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits.as_str()), |digits| ("-", digits));
     let first = digits.len() % 3;
-    let groups = digits
-        .char_indices()
-        .map(|(at, digit)| if at > 0 && at % 3 == first { format!("\u{202f}{digit}") } else { digit.to_string() });
+    let groups = digits.char_indices().map(|(at, digit)| {
+        if at > 0 && at % 3 == first {
+            format!("\u{202f}{digit}")
+        } else {
+            digit.to_string()
+        }
+    });
     format!("{sign}{}", groups.collect::<String>())
 }
 
 /// How `other` compares with `first` in this measure.
-fn verdict(first: &Column<'_>, other: &Column<'_>, measure: &Measure) -> Option<(Verdict, Option<f64>)> {
+fn verdict(
+    first: &Column<'_>,
+    other: &Column<'_>,
+    measure: &Measure,
+) -> Option<(Verdict, Option<f64>)> {
     let (before, after) = (first.values(measure), other.values(measure));
     let (from, to) = (statistics::median(&before)?, statistics::median(&after)?);
     let change = (from != 0.0).then(|| (to - from) / from * 100.0);
@@ -189,11 +244,20 @@ fn verdict(first: &Column<'_>, other: &Column<'_>, measure: &Measure) -> Option<
 fn verdicts(first: &Column<'_>, other: &Column<'_>, measures: &[&Measure]) -> String {
     let mut said: BTreeMap<u8, Vec<String>> = BTreeMap::new();
     for measure in measures {
-        let Some((verdict, change)) = verdict(first, other, measure) else { continue };
-        let by = change.map(|percent| format!(" {percent:+.0} %")).unwrap_or_default();
-        said.entry(verdict as u8).or_default().push(format!("{}{by}", measure.name));
+        let Some((verdict, change)) = verdict(first, other, measure) else {
+            continue;
+        };
+        let by = change
+            .map(|percent| format!(" {percent:+.0} %"))
+            .unwrap_or_default();
+        said.entry(verdict as u8)
+            .or_default()
+            .push(format!("{}{by}", measure.name));
     }
-    let list = |kind: Verdict| said.get(&(kind as u8)).map_or("none".to_owned(), |names| names.join(", "));
+    let list = |kind: Verdict| {
+        said.get(&(kind as u8))
+            .map_or("none".to_owned(), |names| names.join(", "))
+    };
     format!(
         "- **{}** against {}: better: {}; worse: {}; not told apart: {}.\n",
         other.arm,
@@ -205,7 +269,9 @@ fn verdicts(first: &Column<'_>, other: &Column<'_>, measures: &[&Measure]) -> St
 }
 
 fn one_line(text: &str) -> String {
-    let cause = text.lines().find(|line| line.contains("panic") || line.contains("BUG:"));
+    let cause = text
+        .lines()
+        .find(|line| line.contains("panic") || line.contains("BUG:"));
     let line = cause.or(text.lines().last()).unwrap_or_default().trim();
     line.replace('`', "'")
 }
@@ -217,8 +283,10 @@ mod tests {
 
     fn with(arm: &str, rep: u32, stalls: i64) -> Line {
         let mut line = line(arm, rep);
-        line.report.counters =
-            BTreeMap::from([("load".to_owned(), BTreeMap::from([("allocstall_normal".to_owned(), stalls)]))]);
+        line.report.counters = BTreeMap::from([(
+            "load".to_owned(),
+            BTreeMap::from([("allocstall_normal".to_owned(), stalls)]),
+        )]);
         line
     }
 
@@ -226,12 +294,21 @@ mod tests {
     fn a_table_has_medians_and_verdicts() {
         let mut lines = Vec::new();
         for (rep, (none, warmset)) in [(540, 3), (538, 0), (542, 1)].into_iter().enumerate() {
-            lines.extend([with("warmset", rep as u32, warmset), with("none", rep as u32, none)]);
+            lines.extend([
+                with("warmset", rep as u32, warmset),
+                with("none", rep as u32, none),
+            ]);
         }
         let text = tables(&lines).unwrap();
         assert!(text.contains("| measure | none | warmset |"), "{text}");
-        assert!(text.contains("| allocstall | 540 [538, 542] | 1 [0, 3] |"), "{text}");
-        assert!(text.contains("**warmset** against none: better: allocstall -100 %"), "{text}");
+        assert!(
+            text.contains("| allocstall | 540 [538, 542] | 1 [0, 3] |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("**warmset** against none: better: allocstall -100 %"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -240,7 +317,10 @@ mod tests {
         wedged.state = State::Wedged;
         wedged.console = Some("  first\n  rcu: INFO: stall\n".to_owned());
         let text = tables(&[wedged, with("none", 1, 5)]).unwrap();
-        assert!(text.contains("2 (1 did not finish)") && text.contains("Wedged: `rcu: INFO: stall`"), "{text}");
+        assert!(
+            text.contains("2 (1 did not finish)") && text.contains("Wedged: `rcu: INFO: stall`"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -248,7 +328,10 @@ mod tests {
         let mut later = with("warmset", 0, 0);
         later.machine.origin = "linux 6.12, built anew".to_owned();
         let text = tables(&[with("none", 0, 5), with("none", 1, 5), later]).unwrap();
-        assert!(text.contains("\n\nlinux 6.12 and linux 6.12, built anew; "), "{text}");
+        assert!(
+            text.contains("\n\nlinux 6.12 and linux 6.12, built anew; "),
+            "{text}"
+        );
     }
 
     #[test]

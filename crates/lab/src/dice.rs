@@ -33,7 +33,9 @@ impl Dice {
 
     /// Fills whole words of eight bytes; nothing compresses them.
     pub fn fill(&mut self, bytes: &mut [u8]) {
-        bytes.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&self.roll().to_le_bytes()));
+        bytes
+            .chunks_exact_mut(8)
+            .for_each(|word| word.copy_from_slice(&self.roll().to_le_bytes()));
     }
 }
 
@@ -46,7 +48,10 @@ mod tests {
         let mut counts = [0_u32; 8];
         let mut dice = Dice::seeded(7);
         (0..8000).for_each(|_| counts[dice.below(8) as usize] += 1);
-        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| (850..1150).contains(count)),
+            "{counts:?}"
+        );
         assert_eq!(Dice::seeded(7).roll(), Dice::seeded(7).roll());
         assert_ne!(Dice::seeded(0).roll(), Dice::seeded(1).roll());
     }

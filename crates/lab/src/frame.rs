@@ -21,13 +21,21 @@ pub struct Frame {
 impl Frame {
     /// A frame of this kind.
     pub fn new(kind: &str, payload: impl Into<Vec<u8>>) -> Self {
-        Self { kind: kind.to_owned(), payload: payload.into() }
+        Self {
+            kind: kind.to_owned(),
+            payload: payload.into(),
+        }
     }
 
     /// Writes the frame at once.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut bytes = format!("{MARK} {} {} {:08x}\n", self.kind, self.payload.len(), crc32fast::hash(&self.payload))
-            .into_bytes();
+        let mut bytes = format!(
+            "{MARK} {} {} {:08x}\n",
+            self.kind,
+            self.payload.len(),
+            crc32fast::hash(&self.payload)
+        )
+        .into_bytes();
         bytes.extend_from_slice(&self.payload);
         bytes.push(b'\n');
         to.write_all(&bytes)?;
@@ -80,7 +88,10 @@ mod tests {
         line.extend_from_slice(b"noise without an end of line ");
         Frame::new("bye", "").write(&mut line).unwrap();
         let mut from = line.as_slice();
-        assert_eq!(Frame::read(&mut from).unwrap(), Some(Frame::new("hello", "one\n@two")));
+        assert_eq!(
+            Frame::read(&mut from).unwrap(),
+            Some(Frame::new("hello", "one\n@two"))
+        );
         assert_eq!(Frame::read(&mut from).unwrap(), Some(Frame::new("bye", "")));
         assert_eq!(Frame::read(&mut from).unwrap(), None);
     }

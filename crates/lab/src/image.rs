@@ -62,7 +62,11 @@ pub struct Programs {
 impl Programs {
     /// The guest, and nothing of ours beside it.
     pub fn alone(guest: PathBuf) -> Self {
-        Self { guest, daemon: None, others: Vec::new() }
+        Self {
+            guest,
+            daemon: None,
+            others: Vec::new(),
+        }
     }
 
     /// The guest and the daemon, and what holds files for it beside that.
@@ -77,7 +81,10 @@ impl Programs {
                 "{path} is not there or not static: make build, or --warmsetd FILE"
             );
         }
-        Ok(Self { daemon: Some([daemon, holder]), ..Self::alone(guest) })
+        Ok(Self {
+            daemon: Some([daemon, holder]),
+            ..Self::alone(guest)
+        })
     }
 
     /// Of ours beside the guest: its name there, and where it is.
@@ -85,21 +92,40 @@ impl Programs {
     /// Errors: a name that another has.
     fn ours(&self) -> Result<Vec<(String, &Path)>> {
         let daemon = self.daemon.iter().flatten().map(PathBuf::as_path);
-        let named = ["warmsetd", "warmset-hold"].map(str::to_owned).into_iter().zip(daemon);
-        let name = |program: &Path| program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let others = self.others.iter().map(|program| (name(program), program.as_path()));
+        let named = ["warmsetd", "warmset-hold"]
+            .map(str::to_owned)
+            .into_iter()
+            .zip(daemon);
+        let name = |program: &Path| {
+            program
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
+        let others = self
+            .others
+            .iter()
+            .map(|program| (name(program), program.as_path()));
         let ours: Vec<(String, &Path)> = named.chain(others).collect();
         let mut taken = BTreeSet::from(GUEST);
         for (name, program) in &ours {
             let is_free = taken.insert(name.as_str());
-            anyhow::ensure!(is_free, "{}: the disk has another /lab/{name}; give it another name", program.display());
+            anyhow::ensure!(
+                is_free,
+                "{}: the disk has another /lab/{name}; give it another name",
+                program.display()
+            );
         }
         Ok(ours)
     }
 
     /// A name for the disk with these on this base: what they are, and what they are called there.
     fn key(&self, base: &Path) -> Result<String> {
-        let mut parts = vec![store::sum(&self.guest)?.to_vec(), base.as_os_str().as_encoded_bytes().to_vec()];
+        let mut parts = vec![
+            store::sum(&self.guest)?.to_vec(),
+            base.as_os_str().as_encoded_bytes().to_vec(),
+        ];
         for (name, program) in self.ours()? {
             parts.extend([name.into_bytes(), store::sum(program)?.to_vec()]);
         }
@@ -113,12 +139,22 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
     let key = programs.key(&base)?;
     let image = disk::made_of(store, "roots", &key, ROOM, |tree| {
         // Links will do: nothing that is in the base is written to.
-        tool::run(Command::new("cp").arg("-al").arg(base.join(".")).arg(tree), "coreutils")?;
-        for folder in ["dev", "proc", "sys", "run", "tmp", "root", "lab", "data", "var/tmp"] {
+        tool::run(
+            Command::new("cp").arg("-al").arg(base.join(".")).arg(tree),
+            "coreutils",
+        )?;
+        for folder in [
+            "dev", "proc", "sys", "run", "tmp", "root", "lab", "data", "var/tmp",
+        ] {
             fs::create_dir_all(tree.join(folder))?;
         }
-        GUEST.iter().try_for_each(|name| install(&programs.guest, &tree.join("lab").join(name)))?;
-        programs.ours()?.into_iter().try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
+        GUEST
+            .iter()
+            .try_for_each(|name| install(&programs.guest, &tree.join("lab").join(name)))?;
+        programs
+            .ours()?
+            .into_iter()
+            .try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
     })?;
     store.prune("roots", &key)?;
     Ok(image)
@@ -127,24 +163,39 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
 /// A small Debian with systemd and our package installed, for the unit and the package. Needs root.
 pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
     const MADE_AS: &str = "systemd, dbus, 1";
-    let base = store.kept("debians", &store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]), |place| {
-        store.demand(Bytes::mib(1200))?;
-        let mut make = Command::new("mmdebstrap");
-        make.args([
-            "--quiet",
-            "--variant=essential",
-            "--format=directory",
-            "--include=systemd,systemd-sysv,dbus,util-linux",
-        ]);
-        make.arg(SUITE).arg(place.join("tree")).arg(crate::debian::sources_file(store, SUITE)?);
-        tool::run(&mut make, "mmdebstrap")?;
-        Ok(())
-    })?;
+    let base = store.kept(
+        "debians",
+        &store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]),
+        |place| {
+            store.demand(Bytes::mib(1200))?;
+            let mut make = Command::new("mmdebstrap");
+            make.args([
+                "--quiet",
+                "--variant=essential",
+                "--format=directory",
+                "--include=systemd,systemd-sysv,dbus,util-linux",
+            ]);
+            make.arg(SUITE)
+                .arg(place.join("tree"))
+                .arg(crate::debian::sources_file(store, SUITE)?);
+            tool::run(&mut make, "mmdebstrap")?;
+            Ok(())
+        },
+    )?;
     let sums = [store::sum(guest)?, store::sum(deb)?];
-    let parts = sums.iter().map(<[u8; 32]>::as_slice).chain([base.as_os_str().as_encoded_bytes()]);
+    let parts = sums
+        .iter()
+        .map(<[u8; 32]>::as_slice)
+        .chain([base.as_os_str().as_encoded_bytes()]);
     let key = store::key(parts);
     let image = disk::made_of(store, "services", &key, ROOM, |tree| {
-        tool::run(Command::new("cp").arg("-a").arg(base.join("tree/.")).arg(tree), "coreutils")?;
+        tool::run(
+            Command::new("cp")
+                .arg("-a")
+                .arg(base.join("tree/."))
+                .arg(tree),
+            "coreutils",
+        )?;
         fs::create_dir_all(tree.join("lab"))?;
         install(guest, &tree.join("lab/guest"))?;
         fs::write(tree.join("etc/systemd/system/lab.service"), LISTENER)?;
@@ -152,7 +203,12 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
         fs::create_dir_all(&wants)?;
         symlink("../lab.service", wants.join("lab.service"))?;
         fs::copy(deb, tree.join("lab/warmset.deb"))?;
-        tool::run(Command::new("chroot").arg(tree).args(["dpkg", "--install", "/lab/warmset.deb"]), "coreutils")?;
+        tool::run(
+            Command::new("chroot")
+                .arg(tree)
+                .args(["dpkg", "--install", "/lab/warmset.deb"]),
+            "coreutils",
+        )?;
         Ok(())
     })?;
     store.prune("services", &key)?;
@@ -179,7 +235,10 @@ fn base(store: &Store, parts: &BTreeSet<Part>) -> Result<PathBuf> {
 
 /// Each command that busybox has and nothing better is there for.
 fn link_applets(folder: &Path) -> Result<()> {
-    let listed = tool::run(Command::new(folder.join("busybox")).arg("--list"), "busybox-static")?;
+    let listed = tool::run(
+        Command::new(folder.join("busybox")).arg("--list"),
+        "busybox-static",
+    )?;
     for name in listed.lines() {
         let link = folder.join(name);
         if fs::symlink_metadata(&link).is_err() {
@@ -209,7 +268,13 @@ fn database(store: &Store, guest: &Path, records: u64, bytes: u64) -> Result<Pat
     let key = store::key([MADE_AS.as_bytes(), format!("{records} {bytes}").as_bytes()]);
     disk::made_of(store, "databases", &key, Bytes::mib(16), |tree| {
         store.demand(size + size)?;
-        let make = ["work", "fill-database", tool::text(tree)?, &records.to_string(), &bytes.to_string()];
+        let make = [
+            "work",
+            "fill-database",
+            tool::text(tree)?,
+            &records.to_string(),
+            &bytes.to_string(),
+        ];
         tool::run(Command::new(guest).args(make), "warmset-lab")?;
         Ok(())
     })
@@ -217,7 +282,9 @@ fn database(store: &Store, guest: &Path, records: u64, bytes: u64) -> Result<Pat
 
 fn source(store: &Store, package: &str) -> Result<PathBuf> {
     let apt = Apt::of(store, &[SUITE])?;
-    disk::made_of(store, "sources", package, Bytes::mib(128), |tree| apt.source(package, tree))
+    disk::made_of(store, "sources", package, Bytes::mib(128), |tree| {
+        apt.source(package, tree)
+    })
 }
 
 #[cfg(test)]
@@ -226,7 +293,10 @@ mod tests {
 
     fn with(others: &[&Path]) -> Programs {
         let others = others.iter().map(|other| (*other).to_owned()).collect();
-        Programs { others, ..Programs::alone("/bin/sh".into()) }
+        Programs {
+            others,
+            ..Programs::alone("/bin/sh".into())
+        }
     }
 
     #[test]
@@ -247,6 +317,12 @@ mod tests {
             let error = with(&others).ours().unwrap_err().to_string();
             assert!(error.contains("the disk has another /lab/"), "{error}");
         }
-        assert_eq!(with(&[Path::new("/a/one"), Path::new("/a/two")]).ours().unwrap().len(), 2);
+        assert_eq!(
+            with(&[Path::new("/a/one"), Path::new("/a/two")])
+                .ours()
+                .unwrap()
+                .len(),
+            2
+        );
     }
 }

@@ -130,7 +130,9 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let texts = BufReader::new(file).lines().collect::<std::io::Result<Vec<String>>>()?;
+    let texts = BufReader::new(file)
+        .lines()
+        .collect::<std::io::Result<Vec<String>>>()?;
     let mut lines = Vec::with_capacity(texts.len());
     for (number, text) in texts.iter().enumerate() {
         match serde_json::from_str(text) {
@@ -150,7 +152,8 @@ pub fn append(path: &Path, line: &Line) -> Result<()> {
         text.insert(0, b'\n');
     }
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.and_then(|mut file| file.write_all(&text)).with_context(|| format!("cannot write {}", path.display()))
+    file.and_then(|mut file| file.write_all(&text))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn ends_in_the_middle(path: &Path) -> bool {
@@ -189,7 +192,12 @@ pub(crate) mod tests {
             rep,
             machine,
             state: State::Finished,
-            size: Size { memory_mib: 1024, warm_up_s: 1, load_s: 1, calm_s: 1 },
+            size: Size {
+                memory_mib: 1024,
+                warm_up_s: 1,
+                load_s: 1,
+                calm_s: 1,
+            },
             set: Vec::new(),
             wall_s: 1.0,
             host_cpu_s: None,
@@ -219,7 +227,10 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cell_is_told_by_all_but_arm_and_repetition() {
-        assert_eq!(line("none", 0).machine.setting.cell(), line("warmset", 4).machine.setting.cell());
+        assert_eq!(
+            line("none", 0).machine.setting.cell(),
+            line("warmset", 4).machine.setting.cell()
+        );
         let mut other = line("none", 0);
         other.machine.setting.lru = None;
         assert_eq!(other.machine.setting.cell().lru, "as found");

@@ -47,7 +47,15 @@ impl Role {
     /// One process that runs throughout.
     pub fn new(name: &str, work: &[&str]) -> Self {
         let work = work.iter().map(|word| (*word).to_owned()).collect();
-        Self { name: name.to_owned(), work, count: 1, when: When::Once, after_s: None, group: None, oom_score_adj: 0 }
+        Self {
+            name: name.to_owned(),
+            work,
+            count: 1,
+            when: When::Once,
+            after_s: None,
+            group: None,
+            oom_score_adj: 0,
+        }
     }
 
     /// So many at once.
@@ -65,19 +73,28 @@ impl Role {
     /// Started so many seconds into the load.
     #[must_use]
     pub fn after(self, seconds: u64) -> Self {
-        Self { after_s: Some(seconds), ..self }
+        Self {
+            after_s: Some(seconds),
+            ..self
+        }
     }
 
     /// In a control group with a limit in bytes.
     #[must_use]
     pub fn within(self, group: &str, limit: u64) -> Self {
-        Self { group: Some((group.to_owned(), limit)), ..self }
+        Self {
+            group: Some((group.to_owned(), limit)),
+            ..self
+        }
     }
 
     /// With this `oom_score_adj`.
     #[must_use]
     pub fn spared(self, oom_score_adj: i32) -> Self {
-        Self { oom_score_adj, ..self }
+        Self {
+            oom_score_adj,
+            ..self
+        }
     }
 }
 
@@ -239,9 +256,17 @@ impl Latency {
     /// From times in milliseconds; `None` if there are none. Quantiles by the nearest rank.
     pub fn of(mut times: Vec<f64>) -> Option<Self> {
         times.sort_by(f64::total_cmp);
-        let rank = |share: f64| ((share * times.len() as f64).ceil() as usize).clamp(1, times.len().max(1)) - 1;
+        let rank = |share: f64| {
+            ((share * times.len() as f64).ceil() as usize).clamp(1, times.len().max(1)) - 1
+        };
         let at = |share| times.get(rank(share)).copied();
-        Some(Self { count: times.len() as u64, p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: at(1.0)? })
+        Some(Self {
+            count: times.len() as u64,
+            p50: at(0.5)?,
+            p90: at(0.9)?,
+            p99: at(0.99)?,
+            max: at(1.0)?,
+        })
     }
 }
 
@@ -302,7 +327,10 @@ mod tests {
     fn quantiles_are_times_that_happened() {
         let times: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let latency = Latency::of(times).unwrap();
-        assert_eq!((latency.p50, latency.p90, latency.p99, latency.max), (50.0, 90.0, 99.0, 100.0));
+        assert_eq!(
+            (latency.p50, latency.p90, latency.p99, latency.max),
+            (50.0, 90.0, 99.0, 100.0)
+        );
         assert_eq!(Latency::of(vec![7.0]).unwrap().p99, 7.0);
         assert_eq!(Latency::of(Vec::new()), None);
     }

@@ -95,9 +95,16 @@ impl Lengths {
 }
 
 /// Runs what is ordered and not there yet; all lines of it, also those that were there. `told` gets each new line.
-pub fn run(store: &Store, order: &Order, interrupted: &AtomicBool, told: &(dyn Fn(&Line) + Sync)) -> Result<Vec<Line>> {
-    let there: Vec<Line> =
-        line::read(&order.out)?.into_iter().filter(|line| line.scenario == order.scenario.name).collect();
+pub fn run(
+    store: &Store,
+    order: &Order,
+    interrupted: &AtomicBool,
+    told: &(dyn Fn(&Line) + Sync),
+) -> Result<Vec<Line>> {
+    let there: Vec<Line> = line::read(&order.out)?
+        .into_iter()
+        .filter(|line| line.scenario == order.scenario.name)
+        .collect();
     let queue = Queue::new(order, there);
     let bar = bar(queue.open() as u64);
     bar.set_message("kernels and disks");
@@ -119,7 +126,10 @@ pub fn run(store: &Store, order: &Order, interrupted: &AtomicBool, told: &(dyn F
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
-    Ok(queue.into_inner().unwrap_or_else(PoisonError::into_inner).into_lines())
+    Ok(queue
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .into_lines())
 }
 
 /// One thread of several: takes jobs until there is none.
@@ -162,7 +172,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Progress on standard error; none where that is no terminal.
 fn bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::new(runs);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} to go: {msg}") {
+    if let Ok(style) = ProgressStyle::with_template(
+        "{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} to go: {msg}",
+    ) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_secs(1));

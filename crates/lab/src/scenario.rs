@@ -99,7 +99,13 @@ pub const SCENARIOS: &[Scenario] = &[
 
 /// The scenario of this name.
 pub fn named(name: &str) -> Result<&'static Scenario> {
-    let known = || SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
+    let known = || {
+        SCENARIOS
+            .iter()
+            .map(|scenario| scenario.name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     SCENARIOS
         .iter()
         .find(|scenario| scenario.name == name)
@@ -107,13 +113,24 @@ pub fn named(name: &str) -> Result<&'static Scenario> {
 }
 
 /// A disk of a small machine: between a hard disk and a solid one, so that what is read again is felt.
-const DISK: Throttle = Throttle { bytes: Bytes::mib(64), operations: 3000 };
+const DISK: Throttle = Throttle {
+    bytes: Bytes::mib(64),
+    operations: 3000,
+};
 /// How long most loads are.
-const MINUTE: Size = Size { memory_mib: 0, warm_up_s: 20, load_s: 60, calm_s: 60 };
+const MINUTE: Size = Size {
+    memory_mib: 0,
+    warm_up_s: 20,
+    load_s: 60,
+    calm_s: 60,
+};
 
 /// The probes of a machine's answers that every scenario may add: a command's start, and a heartbeat.
 fn probes() -> [Role; 2] {
-    [Role::new("exec", &["exec", "/lab/probe", "200"]).spared(-900), Role::new("beat", &["beat", "10"]).spared(-1000)]
+    [
+        Role::new("exec", &["exec", "/lab/probe", "200"]).spared(-900),
+        Role::new("beat", &["beat", "10"]).spared(-1000),
+    ]
 }
 
 #[cfg(test)]
@@ -126,14 +143,24 @@ mod tests {
         let names: BTreeSet<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         assert_eq!(names.len(), SCENARIOS.len());
         assert_eq!(named("storm").unwrap().name, "storm");
-        assert!(named("calm").unwrap_err().to_string().contains("three-workers"));
+        assert!(
+            named("calm")
+                .unwrap_err()
+                .to_string()
+                .contains("three-workers")
+        );
     }
 
     #[test]
     fn every_measure_is_known() {
         for scenario in SCENARIOS {
             for measure in scenario.measures {
-                assert!(crate::compare::measure(measure).is_some(), "{} of {}", measure, scenario.name);
+                assert!(
+                    crate::compare::measure(measure).is_some(),
+                    "{} of {}",
+                    measure,
+                    scenario.name
+                );
             }
         }
     }
@@ -141,8 +168,13 @@ mod tests {
     #[test]
     fn only_its_arm_locks_the_hot_file() {
         let locks = |variant| {
-            let load = (workers::LARGE.load)(&Circumstances { memory_mib: 256, variant });
-            load.roles.iter().any(|role| role.work == ["lock", "/data/hot"])
+            let load = (workers::LARGE.load)(&Circumstances {
+                memory_mib: 256,
+                variant,
+            });
+            load.roles
+                .iter()
+                .any(|role| role.work == ["lock", "/data/hot"])
         };
         let arm = crate::arm::Arm::parse("lock-hot").unwrap();
         assert!(locks(arm.variant()));
@@ -152,7 +184,12 @@ mod tests {
     #[test]
     fn loads_grow_with_memory() {
         for scenario in SCENARIOS {
-            let load = |memory_mib| (scenario.load)(&Circumstances { memory_mib, variant: None });
+            let load = |memory_mib| {
+                (scenario.load)(&Circumstances {
+                    memory_mib,
+                    variant: None,
+                })
+            };
             let data = |load: &Load| match &load.data {
                 Data::Files(files, _) => files.iter().map(|file| file.size.get()).sum(),
                 Data::Database { records, bytes } => records * bytes,

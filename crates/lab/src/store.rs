@@ -20,10 +20,13 @@ pub struct Store {
 impl Store {
     /// Opens the store at `root`, else at its usual place; sweeps what dead runs left.
     pub fn open(root: Option<PathBuf>) -> Result<Self> {
+        let root = root
+            .or_else(usual)
+            .context("no folder for the lab's files: set HOME, or name one with --store DIR")?;
+        fs::create_dir_all(root.join("run"))
+            .with_context(|| format!("cannot make {}", root.display()))?;
         let root =
-            root.or_else(usual).context("no folder for the lab's files: set HOME, or name one with --store DIR")?;
-        fs::create_dir_all(root.join("run")).with_context(|| format!("cannot make {}", root.display()))?;
-        let root = fs::canonicalize(&root).with_context(|| format!("cannot open {}", root.display()))?;
+            fs::canonicalize(&root).with_context(|| format!("cannot open {}", root.display()))?;
         let store = Self { root };
         store.sweep();
         Ok(store)
@@ -35,7 +38,12 @@ impl Store {
     }
 
     /// What is kept under this name, made by `make` in the folder it is given if it is not there yet.
-    pub fn kept(&self, kind: &str, key: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    pub fn kept(
+        &self,
+        kind: &str,
+        key: &str,
+        make: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
         let place = self.root.join(kind).join(key);
         if place.exists() {
             // Used now: what another run has open is not what `prune` takes. Who may not say so may still use it.
@@ -57,9 +65,21 @@ impl Store {
     pub fn prune(&self, kind: &str, key: &str) -> Result<()> {
         const KEPT: usize = 6;
         let used = self.root.join(kind).join(key);
-        let aged = |path: PathBuf| Some((fs::metadata(&path).and_then(|facts| facts.modified()).ok()?, path));
-        let entries = fs::read_dir(self.root.join(kind))?.flatten().map(|entry| entry.path());
-        let mut all: Vec<_> = entries.filter(|path| *path != used).filter_map(aged).collect();
+        let aged = |path: PathBuf| {
+            Some((
+                fs::metadata(&path)
+                    .and_then(|facts| facts.modified())
+                    .ok()?,
+                path,
+            ))
+        };
+        let entries = fs::read_dir(self.root.join(kind))?
+            .flatten()
+            .map(|entry| entry.path());
+        let mut all: Vec<_> = entries
+            .filter(|path| *path != used)
+            .filter_map(aged)
+            .collect();
         all.sort();
         all.truncate(all.len().saturating_sub(KEPT));
         for (_, path) in all {
@@ -82,8 +102,8 @@ impl Store {
 
     /// What is free where the store is.
     pub fn free(&self) -> Result<Bytes> {
-        let facts =
-            rustix::fs::statvfs(&self.root).with_context(|| format!("cannot look at {}", self.root.display()))?;
+        let facts = rustix::fs::statvfs(&self.root)
+            .with_context(|| format!("cannot look at {}", self.root.display()))?;
         Ok(Bytes::new(facts.f_bavail * facts.f_frsize))
     }
 
@@ -100,10 +120,15 @@ impl Store {
 
     /// Removes the folders of processes that are gone.
     fn sweep(&self) {
-        let Ok(entries) = fs::read_dir(self.root.join("run")) else { return };
+        let Ok(entries) = fs::read_dir(self.root.join("run")) else {
+            return;
+        };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let owner = name.to_str().and_then(|name| name.split('-').next()).unwrap_or_default();
+            let owner = name
+                .to_str()
+                .and_then(|name| name.split('-').next())
+                .unwrap_or_default();
             if !Path::new("/proc").join(owner).exists() {
                 let _ = fs::remove_dir_all(entry.path());
             }
@@ -112,7 +137,11 @@ impl Store {
 }
 
 fn usual() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     set("WARMSET_LAB")
         .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("warmset-lab")))
         .or_else(|| set("HOME").map(|home| home.join(".cache/warmset-lab")))
@@ -138,7 +167,9 @@ pub fn sum(path: &Path) -> Result<[u8; 32]> {
 
 /// The first 16 hexadecimal digits.
 pub fn short(sum: &[u8]) -> String {
-    sum.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    sum.iter()
+        .take(8)
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]
@@ -154,7 +185,11 @@ mod tests {
             anyhow::bail!("the disk is full")
         });
         assert!(format!("{:#}", failed.unwrap_err()).contains("the disk is full"));
-        let made = store.kept("kind", "key", |place| Ok(fs::write(place.join("whole"), "x")?)).unwrap();
+        let made = store
+            .kept("kind", "key", |place| {
+                Ok(fs::write(place.join("whole"), "x")?)
+            })
+            .unwrap();
         let again = store.kept("kind", "key", |_| panic!("made twice")).unwrap();
         assert_eq!(made, again);
         assert!(made.join("whole").exists() && !made.join("half").exists());
@@ -177,10 +212,20 @@ mod tests {
     fn the_dead_are_swept_and_the_living_left() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("run/4194305-dead")).unwrap();
-        fs::create_dir_all(folder.path().join(format!("run/{}-living", std::process::id()))).unwrap();
+        fs::create_dir_all(
+            folder
+                .path()
+                .join(format!("run/{}-living", std::process::id())),
+        )
+        .unwrap();
         Store::open(Some(folder.path().to_owned())).unwrap();
         assert!(!folder.path().join("run/4194305-dead").exists());
-        assert!(folder.path().join(format!("run/{}-living", std::process::id())).exists());
+        assert!(
+            folder
+                .path()
+                .join(format!("run/{}-living", std::process::id()))
+                .exists()
+        );
     }
 
     #[test]

@@ -81,24 +81,43 @@ impl Vm {
     pub fn boot(store: &Store, kernel: &Kernel, init: &Path, hardware: &Hardware) -> Result<Self> {
         let folder = store.scratch()?;
         let archive = folder.path().join("initramfs");
-        fs::write(&archive, initramfs::archive(kernel, init, hardware.modules)?)?;
+        fs::write(
+            &archive,
+            initramfs::archive(kernel, init, hardware.modules)?,
+        )?;
         let mut command = command(kernel, hardware, folder.path(), &archive)?;
         let errors = fs::File::create(folder.path().join("qemu.log"))?;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).env("TMPDIR", folder.path());
-        let mut child = command.spawn().map_err(|error| tool::missing(error, &command, "util-linux"))?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .env("TMPDIR", folder.path());
+        let mut child = command
+            .spawn()
+            .map_err(|error| tool::missing(error, &command, "util-linux"))?;
         let input = child.stdin.take().context("QEMU has no standard input")?;
         let frames = listen(child.stdout.take().context("QEMU has no standard output")?);
-        Ok(Self { child, input, frames, folder })
+        Ok(Self {
+            child,
+            input,
+            frames,
+            folder,
+        })
     }
 
     /// Says something to the machine.
     pub fn send(&mut self, frame: &Frame) -> Result<()> {
-        frame.write(&mut self.input).context("the machine's serial line is closed")
+        frame
+            .write(&mut self.input)
+            .context("the machine's serial line is closed")
     }
 
     /// The next thing it says before `deadline`.
     pub fn next(&mut self, deadline: Instant) -> Result<Frame, Silence> {
-        match self.frames.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        match self
+            .frames
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
             Ok(Ok(frame)) => Ok(frame),
             Ok(Err(error)) => Err(Silence::Damaged(error.to_string())),
             Err(RecvTimeoutError::Timeout) => Err(Silence::Wedged),
@@ -107,7 +126,12 @@ impl Vm {
     }
 
     /// Runs a shell script in it, and tells each line of it as it comes, on either stream; the script's status.
-    pub fn script(&mut self, script: &str, most: Duration, mut tell: impl FnMut(&str)) -> Result<u8, Silence> {
+    pub fn script(
+        &mut self,
+        script: &str,
+        most: Duration,
+        mut tell: impl FnMut(&str),
+    ) -> Result<u8, Silence> {
         if self.send(&Frame::new("sh", script)).is_err() {
             return Err(Silence::Gone(self.last_words()));
         }
@@ -162,7 +186,8 @@ impl Vm {
     pub fn cpu(&self) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        let ticks: u64 =
+            fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
         Some(Duration::from_millis(ticks * 10))
     }
 
@@ -182,10 +207,17 @@ impl Drop for Vm {
 
 /// The last lines; a long trace must not hide what it is a trace of.
 fn epitaph(console: &str) -> String {
-    const CAUSES: &[&str] =
-        &["Kernel panic", "BUG:", "sysrq triggered crash", "rcu_sched detected stalls", "rcu: INFO"];
+    const CAUSES: &[&str] = &[
+        "Kernel panic",
+        "BUG:",
+        "sysrq triggered crash",
+        "rcu_sched detected stalls",
+        "rcu: INFO",
+    ];
     let last = tool::last_lines(console);
-    let cause = console.lines().find(|line| CAUSES.iter().any(|cause| line.contains(cause)));
+    let cause = console
+        .lines()
+        .find(|line| CAUSES.iter().any(|cause| line.contains(cause)));
     match cause.filter(|line| !last.contains(*line)) {
         Some(line) => format!("  {}\n{last}", line.trim()),
         None => last,
@@ -197,7 +229,11 @@ fn epitaph(console: &str) -> String {
 fn reports(console: &str) -> Vec<String> {
     const MARKS: &[&str] = &["BUG:", "WARNING:", "INFO: possible", "Oops:"];
     let is_one = |line: &&str| MARKS.iter().any(|mark| line.contains(mark));
-    console.lines().filter(is_one).map(|line| line.trim().to_owned()).collect()
+    console
+        .lines()
+        .filter(is_one)
+        .map(|line| line.trim().to_owned())
+        .collect()
 }
 
 /// Reads frames on a thread of its own, which ends with the machine.
@@ -219,19 +255,45 @@ fn listen(output: ChildStdout) -> Receiver<std::io::Result<Frame>> {
 /// The command line. `setpriv` lets the kernel end QEMU when its parent ends, however that happens.
 fn command(kernel: &Kernel, hardware: &Hardware, folder: &Path, archive: &Path) -> Result<Command> {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+    command.args([
+        "--pdeathsig",
+        "KILL",
+        QEMU,
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]);
     command.args(hardware.accel.arguments());
-    command.args(["-smp", &hardware.cpus.to_string(), "-m", &format!("{}M", hardware.memory.get() >> 20)]);
+    command.args([
+        "-smp",
+        &hardware.cpus.to_string(),
+        "-m",
+        &format!("{}M", hardware.memory.get() >> 20),
+    ]);
     command.args(numa(hardware));
-    command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(archive);
+    command
+        .arg("-kernel")
+        .arg(&kernel.image)
+        .arg("-initrd")
+        .arg(archive);
     command.args(["-append", &append(hardware)]);
     command.args([
         "-chardev",
-        &format!("file,id=console,path={}", tool::text(&folder.join("console"))?),
+        &format!(
+            "file,id=console,path={}",
+            tool::text(&folder.join("console"))?
+        ),
         "-serial",
         "chardev:console",
     ]);
-    command.args(["-chardev", "stdio,id=line,signal=off", "-serial", "chardev:line"]);
+    command.args([
+        "-chardev",
+        "stdio,id=line,signal=off",
+        "-serial",
+        "chardev:line",
+    ]);
     command.args(["-device", "virtio-rng-pci"]);
     for (number, drive) in hardware.drives.iter().enumerate() {
         command.args(drive.arguments(number)?);
@@ -241,28 +303,50 @@ fn command(kernel: &Kernel, hardware: &Hardware, folder: &Path, archive: &Path) 
 
 /// Nodes of their shares of memory, which may be none, the last of what is left; the processors dealt out among them.
 fn numa(hardware: &Hardware) -> Vec<String> {
-    let Some((_, but_last)) = hardware.nodes.split_last().filter(|(_, others)| !others.is_empty()) else {
+    let Some((_, but_last)) = hardware
+        .nodes
+        .split_last()
+        .filter(|(_, others)| !others.is_empty())
+    else {
         return Vec::new();
     };
     let all: u64 = hardware.nodes.iter().copied().map(u64::from).sum();
     let memory = hardware.memory.get() >> 20;
-    let mut sizes: Vec<u64> = but_last.iter().map(|share| memory * u64::from(*share) / all.max(1)).collect();
+    let mut sizes: Vec<u64> = but_last
+        .iter()
+        .map(|share| memory * u64::from(*share) / all.max(1))
+        .collect();
     sizes.push(memory - sizes.iter().sum::<u64>());
     let node = |(number, size): (u32, u64)| {
-        let cpu = if number < hardware.cpus { format!(",cpus={number}") } else { String::new() };
+        let cpu = if number < hardware.cpus {
+            format!(",cpus={number}")
+        } else {
+            String::new()
+        };
         let (object, memory) = match size {
             0 => (None, String::new()),
-            _ => (Some(format!("memory-backend-ram,id=m{number},size={size}M")), format!(",memdev=m{number}")),
+            _ => (
+                Some(format!("memory-backend-ram,id=m{number},size={size}M")),
+                format!(",memdev=m{number}"),
+            ),
         };
-        let object = object.into_iter().flat_map(|object| ["-object".to_owned(), object]);
-        object.chain(["-numa".to_owned(), format!("node,nodeid={number}{memory}{cpu}")])
+        let object = object
+            .into_iter()
+            .flat_map(|object| ["-object".to_owned(), object]);
+        object.chain([
+            "-numa".to_owned(),
+            format!("node,nodeid={number}{memory}{cpu}"),
+        ])
     };
     (0..).zip(sizes).flat_map(node).collect()
 }
 
 fn append(hardware: &Hardware) -> String {
     let always = "console=ttyS0 psi=1 panic=-1 oops=panic quiet loglevel=4 random.trust_cpu=on no_timer_check";
-    [always, hardware.accel.command_line(), &hardware.append].join(" ").trim_end().to_owned()
+    [always, hardware.accel.command_line(), &hardware.append]
+        .join(" ")
+        .trim_end()
+        .to_owned()
 }
 
 /// Where an installed lab keeps the guest program.
@@ -276,8 +360,16 @@ pub fn guest_program() -> Result<PathBuf> {
         folder = folder.parent().unwrap_or(folder);
     }
     let beside = folder.join("warmset-guest");
-    let program = if beside.exists() { beside } else { PathBuf::from(INSTALLED) };
-    anyhow::ensure!(is_static(&program), "{} is not there or not static: make lab", program.display());
+    let program = if beside.exists() {
+        beside
+    } else {
+        PathBuf::from(INSTALLED)
+    };
+    anyhow::ensure!(
+        is_static(&program),
+        "{} is not there or not static: make lab",
+        program.display()
+    );
     Ok(program)
 }
 
@@ -286,7 +378,10 @@ pub(crate) fn is_static(program: &Path) -> bool {
     const INTERPRETER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
     fs::read(program).is_ok_and(|bytes| {
         let head = bytes.get(..4096).unwrap_or(&bytes);
-        bytes.starts_with(b"\x7fELF") && !head.windows(INTERPRETER.len()).any(|window| window == INTERPRETER)
+        bytes.starts_with(b"\x7fELF")
+            && !head
+                .windows(INTERPRETER.len())
+                .any(|window| window == INTERPRETER)
     })
 }
 
@@ -296,9 +391,16 @@ mod tests {
 
     #[test]
     fn a_trace_does_not_hide_its_cause() {
-        let trace = (0..40).fold(String::new(), |text, number| text + &format!("[    2.{number}] RIP: {number}\n"));
-        let said = epitaph(&format!("[    1.0] Kernel panic - not syncing: Attempted to kill init!\n{trace}"));
-        assert!(said.starts_with("  [    1.0] Kernel panic") && said.contains("RIP: 39"), "{said}");
+        let trace = (0..40).fold(String::new(), |text, number| {
+            text + &format!("[    2.{number}] RIP: {number}\n")
+        });
+        let said = epitaph(&format!(
+            "[    1.0] Kernel panic - not syncing: Attempted to kill init!\n{trace}"
+        ));
+        assert!(
+            said.starts_with("  [    1.0] Kernel panic") && said.contains("RIP: 39"),
+            "{said}"
+        );
         assert_eq!(epitaph("one\ntwo\n"), "  one\n  two\n");
     }
 
@@ -321,11 +423,17 @@ mod tests {
             modules: &[],
         };
         let words = numa(&hardware).join(" ");
-        assert!(words.contains("id=m0,size=1024M") && words.contains("nodeid=0,memdev=m0,cpus=0"), "{words}");
+        assert!(
+            words.contains("id=m0,size=1024M") && words.contains("nodeid=0,memdev=m0,cpus=0"),
+            "{words}"
+        );
         assert!(words.ends_with("nodeid=1,memdev=m1"), "{words}");
         hardware.nodes = vec![2, 1];
         let words = numa(&hardware).join(" ");
-        assert!(words.contains("id=m0,size=1365M") && words.contains("id=m1,size=683M"), "{words}");
+        assert!(
+            words.contains("id=m0,size=1365M") && words.contains("id=m1,size=683M"),
+            "{words}"
+        );
         hardware.nodes = vec![1, 0];
         assert_eq!(
             numa(&hardware).join(" "),

@@ -13,11 +13,19 @@ use warmset_lab::vm::guest_program;
 
 /// The package that `make deb` has built.
 fn package() -> PathBuf {
-    let folder = guest_program().unwrap().parent().unwrap().with_file_name("debian");
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}: make deb", folder.display()));
-    let is_ours =
-        |name: String| name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb");
-    let mut paths = entries.flatten().filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
+    let folder = guest_program()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .with_file_name("debian");
+    let entries = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}: make deb", folder.display()));
+    let is_ours = |name: String| {
+        name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb")
+    };
+    let mut paths = entries
+        .flatten()
+        .filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
     paths.next().unwrap().path()
 }
 
@@ -42,7 +50,13 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
         &mut machine,
         "systemctl is-active warmsetd || { systemctl status warmsetd; journalctl -u warmsetd | tail -n 20; df; df -i; exit 1; }",
     );
-    assert_eq!(sh(&mut machine, "systemctl show -P StatusText warmsetd | wc -l"), "1");
+    assert_eq!(
+        sh(
+            &mut machine,
+            "systemctl show -P StatusText warmsetd | wc -l"
+        ),
+        "1"
+    );
 
     // It holds a knob that the configuration names; killed, it leaves it to ExecStopPost.
     let found = sh(&mut machine, PAGE_CLUSTER);
@@ -63,7 +77,11 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
         ),
         found
     );
-    assert_eq!(sh(&mut machine, "systemctl show -P NRestarts warmsetd"), "1", "Restart=on-failure");
+    assert_eq!(
+        sh(&mut machine, "systemctl show -P NRestarts warmsetd"),
+        "1",
+        "Restart=on-failure"
+    );
 
     // Stopped in the middle, it no longer feeds the watchdog.
     sh(&mut machine, "mkdir -p /run/systemd/system/warmsetd.service.d && printf '[Service]\\nWatchdogSec=4s\\n' >/run/systemd/system/warmsetd.service.d/w.conf
@@ -140,11 +158,19 @@ fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
     let damon = sh(
         "warmset --json top --damon --once >/run/top; grep -o '\"name\":\"warm.service\"[^}]*' /run/top; cat /sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds; ls /sys/kernel/tracing/instances",
     );
-    let digits =
-        damon.split("\"warm\":").nth(1).and_then(|rest| rest.split(|byte: char| !byte.is_ascii_digit()).next());
+    let digits = damon
+        .split("\"warm\":")
+        .nth(1)
+        .and_then(|rest| rest.split(|byte: char| !byte.is_ascii_digit()).next());
     let warm: Option<u64> = digits.and_then(|digits| digits.parse().ok());
-    assert!(damon.contains("\"known_by\":\"damon\"") && damon.ends_with("\n0"), "it tells, and is gone: {damon}");
-    assert!(warm.is_some_and(|warm| warm >= 12 << 20), "it touches 24 MiB: {damon}");
+    assert!(
+        damon.contains("\"known_by\":\"damon\"") && damon.ends_with("\n0"),
+        "it tells, and is gone: {damon}"
+    );
+    assert!(
+        warm.is_some_and(|warm| warm >= 12 << 20),
+        "it touches 24 MiB: {damon}"
+    );
 
     // systemd is made to set all of that unit anew: what it knows of is no floor.
     sh(
@@ -158,11 +184,17 @@ fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
     );
     assert_eq!(ended, "1", "one of them");
     sh("within 30 grep LowMemoryWarning /run/heard");
-    assert_eq!(sh("systemctl is-active warm warmset-low-memory"), "active\nactive");
+    assert_eq!(
+        sh("systemctl is-active warm warmset-low-memory"),
+        "active\nactive"
+    );
 
     sh("systemctl stop warmsetd");
     assert_eq!(sh("floor warm.service/; floor ''; ls /run/warmset"), "0\n0");
 
     let left = "ls /etc/systemd/system/multi-user.target.wants | grep -c warmset; systemctl is-active warmset-low-memory; true";
-    assert_eq!(sh(&format!("dpkg --purge warmset >/dev/null 2>&1; {left}")), "0\ninactive");
+    assert_eq!(
+        sh(&format!("dpkg --purge warmset >/dev/null 2>&1; {left}")),
+        "0\ninactive"
+    );
 }

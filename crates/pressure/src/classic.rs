@@ -116,7 +116,10 @@ impl Classic {
     /// Takes a sample in, if a period has passed.
     pub fn push(&mut self, sample: &Sample) {
         self.fresh = Freshness::Old;
-        let elapsed = self.times.last().map(|last| sample.at.get().saturating_sub(last.get()));
+        let elapsed = self
+            .times
+            .last()
+            .map(|last| sample.at.get().saturating_sub(last.get()));
         if elapsed.is_some_and(|elapsed| elapsed < self.period()) {
             return;
         }
@@ -131,8 +134,12 @@ impl Classic {
         let mut totals = [0u64; MAX_ORDERS];
         for (series, zone) in zones.iter_mut().zip(&sample.zones) {
             let high = zone.amounts.high.unwrap_or_default().get();
-            *series =
-                Series { orders: u32::from(zone.blocks.orders), high, node: Some(zone.node), ..std::mem::take(series) };
+            *series = Series {
+                orders: u32::from(zone.blocks.orders),
+                high,
+                node: Some(zone.node),
+                ..std::mem::take(series)
+            };
             whole[0].high += high;
             whole[0].orders = whole[0].orders.max(series.orders);
             for (order, total) in totals.iter_mut().enumerate() {
@@ -144,14 +151,19 @@ impl Classic {
         }
         let free: Pages = sample.zones.iter().map(|zone| zone.blocks.total()).sum();
         slide(&mut whole[0].free, free.get());
-        totals.iter().enumerate().for_each(|(order, total)| slide(&mut whole[0].fragmented[order], *total));
+        totals
+            .iter()
+            .enumerate()
+            .for_each(|(order, total)| slide(&mut whole[0].fragmented[order], *total));
         self.fresh = Freshness::New;
     }
 
     /// Reclaim: pages kswapd stole per second. Compaction: growth per second of blocks of the highest order.
     fn rates(&mut self, sample: &Sample, elapsed: Duration) {
         let per_second = |pages: u64| (pages as f64 / elapsed.as_secs_f64().max(1e-9)) as u64;
-        let Some(stolen) = sample.counters.pgsteal_kswapd else { return };
+        let Some(stolen) = sample.counters.pgsteal_kswapd else {
+            return;
+        };
         if let Some((_, before)) = self.stolen {
             self.reclaim_rate = per_second(stolen.saturating_sub(before));
         }
@@ -166,7 +178,12 @@ impl Classic {
             .sum();
         let before = self.series.first().and_then(|series| {
             let top = series.orders.checked_sub(1)? as usize;
-            Some(series.free.last()?.saturating_sub(*series.fragmented[top].last()?))
+            Some(
+                series
+                    .free
+                    .last()?
+                    .saturating_sub(*series.fragmented[top].last()?),
+            )
         });
         self.compaction_rate = before.map_or(0, |before| per_second(whole.saturating_sub(before)));
     }
@@ -179,26 +196,43 @@ impl Classic {
         let ready = self.fresh == Freshness::New && self.times.is_full();
         let series = if ready { &self.series[..] } else { &[] };
         let (whole, zones) = series.split_at(series.len().min(1));
-        let falls = whole.iter().any(|whole| slope(&self.times, &whole.free).is_some_and(|slope| slope < 0.0));
-        let rising = whole.iter().filter(move |_| !falls).filter_map(|whole| self.supply(whole));
+        let falls = whole
+            .iter()
+            .any(|whole| slope(&self.times, &whole.free).is_some_and(|slope| slope < 0.0));
+        let rising = whole
+            .iter()
+            .filter(move |_| !falls)
+            .filter_map(|whole| self.supply(whole));
         let within = |outlook: &Outlook| match outlook {
             Outlook::Exhaustion { within, .. } => Some(*within),
             _ => None,
         };
-        let supplies = series.iter().filter(move |_| falls).filter_map(|series| self.supply(series));
-        let nearest =
-            supplies.filter(move |outlook| within(outlook).is_some()).min_by_key(move |outlook| within(outlook));
-        rising.chain(nearest).chain(zones.iter().filter_map(|zone| self.fragmentation(zone)))
+        let supplies = series
+            .iter()
+            .filter(move |_| falls)
+            .filter_map(|series| self.supply(series));
+        let nearest = supplies
+            .filter(move |outlook| within(outlook).is_some())
+            .min_by_key(move |outlook| within(outlook));
+        rising
+            .chain(nearest)
+            .chain(zones.iter().filter_map(|zone| self.fragmentation(zone)))
     }
 
     fn supply(&self, series: &Series) -> Option<Outlook> {
         let slope = slope(&self.times, &series.free)?;
         if slope >= 0.0 {
-            return Some(Outlook::Rising { rising: slope as u64 });
+            return Some(Outlook::Rising {
+                rising: slope as u64,
+            });
         }
         let free = *series.free.last()? as f64;
-        let within = Duration::try_from_secs_f64((free - series.high as f64).max(0.0) / -slope).ok()?;
-        (within <= self.period() * WINDOW as u32).then_some(Outlook::Exhaustion { falling: -slope as u64, within })
+        let within =
+            Duration::try_from_secs_f64((free - series.high as f64).max(0.0) / -slope).ok()?;
+        (within <= self.period() * WINDOW as u32).then_some(Outlook::Exhaustion {
+            falling: -slope as u64,
+            within,
+        })
     }
 
     /// The first order, from the highest watched, whose free blocks run out within the window's length
@@ -243,7 +277,10 @@ fn slope(times: &[Span], values: &[u64]) -> Option<f64> {
     let origin = times[0].get();
     let (mut sx, mut sy, mut sxy, mut sxx) = (0.0, 0.0, 0.0, 0.0);
     for (time, value) in times.iter().zip(values) {
-        let (x, y) = (time.get().saturating_sub(origin).as_secs_f64(), *value as f64);
+        let (x, y) = (
+            time.get().saturating_sub(origin).as_secs_f64(),
+            *value as f64,
+        );
         sx += x;
         sy += y;
         sxy += x * y;
@@ -259,12 +296,26 @@ mod tests {
     use crate::sample::{Blocks, Zone, ZoneAmounts};
 
     fn sample(second: u64, singles: u64, large: u64) -> Sample {
-        let mut blocks = Blocks { orders: 11, ..Blocks::default() };
+        let mut blocks = Blocks {
+            orders: 11,
+            ..Blocks::default()
+        };
         blocks.counts[0] = singles;
         blocks.counts[10] = large;
-        let amounts = ZoneAmounts { high: Some(Pages::new(10_000)), ..ZoneAmounts::default() };
-        let mut sample = Sample { at: Span::secs(second), ..Sample::default() };
-        sample.zones.push(Zone { node: 1, blocks, amounts, ..Zone::default() });
+        let amounts = ZoneAmounts {
+            high: Some(Pages::new(10_000)),
+            ..ZoneAmounts::default()
+        };
+        let mut sample = Sample {
+            at: Span::secs(second),
+            ..Sample::default()
+        };
+        sample.zones.push(Zone {
+            node: 1,
+            blocks,
+            amounts,
+            ..Zone::default()
+        });
         sample.counters.pgsteal_kswapd = Some(second * 500);
         sample
     }
@@ -282,7 +333,9 @@ mod tests {
     fn the_distance_to_the_watermark_counts() {
         // 100 pages/s lost: 30 s from the watermark, then two hours from it.
         let near = run(|tick| (10_000 + 3_000 + 1500 * (7 - tick), 0));
-        let Some(Outlook::Exhaustion { falling, within }) = near.first() else { panic!("{near:?}") };
+        let Some(Outlook::Exhaustion { falling, within }) = near.first() else {
+            panic!("{near:?}")
+        };
         assert_eq!((*falling, within.as_secs()), (100, 30));
         let far = run(|tick| (10_000 + 720_000 + 1500 * (7 - tick), 0));
         assert!(far.is_empty(), "{far:?}");
@@ -304,7 +357,13 @@ mod tests {
             matches!(outlook[0], Outlook::Exhaustion { falling: 100, within } if within.as_secs() == 30),
             "{outlook:?}"
         );
-        assert_eq!(outlook.iter().filter(|one| matches!(one, Outlook::Exhaustion { .. })).count(), 1);
+        assert_eq!(
+            outlook
+                .iter()
+                .filter(|one| matches!(one, Outlook::Exhaustion { .. }))
+                .count(),
+            1
+        );
     }
 
     #[test]
@@ -317,7 +376,12 @@ mod tests {
     fn an_order_that_runs_out_names_its_node() {
         // Large blocks break into single pages, the total stays.
         let outlook = run(|tick| (1024 * tick * 10, 1000 - tick * 10 - 900));
-        assert!(outlook.iter().any(|o| matches!(o, Outlook::Fragmentation { node: 1, .. })), "{outlook:?}");
+        assert!(
+            outlook
+                .iter()
+                .any(|o| matches!(o, Outlook::Fragmentation { node: 1, .. })),
+            "{outlook:?}"
+        );
     }
 
     #[test]

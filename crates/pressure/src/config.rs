@@ -158,7 +158,11 @@ macro_rules! level {
         impl TryFrom<u8> for $type {
             type Error = String;
             fn try_from(level: u8) -> Result<Self, String> {
-                if matches!(level, $range) { Ok(Self(level)) } else { Err(format!("{level} is not {}", $says)) }
+                if matches!(level, $range) {
+                    Ok(Self(level))
+                } else {
+                    Err(format!("{level} is not {}", $says))
+                }
             }
         }
         impl From<$type> for u8 {
@@ -228,7 +232,11 @@ pub struct Leak {
 
 impl Default for Leak {
     fn default() -> Self {
-        Self { enabled: true, least: Bytes::mib(64), every: Span::secs(60) }
+        Self {
+            enabled: true,
+            least: Bytes::mib(64),
+            every: Span::secs(60),
+        }
     }
 }
 
@@ -276,7 +284,11 @@ pub struct Recording {
 
 impl Default for Recording {
     fn default() -> Self {
-        Self { enabled: true, file_size: Bytes::mib(8), files: 8 }
+        Self {
+            enabled: true,
+            file_size: Bytes::mib(8),
+            files: 8,
+        }
     }
 }
 

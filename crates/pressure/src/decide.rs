@@ -28,7 +28,8 @@ pub(crate) use gap::{RESPONSE, critical_share};
 
 use crate::config::{Config, Predictor};
 use crate::decision::{
-    Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase, Reason, Step,
+    Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase,
+    Reason, Step,
 };
 use crate::groups::Stopped;
 use crate::history::History;
@@ -65,7 +66,9 @@ struct Draft<'h> {
 ///
 /// Cost: a few µs; no allocation.
 pub fn decide(config: &Config, history: &History) -> Decision {
-    let Some(sample) = history.last() else { return nothing_known() };
+    let Some(sample) = history.last() else {
+        return nothing_known();
+    };
     let mut draft = Draft::new(config, history, sample);
     draft.forecast();
     draft.tell();
@@ -91,10 +94,26 @@ pub fn decide(config: &Config, history: &History) -> Decision {
         }
     };
     let attention = draft.attends_to_runners(attention);
-    let phase = if draft.distressed && phase != Phase::Yielding { Phase::Distress } else { phase };
+    let phase = if draft.distressed && phase != Phase::Yielding {
+        Phase::Distress
+    } else {
+        phase
+    };
     let patience = Span::new(draft.patience(phase));
-    let Draft { forecast, steps, notices, .. } = draft;
-    Decision { phase, forecast, steps, notices, patience, attention }
+    let Draft {
+        forecast,
+        steps,
+        notices,
+        ..
+    } = draft;
+    Decision {
+        phase,
+        forecast,
+        steps,
+        notices,
+        patience,
+        attention,
+    }
 }
 
 fn nothing_known() -> Decision {
@@ -111,7 +130,15 @@ fn nothing_known() -> Decision {
 impl<'h> Draft<'h> {
     fn new(config: &'h Config, history: &'h History, sample: &'h Sample) -> Self {
         let (forecast, steps, notices) = (Forecast::default(), ArrayVec::new(), ArrayVec::new());
-        Self { config, history, sample, forecast, steps, notices, distressed: false }
+        Self {
+            config,
+            history,
+            sample,
+            forecast,
+            steps,
+            notices,
+            distressed: false,
+        }
     }
 
     /// Adds a step; one too many waits for the next tick.
@@ -130,17 +157,26 @@ impl<'h> Draft<'h> {
 
     /// The value of a knob that we may drive: readable, and not set by someone else since.
     fn drivable(&self, knob: Knob) -> Option<u64> {
-        self.sample.knobs.now.of(knob).filter(|_| !self.sample.knobs.is_foreign(knob))
+        self.sample
+            .knobs
+            .now
+            .of(knob)
+            .filter(|_| !self.sample.knobs.is_foreign(knob))
     }
 
     /// Whether the configuration sets `knob` by hand: then nothing else does.
     fn is_by_hand(&self, knob: Knob) -> bool {
-        self.config.tunables.iter().any(|tunable| tunable.knob == knob)
+        self.config
+            .tunables
+            .iter()
+            .any(|tunable| tunable.knob == knob)
     }
 
     /// Sets `knob` to `to`, or puts it back if that is what was found. Nothing if it is there already.
     fn drive(&mut self, knob: Knob, to: u64, why: Reason) {
-        let Some(from) = self.drivable(knob) else { return };
+        let Some(from) = self.drivable(knob) else {
+            return;
+        };
         let held = self.sample.knobs.ours.of(knob).is_some();
         if self.sample.knobs.found.of(knob) == Some(to) {
             if held {
@@ -171,7 +207,9 @@ impl<'h> Draft<'h> {
     }
 
     fn put_all_back(&mut self) {
-        KNOBS.iter().for_each(|spec| self.release(spec.knob, Reason::Stop));
+        KNOBS
+            .iter()
+            .for_each(|spec| self.release(spec.knob, Reason::Stop));
     }
 
     /// What people should know, whatever is decided.
@@ -181,25 +219,35 @@ impl<'h> Draft<'h> {
             self.say(Notice::Happened { event, from, to });
         }
         if latest.allocation_stalls > 0 || latest.compaction_stalls > 0 {
-            self.say(Notice::Stalled { allocation: latest.allocation_stalls, compaction: latest.compaction_stalls });
+            self.say(Notice::Stalled {
+                allocation: latest.allocation_stalls,
+                compaction: latest.compaction_stalls,
+            });
         }
         if latest.oom_kills > 0 {
-            self.say(Notice::OomKill { count: latest.oom_kills });
+            self.say(Notice::OomKill {
+                count: latest.oom_kills,
+            });
         }
         if let Some((from, to)) = latest.regime {
             self.say(Notice::RegimeChange { from, to });
         }
         if let Some(exhaustion) = self.forecast.exhaustion {
-            if exhaustion.expected.get() < SOON && self.history.enters_slot(Duration::from_secs(30)) {
-                self.say(Notice::Exhaustion { expected: exhaustion.expected });
+            if exhaustion.expected.get() < SOON && self.history.enters_slot(Duration::from_secs(30))
+            {
+                self.say(Notice::Exhaustion {
+                    expected: exhaustion.expected,
+                });
             }
         }
         self.leak();
         for spec in KNOBS {
             let knob = spec.knob;
-            if let (true, Some(ours), Some(now)) =
-                (self.sample.knobs.is_foreign(knob), self.sample.knobs.ours.of(knob), self.sample.knobs.now.of(knob))
-            {
+            if let (true, Some(ours), Some(now)) = (
+                self.sample.knobs.is_foreign(knob),
+                self.sample.knobs.ours.of(knob),
+                self.sample.knobs.now.of(knob),
+            ) {
                 self.say(Notice::Foreign { knob, ours, now });
             }
         }
@@ -208,10 +256,17 @@ impl<'h> Draft<'h> {
     /// The leak alarm: memory nothing accounts for, growing with all of its interval. O(1).
     fn leak(&mut self) {
         let trend = &self.history.unaccounted;
-        let (Some(slope), Some((grown, over))) = (trend.slope(), trend.grown()) else { return };
-        let alarming = self.config.leak.enabled && slope.low > 0.0 && grown >= self.config.leak.least;
+        let (Some(slope), Some((grown, over))) = (trend.slope(), trend.grown()) else {
+            return;
+        };
+        let alarming =
+            self.config.leak.enabled && slope.low > 0.0 && grown >= self.config.leak.least;
         if alarming && self.history.enters_slot(self.config.leak.every.get() * 10) {
-            self.say(Notice::Leak { growth: Rate::new(slope.middle as u64), grown, over: Span::new(over) });
+            self.say(Notice::Leak {
+                growth: Rate::new(slope.middle as u64),
+                grown,
+                over: Span::new(over),
+            });
         }
     }
 
@@ -229,12 +284,16 @@ impl<'h> Draft<'h> {
             gap_found: history.gap_found(self.sample),
             withheld: factor(&self.sample.knobs.found)
                 .zip(factor(&self.sample.knobs.now))
-                .and_then(|(found, now)| crate::watermark::withheld(self.sample, page_size, found, now)),
+                .and_then(|(found, now)| {
+                    crate::watermark::withheld(self.sample, page_size, found, now)
+                }),
             exhaustion: self.exhaustion(),
-            until_min: free.zip(min).zip(history.latest.free_slope).and_then(|((free, min), slope)| {
-                let falling = (slope < 0.0).then_some(Rate::new(-slope as u64))?;
-                falling.time_for(free.less(min)).map(Span::new)
-            }),
+            until_min: free.zip(min).zip(history.latest.free_slope).and_then(
+                |((free, min), slope)| {
+                    let falling = (slope < 0.0).then_some(Rate::new(-slope as u64))?;
+                    falling.time_for(free.less(min)).map(Span::new)
+                },
+            ),
             ..Forecast::default()
         };
     }
@@ -250,8 +309,14 @@ impl<'h> Draft<'h> {
         let min: Option<units::Pages> = self.sample.zones.iter().map(|zone| zone.amounts.min).sum();
         let floor = min?.to_bytes(self.history.page_size) + sizes.huge;
         let swap = self.sample.memory.swap_free.unwrap_or_default();
-        let headroom = (sizes.managed + swap).less(floor).less(unreclaimable(self.sample)?);
-        let time = |slope: f64| Rate::new(slope.max(1.0) as u64).time_for(headroom).map(Span::new);
+        let headroom = (sizes.managed + swap)
+            .less(floor)
+            .less(unreclaimable(self.sample)?);
+        let time = |slope: f64| {
+            Rate::new(slope.max(1.0) as u64)
+                .time_for(headroom)
+                .map(Span::new)
+        };
         Some(Exhaustion {
             growth: Rate::new(slope.middle as u64),
             earliest: time(slope.high)?,
@@ -267,7 +332,11 @@ impl<'h> Draft<'h> {
         let (fastest, calmest) = (wake.fastest.get(), wake.calmest.get());
         let low: Option<units::Pages> = self.sample.zones.iter().map(|zone| zone.amounts.low).sum();
         let low = low.unwrap_or_default().to_bytes(self.history.page_size);
-        let room = self.history.free(self.sample).unwrap_or(Bytes::ZERO).less(low);
+        let room = self
+            .history
+            .free(self.sample)
+            .unwrap_or(Bytes::ZERO)
+            .less(low);
         let demand = self.history.latest.demand.unwrap_or_default();
         let by_demand = demand.time_for(room).map_or(calmest, |time| time / 8);
         let most = match phase {
@@ -277,8 +346,8 @@ impl<'h> Draft<'h> {
             Phase::Distress => fastest,
         };
         // What thrashes is told of five times a second; a person's answer is not to wait.
-        let watched =
-            self.sample.warm.sums.watching == Some(1) || self.sample.groups.stopped.iter().any(Stopped::is_still);
+        let watched = self.sample.warm.sums.watching == Some(1)
+            || self.sample.groups.stopped.iter().any(Stopped::is_still);
         let most = if watched { most.min(WATCHFUL) } else { most };
         let most = if self.attends_to_runners(Attention::Rest) == Attention::Runners {
             most.min(self.config.local.every.get())

@@ -61,7 +61,10 @@ impl Demand {
         if self.points.is_full() {
             self.points.remove(0);
         }
-        self.points.push(Point { at, sum: last.sum.saturating_add(taken.get()) });
+        self.points.push(Point {
+            at,
+            sum: last.sum.saturating_add(taken.get()),
+        });
         let kept = faded(elapsed, half_life);
         for index in 0..WINDOWS.len() {
             let asked = self.within(Duration::from_millis(WINDOWS[index]));
@@ -74,14 +77,25 @@ impl Demand {
 
     /// Demand in the last `window`.
     pub fn within(&self, window: Duration) -> Bytes {
-        let Some(last) = self.points.last() else { return Bytes::ZERO };
+        let Some(last) = self.points.last() else {
+            return Bytes::ZERO;
+        };
         let begin = last.at.get().saturating_sub(window);
-        let after = self.points.iter().position(|point| point.at.get() >= begin).unwrap_or(0);
+        let after = self
+            .points
+            .iter()
+            .position(|point| point.at.get() >= begin)
+            .unwrap_or(0);
         let right = self.points[after];
         let at_begin = match after.checked_sub(1).map(|before| self.points[before]) {
             None => right.sum,
             Some(left) => {
-                let span = right.at.get().saturating_sub(left.at.get()).as_nanos().max(1);
+                let span = right
+                    .at
+                    .get()
+                    .saturating_sub(left.at.get())
+                    .as_nanos()
+                    .max(1);
                 let part = begin.saturating_sub(left.at.get()).as_nanos();
                 left.sum + (u128::from(right.sum - left.sum) * part / span) as u64
             }
@@ -94,18 +108,28 @@ impl Demand {
     /// `reclaim` is what kswapd frees per second once it runs, `response` how long it takes to run.
     /// `None` while no demand has been seen.
     pub fn need(&self, share: f64, reclaim: units::Rate, response: Duration) -> Option<Need> {
-        let needs = WINDOWS.iter().zip(&self.windows).filter_map(|(&millis, sketch)| {
-            let window = Duration::from_millis(millis);
-            let demand = Bytes::new(sketch.quantile(share)?);
-            let reclaimed = reclaim.during(window.saturating_sub(response));
-            Some(Need { window: Span::new(window), demand, reclaimed, gap: demand.less(reclaimed) })
-        });
+        let needs = WINDOWS
+            .iter()
+            .zip(&self.windows)
+            .filter_map(|(&millis, sketch)| {
+                let window = Duration::from_millis(millis);
+                let demand = Bytes::new(sketch.quantile(share)?);
+                let reclaimed = reclaim.during(window.saturating_sub(response));
+                Some(Need {
+                    window: Span::new(window),
+                    demand,
+                    reclaimed,
+                    gap: demand.less(reclaimed),
+                })
+            });
         needs.max_by_key(|need| need.gap)
     }
 
     /// After a change of regime: what was learnt counts an eighth, so that the new soon outweighs it.
     pub fn doubt(&mut self) {
-        self.windows.iter_mut().for_each(|sketch| sketch.fade(0.125));
+        self.windows
+            .iter_mut()
+            .for_each(|sketch| sketch.fade(0.125));
     }
 }
 
@@ -120,7 +144,11 @@ mod tests {
     fn bursts(burst: u64, seconds: u64) -> Demand {
         let mut demand = Demand::default();
         for step in 0..seconds * 10 {
-            let taken = if step / 10 % 10 == 9 { Bytes::mib(burst).scaled(1, 10) } else { Bytes::ZERO };
+            let taken = if step / 10 % 10 == 9 {
+                Bytes::mib(burst).scaled(1, 10)
+            } else {
+                Bytes::ZERO
+            };
             demand.push(Span::millis(step * 100), taken, Bytes::mib(1), HALF_LIFE);
         }
         demand
@@ -128,15 +156,24 @@ mod tests {
 
     #[test]
     fn the_gap_covers_a_burst_it_has_seen() {
-        let need = bursts(160, 60).need(0.99, Rate::ZERO, Duration::ZERO).unwrap();
-        assert!(need.gap >= Bytes::mib(155) && need.gap <= Bytes::mib(181), "{need:?}");
+        let need = bursts(160, 60)
+            .need(0.99, Rate::ZERO, Duration::ZERO)
+            .unwrap();
+        assert!(
+            need.gap >= Bytes::mib(155) && need.gap <= Bytes::mib(181),
+            "{need:?}"
+        );
     }
 
     #[test]
     fn what_kswapd_frees_meanwhile_is_not_needed() {
         let rate = Rate::new(Bytes::mib(40).get());
-        let with = bursts(160, 60).need(0.99, rate, Duration::from_millis(100)).unwrap();
-        let without = bursts(160, 60).need(0.99, Rate::ZERO, Duration::ZERO).unwrap();
+        let with = bursts(160, 60)
+            .need(0.99, rate, Duration::from_millis(100))
+            .unwrap();
+        let without = bursts(160, 60)
+            .need(0.99, Rate::ZERO, Duration::ZERO)
+            .unwrap();
         assert!(with.gap < without.gap, "{with:?} {without:?}");
         assert_eq!(with.gap, with.demand.less(with.reclaimed));
     }
@@ -153,7 +190,10 @@ mod tests {
 
     #[test]
     fn no_demand_needs_no_gap() {
-        assert_eq!(Demand::default().need(0.99, Rate::ZERO, Duration::ZERO), None);
+        assert_eq!(
+            Demand::default().need(0.99, Rate::ZERO, Duration::ZERO),
+            None
+        );
         assert_eq!(bursts(0, 60).need(0.99, Rate::ZERO, Duration::ZERO), None);
     }
 

@@ -108,7 +108,11 @@ pub struct Distress {
 impl Distress {
     /// Nothing seen yet.
     pub(crate) fn new(config: &Guard) -> Self {
-        let mut fresh = Self { points: Vec::with_capacity(POINTS), growths: Growths::new(), ..Self::default() };
+        let mut fresh = Self {
+            points: Vec::with_capacity(POINTS),
+            growths: Growths::new(),
+            ..Self::default()
+        };
         fresh.go_on_by(config);
         fresh
     }
@@ -124,7 +128,12 @@ impl Distress {
     pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes) {
         self.growths.push(&sample.census);
         self.pushing.push(&sample.groups.contained, sample.at);
-        let settled = sample.census.victims.iter().filter_map(|victim| victim.gone).max();
+        let settled = sample
+            .census
+            .victims
+            .iter()
+            .filter_map(|victim| victim.gone)
+            .max();
         // What fell when a process ended says nothing about how the others grow.
         let begin = settled.map_or(Duration::ZERO, Span::get);
         let now = sample.at.get();
@@ -132,7 +141,10 @@ impl Distress {
             let at = point.at.get();
             at >= begin && at <= now && now.saturating_sub(at) <= MEMORY
         });
-        let due = self.points.last().is_none_or(|last| now.saturating_sub(last.at.get()) >= SPACING);
+        let due = self
+            .points
+            .last()
+            .is_none_or(|last| now.saturating_sub(last.at.get()) >= SPACING);
         if let Some(point) = Point::of(sample).filter(|_| due) {
             if self.points.len() == POINTS {
                 self.points.remove(0);
@@ -140,8 +152,14 @@ impl Distress {
             self.points.push(point);
         }
         self.outlook = self.look(sample, page_size);
-        let is_news = self.warned.is_none_or(|warned| now.saturating_sub(warned.get()) >= WARN_EVERY);
-        if is_news && self.outlook.is_some_and(|outlook| warns(&outlook, self.warn_ahead)) {
+        let is_news = self
+            .warned
+            .is_none_or(|warned| now.saturating_sub(warned.get()) >= WARN_EVERY);
+        if is_news
+            && self
+                .outlook
+                .is_some_and(|outlook| warns(&outlook, self.warn_ahead))
+        {
             self.warned = Some(sample.at);
         }
         if self.outlook.is_some_and(|outlook| ladder::alerts(&outlook)) {
@@ -157,21 +175,33 @@ impl Distress {
             self.pinched = Some(sample.at);
         }
         let full = self.outlook.as_ref().is_some_and(is_full);
-        self.full_since = if full { self.full_since.or(Some(sample.at)) } else { None };
+        self.full_since = if full {
+            self.full_since.or(Some(sample.at))
+        } else {
+            None
+        };
     }
 
     /// The newest point, and the last that is at least `age` older; the oldest if none is.
     fn back(&self, age: Duration) -> Option<(&Point, &Point)> {
         let newest = self.points.last()?;
         let old_enough = |point: &&Point| newest.after(point) >= age;
-        let older = self.points.iter().rev().find(old_enough).or(self.points.first())?;
+        let older = self
+            .points
+            .iter()
+            .rev()
+            .find(old_enough)
+            .or(self.points.first())?;
         (older.at < newest.at).then_some((older, newest))
     }
 
     /// Growth of what cannot be given back: the less of both windows, nothing if it fell in one. With hardly any
     /// room it is the long window's alone: who grows waits for memory most of the time then.
     fn growth(&self, room: Room) -> Option<Rate> {
-        let slope = |age| self.back(age).and_then(|(older, newest)| newest.grown_since(older));
+        let slope = |age| {
+            self.back(age)
+                .and_then(|(older, newest)| newest.grown_since(older))
+        };
         let (older, newest) = self.back(SHORT)?;
         let long = slope(LONG).filter(|_| newest.after(older) >= SHORT)?;
         match room {
@@ -202,11 +232,26 @@ impl Distress {
         let room = room::room(sample, floor, page_size)?;
         let in_flight = in_flight(sample);
         let is_scarce = room + in_flight <= SCARCE.of(managed);
-        let growth = self.growth(if is_scarce { Room::Scarce } else { Room::Some }).unwrap_or_default();
+        let growth = self
+            .growth(if is_scarce { Room::Scarce } else { Room::Some })
+            .unwrap_or_default();
         let swap = room::swap_room(sample, page_size);
         let (lent, stalled) = (sample.warm.lent().min(room), self.stalled());
-        let outlook = Outlook { room, swap, lent, managed, floor, in_flight, growth, left: None, stalled };
-        Some(Outlook { left: outlook.left_now(), ..outlook })
+        let outlook = Outlook {
+            room,
+            swap,
+            lent,
+            managed,
+            floor,
+            in_flight,
+            growth,
+            left: None,
+            stalled,
+        };
+        Some(Outlook {
+            left: outlook.left_now(),
+            ..outlook
+        })
     }
 }
 
@@ -215,9 +260,22 @@ fn in_flight(sample: &Sample) -> Bytes {
     let since = |then: Span| sample.at.get().saturating_sub(then.get());
     let owes = |victim: &&Victim| match victim.gone {
         Some(gone) => since(gone) < SETTLE,
-        None => since(victim.at) < if victim.signal == Signal::Kill { STUCK } else { LONG_ASKED },
+        None => {
+            since(victim.at)
+                < if victim.signal == Signal::Kill {
+                    STUCK
+                } else {
+                    LONG_ASKED
+                }
+        }
     };
-    sample.census.victims.iter().filter(owes).map(|victim| victim.size).sum()
+    sample
+        .census
+        .victims
+        .iter()
+        .filter(owes)
+        .map(|victim| victim.size)
+        .sum()
 }
 
 #[cfg(test)]

@@ -37,7 +37,10 @@ pub struct Groups {
 impl Groups {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.wards.is_empty() && self.contained.is_empty() && self.stopped.is_empty() && self.people.is_empty()
+        self.wards.is_empty()
+            && self.contained.is_empty()
+            && self.stopped.is_empty()
+            && self.people.is_empty()
     }
 
     /// Copies `source`; keeps the storage.
@@ -249,11 +252,21 @@ impl Display for Grip {
         match self {
             Self::Keep { unit, from, to, .. } => write!(f, "memory.min of {unit} {from} → {to}"),
             Self::Leave { unit, .. } => write!(f, "memory.min of {unit} as it was found"),
-            Self::Contain { unit, used, ceiling, .. } => {
+            Self::Contain {
+                unit,
+                used,
+                ceiling,
+                ..
+            } => {
                 write!(f, "contain {unit}, which has {used}: memory.high {ceiling}")
             }
-            Self::Freeze { unit, used, wait, .. } => {
-                write!(f, "stop {unit}, which has {used}, and ask: cgroup.freeze, for {wait}")
+            Self::Freeze {
+                unit, used, wait, ..
+            } => {
+                write!(
+                    f,
+                    "stop {unit}, which has {used}, and ask: cgroup.freeze, for {wait}"
+                )
             }
             Self::Thaw { unit, .. } => write!(f, "cgroup.freeze of {unit} as it was found"),
             Self::Free { unit, .. } => write!(f, "memory.high of {unit} as it was found"),

@@ -148,7 +148,8 @@ impl History {
             last_change: None,
             trial: Trial::default(),
             seen,
-            classic: (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness)),
+            classic: (config.predictor == Predictor::Classic)
+                .then(|| Classic::new(config.aggressiveness)),
             distress: Distress::new(&config.guard),
             needs: Needs::default(),
         }
@@ -159,7 +160,8 @@ impl History {
         self.half_life = config.gap.half_life;
         self.horizon = config.compaction.horizon;
         self.leak_every = config.leak.every;
-        self.classic = (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness));
+        self.classic =
+            (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness));
         self.distress.go_on_by(&config.guard);
     }
 
@@ -170,7 +172,10 @@ impl History {
 
     /// When the sample before the last was taken.
     pub(crate) fn before(&self) -> Span {
-        let at = self.last.as_ref().map_or(Duration::ZERO, |last| last.at.get());
+        let at = self
+            .last
+            .as_ref()
+            .map_or(Duration::ZERO, |last| last.at.get());
         Span::new(at.saturating_sub(self.latest.elapsed.get()))
     }
 
@@ -180,7 +185,10 @@ impl History {
     pub fn push(&mut self, sample: &Sample) {
         self.samples += 1;
         let previous = self.last.take();
-        self.latest = Latest { sizes: Sizes::of(sample, self.page_size), ..Latest::default() };
+        self.latest = Latest {
+            sizes: Sizes::of(sample, self.page_size),
+            ..Latest::default()
+        };
         if let Some(old) = &previous {
             if let Some(rates) = Rates::between(old, sample, self.page_size) {
                 self.fold(old, sample, &rates);
@@ -222,14 +230,22 @@ impl History {
             oom_kills: rates.oom_kills.unwrap_or(0),
             kswapd_ran: rates.kswapd.is_some_and(|freed| freed > Bytes::ZERO),
             stalled: rates.stalled,
-            object_slope: objects(old).zip(objects(new)).map(|(a, b)| ((b as f64 - a as f64) / seconds) as i64),
+            object_slope: objects(old)
+                .zip(objects(new))
+                .map(|(a, b)| ((b as f64 - a as f64) / seconds) as i64),
             ..std::mem::take(&mut self.latest)
         };
         let kept = faded(elapsed, MEAN_HALF_LIFE);
-        let mean = |old: Rate, new: Rate| Rate::new((old.get() as f64 * kept + new.get() as f64 * (1.0 - kept)) as u64);
+        let mean = |old: Rate, new: Rate| {
+            Rate::new((old.get() as f64 * kept + new.get() as f64 * (1.0 - kept)) as u64)
+        };
         if let Some(freed) = rates.kswapd.filter(|freed| *freed > Bytes::ZERO) {
             let now = Rate::over(freed, elapsed).unwrap_or_default();
-            self.reclaim = if self.reclaim == Rate::ZERO { now } else { mean(self.reclaim, now) };
+            self.reclaim = if self.reclaim == Rate::ZERO {
+                now
+            } else {
+                mean(self.reclaim, now)
+            };
         }
         self.take_demand(new, rates);
         if let Some(now) = self.latest.demand {
@@ -242,7 +258,9 @@ impl History {
         self.returns.push(new.at, rates);
         self.feedback(new);
         self.requests(new, elapsed);
-        if old.knobs.ours.of(Knob::WatermarkScaleFactor) != new.knobs.ours.of(Knob::WatermarkScaleFactor) {
+        if old.knobs.ours.of(Knob::WatermarkScaleFactor)
+            != new.knobs.ours.of(Knob::WatermarkScaleFactor)
+        {
             self.last_change = Some(new.at);
         }
         self.trial.push(old, new, rates);
@@ -251,7 +269,8 @@ impl History {
     fn take_demand(&mut self, new: &Sample, rates: &Rates) {
         let Some(taken) = rates.demand else { return };
         let notable = self.notable(new);
-        self.demand.push(new.at, taken, notable, self.half_life.get());
+        self.demand
+            .push(new.at, taken, notable, self.half_life.get());
         let asked = self.demand.within(Duration::from_secs(1));
         let short = self.latest.kswapd_ran || self.latest.allocation_stalls > 0;
         if self.latest.allocation_stalls > 0 || (asked >= notable && (short || self.is_near(new))) {
@@ -268,8 +287,15 @@ impl History {
     /// Demand is back: how long was it away? What stayed away longer was a calm, not a pause.
     fn note_pause(&mut self, at: Span) {
         let away = self.calm(at).unwrap_or_default();
-        let remembered = self.pause.get().mul_f64(faded(self.latest.elapsed.get(), self.half_life.get()));
-        self.pause = Span::new(if away <= LONGEST_PAUSE { remembered.max(away) } else { remembered });
+        let remembered = self
+            .pause
+            .get()
+            .mul_f64(faded(self.latest.elapsed.get(), self.half_life.get()));
+        self.pause = Span::new(if away <= LONGEST_PAUSE {
+            remembered.max(away)
+        } else {
+            remembered
+        });
     }
 
     /// How long a calm must be before held memory is given back: as configured, or half as long again as the
@@ -281,9 +307,17 @@ impl History {
     /// Stalls widen at once; a minute of load without them, but with refaults above target, narrows.
     /// The decision has the target, so narrowing is bounded there.
     fn feedback(&mut self, new: &Sample) {
-        let Latest { allocation_stalls, compaction_stalls, hit_quickly, .. } = self.latest;
-        let fresh = self.last_stall.is_none_or(|at| new.at.get().saturating_sub(at.get()) >= Duration::from_secs(1));
-        if allocation_stalls > 0 || (compaction_stalls > 0 && self.is_near(new)) || hit_quickly > 2 {
+        let Latest {
+            allocation_stalls,
+            compaction_stalls,
+            hit_quickly,
+            ..
+        } = self.latest;
+        let fresh = self
+            .last_stall
+            .is_none_or(|at| new.at.get().saturating_sub(at.get()) >= Duration::from_secs(1));
+        if allocation_stalls > 0 || (compaction_stalls > 0 && self.is_near(new)) || hit_quickly > 2
+        {
             if fresh {
                 self.widen = (self.widen * 1.5).min(4.0);
             }
@@ -336,9 +370,13 @@ impl History {
             self.unreclaimable.push(sample.at, bytes, TREND_STEP);
         }
         if let Some(bytes) = unaccounted(sample, self.page_size) {
-            self.unaccounted.push(sample.at, bytes, self.leak_every.get());
+            self.unaccounted
+                .push(sample.at, bytes, self.leak_every.get());
         }
-        if matches!(self.latest.event, Some((Event::Hotplug | Event::Hugepages, ..))) {
+        if matches!(
+            self.latest.event,
+            Some((Event::Hotplug | Event::Hugepages, ..))
+        ) {
             self.unreclaimable.reset();
             self.unaccounted.reset();
         }
@@ -346,7 +384,9 @@ impl History {
 
     fn event(&self, old: &Sample) -> Option<(Event, Bytes, Bytes)> {
         let (before, now) = (Sizes::of(old, self.page_size), self.latest.sizes);
-        let moved = |a: Bytes, b: Bytes, percent: u64| a != b && a.less(b) + b.less(a) >= a.scaled(percent, 100);
+        let moved = |a: Bytes, b: Bytes, percent: u64| {
+            a != b && a.less(b) + b.less(a) >= a.scaled(percent, 100)
+        };
         [
             (Event::Hugepages, before.huge, now.huge, 5),
             (Event::Hotplug, before.managed, now.managed, 1),
@@ -359,19 +399,28 @@ impl History {
 
     /// The gap as we found it.
     pub(crate) fn gap_found(&self, sample: &Sample) -> Option<Bytes> {
-        watermark::gap(sample, self.page_size, sample.knobs.found.of(Knob::WatermarkScaleFactor)?)
-            .or_else(|| watermark::observed_gap(sample, self.page_size))
+        watermark::gap(
+            sample,
+            self.page_size,
+            sample.knobs.found.of(Knob::WatermarkScaleFactor)?,
+        )
+        .or_else(|| watermark::observed_gap(sample, self.page_size))
     }
 
     /// Free memory over all zones.
     pub(crate) fn free(&self, sample: &Sample) -> Option<Bytes> {
-        sample.counters.nr_free_pages.map(|pages| pages.to_bytes(self.page_size))
+        sample
+            .counters
+            .nr_free_pages
+            .map(|pages| pages.to_bytes(self.page_size))
     }
 
     /// Whether free memory is so low that demand may soon meet the low watermark: below twice the
     /// high watermark, or below it plus two seconds of demand.
     pub(crate) fn is_near(&self, sample: &Sample) -> bool {
-        let Some(free) = self.free(sample) else { return false };
+        let Some(free) = self.free(sample) else {
+            return false;
+        };
         let high: Option<units::Pages> = sample.zones.iter().map(|zone| zone.amounts.high).sum();
         let high = high.unwrap_or_default().to_bytes(self.page_size);
         let ahead = self.demand.within(Duration::from_secs(2)).max(high);
@@ -380,12 +429,14 @@ impl History {
 
     /// Time since the last stall, or since boot.
     pub(crate) fn quiet_since_stall(&self, at: Span) -> Duration {
-        at.get().saturating_sub(self.last_stall.map_or(Duration::ZERO, Span::get))
+        at.get()
+            .saturating_sub(self.last_stall.map_or(Duration::ZERO, Span::get))
     }
 
     /// Time since memory was last both short and asked for; `None` if it never was.
     pub(crate) fn calm(&self, at: Span) -> Option<Duration> {
-        self.last_busy.map(|busy| at.get().saturating_sub(busy.get()))
+        self.last_busy
+            .map(|busy| at.get().saturating_sub(busy.get()))
     }
 
     /// Whether the last two samples lie in different slots of length `slot`: true once per slot, and

@@ -47,7 +47,10 @@ pub fn legacy(program: Legacy, text: &str) -> Result<Imported, ConfigError> {
     ));
     let toml = import.toml(name);
     Config::parse(name, &toml)?;
-    Ok(Imported { toml, notes: import.notes })
+    Ok(Imported {
+        toml,
+        notes: import.notes,
+    })
 }
 
 #[derive(Default)]
@@ -70,17 +73,25 @@ impl Import {
             return;
         }
         let Some((key, value)) = line.split_once('=') else {
-            self.notes.push(format!("line {number}: {} is not KEY = VALUE: left out", quoted(line)));
+            self.notes.push(format!(
+                "line {number}: {} is not KEY = VALUE: left out",
+                quoted(line)
+            ));
             return;
         };
         let key = key.trim();
         let Some((value, rest)) = c_number(value.trim().trim_matches('"')) else {
-            self.notes.push(format!("line {number}: {} has no number: left out", quoted(key)));
+            self.notes.push(format!(
+                "line {number}: {} has no number: left out",
+                quoted(key)
+            ));
             return;
         };
         if !rest.is_empty() {
             let (key, rest) = (quoted(key), quoted(rest));
-            self.notes.push(format!("line {number}: {key} is read as {value}; {rest} after it is left out"));
+            self.notes.push(format!(
+                "line {number}: {key} is read as {value}; {rest} after it is left out"
+            ));
         }
         self.take(number, key, value);
     }
@@ -90,7 +101,9 @@ impl Import {
             "VERBOSE" => self.verbosity = Some(self.bounded(number, key, value, 0..=5)),
             "AGGRESSIVENESS" => {
                 if value == 0 {
-                    self.notes.push(format!("line {number}: AGGRESSIVENESS = 0 made them loop without a pause"));
+                    self.notes.push(format!(
+                        "line {number}: AGGRESSIVENESS = 0 made them loop without a pause"
+                    ));
                 }
                 self.aggressiveness = Some(self.bounded(number, key, value, 1..=3));
             }
@@ -102,7 +115,10 @@ impl Import {
             }
             "ENABLE_MEMLEAK_CHECK" => self.leak_enabled = Some(value != 0),
             "PREFER_OBJECT_CACHING" => self.prefer_objects = Some(value != 0),
-            _ => self.notes.push(format!("line {number}: {} is not a key of theirs: left out", quoted(key))),
+            _ => self.notes.push(format!(
+                "line {number}: {} is not a key of theirs: left out",
+                quoted(key)
+            )),
         }
     }
 
@@ -123,10 +139,18 @@ impl Import {
         }
     }
 
-    fn bounded(&mut self, number: usize, key: &str, value: u64, range: std::ops::RangeInclusive<u64>) -> u64 {
+    fn bounded(
+        &mut self,
+        number: usize,
+        key: &str,
+        value: u64,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> u64 {
         let taken = value.clamp(*range.start(), *range.end());
         if taken != value {
-            self.notes.push(format!("line {number}: {key} = {value} is out of range: taken as {taken}"));
+            self.notes.push(format!(
+                "line {number}: {key} = {value} is out of range: taken as {taken}"
+            ));
         }
         taken
     }
@@ -152,25 +176,36 @@ impl Import {
             put(format_args!("max = \"{gap} GiB\" # MAXGAP"));
         }
         if let Some(enabled) = self.gap_enabled {
-            put(format_args!("\n[compaction]\nenabled = {enabled} # ENABLE_FREE_PAGE_MGMT"));
+            put(format_args!(
+                "\n[compaction]\nenabled = {enabled} # ENABLE_FREE_PAGE_MGMT"
+            ));
         }
-        if self.negative_enabled.is_some() || self.negative_cap.is_some() || self.prefer_objects.is_some() {
+        if self.negative_enabled.is_some()
+            || self.negative_cap.is_some()
+            || self.prefer_objects.is_some()
+        {
             put(format_args!("\n[caches]"));
         }
         if let Some(enabled) = self.negative_enabled {
             let what = if enabled { "limit" } else { "ignore" };
-            put(format_args!("negative-dentries = \"{what}\" # ENABLE_NEG_DENTRY_MGMT"));
+            put(format_args!(
+                "negative-dentries = \"{what}\" # ENABLE_NEG_DENTRY_MGMT"
+            ));
         }
         if let Some(thousandths) = self.negative_cap {
             let (whole, tenth) = (thousandths / 10, thousandths % 10);
-            put(format_args!("negative-cap = \"{whole}.{tenth} %\" # NEG_DENTRY_CAP = {thousandths} thousandths"));
+            put(format_args!(
+                "negative-cap = \"{whole}.{tenth} %\" # NEG_DENTRY_CAP = {thousandths} thousandths"
+            ));
         }
         if let Some(objects) = self.prefer_objects {
             let what = if objects { "objects" } else { "pages" };
             put(format_args!("prefer = \"{what}\" # PREFER_OBJECT_CACHING"));
         }
         if let Some(enabled) = self.leak_enabled {
-            put(format_args!("\n[leak]\nenabled = {enabled} # ENABLE_MEMLEAK_CHECK"));
+            put(format_args!(
+                "\n[leak]\nenabled = {enabled} # ENABLE_MEMLEAK_CHECK"
+            ));
         }
         toml
     }
@@ -179,14 +214,19 @@ impl Import {
 /// As `strtoul(text, &rest, 0)` reads it: octal after 0, hexadecimal after 0x, and what follows the digits.
 fn c_number(text: &str) -> Option<(u64, &str)> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    let (digits, radix) = match hexadecimal.filter(|digits| digits.starts_with(|c: char| c.is_ascii_hexdigit())) {
-        Some(digits) => (digits, 16),
-        None if text.starts_with('0') => (text, 8),
-        None => (text, 10),
-    };
-    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let (digits, radix) =
+        match hexadecimal.filter(|digits| digits.starts_with(|c: char| c.is_ascii_hexdigit())) {
+            Some(digits) => (digits, 16),
+            None if text.starts_with('0') => (text, 8),
+            None => (text, 10),
+        };
+    let end = digits
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(digits.len());
     let (digits, rest) = digits.split_at(end);
-    u64::from_str_radix(digits, radix).ok().map(|number| (number, rest.trim()))
+    u64::from_str_radix(digits, radix)
+        .ok()
+        .map(|number| (number, rest.trim()))
 }
 
 /// In quotes, control characters escaped, cut to a readable length.
@@ -206,7 +246,10 @@ mod tests {
                     ENABLE_NEG_DENTRY_MGMT=1\nNEG-DENTRY-CAP=25\nENABLE_MEMLEAK_CHECK=0\nPREFER_OBJECT_CACHING=1\n";
         let imported = legacy(Legacy::Adaptivemmd, text).unwrap();
         let config = Config::parse("x", &imported.toml).unwrap();
-        assert_eq!((config.verbosity.get(), config.aggressiveness.get()), (5, 3));
+        assert_eq!(
+            (config.verbosity.get(), config.aggressiveness.get()),
+            (5, 3)
+        );
         assert_eq!(config.gap.max.unwrap().to_string(), "16 GiB");
         assert_eq!(config.caches.negative_dentries, NegativeDentries::Limit);
         assert_eq!(config.caches.negative_cap.to_string(), "2.5 %");
@@ -234,7 +277,11 @@ mod tests {
 
     #[test]
     fn the_result_says_which_key_each_line_comes_from() {
-        let imported = legacy(Legacy::Adaptivemmd, "MAXGAP=4\nVERBOSE = 2\nNEG_DENTRY_CAP=15\n").unwrap();
+        let imported = legacy(
+            Legacy::Adaptivemmd,
+            "MAXGAP=4\nVERBOSE = 2\nNEG_DENTRY_CAP=15\n",
+        )
+        .unwrap();
         expect_test::expect![[r#"
             # Taken over from adaptivemmd.
             verbosity = 2 # VERBOSE
@@ -252,7 +299,13 @@ mod tests {
     fn an_unknown_key_does_not_hide_the_rest_and_zero_is_no_aggressiveness() {
         let text = "FOO=1\nAGGRESSIVENESS = 0\nnonsense\nVERBOSE = many\nMAXGAP = 2 GB";
         let imported = legacy(Legacy::Memoptimizer, text).unwrap();
-        assert_eq!(Config::parse("x", &imported.toml).unwrap().aggressiveness.get(), 1);
+        assert_eq!(
+            Config::parse("x", &imported.toml)
+                .unwrap()
+                .aggressiveness
+                .get(),
+            1
+        );
         expect_test::expect![[r#"
             line 1: "FOO" is not a key of theirs: left out
             line 2: AGGRESSIVENESS = 0 made them loop without a pause

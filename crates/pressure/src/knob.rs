@@ -110,12 +110,18 @@ impl Knob {
 
     /// The knob called `name`, such as `vm.swappiness`.
     pub fn from_name(name: &str) -> Option<Self> {
-        KNOBS.iter().find(|spec| spec.name == name).map(|spec| spec.knob)
+        KNOBS
+            .iter()
+            .find(|spec| spec.name == name)
+            .map(|spec| spec.knob)
     }
 
     /// The knob at `path`, given from the root without the leading slash.
     pub fn from_path(path: &str) -> Option<Self> {
-        KNOBS.iter().find(|spec| spec.path == path).map(|spec| spec.knob)
+        KNOBS
+            .iter()
+            .find(|spec| spec.path == path)
+            .map(|spec| spec.knob)
     }
 }
 
@@ -180,7 +186,11 @@ mod tests {
             assert_eq!(spec.knob as usize, index, "{}", spec.name);
             assert_eq!(Knob::from_name(spec.name), Some(spec.knob));
             assert_eq!(Knob::from_path(spec.path), Some(spec.knob));
-            assert!(spec.path.starts_with("proc/sys/") || spec.path.starts_with("sys/"), "{}", spec.path);
+            assert!(
+                spec.path.starts_with("proc/sys/") || spec.path.starts_with("sys/"),
+                "{}",
+                spec.path
+            );
         }
     }
 

@@ -54,12 +54,19 @@ impl Rates {
         }
         let (a, b) = (&old.counters, &new.counters);
         let grown = |field: fn(&Counters) -> Option<u64>| grown(field(a)?, field(b)?);
-        let free = |counters: &Counters| counters.nr_free_pages.map(|pages| pages.to_bytes(page_size));
+        let free = |counters: &Counters| {
+            counters
+                .nr_free_pages
+                .map(|pages| pages.to_bytes(page_size))
+        };
         Some(Self {
             elapsed,
             demand: gross_demand(a, b, page_size),
-            free: free(a).zip(free(b)).map(|(old, new)| new.get() as i64 - old.get() as i64),
-            kswapd: grown(|c| c.pgsteal_kswapd).map(|pages| Bytes::new(pages.saturating_mul(page_size.get()))),
+            free: free(a)
+                .zip(free(b))
+                .map(|(old, new)| new.get() as i64 - old.get() as i64),
+            kswapd: grown(|c| c.pgsteal_kswapd)
+                .map(|pages| Bytes::new(pages.saturating_mul(page_size.get()))),
             allocation_stalls: grown(allocation_stalls),
             compaction_stalls: grown(|c| c.compact_stall),
             hit_quickly: grown(|c| c.kswapd_low_wmark_hit_quickly),
@@ -68,7 +75,9 @@ impl Rates {
             refaults_anon: grown(|c| c.workingset_refault_anon),
             swap_ahead: grown(|c| c.swap_ra),
             swap_ahead_used: grown(|c| c.swap_ra_hit),
-            waits: grown(|c| c.pgmajfault).zip(grown(refaults)).map(|(faults, again)| faults.min(again)),
+            waits: grown(|c| c.pgmajfault)
+                .zip(grown(refaults))
+                .map(|(faults, again)| faults.min(again)),
             huge_requests: grown(huge_requests),
             huge_failures: grown(huge_failures),
             stalled: old
@@ -128,23 +137,41 @@ pub fn allocation_stalls(c: &Counters) -> Option<u64> {
 
 /// Refaults of both kinds; kernels before 5.9 have one counter.
 pub fn refaults(c: &Counters) -> Option<u64> {
-    total(&[c.workingset_refault_anon, c.workingset_refault_file, c.workingset_refault])
+    total(&[
+        c.workingset_refault_anon,
+        c.workingset_refault_file,
+        c.workingset_refault,
+    ])
 }
 
 /// Requests for huge pages, served or not.
 fn huge_requests(c: &Counters) -> Option<u64> {
-    let served = total(&[c.thp_fault_alloc, c.thp_collapse_alloc, c.thp_file_alloc, c.htlb_buddy_alloc_success])?;
+    let served = total(&[
+        c.thp_fault_alloc,
+        c.thp_collapse_alloc,
+        c.thp_file_alloc,
+        c.htlb_buddy_alloc_success,
+    ])?;
     Some(served.saturating_add(huge_failures(c).unwrap_or(0)))
 }
 
 /// Requests for huge pages that were not served.
 fn huge_failures(c: &Counters) -> Option<u64> {
-    total(&[c.thp_fault_fallback, c.thp_collapse_alloc_failed, c.thp_file_fallback, c.htlb_buddy_alloc_fail])
+    total(&[
+        c.thp_fault_fallback,
+        c.thp_collapse_alloc_failed,
+        c.thp_file_fallback,
+        c.htlb_buddy_alloc_fail,
+    ])
 }
 
 /// The sum of those that this kernel has; `None` if it has none of them.
 fn total(counters: &[Option<u64>]) -> Option<u64> {
-    counters.iter().flatten().copied().reduce(u64::saturating_add)
+    counters
+        .iter()
+        .flatten()
+        .copied()
+        .reduce(u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -155,7 +182,10 @@ mod tests {
     const PAGE: Bytes = Bytes::kib(4);
 
     fn sample(seconds: u64, free: u64, stolen: u64) -> Sample {
-        let mut sample = Sample { at: Span::secs(seconds), ..Sample::default() };
+        let mut sample = Sample {
+            at: Span::secs(seconds),
+            ..Sample::default()
+        };
         sample.counters.nr_free_pages = Some(Pages::new(free));
         sample.counters.pgsteal_kswapd = Some(stolen);
         sample
@@ -185,7 +215,13 @@ mod tests {
 
     #[test]
     fn without_time_there_are_no_rates() {
-        assert_eq!(Rates::between(&sample(2, 1, 1), &sample(2, 1, 1), PAGE), None);
-        assert_eq!(Rates::between(&sample(3, 1, 1), &sample(2, 1, 1), PAGE), None);
+        assert_eq!(
+            Rates::between(&sample(2, 1, 1), &sample(2, 1, 1), PAGE),
+            None
+        );
+        assert_eq!(
+            Rates::between(&sample(3, 1, 1), &sample(2, 1, 1), PAGE),
+            None
+        );
     }
 }

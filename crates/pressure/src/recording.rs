@@ -80,7 +80,11 @@ impl Shape {
     /// The shape of `sample`.
     pub fn of(sample: &Sample) -> Self {
         Self {
-            zones: sample.zones.iter().map(|zone| (zone.node, zone.kind)).collect(),
+            zones: sample
+                .zones
+                .iter()
+                .map(|zone| (zone.node, zone.kind))
+                .collect(),
             nodes: sample.nodes.iter().map(|node| node.id).collect(),
             pools: sample.pools.iter().map(|pool| pool.size).collect(),
             swaps: sample.swaps.iter().map(|swap| swap.kind).collect(),
@@ -90,10 +94,39 @@ impl Shape {
     /// A sample of this shape in which every number is unknown.
     pub fn unknown(&self) -> Sample {
         Sample {
-            zones: self.zones.iter().map(|&(node, kind)| Zone { node, kind, ..Zone::default() }).collect(),
-            nodes: self.nodes.iter().map(|&id| Node { id, ..Node::default() }).collect(),
-            pools: self.pools.iter().map(|&size| Pool { size, ..Pool::default() }).collect(),
-            swaps: self.swaps.iter().map(|&kind| Swap { kind, ..Swap::default() }).collect(),
+            zones: self
+                .zones
+                .iter()
+                .map(|&(node, kind)| Zone {
+                    node,
+                    kind,
+                    ..Zone::default()
+                })
+                .collect(),
+            nodes: self
+                .nodes
+                .iter()
+                .map(|&id| Node {
+                    id,
+                    ..Node::default()
+                })
+                .collect(),
+            pools: self
+                .pools
+                .iter()
+                .map(|&size| Pool {
+                    size,
+                    ..Pool::default()
+                })
+                .collect(),
+            swaps: self
+                .swaps
+                .iter()
+                .map(|&kind| Swap {
+                    kind,
+                    ..Swap::default()
+                })
+                .collect(),
             ..Sample::default()
         }
     }
@@ -103,7 +136,10 @@ impl Shape {
 pub fn columns(sample: &Sample) -> Vec<(String, &'static str)> {
     let sections = sample.labels().into_iter().zip(sample.sections());
     let columns = sections.flat_map(|(label, section)| {
-        section.fields().iter().map(move |field| (format!("{label}.{}", field.name), field.unit))
+        section
+            .fields()
+            .iter()
+            .map(move |field| (format!("{label}.{}", field.name), field.unit))
     });
     columns.collect()
 }

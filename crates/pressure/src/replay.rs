@@ -55,7 +55,9 @@ pub enum ReplayError {
     #[error("the recording does not say {0}")]
     Unknown(&'static str),
     /// The header's configuration is not readable, and none was given.
-    #[error("the recording has no configuration that this version can read: give one with --config")]
+    #[error(
+        "the recording has no configuration that this version can read: give one with --config"
+    )]
     NoConfig,
 }
 

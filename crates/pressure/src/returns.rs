@@ -37,8 +37,15 @@ impl Returns {
         ] {
             *mean = *mean * kept + count.unwrap_or(0) as f64 / seconds * (1.0 - kept);
         }
-        for (last, count) in [(&mut self.last_stall, rates.allocation_stalls), (&mut self.last_kill, rates.oom_kills)] {
-            *last = if count.unwrap_or(0) > 0 { Some(at) } else { *last };
+        for (last, count) in [
+            (&mut self.last_stall, rates.allocation_stalls),
+            (&mut self.last_kill, rates.oom_kills),
+        ] {
+            *last = if count.unwrap_or(0) > 0 {
+                Some(at)
+            } else {
+                *last
+            };
         }
     }
 }

@@ -9,7 +9,8 @@ mod parts;
 
 pub use files::{Caches, Cgroup, Counters, Memory, Pressure};
 pub use parts::{
-    Blocks, Node, NodeAmounts, Pool, PoolAmounts, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts, ZoneKind,
+    Blocks, Node, NodeAmounts, Pool, PoolAmounts, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts,
+    ZoneKind,
 };
 
 use crate::census::Census;
@@ -114,8 +115,20 @@ impl Clone for Sample {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { zones, nodes, pools, swaps, warm, .. } = self;
-        let mut lists = (std::mem::take(zones), std::mem::take(nodes), std::mem::take(pools), std::mem::take(swaps));
+        let Self {
+            zones,
+            nodes,
+            pools,
+            swaps,
+            warm,
+            ..
+        } = self;
+        let mut lists = (
+            std::mem::take(zones),
+            std::mem::take(nodes),
+            std::mem::take(pools),
+            std::mem::take(swaps),
+        );
         let mut warm = std::mem::take(warm);
         warm.copy(&source.warm);
         let mut groups = std::mem::take(&mut self.groups);
@@ -126,8 +139,16 @@ impl Clone for Sample {
         lists.3.clone_from(&source.swaps);
         let mut census = std::mem::take(&mut self.census);
         census.clone_from(&source.census);
-        *self =
-            Self { zones: lists.0, nodes: lists.1, pools: lists.2, swaps: lists.3, census, warm, groups, ..*source };
+        *self = Self {
+            zones: lists.0,
+            nodes: lists.1,
+            pools: lists.2,
+            swaps: lists.3,
+            census,
+            warm,
+            groups,
+            ..*source
+        };
     }
 }
 
@@ -170,11 +191,20 @@ impl Sample {
             &self.knobs.found,
             &self.knobs.ours,
         ];
-        let zones = self.zones.iter().flat_map(|zone| [&zone.amounts as &dyn Section, &zone.blocks]);
+        let zones = self
+            .zones
+            .iter()
+            .flat_map(|zone| [&zone.amounts as &dyn Section, &zone.blocks]);
         let nodes = self.nodes.iter().map(|node| &node.amounts as &dyn Section);
         let pools = self.pools.iter().map(|pool| &pool.amounts as &dyn Section);
         let swaps = self.swaps.iter().map(|swap| &swap.amounts as &dyn Section);
-        fixed.into_iter().chain(zones).chain(nodes).chain(pools).chain(swaps).chain(self.warm.sections())
+        fixed
+            .into_iter()
+            .chain(zones)
+            .chain(nodes)
+            .chain(pools)
+            .chain(swaps)
+            .chain(self.warm.sections())
     }
 
     /// The same sections, to be filled.
@@ -192,11 +222,29 @@ impl Sample {
             &mut self.knobs.found,
             &mut self.knobs.ours,
         ];
-        let zones = self.zones.iter_mut().flat_map(|zone| [&mut zone.amounts as &mut dyn Section, &mut zone.blocks]);
-        let nodes = self.nodes.iter_mut().map(|node| &mut node.amounts as &mut dyn Section);
-        let pools = self.pools.iter_mut().map(|pool| &mut pool.amounts as &mut dyn Section);
-        let swaps = self.swaps.iter_mut().map(|swap| &mut swap.amounts as &mut dyn Section);
-        fixed.into_iter().chain(zones).chain(nodes).chain(pools).chain(swaps).chain(self.warm.sections_mut())
+        let zones = self
+            .zones
+            .iter_mut()
+            .flat_map(|zone| [&mut zone.amounts as &mut dyn Section, &mut zone.blocks]);
+        let nodes = self
+            .nodes
+            .iter_mut()
+            .map(|node| &mut node.amounts as &mut dyn Section);
+        let pools = self
+            .pools
+            .iter_mut()
+            .map(|pool| &mut pool.amounts as &mut dyn Section);
+        let swaps = self
+            .swaps
+            .iter_mut()
+            .map(|swap| &mut swap.amounts as &mut dyn Section);
+        fixed
+            .into_iter()
+            .chain(zones)
+            .chain(nodes)
+            .chain(pools)
+            .chain(swaps)
+            .chain(self.warm.sections_mut())
     }
 
     /// What each section is called in a recording, such as `meminfo`, `zone.0.Normal`, `hugepages.2097152`.
@@ -220,7 +268,11 @@ impl Sample {
             labels.push(format!("buddy.{}.{}", zone.node, zone.kind.name()));
         }
         labels.extend(self.nodes.iter().map(|node| format!("node.{}", node.id)));
-        labels.extend(self.pools.iter().map(|pool| format!("hugepages.{}", pool.size.get())));
+        labels.extend(
+            self.pools
+                .iter()
+                .map(|pool| format!("hugepages.{}", pool.size.get())),
+        );
         labels.extend(self.swaps.iter().enumerate().map(|(index, swap)| {
             let kind = match swap.kind {
                 SwapKind::Partition => "partition",
@@ -237,9 +289,21 @@ impl Sample {
     pub fn same_shape(&self, other: &Self) -> bool {
         let zone = |zone: &Zone| (zone.node, zone.kind);
         self.zones.iter().map(zone).eq(other.zones.iter().map(zone))
-            && self.nodes.iter().map(|node| node.id).eq(other.nodes.iter().map(|node| node.id))
-            && self.pools.iter().map(|pool| pool.size).eq(other.pools.iter().map(|pool| pool.size))
-            && self.swaps.iter().map(|swap| swap.kind).eq(other.swaps.iter().map(|swap| swap.kind))
+            && self
+                .nodes
+                .iter()
+                .map(|node| node.id)
+                .eq(other.nodes.iter().map(|node| node.id))
+            && self
+                .pools
+                .iter()
+                .map(|pool| pool.size)
+                .eq(other.pools.iter().map(|pool| pool.size))
+            && self
+                .swaps
+                .iter()
+                .map(|swap| swap.kind)
+                .eq(other.swaps.iter().map(|swap| swap.kind))
     }
 
     /// Time since `earlier`; zero if the samples are out of order.

@@ -26,7 +26,9 @@ pub struct Sketch {
 
 impl Default for Sketch {
     fn default() -> Self {
-        Self { weights: vec![0.0; BUCKETS] }
+        Self {
+            weights: vec![0.0; BUCKETS],
+        }
     }
 }
 
@@ -53,7 +55,12 @@ impl Sketch {
         let wanted = share * total * (1.0 - 1e-9);
         let mut below = 0.0;
         let mut last = 0;
-        for (index, weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        for (index, weight) in self
+            .weights
+            .iter()
+            .enumerate()
+            .filter(|(_, weight)| **weight > 0.0)
+        {
             below += weight;
             last = index;
             if below >= wanted {

@@ -14,7 +14,8 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     pub(crate) fn of(sample: &Sample, page_size: Bytes) -> Self {
-        let pool = |pool: &crate::sample::Pool| pool.size.scaled(pool.amounts.pages.unwrap_or(0), 1);
+        let pool =
+            |pool: &crate::sample::Pool| pool.size.scaled(pool.amounts.pages.unwrap_or(0), 1);
         Self {
             managed: sample.managed().unwrap_or_default().to_bytes(page_size),
             huge: sample.pools.iter().map(pool).sum(),
@@ -25,13 +26,24 @@ impl Sizes {
 
 /// Directory entries and inodes together.
 pub(crate) fn objects(sample: &Sample) -> Option<u64> {
-    Some(sample.caches.dentries?.saturating_add(sample.caches.inodes?))
+    Some(
+        sample
+            .caches
+            .dentries?
+            .saturating_add(sample.caches.inodes?),
+    )
 }
 
 /// Memory that reclaim cannot free without swapping: anonymous, shared, and the kernel's own.
 pub(crate) fn unreclaimable(sample: &Sample) -> Option<Bytes> {
     let m = &sample.memory;
-    let kernel = [m.slab_unreclaimable, m.kernel_stack, m.page_tables, m.secondary_page_tables, m.percpu];
+    let kernel = [
+        m.slab_unreclaimable,
+        m.kernel_stack,
+        m.page_tables,
+        m.secondary_page_tables,
+        m.percpu,
+    ];
     Some(m.anon? + m.shmem? + kernel.into_iter().flatten().sum())
 }
 

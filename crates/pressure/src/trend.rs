@@ -53,7 +53,13 @@ pub struct Trend {
 
 impl Default for Trend {
     fn default() -> Self {
-        Self { points: ArrayVec::new(), given: ArrayVec::new(), width: FIRST_WIDTH, error: 0.0, kept: Kept::default() }
+        Self {
+            points: ArrayVec::new(),
+            given: ArrayVec::new(),
+            width: FIRST_WIDTH,
+            error: 0.0,
+            kept: Kept::default(),
+        }
     }
 }
 
@@ -80,7 +86,10 @@ pub struct Slope {
 impl Trend {
     /// Takes a point in, unless the last one is less than `every` old. The oldest gives way.
     pub fn push(&mut self, at: Span, value: Bytes, every: Duration) {
-        let due = self.points.last().is_none_or(|(last, _)| at.get().saturating_sub(last.get()) >= every);
+        let due = self
+            .points
+            .last()
+            .is_none_or(|(last, _)| at.get().saturating_sub(last.get()) >= every);
         if !due {
             return;
         }
@@ -96,16 +105,25 @@ impl Trend {
 
     /// Compares the interval that was given some points ago with the growth since.
     fn learn(&mut self) {
-        let Some(then) = self.points.len().checked_sub(AHEAD + 1) else { return };
-        let (Some(&(from, before)), Some(&(at, now))) = (self.points.get(then), self.points.last()) else { return };
-        let Some(given) = self.given.get(then).copied().flatten() else { return };
-        let came = (now.get() as f64 - before.get() as f64) / at.get().saturating_sub(from.get()).as_secs_f64();
+        let Some(then) = self.points.len().checked_sub(AHEAD + 1) else {
+            return;
+        };
+        let (Some(&(from, before)), Some(&(at, now))) = (self.points.get(then), self.points.last())
+        else {
+            return;
+        };
+        let Some(given) = self.given.get(then).copied().flatten() else {
+            return;
+        };
+        let came = (now.get() as f64 - before.get() as f64)
+            / at.get().saturating_sub(from.get()).as_secs_f64();
         self.error += LATE * ((came - given.middle).abs() - self.error);
         let held = (given.low..=given.high).contains(&came);
         self.kept.made += 1;
         self.kept.held += u64::from(held);
         let miss = if held { 0.0 } else { 1.0 };
-        self.width = (self.width * exp(GAIN * (miss - MISSES))).clamp(*WIDTHS.start(), *WIDTHS.end());
+        self.width =
+            (self.width * exp(GAIN * (miss - MISSES))).clamp(*WIDTHS.start(), *WIDTHS.end());
     }
 
     /// How often the interval has held what came.
@@ -121,7 +139,10 @@ impl Trend {
     /// Growth since the oldest point, zero if it fell, and the time it took.
     pub fn grown(&self) -> Option<(Bytes, Duration)> {
         let (first, last) = (self.points.first()?, self.points.last()?);
-        Some((last.1.less(first.1), last.0.get().saturating_sub(first.0.get())))
+        Some((
+            last.1.less(first.1),
+            last.0.get().saturating_sub(first.0.get()),
+        ))
     }
 
     /// Forgets what was, but not how far from it what comes may be.
@@ -137,7 +158,11 @@ impl Slope {
         let least = self.middle.abs() * LEAST_HALF_WIDTH;
         let side = |distance: f64| (distance.max(error) * by).max(least);
         let (below, above) = (side(self.middle - self.low), side(self.high - self.middle));
-        Self { low: self.middle - below, middle: self.middle, high: self.middle + above }
+        Self {
+            low: self.middle - below,
+            middle: self.middle,
+            high: self.middle + above,
+        }
     }
 }
 
@@ -163,9 +188,17 @@ fn slope(points: &[(Span, Bytes)]) -> Option<Slope> {
     slopes.sort_unstable_by(f64::total_cmp);
     let (n, pairs) = (points.len() as f64, slopes.len() as f64);
     let spread = Z * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
-    let rank = |rank: f64| slopes.get((rank.max(0.0) as usize).min(slopes.len().saturating_sub(1))).copied();
+    let rank = |rank: f64| {
+        slopes
+            .get((rank.max(0.0) as usize).min(slopes.len().saturating_sub(1)))
+            .copied()
+    };
     let middle = (rank((pairs - 1.0) / 2.0)? + rank(pairs / 2.0)?) / 2.0;
-    Some(Slope { low: rank((pairs - spread) / 2.0)?, middle, high: rank((pairs + spread) / 2.0)? })
+    Some(Slope {
+        low: rank((pairs - spread) / 2.0)?,
+        middle,
+        high: rank((pairs + spread) / 2.0)?,
+    })
 }
 
 #[cfg(test)]
@@ -176,21 +209,29 @@ mod tests {
     fn trend(values: impl IntoIterator<Item = u64>) -> Trend {
         let mut trend = Trend::default();
         for (second, value) in values.into_iter().enumerate() {
-            trend.push(Span::secs(second as u64), Bytes::new(value), Duration::from_secs(1));
+            trend.push(
+                Span::secs(second as u64),
+                Bytes::new(value),
+                Duration::from_secs(1),
+            );
         }
         trend
     }
 
     #[test]
     fn a_line_has_its_slope_and_hardly_a_spread() {
-        let slope = trend((0..12).map(|second| 1000 + 7 * second)).slope().unwrap();
+        let slope = trend((0..12).map(|second| 1000 + 7 * second))
+            .slope()
+            .unwrap();
         assert_eq!(slope.middle, 7.0);
         assert!(slope.low > 6.8 && slope.high < 7.2, "{slope:?}");
     }
 
     #[test]
     fn one_wild_point_in_four_does_not_move_it() {
-        let slope = trend((0..16).map(|s| if s % 4 == 1 { 1_000_000 } else { 1000 + 7 * s })).slope().unwrap();
+        let slope = trend((0..16).map(|s| if s % 4 == 1 { 1_000_000 } else { 1000 + 7 * s }))
+            .slope()
+            .unwrap();
         assert!((6.0..=8.0).contains(&slope.middle), "{slope:?}");
     }
 
@@ -209,7 +250,9 @@ mod tests {
 
     /// Noise from a generator, in 0..1.
     fn noise(state: &mut u64) -> f64 {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (*state >> 40) as f64 / f64::from(1 << 24)
     }
 
@@ -218,14 +261,23 @@ mod tests {
     fn the_interval_covers_as_often_as_it_says() {
         type Growth = fn(&mut u64, f64) -> f64;
         let kinds: [(&str, Growth); 4] = [
-            ("noise on a line", |state, second| 1e6 + 4e3 * second + 2e5 * noise(state)),
-            ("steps", |state, second| 1e6 + 1e5 * (second / 7.0).floor() + 1e3 * noise(state)),
-            ("waves", |state, second| 1e7 + 4e6 * (second / 9.0 % 2.0 - 1.0).abs() + 1e4 * noise(state)),
-            ("bursts", |state, second| 1e6 + 4e3 * second + if noise(state) > 0.8 { 1e6 } else { 0.0 }),
+            ("noise on a line", |state, second| {
+                1e6 + 4e3 * second + 2e5 * noise(state)
+            }),
+            ("steps", |state, second| {
+                1e6 + 1e5 * (second / 7.0).floor() + 1e3 * noise(state)
+            }),
+            ("waves", |state, second| {
+                1e7 + 4e6 * (second / 9.0 % 2.0 - 1.0).abs() + 1e4 * noise(state)
+            }),
+            ("bursts", |state, second| {
+                1e6 + 4e3 * second + if noise(state) > 0.8 { 1e6 } else { 0.0 }
+            }),
         ];
         for (name, growth) in kinds {
             let mut state = 1;
-            let kept = trend((0..3000).map(|second| growth(&mut state, f64::from(second)) as u64)).kept();
+            let kept =
+                trend((0..3000).map(|second| growth(&mut state, f64::from(second)) as u64)).kept();
             let share = kept.held as f64 / kept.made as f64;
             assert!((0.85..=0.95).contains(&share), "{name}: {kept:?}");
         }

@@ -69,9 +69,15 @@ impl Trial {
     /// Takes in one pair of samples.
     pub(crate) fn push(&mut self, old: &Sample, new: &Sample, rates: &Rates) {
         let seconds = rates.elapsed.as_secs_f64();
-        let is_short = rates.kswapd.is_some_and(|freed| freed.get() > 0) || rates.allocation_stalls.unwrap_or(0) > 0;
-        let kept = if is_short { faded(rates.elapsed, HALF_LIFE) } else { 1.0 };
-        self.short = self.short * faded(rates.elapsed, MEMORY) + if is_short { seconds } else { 0.0 };
+        let is_short = rates.kswapd.is_some_and(|freed| freed.get() > 0)
+            || rates.allocation_stalls.unwrap_or(0) > 0;
+        let kept = if is_short {
+            faded(rates.elapsed, HALF_LIFE)
+        } else {
+            1.0
+        };
+        self.short =
+            self.short * faded(rates.elapsed, MEMORY) + if is_short { seconds } else { 0.0 };
         let blend = |mean: &mut f64, amount: Option<u64>| {
             if let Some(amount) = amount {
                 *mean = *mean * kept + amount as f64 / seconds * (1.0 - kept);
@@ -79,12 +85,29 @@ impl Trial {
         };
         blend(&mut self.harm, rates.stalled.map(units::Micros::get));
         blend(&mut self.stalls, rates.allocation_stalls);
-        blend(&mut self.demand, rates.demand.map(|demand| demand.get() >> 20));
+        blend(
+            &mut self.demand,
+            rates.demand.map(|demand| demand.get() >> 20),
+        );
         let ours = |sample: &Sample| sample.knobs.ours.of(Knob::WatermarkScaleFactor);
         match (ours(old), ours(new)) {
-            (before, Some(now)) if before.or(old.knobs.found.of(Knob::WatermarkScaleFactor)) < Some(now) => {
-                let Self { harm, stalls, demand, short, .. } = *self;
-                self.running.get_or_insert(Charge { since: new.at, harm, stalls, demand, short });
+            (before, Some(now))
+                if before.or(old.knobs.found.of(Knob::WatermarkScaleFactor)) < Some(now) =>
+            {
+                let Self {
+                    harm,
+                    stalls,
+                    demand,
+                    short,
+                    ..
+                } = *self;
+                self.running.get_or_insert(Charge {
+                    since: new.at,
+                    harm,
+                    stalls,
+                    demand,
+                    short,
+                });
             }
             (_, None) => self.running = None,
             _ => {}
@@ -108,7 +131,11 @@ impl Trial {
             self.penalty = Span::new((self.penalty.get() * 2).clamp(PENALTY, MOST_PENALTY));
             let lost = |harm: f64| Span::new(Duration::from_micros(harm as u64));
             let until = Span::new(at.get() + self.penalty.get());
-            self.verdict = Some(Verdict { before: lost(charge.harm), after: lost(self.harm), until });
+            self.verdict = Some(Verdict {
+                before: lost(charge.harm),
+                after: lost(self.harm),
+                until,
+            });
         }
     }
 
@@ -135,7 +162,10 @@ mod tests {
         for (stalled, ours) in seconds {
             let mut new = old.clone();
             new.at = Span::new(old.at.get() + Duration::from_secs(1));
-            new.memory_pressure.some_total = old.memory_pressure.some_total.map(|t| Micros::new(t.get() + stalled));
+            new.memory_pressure.some_total = old
+                .memory_pressure
+                .some_total
+                .map(|t| Micros::new(t.get() + stalled));
             new.knobs.ours.put(Knob::WatermarkScaleFactor, *ours);
             new.counters.nr_free_pages = Some(Pages::new(1000));
             // 100 MiB each second.

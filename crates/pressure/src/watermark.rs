@@ -66,16 +66,27 @@ impl Base {
         let low_zones = sample.zones.iter().filter(|zone| zone.kind.is_low_memory());
         let lowmem: Option<Pages> = low_zones.map(|zone| zone.amounts.managed).sum();
         let lowmem = lowmem.filter(|pages| *pages > Pages::ZERO)?;
-        Some(Self { pages_min: Pages::new(pages_min), lowmem })
+        Some(Self {
+            pages_min: Pages::new(pages_min),
+            lowmem,
+        })
     }
 
     /// The marks of `zone` under `factor`; `None` if its size is unknown.
     pub fn marks(self, zone: &Zone, factor: u64) -> Option<Marks> {
         let managed = zone.amounts.managed?;
         let share = self.pages_min.scaled(managed.get(), self.lowmem.get());
-        let min = if zone.kind.is_low_memory() { share } else { Pages::new((managed.get() / 1024).clamp(32, 128)) };
+        let min = if zone.kind.is_low_memory() {
+            share
+        } else {
+            Pages::new((managed.get() / 1024).clamp(32, 128))
+        };
         let gap = Pages::new(share.get() / 4).max(managed.scaled(factor, 10_000));
-        Some(Marks { min, low: min + gap, high: min + gap + gap })
+        Some(Marks {
+            min,
+            low: min + gap,
+            high: min + gap + gap,
+        })
     }
 }
 
@@ -84,7 +95,11 @@ pub fn total(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Marks> {
     let base = Base::of(sample, page_size)?;
     sample.zones.iter().try_fold(Marks::default(), |sum, zone| {
         let marks = base.marks(zone, factor)?;
-        Some(Marks { min: sum.min + marks.min, low: sum.low + marks.low, high: sum.high + marks.high })
+        Some(Marks {
+            min: sum.min + marks.min,
+            low: sum.low + marks.low,
+            high: sum.high + marks.high,
+        })
     })
 }
 
@@ -111,7 +126,10 @@ pub fn factor_for(sample: &Sample, page_size: Bytes, wanted: Bytes) -> Option<u6
     let base = Base::of(sample, page_size)?;
     sample.managed()?;
     let wanted = wanted.to_pages(page_size);
-    Some(search(|factor| sum(sample, |zone| base.marks(zone, factor).map(Marks::gap)) >= wanted).unwrap_or(MOST_FACTOR))
+    Some(
+        search(|factor| sum(sample, |zone| base.marks(zone, factor).map(Marks::gap)) >= wanted)
+            .unwrap_or(MOST_FACTOR),
+    )
 }
 
 /// The smallest factor that has an effect; `None` if none has, or if a size or knob is unknown.
@@ -132,7 +150,10 @@ pub fn least_effective(sample: &Sample, page_size: Bytes) -> Option<u64> {
 /// reserve to `high` before the cap, which no sample has: in a zone smaller than its reserve, such
 /// as DMA, this counts a few pages too many. `None` if a size, knob or amount is unknown.
 pub fn withheld(sample: &Sample, page_size: Bytes, from: u64, to: u64) -> Option<Bytes> {
-    let (before, after) = (reserved(sample, page_size, from)?, reserved(sample, page_size, to)?);
+    let (before, after) = (
+        reserved(sample, page_size, from)?,
+        reserved(sample, page_size, to)?,
+    );
     Some(after.less(before).to_bytes(page_size))
 }
 
@@ -141,7 +162,11 @@ fn reserved(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Pages> {
     let base = Base::of(sample, page_size)?;
     let cache = sample.counters.nr_active_file? + sample.counters.nr_inactive_file?;
     // KReclaimable is this slab and what little else the kernel counts with it; older kernels lack it.
-    let slab = sample.memory.kernel_reclaimable.or(sample.memory.slab_reclaimable)?.to_pages(page_size);
+    let slab = sample
+        .memory
+        .kernel_reclaimable
+        .or(sample.memory.slab_reclaimable)?
+        .to_pages(page_size);
     let mut low = Pages::ZERO;
     let mut high = Pages::ZERO;
     for zone in &sample.zones {

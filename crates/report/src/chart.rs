@@ -58,7 +58,9 @@ pub(crate) const TOP: f64 = 40.0;
 pub(crate) const BOTTOM: f64 = 56.0;
 
 /// Told apart by eyes of all kinds (Okabe, Ito), and by dashes where colour fails or curves lie on one another.
-const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f"];
+const COLOURS: [&str; 8] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f",
+];
 const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
 /// The colours of paper and ink, light and dark.
@@ -87,7 +89,12 @@ impl Chart {
                 self.frame(&mut svg, &x, &y);
                 self.curves(&mut svg, &x, &y);
             }
-            _ => _ = writeln!(svg, "<text class=\"i\" x=\"{LEFT}\" y=\"80\">nothing to draw</text>"),
+            _ => {
+                _ = writeln!(
+                    svg,
+                    "<text class=\"i\" x=\"{LEFT}\" y=\"80\">nothing to draw</text>"
+                )
+            }
         }
         svg.push_str("</svg>\n");
         svg
@@ -133,22 +140,38 @@ impl Chart {
         let mut at = 0;
         for series in &self.series {
             let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
-            let placed =
-                series.points.iter().filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
+            let placed = series
+                .points
+                .iter()
+                .filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
             let placed: Vec<_> = placed.collect();
-            let path: Vec<String> =
-                thinned(&placed).iter().map(|point| format!("{:.1},{:.1}", point.0, point.1)).collect();
+            let path: Vec<String> = thinned(&placed)
+                .iter()
+                .map(|point| format!("{:.1},{:.1}", point.0, point.1))
+                .collect();
             let name = escaped(&series.name);
             let (shape, style) = match series.mark {
-                Mark::Band => ("polygon", format!("fill=\"{colour}\" fill-opacity=\"0.25\"")),
+                Mark::Band => (
+                    "polygon",
+                    format!("fill=\"{colour}\" fill-opacity=\"0.25\""),
+                ),
                 Mark::Points => ("polyline", "fill=\"none\"".to_owned()),
                 _ => (
                     "polyline",
-                    format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\""),
+                    format!(
+                        "fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\""
+                    ),
                 ),
             };
-            let _ = writeln!(svg, "<{shape} points=\"{}\" {style}><title>{name}</title></{shape}>", path.join(" "));
-            for (across, up, a, b) in placed.iter().filter(|_| matches!(series.mark, Mark::Dots | Mark::Points)) {
+            let _ = writeln!(
+                svg,
+                "<{shape} points=\"{}\" {style}><title>{name}</title></{shape}>",
+                path.join(" ")
+            );
+            for (across, up, a, b) in placed
+                .iter()
+                .filter(|_| matches!(series.mark, Mark::Dots | Mark::Points))
+            {
                 let _ = writeln!(
                     svg,
                     "<circle cx=\"{across:.1}\" cy=\"{up:.1}\" r=\"3\" fill=\"{colour}\"><title>{name}: {}, {}</title></circle>",
@@ -162,7 +185,10 @@ impl Chart {
             }
             let (left, line) = (WIDTH - RIGHT + 14.0, TOP + 12.0 + at as f64 * 19.0);
             let sign = if series.mark == Mark::Points {
-                format!("<circle cx=\"{}\" cy=\"{line}\" r=\"4\" fill=\"{colour}\"/>", left + 12.0)
+                format!(
+                    "<circle cx=\"{}\" cy=\"{line}\" r=\"4\" fill=\"{colour}\"/>",
+                    left + 12.0
+                )
             } else {
                 format!(
                     "<line x1=\"{left}\" x2=\"{}\" y1=\"{line}\" y2=\"{line}\" stroke=\"{colour}\" stroke-width=\"3\" \
@@ -170,7 +196,12 @@ impl Chart {
                     left + 24.0
                 )
             };
-            let _ = writeln!(svg, "{sign}<text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>", left + 30.0, line + 4.0);
+            let _ = writeln!(
+                svg,
+                "{sign}<text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>",
+                left + 30.0,
+                line + 4.0
+            );
             at += 1;
         }
     }
@@ -188,7 +219,9 @@ fn up(share: f64) -> f64 {
 fn thinned(points: &[(f64, f64, f64, f64)]) -> Vec<(f64, f64, f64, f64)> {
     let mut kept: Vec<(f64, f64, f64, f64)> = Vec::new();
     for (at, point) in points.iter().enumerate() {
-        let far = kept.last().is_none_or(|last| (last.0 - point.0).abs() + (last.1 - point.1).abs() > 0.5);
+        let far = kept
+            .last()
+            .is_none_or(|last| (last.0 - point.0).abs() + (last.1 - point.1).abs() > 0.5);
         if far || at + 1 == points.len() {
             kept.push(*point);
         }
@@ -201,9 +234,21 @@ mod tests {
     use super::*;
 
     fn chart(points: Vec<(f64, f64)>) -> Chart {
-        let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Log };
-        let series = vec![Series { name: "a<b".to_owned(), points, mark: Mark::Dots }];
-        Chart { title: "Misses & sizes".to_owned(), x: axis("pages"), y: axis("misses"), series }
+        let axis = |label: &str| Axis {
+            label: label.to_owned(),
+            scale: Scale::Log,
+        };
+        let series = vec![Series {
+            name: "a<b".to_owned(),
+            points,
+            mark: Mark::Dots,
+        }];
+        Chart {
+            title: "Misses & sizes".to_owned(),
+            x: axis("pages"),
+            y: axis("misses"),
+            series,
+        }
     }
 
     #[test]

@@ -49,7 +49,12 @@ pub fn document(title: &str, intro: &[String], sections: &[Section]) -> String {
          <a class=\"skip\" href=\"#main\">To the report</a><header><h1>{title}</h1></header>\n<nav aria-label=\"Sections\">"
     );
     for section in sections {
-        let _ = write!(html, "<a href=\"#{}\">{}</a> ", escaped(&section.id), escaped(&section.title));
+        let _ = write!(
+            html,
+            "<a href=\"#{}\">{}</a> ",
+            escaped(&section.id),
+            escaped(&section.title)
+        );
     }
     html.push_str("</nav>\n<main id=\"main\">\n");
     paragraphs(&mut html, intro);
@@ -59,12 +64,17 @@ pub fn document(title: &str, intro: &[String], sections: &[Section]) -> String {
 }
 
 fn paragraphs(html: &mut String, words: &[String]) {
-    words.iter().for_each(|words| _ = writeln!(html, "<p>{}</p>", escaped(words)));
+    words
+        .iter()
+        .for_each(|words| _ = writeln!(html, "<p>{}</p>", escaped(words)));
 }
 
 fn put(html: &mut String, section: &Section) {
     let (id, title) = (escaped(&section.id), escaped(&section.title));
-    let _ = writeln!(html, "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2>");
+    let _ = writeln!(
+        html,
+        "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2>"
+    );
     paragraphs(html, &section.words);
     if !section.figures.is_empty() {
         html.push_str("<div class=\"figures\">\n");
@@ -88,7 +98,10 @@ fn put(html: &mut String, section: &Section) {
 
 fn table(html: &mut String, heading: &[String], rows: &[Vec<String>]) {
     let row = |cells: &[String], begin: &str, end: &str| -> String {
-        let cells: Vec<String> = cells.iter().map(|cell| format!("{begin}{}{end}", escaped(cell))).collect();
+        let cells: Vec<String> = cells
+            .iter()
+            .map(|cell| format!("{begin}{}{end}", escaped(cell)))
+            .collect();
         cells.concat()
     };
     let _ = writeln!(
@@ -96,7 +109,8 @@ fn table(html: &mut String, heading: &[String], rows: &[Vec<String>]) {
         "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"numbers\"><table><thead><tr>{}</tr></thead><tbody>",
         row(heading, "<th scope=\"col\">", "</th>")
     );
-    rows.iter().for_each(|cells| _ = writeln!(html, "<tr>{}</tr>", row(cells, "<td>", "</td>")));
+    rows.iter()
+        .for_each(|cells| _ = writeln!(html, "<tr>{}</tr>", row(cells, "<td>", "</td>")));
     html.push_str("</tbody></table></div>\n");
 }
 
@@ -110,8 +124,15 @@ mod tests {
             id: "map".to_owned(),
             title: "Map & more".to_owned(),
             words: vec!["a < b".to_owned()],
-            figures: vec![Figure { svg: "<svg></svg>".to_owned(), caption: "c & d".to_owned() }],
-            tables: vec![("numbers".to_owned(), vec!["n".to_owned()], vec![vec!["1".to_owned()]])],
+            figures: vec![Figure {
+                svg: "<svg></svg>".to_owned(),
+                caption: "c & d".to_owned(),
+            }],
+            tables: vec![(
+                "numbers".to_owned(),
+                vec!["n".to_owned()],
+                vec![vec!["1".to_owned()]],
+            )],
         };
         let html = document("T", &["intro".to_owned()], &[section]);
         for part in [

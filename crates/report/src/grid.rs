@@ -85,7 +85,10 @@ impl Grid {
             for (strength, opacity) in STRENGTHS.iter().enumerate() {
                 let path = self.path(Cell { kind, strength });
                 if !path.is_empty() {
-                    let _ = writeln!(svg, "<path stroke=\"{colour}\" stroke-opacity=\"{opacity}\" d=\"{path}\"/>");
+                    let _ = writeln!(
+                        svg,
+                        "<path stroke=\"{colour}\" stroke-opacity=\"{opacity}\" d=\"{path}\"/>"
+                    );
                 }
             }
         }
@@ -97,8 +100,15 @@ impl Grid {
         let mut path = String::new();
         for (row, cells) in self.cells.chunks(self.width.max(1)).enumerate() {
             let mut from = 0;
-            while let Some(start) = cells[from..].iter().position(|own| *own == Some(cell)).map(|at| at + from) {
-                let length = cells[start..].iter().take_while(|own| **own == Some(cell)).count();
+            while let Some(start) = cells[from..]
+                .iter()
+                .position(|own| *own == Some(cell))
+                .map(|at| at + from)
+            {
+                let length = cells[start..]
+                    .iter()
+                    .take_while(|own| **own == Some(cell))
+                    .count();
                 let _ = write!(path, "M{start} {row}.5h{length}");
                 from = start + length;
             }
@@ -115,7 +125,11 @@ impl Grid {
             bottom - TOP
         );
         if let Some(x) = Range::between(Scale::Linear, self.x.1, self.x.2) {
-            for (value, text) in x.marks().into_iter().filter(|(value, _)| (self.x.1..=self.x.2).contains(value)) {
+            for (value, text) in x
+                .marks()
+                .into_iter()
+                .filter(|(value, _)| (self.x.1..=self.x.2).contains(value))
+            {
                 let at = LEFT + x.place(value).unwrap_or(0.0) * (right - LEFT);
                 let _ = writeln!(
                     svg,
@@ -188,16 +202,40 @@ mod tests {
             x: ("time".to_owned(), 0.0, 100.0),
             y: "pages".to_owned(),
             width: 4,
-            cells: vec![cell(0), cell(0), None, cell(0), None, cell(1), cell(1), None],
+            cells: vec![
+                cell(0),
+                cell(0),
+                None,
+                cell(0),
+                None,
+                cell(1),
+                cell(1),
+                None,
+            ],
             kinds: vec![("red", "code".to_owned()), ("blue", "load".to_owned())],
             bands: vec![
-                Band { from: 0, to: 1, name: "heap".to_owned() },
-                Band { from: 1, to: 1, name: "hidden".to_owned() },
-                Band { from: 1, to: 2, name: "stack".to_owned() },
+                Band {
+                    from: 0,
+                    to: 1,
+                    name: "heap".to_owned(),
+                },
+                Band {
+                    from: 1,
+                    to: 1,
+                    name: "hidden".to_owned(),
+                },
+                Band {
+                    from: 1,
+                    to: 2,
+                    name: "stack".to_owned(),
+                },
             ],
         };
         let svg = grid.svg();
-        assert!(svg.contains("d=\"M0 0.5h2M3 0.5h1\"") && svg.contains("d=\"M1 1.5h2\""), "{svg}");
+        assert!(
+            svg.contains("d=\"M0 0.5h2M3 0.5h1\"") && svg.contains("d=\"M1 1.5h2\""),
+            "{svg}"
+        );
         assert!(svg.contains("a&lt;b") && svg.contains(">heap<") && svg.contains(">stack<"));
     }
 }

@@ -40,7 +40,10 @@ pub fn page(title: &str, parts: &[Part]) -> String {
 
 fn table(html: &mut String, heading: &[String], rows: &[Vec<String>]) {
     let row = |cells: &[String], tag: &str| -> String {
-        let cells: Vec<String> = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();
+        let cells: Vec<String> = cells
+            .iter()
+            .map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)))
+            .collect();
         cells.concat()
     };
     let _ = writeln!(
@@ -62,9 +65,14 @@ mod tests {
     fn a_page_is_whole_and_needs_nothing() {
         let html = page(
             "A < B",
-            &[Part::Text("x & y".to_owned()), Part::Table(vec!["n".to_owned()], vec![vec!["1".to_owned()]])],
+            &[
+                Part::Text("x & y".to_owned()),
+                Part::Table(vec!["n".to_owned()], vec![vec!["1".to_owned()]]),
+            ],
         );
-        assert!(html.contains("A &lt; B") && html.contains("x &amp; y") && html.contains("<td>1</td>"));
+        assert!(
+            html.contains("A &lt; B") && html.contains("x &amp; y") && html.contains("<td>1</td>")
+        );
         assert!(!html.contains("src=") && !html.contains("href="));
     }
 }

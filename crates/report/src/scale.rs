@@ -20,8 +20,11 @@ pub(crate) struct Range {
 impl Range {
     /// Around values, widened to round ends; `None` if there are none that have a place.
     pub(crate) fn around(scale: Scale, values: impl Iterator<Item = f64>) -> Option<Self> {
-        let fit = values.filter(|value| value.is_finite() && (scale == Scale::Linear || *value > 0.0));
-        let (low, high) = fit.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let fit =
+            values.filter(|value| value.is_finite() && (scale == Scale::Linear || *value > 0.0));
+        let (low, high) = fit.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+            (low.min(v), high.max(v))
+        });
         if low > high {
             return None;
         }
@@ -29,11 +32,19 @@ impl Range {
             Scale::Linear => {
                 let low = low.min(0.0);
                 let step = step(low, if high > low { high } else { low + 1.0 });
-                Self { scale, low: (low / step).floor() * step, high: ((high / step).ceil() * step).max(low + step) }
+                Self {
+                    scale,
+                    low: (low / step).floor() * step,
+                    high: ((high / step).ceil() * step).max(low + step),
+                }
             }
             Scale::Log => {
                 let (low, high) = (low.log10().floor(), high.log10().ceil());
-                Self { scale, low: 10_f64.powf(low), high: 10_f64.powf(if high > low { high } else { low + 1.0 }) }
+                Self {
+                    scale,
+                    low: 10_f64.powf(low),
+                    high: 10_f64.powf(if high > low { high } else { low + 1.0 }),
+                }
             }
         })
     }
@@ -62,16 +73,23 @@ impl Range {
                 let step = step(self.low, self.high);
                 {
                     let first = (self.low / step).ceil() * step;
-                    (0..=((self.high - first) / step + 1e-9) as usize).map(|at| first + at as f64 * step).collect()
+                    (0..=((self.high - first) / step + 1e-9) as usize)
+                        .map(|at| first + at as f64 * step)
+                        .collect()
                 }
             }
             Scale::Log => {
                 let decades = (self.high / self.low).log10().round() as i32;
                 let each = (decades / 8).max(1);
-                (0..=decades / each).map(|at| self.low * 10_f64.powi(at * each)).collect()
+                (0..=decades / each)
+                    .map(|at| self.low * 10_f64.powi(at * each))
+                    .collect()
             }
         };
-        values.into_iter().map(|value| (value, number(value))).collect()
+        values
+            .into_iter()
+            .map(|value| (value, number(value)))
+            .collect()
     }
 }
 
@@ -80,7 +98,10 @@ fn step(low: f64, high: f64) -> f64 {
     let rough = (high - low) / 6.0;
     let unit = 10_f64.powf(rough.log10().floor());
     let lead = rough / unit;
-    let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|round| lead <= *round).unwrap_or(10.0);
+    let round = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .find(|round| lead <= *round)
+        .unwrap_or(10.0);
     round * unit
 }
 
@@ -117,6 +138,11 @@ mod tests {
         assert_eq!(range.place(-1.0), None);
         assert_eq!(range.place(0.01), Some(0.0));
         assert!(Range::around(Scale::Log, [0.0, f64::NAN].into_iter()).is_none());
-        assert!(Range::around(Scale::Linear, [5.0].into_iter()).unwrap().place(5.0).is_some());
+        assert!(
+            Range::around(Scale::Linear, [5.0].into_iter())
+                .unwrap()
+                .place(5.0)
+                .is_some()
+        );
     }
 }

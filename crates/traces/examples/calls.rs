@@ -18,9 +18,18 @@ fn timed<T>(name: &str, call: impl FnOnce() -> T) -> T {
 }
 
 fn main() -> Result<(), workingset::Error> {
-    let references = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20_000_000);
+    let references = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20_000_000);
     let processes = vec![Kind::parse("zipf:pages=1000000,alpha=1")?];
-    let mut synth = Synth::new(Recipe { processes, quantum: 1, references, writes: 0.0, seed: 1 })?;
+    let mut synth = Synth::new(Recipe {
+        processes,
+        quantum: 1,
+        references,
+        writes: 0.0,
+        seed: 1,
+    })?;
     let (mut pages, mut batch) = (Vec::new(), Batch::default());
     while synth.fill(&mut batch, 1 << 16) {
         pages.extend_from_slice(&batch.page);

@@ -27,7 +27,10 @@ pub(crate) struct Table {
 
 impl Table {
     fn column(&self, name: &str) -> Option<&[u64]> {
-        self.columns.iter().find(|column| column.0 == name).map(|column| column.1.as_slice())
+        self.columns
+            .iter()
+            .find(|column| column.0 == name)
+            .map(|column| column.1.as_slice())
     }
 }
 
@@ -58,14 +61,28 @@ impl<'a> Columns<'a> {
         let names = groups.names();
         let page = page(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
         let about = about(groups.told(), "parquet")?;
-        Ok(Self { tables: Tables::Parquet(groups), page, about, rows: 0, last: 0, open: None })
+        Ok(Self {
+            tables: Tables::Parquet(groups),
+            page,
+            about,
+            rows: 0,
+            last: 0,
+            open: None,
+        })
     }
 
     /// An Arrow stream.
     pub(crate) fn arrow(input: Input<'a>) -> Result<Self, Error> {
         let stream = Stream::open(input)?;
         let (page, about) = (page(&stream.names())?, about(stream.told.clone(), "arrow")?);
-        Ok(Self { tables: Tables::Arrow(stream), page, about, rows: 0, last: 0, open: None })
+        Ok(Self {
+            tables: Tables::Arrow(stream),
+            page,
+            about,
+            rows: 0,
+            last: 0,
+            open: None,
+        })
     }
 
     /// Arrow tables in memory.
@@ -74,7 +91,14 @@ impl<'a> Columns<'a> {
         let names = tables.names();
         let page = page(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
         let about = about(tables.told(), "arrow")?;
-        Ok(Self { tables: Tables::Memory(tables), page, about, rows: 0, last: 0, open: None })
+        Ok(Self {
+            tables: Tables::Memory(tables),
+            page,
+            about,
+            rows: 0,
+            last: 0,
+            open: None,
+        })
     }
 
     fn next(&mut self) -> Result<Option<Table>, Error> {
@@ -88,7 +112,9 @@ impl<'a> Columns<'a> {
 
     /// References of a table from a row on, runs unfolded, about a batch of them; the row at which to go on.
     fn unfold(&mut self, table: &Table, from: usize, batch: &mut Batch) -> Result<usize, Error> {
-        let pages = table.column(&self.page).ok_or_else(|| Error::Columns("the page column is gone".to_owned()))?;
+        let pages = table
+            .column(&self.page)
+            .ok_or_else(|| Error::Columns("the page column is gone".to_owned()))?;
         let [time, run, op, task] = ["time", "run", "op", "task"].map(|name| table.column(name));
         for row in from..table.rows.min(pages.len()) {
             if batch.len() >= crate::BATCH {
@@ -96,7 +122,12 @@ impl<'a> Columns<'a> {
             }
             let times = run.map_or(1, |run| run[row]);
             let place = self.rows + row as u64;
-            let wrong = |what: String| Err(Error::Malformed { place: format!("row {place}"), what });
+            let wrong = |what: String| {
+                Err(Error::Malformed {
+                    place: format!("row {place}"),
+                    what,
+                })
+            };
             if times == 0 || times > LONGEST_RUN {
                 return wrong(format!("a run of {times} references"));
             }
@@ -107,10 +138,15 @@ impl<'a> Columns<'a> {
                 if time < self.last {
                     return wrong(format!("time goes back from {} to {time}", self.last));
                 }
-                batch.time.extend((0..times as u64).map(|at| time.saturating_add(at * step)));
+                batch
+                    .time
+                    .extend((0..times as u64).map(|at| time.saturating_add(at * step)));
                 self.last = time.saturating_add((times as u64 - 1) * step);
             }
-            batch.op.extend(op.into_iter().flat_map(|op| std::iter::repeat_n(Op(op[row] as u8 & 7), times)));
+            batch.op.extend(
+                op.into_iter()
+                    .flat_map(|op| std::iter::repeat_n(Op(op[row] as u8 & 7), times)),
+            );
             if let Some(task) = task {
                 let Ok(task) = u16::try_from(task[row]) else {
                     return wrong(format!("task {} is above 65535", task[row]));
@@ -124,10 +160,12 @@ impl<'a> Columns<'a> {
 
 fn about(told: Option<String>, format: &str) -> Result<About, Error> {
     let mut about = match told {
-        Some(json) => {
-            serde_json::from_str(&json).map_err(|error| Error::Columns(format!("the metadata under {KEY}: {error}")))?
-        }
-        None => About { page_size: 4096, ..About::default() },
+        Some(json) => serde_json::from_str(&json)
+            .map_err(|error| Error::Columns(format!("the metadata under {KEY}: {error}")))?,
+        None => About {
+            page_size: 4096,
+            ..About::default()
+        },
     };
     format.clone_into(&mut about.format);
     Ok(about)
@@ -135,9 +173,15 @@ fn about(told: Option<String>, format: &str) -> Result<About, Error> {
 
 /// The name of the column that has the pages.
 fn page(names: &[&str]) -> Result<String, Error> {
-    let found = PAGE.iter().find_map(|known| names.iter().find(|name| name.eq_ignore_ascii_case(known)));
+    let found = PAGE
+        .iter()
+        .find_map(|known| names.iter().find(|name| name.eq_ignore_ascii_case(known)));
     found.map(|name| (*name).to_owned()).ok_or_else(|| {
-        Error::Format(format!("no column is called one of {}; there are {}", PAGE.join(", "), names.join(", ")))
+        Error::Format(format!(
+            "no column is called one of {}; there are {}",
+            PAGE.join(", "),
+            names.join(", ")
+        ))
     })
 }
 
@@ -185,14 +229,24 @@ pub(crate) struct Rows {
 impl Rows {
     fn of(batch: &Batch, clock: Clock) -> Self {
         fn picked<T: Copy>(column: &[T], starts: &[usize]) -> Vec<T> {
-            if column.is_empty() { Vec::new() } else { starts.iter().map(|at| column[*at]).collect() }
+            if column.is_empty() {
+                Vec::new()
+            } else {
+                starts.iter().map(|at| column[*at]).collect()
+            }
         }
-        let starts: Vec<usize> = (0..batch.len()).filter(|at| *at == 0 || !same(batch, clock, *at)).collect();
+        let starts: Vec<usize> = (0..batch.len())
+            .filter(|at| *at == 0 || !same(batch, clock, *at))
+            .collect();
         let ends = starts.iter().skip(1).copied().chain([batch.len()]);
         Self {
             time: picked(&batch.time, &starts),
             page: picked(&batch.page, &starts),
-            run: starts.iter().zip(ends).map(|(start, end)| (end - start) as u32).collect(),
+            run: starts
+                .iter()
+                .zip(ends)
+                .map(|(start, end)| (end - start) as u32)
+                .collect(),
             op: picked(&batch.op, &starts),
             task: picked(&batch.task, &starts),
         }
@@ -242,9 +296,13 @@ fn by_rows<W>(
     let mut writer = begin(&first, &about)?;
     while !batch.is_empty() {
         let rows = Rows::of(&batch, about.clock);
-        if ["time", "op", "task"].iter().any(|name| rows.has(name) != first.has(name)) {
+        if ["time", "op", "task"]
+            .iter()
+            .any(|name| rows.has(name) != first.has(name))
+        {
             return Err(Error::Format(
-                "some references have a time, an operation or a task, and some have none".to_owned(),
+                "some references have a time, an operation or a task, and some have none"
+                    .to_owned(),
             ));
         }
         put(&mut writer, &rows)?;

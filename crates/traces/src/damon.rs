@@ -61,7 +61,10 @@ struct Entry {
 #[serde(untagged)]
 enum Accesses {
     Plain(Amount),
-    Nested { samples: Option<Amount>, percent: Option<f64> },
+    Nested {
+        samples: Option<Amount>,
+        percent: Option<f64>,
+    },
 }
 
 /// A number, as such or as text with commas.
@@ -78,15 +81,22 @@ impl Amount {
             Self::Number(number) => number.to_string(),
             Self::Text(text) => text.replace(',', ""),
         };
-        decimal(text.as_bytes())
-            .map_err(|what| Error::Format(format!("a DAMON record: {what}; `damo` writes plain numbers with --raw")))
+        decimal(text.as_bytes()).map_err(|what| {
+            Error::Format(format!(
+                "a DAMON record: {what}; `damo` writes plain numbers with --raw"
+            ))
+        })
     }
 }
 
 impl Accesses {
     fn any(&self) -> Result<bool, Error> {
         match self {
-            Self::Plain(amount) | Self::Nested { samples: Some(amount), .. } => Ok(amount.value()? > 0),
+            Self::Plain(amount)
+            | Self::Nested {
+                samples: Some(amount),
+                ..
+            } => Ok(amount.value()? > 0),
             Self::Nested { percent, .. } => Ok(percent.is_some_and(|percent| percent > 0.0)),
         }
     }
@@ -96,7 +106,13 @@ impl<'a> Damon<'a> {
     /// The lines of `perf script`.
     pub(crate) fn text(input: Input<'a>, reading: Reading) -> Self {
         let page_size = reading.page_size;
-        Self { text: Some(input), used: VecDeque::new(), page_size, targets: Vec::new(), last: 0 }
+        Self {
+            text: Some(input),
+            used: VecDeque::new(),
+            page_size,
+            targets: Vec::new(),
+            last: 0,
+        }
     }
 
     /// All records of a JSON document, compressed by zlib or not.
@@ -107,18 +123,29 @@ impl<'a> Damon<'a> {
         } else {
             input.read_to_end(&mut bytes)?;
         }
-        let records: Vec<Record> = serde_json::from_slice(&bytes).map_err(|error| Error::Malformed {
-            place: format!("line {} column {}", error.line(), error.column()),
-            what: format!("no DAMON record: {error}"),
-        })?;
+        let records: Vec<Record> =
+            serde_json::from_slice(&bytes).map_err(|error| Error::Malformed {
+                place: format!("line {} column {}", error.line(), error.column()),
+                what: format!("no DAMON record: {error}"),
+            })?;
         let page_size = reading.page_size;
-        let mut damon = Self { text: None, used: VecDeque::new(), page_size, targets: Vec::new(), last: 0 };
+        let mut damon = Self {
+            text: None,
+            used: VecDeque::new(),
+            page_size,
+            targets: Vec::new(),
+            last: 0,
+        };
         for record in &records {
             for snapshot in &record.snapshots {
                 for region in &snapshot.regions {
                     if region.nr_accesses.any()? {
                         let span = (region.start.value()?, region.end.value()?);
-                        damon.push(record.target_id.unwrap_or(0), snapshot.end_time.value()?, span)?;
+                        damon.push(
+                            record.target_id.unwrap_or(0),
+                            snapshot.end_time.value()?,
+                            span,
+                        )?;
                     }
                 }
             }
@@ -129,24 +156,44 @@ impl<'a> Damon<'a> {
 
     fn push(&mut self, target: u64, at: u64, (start, end): (u64, u64)) -> Result<(), Error> {
         if end <= start || (end - start) / self.page_size > LARGEST {
-            return Err(Error::Format(format!("a DAMON region from {start} to {end} is no region of memory")));
+            return Err(Error::Format(format!(
+                "a DAMON region from {start} to {end} is no region of memory"
+            )));
         }
-        let task = self.targets.iter().position(|known| *known == target).unwrap_or_else(|| {
-            self.targets.push(target);
-            self.targets.len() - 1
+        let task = self
+            .targets
+            .iter()
+            .position(|known| *known == target)
+            .unwrap_or_else(|| {
+                self.targets.push(target);
+                self.targets.len() - 1
+            });
+        let task = u16::try_from(task)
+            .map_err(|_| Error::Format("more than 65536 DAMON targets".to_owned()))?;
+        self.used.push_back(Used {
+            at,
+            page: start / self.page_size,
+            end: end.div_ceil(self.page_size),
+            task,
         });
-        let task = u16::try_from(task).map_err(|_| Error::Format("more than 65536 DAMON targets".to_owned()))?;
-        self.used.push_back(Used { at, page: start / self.page_size, end: end.div_ceil(self.page_size), task });
         Ok(())
     }
 
     fn line(&mut self) -> Result<bool, Error> {
-        let Some(input) = &mut self.text else { return Ok(false) };
-        let Some(line) = input.line()? else { return Ok(false) };
+        let Some(input) = &mut self.text else {
+            return Ok(false);
+        };
+        let Some(line) = input.line()? else {
+            return Ok(false);
+        };
         let line = line.to_vec();
         let region = Region::of(&line);
-        let region = region.map_err(|what| input.wrong_line(&format!("{what} in {}", quoted(&line))))?;
-        if let Some(Region { at, target, span, .. }) = region.filter(|region| region.accesses > 0) {
+        let region =
+            region.map_err(|what| input.wrong_line(&format!("{what} in {}", quoted(&line))))?;
+        if let Some(Region {
+            at, target, span, ..
+        }) = region.filter(|region| region.accesses > 0)
+        {
             self.push(target, at, span)?;
         }
         Ok(true)
@@ -173,21 +220,37 @@ impl Region {
     /// Errors: what is missing in a line of this event.
     pub fn of(line: &[u8]) -> Result<Option<Self>, &'static str> {
         let all: Vec<&[u8]> = words(line).collect();
-        let Some(event) = all.iter().position(|word| EVENTS.contains(word)) else { return Ok(None) };
-        let (Some(time), Some(fields)) = (all.get(event.wrapping_sub(1)), all.get(event + 1..)) else {
+        let Some(event) = all.iter().position(|word| EVENTS.contains(word)) else {
+            return Ok(None);
+        };
+        let (Some(time), Some(fields)) = (all.get(event.wrapping_sub(1)), all.get(event + 1..))
+        else {
             return Ok(None);
         };
         let at = seconds(time).ok_or("no time")?;
-        let target =
-            fields.iter().find_map(|word| word.strip_prefix(b"target_id=")).and_then(|word| decimal(word).ok());
-        let place = fields.iter().position(|word| word.ends_with(b":") && word.contains(&b'-')).ok_or("no region")?;
+        let target = fields
+            .iter()
+            .find_map(|word| word.strip_prefix(b"target_id="))
+            .and_then(|word| decimal(word).ok());
+        let place = fields
+            .iter()
+            .position(|word| word.ends_with(b":") && word.contains(&b'-'))
+            .ok_or("no region")?;
         let span = fields[place].strip_suffix(b":").and_then(|span| {
             let dash = memchr::memchr(b'-', span)?;
-            Some((decimal(&span[..dash]).ok()?, decimal(&span[dash + 1..]).ok()?))
+            Some((
+                decimal(&span[..dash]).ok()?,
+                decimal(&span[dash + 1..]).ok()?,
+            ))
         });
         let accesses = fields.get(place + 1).and_then(|word| decimal(word).ok());
         let (span, accesses) = span.zip(accesses).ok_or("no region with its accesses")?;
-        Ok(Some(Self { at, target: target.unwrap_or(0), span, accesses }))
+        Ok(Some(Self {
+            at,
+            target: target.unwrap_or(0),
+            span,
+            accesses,
+        }))
     }
 }
 
@@ -213,8 +276,12 @@ impl Source for Damon<'_> {
             let pages = (used.end - used.page).min((BATCH - batch.len()) as u64);
             self.last = self.last.max(used.at);
             batch.page.extend(used.page..used.page + pages);
-            batch.time.extend(std::iter::repeat_n(self.last, pages as usize));
-            batch.task.extend(std::iter::repeat_n(used.task, pages as usize));
+            batch
+                .time
+                .extend(std::iter::repeat_n(self.last, pages as usize));
+            batch
+                .task
+                .extend(std::iter::repeat_n(used.task, pages as usize));
             used.page += pages;
             if used.page == used.end {
                 self.used.pop_front();
@@ -229,7 +296,12 @@ impl Source for Damon<'_> {
             page_size: self.page_size,
             clock: Clock::Nanoseconds,
             visibility: Visibility::Scans,
-            tasks: self.targets.iter().enumerate().map(|(task, id)| (task as u16, format!("target {id}"))).collect(),
+            tasks: self
+                .targets
+                .iter()
+                .enumerate()
+                .map(|(task, id)| (task as u16, format!("target {id}")))
+                .collect(),
             ..About::default()
         }
     }

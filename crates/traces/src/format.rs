@@ -48,28 +48,96 @@ pub enum Format {
 
 /// All formats: name, what it is.
 pub const FORMATS: &[(Format, &str, &str)] = &[
-    (Format::Parquet, "parquet", "our page trace, or any Parquet file with a column called page"),
-    (Format::Arrow, "arrow", "the same as an Arrow IPC stream, for pipes"),
-    (Format::OracleGeneral, "oracleGeneral", "libCacheSim's records of 24 bytes"),
-    (Format::Lackey, "lackey", "valgrind --tool=lackey --trace-mem=yes"),
-    (Format::Plain, "plain", "a page number in each line, 0x… or decimal; # comments, LIRS's * marks"),
-    (Format::Csv, "csv", "comma-separated, with a header: page, or address and size; time, op, task"),
-    (Format::Arc, "arc", "ARC's .lis: first page, number of pages, two numbers more"),
-    (Format::Spc, "spc", "UMass SPC: unit, block, bytes, r or w, seconds"),
-    (Format::Msr, "msr", "MSR Cambridge: ticks, host, disk, Read or Write, offset, bytes, response"),
-    (Format::Address, "address", "UCSD: l or s, 0x address, instructions since the last"),
-    (Format::Damon, "damon", "DAMON records as damo keeps them, JSON or zlib"),
-    (Format::DamonText, "damon-text", "DAMON records as perf script prints them"),
-    (Format::U32, "u32", "page numbers of four bytes, little end first"),
-    (Format::U32Be, "u32be", "page numbers of four bytes, big end first"),
-    (Format::U64, "u64", "page numbers of eight bytes, little end first"),
+    (
+        Format::Parquet,
+        "parquet",
+        "our page trace, or any Parquet file with a column called page",
+    ),
+    (
+        Format::Arrow,
+        "arrow",
+        "the same as an Arrow IPC stream, for pipes",
+    ),
+    (
+        Format::OracleGeneral,
+        "oracleGeneral",
+        "libCacheSim's records of 24 bytes",
+    ),
+    (
+        Format::Lackey,
+        "lackey",
+        "valgrind --tool=lackey --trace-mem=yes",
+    ),
+    (
+        Format::Plain,
+        "plain",
+        "a page number in each line, 0x… or decimal; # comments, LIRS's * marks",
+    ),
+    (
+        Format::Csv,
+        "csv",
+        "comma-separated, with a header: page, or address and size; time, op, task",
+    ),
+    (
+        Format::Arc,
+        "arc",
+        "ARC's .lis: first page, number of pages, two numbers more",
+    ),
+    (
+        Format::Spc,
+        "spc",
+        "UMass SPC: unit, block, bytes, r or w, seconds",
+    ),
+    (
+        Format::Msr,
+        "msr",
+        "MSR Cambridge: ticks, host, disk, Read or Write, offset, bytes, response",
+    ),
+    (
+        Format::Address,
+        "address",
+        "UCSD: l or s, 0x address, instructions since the last",
+    ),
+    (
+        Format::Damon,
+        "damon",
+        "DAMON records as damo keeps them, JSON or zlib",
+    ),
+    (
+        Format::DamonText,
+        "damon-text",
+        "DAMON records as perf script prints them",
+    ),
+    (
+        Format::U32,
+        "u32",
+        "page numbers of four bytes, little end first",
+    ),
+    (
+        Format::U32Be,
+        "u32be",
+        "page numbers of four bytes, big end first",
+    ),
+    (
+        Format::U64,
+        "u64",
+        "page numbers of eight bytes, little end first",
+    ),
 ];
 
 impl Format {
     /// By its name, in any case.
     pub fn named(name: &str) -> Result<Self, Error> {
-        let found = FORMATS.iter().find(|format| format.1.eq_ignore_ascii_case(name));
-        let known = || FORMATS.iter().map(|format| format.1).collect::<Vec<_>>().join(", ");
+        let found = FORMATS
+            .iter()
+            .find(|format| format.1.eq_ignore_ascii_case(name));
+        let known = || {
+            FORMATS
+                .iter()
+                .map(|format| format.1)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let lirs = name.eq_ignore_ascii_case("lirs").then_some(Self::Plain);
         found
             .map(|format| format.0)
@@ -79,13 +147,19 @@ impl Format {
 
     /// Its name.
     fn name(self) -> &'static str {
-        FORMATS.iter().find(|format| format.0 == self).map_or("", |format| format.1)
+        FORMATS
+            .iter()
+            .find(|format| format.0 == self)
+            .map_or("", |format| format.1)
     }
 
     /// What a file's name says, without what compresses it.
     fn by_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
-        let bare = [".gz", ".xz", ".zst", ".zstd"].iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
+        let bare = [".gz", ".xz", ".zst", ".zstd"]
+            .iter()
+            .find_map(|end| lower.strip_suffix(end))
+            .unwrap_or(&lower);
         let ends: &[(&str, Self)] = &[
             (".lis", Self::Arc),
             (".spc", Self::Spc),
@@ -97,7 +171,9 @@ impl Format {
         if bare.contains("oraclegeneral") {
             return Some(Self::OracleGeneral);
         }
-        ends.iter().find(|(end, _)| bare.ends_with(end)).map(|(_, format)| *format)
+        ends.iter()
+            .find(|(end, _)| bare.ends_with(end))
+            .map(|(_, format)| *format)
     }
 
     /// What the first bytes say.
@@ -109,7 +185,10 @@ impl Format {
             _ => {}
         }
         let is_text = !head.is_empty()
-            && head.iter().take(4096).all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..));
+            && head
+                .iter()
+                .take(4096)
+                .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..));
         if is_text {
             return head.split(|byte| *byte == b'\n').find_map(Self::by_line);
         }
@@ -130,18 +209,25 @@ impl Format {
     fn by_line(line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let words: Vec<&[u8]> = crate::numbers::words(line).collect();
-        let fields: Vec<&[u8]> = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
+        let fields: Vec<&[u8]> = line
+            .split(|byte| *byte == b',')
+            .map(<[u8]>::trim_ascii)
+            .collect();
         let number = |word: &[u8]| crate::numbers::either(word).is_ok();
         match (line, words.as_slice()) {
             ([b'[' | b'{', ..], _) => Some(Self::Damon),
             ([b'=', b'=', ..] | [b'#', ..] | [], _) => None,
-            ([b'I', b' ', b' ', ..] | [b' ', b'L' | b'S' | b'M', b' ', ..], _) if line.contains(&b',') => {
+            ([b'I', b' ', b' ', ..] | [b' ', b'L' | b'S' | b'M', b' ', ..], _)
+                if line.contains(&b',') =>
+            {
                 Some(Self::Lackey)
             }
             (_, words) if words.iter().any(|word| EVENTS.contains(word)) => Some(Self::DamonText),
             _ if rows::is_header(line) => Some(Self::Csv),
             _ if fields.len() == 7 && fields[0].len() > 15 && number(fields[0]) => Some(Self::Msr),
-            _ if fields.len() >= 5 && fields[..3].iter().all(|field| number(field)) => Some(Self::Spc),
+            _ if fields.len() >= 5 && fields[..3].iter().all(|field| number(field)) => {
+                Some(Self::Spc)
+            }
             (_, [b"l" | b"s", address, ..]) if address.starts_with(b"0x") => Some(Self::Address),
             (_, [_, _, _, _]) if words.iter().all(|word| number(word)) => Some(Self::Arc),
             (_, [word]) if number(word) || *word == b"*" => Some(Self::Plain),
@@ -168,9 +254,14 @@ pub fn open<'a>(
     };
     if reading.bytes && format != Format::Lackey {
         let what = "the bytes of instructions are known of a lackey trace alone";
-        return Err(Error::Format(format!("{what}, and this one is {}", format.name())));
+        return Err(Error::Format(format!(
+            "{what}, and this one is {}",
+            format.name()
+        )));
     }
-    let lines = |input, format, parse| -> Box<dyn Source + 'a> { Box::new(Lines::new(input, format, parse, reading)) };
+    let lines = |input, format, parse| -> Box<dyn Source + 'a> {
+        Box::new(Lines::new(input, format, parse, reading))
+    };
     Ok(match format {
         Format::Parquet => Box::new(Columns::parquet(input)?),
         Format::Arrow => Box::new(Columns::arrow(input)?),
@@ -193,7 +284,9 @@ pub fn open<'a>(
 /// Opens Arrow tables in memory: columns as those of our page trace, or any with a column called page.
 ///
 /// Errors: no column has the pages.
-pub fn tables<'a>(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Result<Box<dyn Source + 'a>, Error> {
+pub fn tables<'a>(
+    reader: Box<dyn RecordBatchReader + Send + 'a>,
+) -> Result<Box<dyn Source + 'a>, Error> {
     Ok(Box::new(Columns::memory(reader)?))
 }
 
@@ -203,10 +296,19 @@ fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {
         return Err(workingset::Error::Empty.into());
     }
     let format = Format::by_content(head);
-    let names = || FORMATS.iter().map(|format| format.1).collect::<Vec<_>>().join(", ");
+    let names = || {
+        FORMATS
+            .iter()
+            .map(|format| format.1)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     format.ok_or_else(|| {
         let start = crate::numbers::quoted(&head[..head.len().min(24)]);
-        Error::Format(format!("the format cannot be told from {start}: say which with --format, one of {}", names()))
+        Error::Format(format!(
+            "the format cannot be told from {start}: say which with --format, one of {}",
+            names()
+        ))
     })
 }
 

@@ -21,7 +21,15 @@ pub(crate) struct Input<'a> {
 
 impl<'a> Input<'a> {
     pub(crate) fn new(reader: Box<dyn Read + Send + 'a>) -> Self {
-        Self { reader, buffer: vec![0; BLOCK], from: 0, to: 0, offset: 0, line: 0, ended: false }
+        Self {
+            reader,
+            buffer: vec![0; BLOCK],
+            from: 0,
+            to: 0,
+            offset: 0,
+            line: 0,
+            ended: false,
+        }
     }
 
     /// What is there without taking it: at most a block, less only at the end.
@@ -64,7 +72,9 @@ impl<'a> Input<'a> {
         let whole = ((self.to - self.from) / size).min(most);
         if whole == 0 && self.from < self.to {
             let left = self.to - self.from;
-            return Err(self.wrong_byte(0, &format!("the last {left} bytes are no record of {size}")));
+            return Err(
+                self.wrong_byte(0, &format!("the last {left} bytes are no record of {size}"))
+            );
         }
         let start = self.from;
         self.take(whole * size);
@@ -73,12 +83,18 @@ impl<'a> Input<'a> {
 
     /// An error about the line that was given last.
     pub(crate) fn wrong_line(&self, what: &str) -> Error {
-        Error::Malformed { place: format!("line {}", self.line.max(1)), what: what.to_owned() }
+        Error::Malformed {
+            place: format!("line {}", self.line.max(1)),
+            what: what.to_owned(),
+        }
     }
 
     /// An error about a byte, counted from those not yet taken, backwards.
     pub(crate) fn wrong_byte(&self, before: usize, what: &str) -> Error {
-        Error::Malformed { place: format!("byte {}", self.offset - before as u64), what: what.to_owned() }
+        Error::Malformed {
+            place: format!("byte {}", self.offset - before as u64),
+            what: what.to_owned(),
+        }
     }
 
     fn take(&mut self, bytes: usize) {
@@ -112,7 +128,10 @@ impl<'a> Input<'a> {
 
     fn broken(&self, error: std::io::Error) -> Error {
         let at = self.offset + (self.to - self.from) as u64;
-        Error::Io(std::io::Error::new(error.kind(), format!("after byte {at} of the plain content: {error}")))
+        Error::Io(std::io::Error::new(
+            error.kind(),
+            format!("after byte {at} of the plain content: {error}"),
+        ))
     }
 }
 

@@ -97,7 +97,12 @@ pub struct Reading {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { page_size: 4096, time: true, split: false, bytes: false }
+        Self {
+            page_size: 4096,
+            time: true,
+            split: false,
+            bytes: false,
+        }
     }
 }
 
@@ -105,9 +110,14 @@ impl Reading {
     /// Checked.
     pub fn of_pages(page_size: u64) -> Result<Self, Error> {
         if page_size.is_power_of_two() {
-            return Ok(Self { page_size, ..Self::default() });
+            return Ok(Self {
+                page_size,
+                ..Self::default()
+            });
         }
-        Err(Error::Format(format!("a page of {page_size} bytes: a power of two is meant, such as 4096")))
+        Err(Error::Format(format!(
+            "a page of {page_size} bytes: a power of two is meant, such as 4096"
+        )))
     }
 
     fn shift(self) -> u32 {

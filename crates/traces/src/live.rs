@@ -83,7 +83,10 @@ impl Decoder {
     /// Leaves out so many references first: they are no references, take no time, and use no page.
     #[must_use]
     pub fn skipping(self, references: u64) -> Self {
-        Self { skip: references, ..self }
+        Self {
+            skip: references,
+            ..self
+        }
     }
 
     /// Appends the references of a piece that this process wrote.
@@ -108,7 +111,9 @@ impl Decoder {
     ) -> Result<(), crate::Error> {
         if !process.half.is_empty() {
             let end = memchr::memchr(b'\n', piece);
-            process.half.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
+            process
+                .half
+                .extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
             let Some(end) = end else { return Ok(()) };
             piece = &piece[end + 1..];
             let line = std::mem::take(&mut process.half);
@@ -123,7 +128,13 @@ impl Decoder {
     }
 
     #[inline]
-    fn line(&mut self, pid: u32, process: &mut Process, line: &[u8], batch: &mut Batch) -> Result<(), crate::Error> {
+    fn line(
+        &mut self,
+        pid: u32,
+        process: &mut Process,
+        line: &[u8],
+        batch: &mut Batch,
+    ) -> Result<(), crate::Error> {
         let op = match line {
             [b'I', b' ', b' ', ..] => Op::FETCH,
             [b' ', b'L', b' ', ..] => Op::LOAD,
@@ -131,9 +142,15 @@ impl Decoder {
             [b' ', b'M', b' ', ..] => Op::MODIFY,
             _ => return self.note(pid, process, line),
         };
-        let Some((address, size)) = operand(&line[3..]) else { return Ok(()) };
+        let Some((address, size)) = operand(&line[3..]) else {
+            return Ok(());
+        };
         if op == Op::FETCH && self.skip == 0 {
-            self.now += if self.clock == Clock::InstructionBytes { size } else { 1 };
+            self.now += if self.clock == Clock::InstructionBytes {
+                size
+            } else {
+                1
+            };
         }
         let last = address.saturating_add(size - 1);
         for page in address >> self.shift..=last >> self.shift {
@@ -161,15 +178,24 @@ impl Decoder {
     /// A line of Valgrind's own: a new program, another thread's turn, or a message.
     fn note(&mut self, pid: u32, process: &mut Process, line: &[u8]) -> Result<(), crate::Error> {
         if let Some(at) = memchr::memmem::find(line, MARK) {
-            let Some(end) = memchr::memchr(b']', &line[at..]) else { return Ok(()) };
+            let Some(end) = memchr::memchr(b']', &line[at..]) else {
+                return Ok(());
+            };
             let text = &line[at + MARK.len()..at + end];
-            if let (Ok(thread), true) = (decimal(text), memchr::memmem::find(line, b"acquired lock").is_some()) {
+            if let (Ok(thread), true) = (
+                decimal(text),
+                memchr::memmem::find(line, b"acquired lock").is_some(),
+            ) {
                 process.task = self.thread(pid, process, thread as u32)?;
             }
             return Ok(());
         }
         let text = String::from_utf8_lossy(line);
-        let Some(text) = text.strip_prefix("==").and_then(|rest| rest.split_once("== ")).map(|split| split.1) else {
+        let Some(text) = text
+            .strip_prefix("==")
+            .and_then(|rest| rest.split_once("== "))
+            .map(|split| split.1)
+        else {
             return Ok(());
         };
         if text.starts_with("Lackey,") && !process.program.is_empty() {
@@ -189,12 +215,25 @@ impl Decoder {
 
     fn started(&mut self, pid: u32) -> Result<Process, crate::Error> {
         let space = self.spaces;
-        self.spaces = space.checked_add(1).ok_or(workingset::Error::TooMany("65,535 processes"))?;
+        self.spaces = space
+            .checked_add(1)
+            .ok_or(workingset::Error::TooMany("65,535 processes"))?;
         let task = self.task(named("", pid, 1))?;
-        Ok(Process { space, program: String::new(), threads: vec![(1, task)], task, half: Vec::new() })
+        Ok(Process {
+            space,
+            program: String::new(),
+            threads: vec![(1, task)],
+            task,
+            half: Vec::new(),
+        })
     }
 
-    fn thread(&mut self, pid: u32, process: &mut Process, thread: u32) -> Result<u16, crate::Error> {
+    fn thread(
+        &mut self,
+        pid: u32,
+        process: &mut Process,
+        thread: u32,
+    ) -> Result<u16, crate::Error> {
         if let Some((_, task)) = process.threads.iter().find(|(known, _)| *known == thread) {
             return Ok(*task);
         }
@@ -204,7 +243,8 @@ impl Decoder {
     }
 
     fn task(&mut self, name: String) -> Result<u16, crate::Error> {
-        let task = u16::try_from(self.tasks.len()).map_err(|_| workingset::Error::TooMany("65,536 threads"))?;
+        let task = u16::try_from(self.tasks.len())
+            .map_err(|_| workingset::Error::TooMany("65,536 threads"))?;
         self.tasks.push(name);
         Ok(task)
     }
@@ -249,8 +289,15 @@ impl Decoder {
 fn named(program: &str, pid: u32, thread: u32) -> String {
     let first = program.split_whitespace().next().unwrap_or_default();
     let name = first.rsplit('/').next().unwrap_or_default();
-    let thread = if thread == 1 { String::new() } else { format!(", thread {thread}") };
-    format!("{} {pid}{thread}", if name.is_empty() { "fork" } else { name })
+    let thread = if thread == 1 {
+        String::new()
+    } else {
+        format!(", thread {thread}")
+    };
+    format!(
+        "{} {pid}{thread}",
+        if name.is_empty() { "fork" } else { name }
+    )
 }
 
 /// `0401ab70,3`: where, and how many bytes.
@@ -273,7 +320,9 @@ mod tests {
 
     fn decoded(pieces: &[(u32, &[u8])]) -> (Decoder, Batch) {
         let (mut decoder, mut batch) = (Decoder::new(4096, Clock::Instructions), Batch::default());
-        pieces.iter().for_each(|(pid, piece)| decoder.push(*pid, piece, &mut batch).unwrap());
+        pieces
+            .iter()
+            .for_each(|(pid, piece)| decoder.push(*pid, piece, &mut batch).unwrap());
         (decoder, batch)
     }
 
@@ -281,13 +330,36 @@ mod tests {
     fn threads_programs_and_ends_of_pages_are_told_apart() {
         let (mut decoder, batch) = decoded(&[(7, TEXT)]);
         let other = 1 << SPACE;
-        assert_eq!(batch.page, [0x4001, 0x01ff_f000, 0x01ff_f001, 0x4001, 0x4002, other | 0x4001]);
+        assert_eq!(
+            batch.page,
+            [
+                0x4001,
+                0x01ff_f000,
+                0x01ff_f001,
+                0x4001,
+                0x4002,
+                other | 0x4001
+            ]
+        );
         assert_eq!(batch.time, [1, 1, 1, 1, 1, 2]);
-        assert_eq!(batch.op, [Op::FETCH, Op::LOAD, Op::LOAD, Op::STORE, Op::MODIFY, Op::FETCH]);
+        assert_eq!(
+            batch.op,
+            [
+                Op::FETCH,
+                Op::LOAD,
+                Op::LOAD,
+                Op::STORE,
+                Op::MODIFY,
+                Op::FETCH
+            ]
+        );
         assert_eq!(batch.task, [0, 0, 0, 1, 1, 2]);
         let names: Vec<String> = decoder.tasks().into_iter().map(|task| task.1).collect();
         assert_eq!(names, ["ls 7", "ls 7, thread 2", "cat 7"]);
-        assert_eq!((decoder.fresh().len(), decoder.pages(), decoder.references()), (5, 5, 6));
+        assert_eq!(
+            (decoder.fresh().len(), decoder.pages(), decoder.references()),
+            (5, 5, 6)
+        );
         assert_eq!(decoder.notes().last(), Some(&"Command: cat"));
     }
 
@@ -297,15 +369,25 @@ mod tests {
         let mut batch = Batch::default();
         decoder.push(7, TEXT, &mut batch).unwrap();
         let (whole, all) = decoded(&[(7, TEXT)]);
-        assert_eq!((&batch.page[..], &batch.op[..], &batch.task[..]), (&all.page[3..], &all.op[3..], &all.task[3..]));
+        assert_eq!(
+            (&batch.page[..], &batch.op[..], &batch.task[..]),
+            (&all.page[3..], &all.op[3..], &all.task[3..])
+        );
         assert_eq!(batch.time, [0, 0, 1]);
-        assert_eq!((decoder.references(), decoder.pages(), decoder.to_skip()), (3, 3, 0));
+        assert_eq!(
+            (decoder.references(), decoder.pages(), decoder.to_skip()),
+            (3, 3, 0)
+        );
         assert_eq!(decoder.tasks(), whole.tasks());
     }
 
     #[test]
     fn processes_do_not_mix() {
-        let (decoder, batch) = decoded(&[(7, b"I  04001000,3\nI  0400"), (8, b"I  04001000,3\n"), (7, b"2000,3\n")]);
+        let (decoder, batch) = decoded(&[
+            (7, b"I  04001000,3\nI  0400"),
+            (8, b"I  04001000,3\n"),
+            (7, b"2000,3\n"),
+        ]);
         assert_eq!(batch.page, [0x4001, 1 << SPACE | 0x4001, 0x4002]);
         assert_eq!(decoder.time(), 3);
     }

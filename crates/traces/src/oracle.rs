@@ -16,7 +16,11 @@ pub(crate) struct OracleGeneral<'a> {
 
 impl<'a> OracleGeneral<'a> {
     pub(crate) fn new(input: Input<'a>, reading: Reading) -> Self {
-        Self { input, time: reading.time, last: 0 }
+        Self {
+            input,
+            time: reading.time,
+            last: 0,
+        }
     }
 }
 
@@ -25,7 +29,11 @@ impl Source for OracleGeneral<'_> {
         batch.clear();
         let records = self.input.records(RECORD, BATCH.min((1 << 18) / RECORD))?;
         let count = records.len() / RECORD;
-        batch.page.extend(records.chunks_exact(RECORD).map(|record| u64::from_le_bytes(array(&record[4..]))));
+        batch.page.extend(
+            records
+                .chunks_exact(RECORD)
+                .map(|record| u64::from_le_bytes(array(&record[4..]))),
+        );
         let mut wrong = None;
         if self.time {
             for (at, record) in records.chunks_exact(RECORD).enumerate() {
@@ -38,13 +46,20 @@ impl Source for OracleGeneral<'_> {
             }
         }
         match wrong {
-            Some((at, time)) => Err(self.input.wrong_byte((count - at) * RECORD, &format!("time goes back to {time}"))),
+            Some((at, time)) => Err(self
+                .input
+                .wrong_byte((count - at) * RECORD, &format!("time goes back to {time}"))),
             None => Ok(count > 0),
         }
     }
 
     fn about(&self) -> About {
-        About { format: "oracleGeneral".to_owned(), page_size: 4096, clock: Clock::Seconds, ..About::default() }
+        About {
+            format: "oracleGeneral".to_owned(),
+            page_size: 4096,
+            clock: Clock::Seconds,
+            ..About::default()
+        }
     }
 }
 
@@ -63,7 +78,10 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
     let mut last = 0;
     let mut count = 0;
     for (at, record) in records.enumerate() {
-        let (time, size) = (u32::from_le_bytes(array(record)), u32::from_le_bytes(array(&record[12..])));
+        let (time, size) = (
+            u32::from_le_bytes(array(record)),
+            u32::from_le_bytes(array(&record[12..])),
+        );
         let next = i64::from_le_bytes(array(&record[16..]));
         if time < last || size > 1 << 30 || !(next == -1 || next > at as i64) {
             return false;
@@ -91,7 +109,11 @@ pub(crate) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(crate) fn new(input: Input<'a>, word: Word, reading: Reading) -> Self {
-        Self { input, word, page_size: reading.page_size }
+        Self {
+            input,
+            word,
+            page_size: reading.page_size,
+        }
     }
 }
 
@@ -102,9 +124,15 @@ impl Source for Words<'_> {
         let records = self.input.records(size, BATCH)?;
         let words = records.chunks_exact(size);
         match self.word {
-            Word::Little32 => batch.page.extend(words.map(|word| u64::from(u32::from_le_bytes(array(word))))),
-            Word::Big32 => batch.page.extend(words.map(|word| u64::from(u32::from_be_bytes(array(word))))),
-            Word::Little64 => batch.page.extend(words.map(|word| u64::from_le_bytes(array(word)))),
+            Word::Little32 => batch
+                .page
+                .extend(words.map(|word| u64::from(u32::from_le_bytes(array(word))))),
+            Word::Big32 => batch
+                .page
+                .extend(words.map(|word| u64::from(u32::from_be_bytes(array(word))))),
+            Word::Little64 => batch
+                .page
+                .extend(words.map(|word| u64::from_le_bytes(array(word)))),
         }
         Ok(!batch.is_empty())
     }
@@ -115,6 +143,10 @@ impl Source for Words<'_> {
             Word::Big32 => "u32be",
             Word::Little64 => "u64",
         };
-        About { format: format.to_owned(), page_size: self.page_size, ..About::default() }
+        About {
+            format: format.to_owned(),
+            page_size: self.page_size,
+            ..About::default()
+        }
     }
 }

@@ -46,14 +46,26 @@ impl Groups {
 
     /// What the metadata hold under [`KEY`].
     pub(crate) fn told(&self) -> Option<String> {
-        let entries = self.reader.metadata().file_metadata().key_value_metadata()?;
+        let entries = self
+            .reader
+            .metadata()
+            .file_metadata()
+            .key_value_metadata()?;
         entries.iter().find(|entry| entry.key == KEY)?.value.clone()
     }
 
     /// The columns' names.
     pub(crate) fn names(&self) -> Vec<String> {
-        let columns = self.reader.metadata().file_metadata().schema_descr().columns();
-        columns.iter().map(|column| column.path().string()).collect()
+        let columns = self
+            .reader
+            .metadata()
+            .file_metadata()
+            .schema_descr()
+            .columns();
+        columns
+            .iter()
+            .map(|column| column.path().string())
+            .collect()
     }
 
     /// The wanted columns of the next row group.
@@ -66,11 +78,18 @@ impl Groups {
         let names = self.names();
         contained(|| {
             let group = self.reader.get_row_group(at)?;
-            let rows =
-                usize::try_from(group.metadata().num_rows()).map_err(|_| damaged("a negative number of rows"))?;
-            let columns = names.into_iter().enumerate().filter(|(_, name)| wanted.contains(&name.as_str()));
-            let columns = columns.map(|(at, name)| Ok((name.clone(), column(&*group, at, &name, rows)?)));
-            Ok(Some(Table { columns: columns.collect::<Result<_, Error>>()?, rows }))
+            let rows = usize::try_from(group.metadata().num_rows())
+                .map_err(|_| damaged("a negative number of rows"))?;
+            let columns = names
+                .into_iter()
+                .enumerate()
+                .filter(|(_, name)| wanted.contains(&name.as_str()));
+            let columns =
+                columns.map(|(at, name)| Ok((name.clone(), column(&*group, at, &name, rows)?)));
+            Ok(Some(Table {
+                columns: columns.collect::<Result<_, Error>>()?,
+                rows,
+            }))
         })
     }
 }
@@ -80,9 +99,15 @@ fn damaged(what: &str) -> Error {
 }
 
 /// A column of a row group as numbers.
-fn column(group: &dyn RowGroupReader, at: usize, name: &str, rows: usize) -> Result<Vec<u64>, Error> {
+fn column(
+    group: &dyn RowGroupReader,
+    at: usize,
+    name: &str,
+    rows: usize,
+) -> Result<Vec<u64>, Error> {
     let about = group.metadata().column(at).column_descr_ptr();
-    let signed = !matches!(about.logical_type_ref(), Some(LogicalType::Integer(int)) if !int.is_signed);
+    let signed =
+        !matches!(about.logical_type_ref(), Some(LogicalType::Integer(int)) if !int.is_signed);
     let negative = || Error::Columns(format!("a negative value in the column {name}"));
     let whole = |value: i64| u64::try_from(value).map_err(|_| negative());
     match group.get_column_reader(at)? {
@@ -96,19 +121,32 @@ fn column(group: &dyn RowGroupReader, at: usize, name: &str, rows: usize) -> Res
         ColumnReader::Int32ColumnReader(reader) => {
             let values = values::<Int32Type>(reader, name, rows)?;
             if !signed {
-                return Ok(values.into_iter().map(|value| u64::from(value as u32)).collect());
+                return Ok(values
+                    .into_iter()
+                    .map(|value| u64::from(value as u32))
+                    .collect());
             }
-            values.into_iter().map(|value| whole(i64::from(value))).collect()
+            values
+                .into_iter()
+                .map(|value| whole(i64::from(value)))
+                .collect()
         }
-        _ => Err(Error::Columns(format!("the column {name} is no column of integers"))),
+        _ => Err(Error::Columns(format!(
+            "the column {name} is no column of integers"
+        ))),
     }
 }
 
-fn values<T: DataType>(mut reader: ColumnReaderImpl<T>, name: &str, rows: usize) -> Result<Vec<T::T>, Error> {
+fn values<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    name: &str,
+    rows: usize,
+) -> Result<Vec<T::T>, Error> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     let mut seen = 0;
     while seen < rows {
-        let (records, _, _) = reader.read_records(rows - seen, Some(&mut levels), None, &mut values)?;
+        let (records, _, _) =
+            reader.read_records(rows - seen, Some(&mut levels), None, &mut values)?;
         if records == 0 {
             return Err(damaged(&format!("the column {name} ends early")));
         }
@@ -145,20 +183,33 @@ impl<W: Write + Send> Writer<W> {
     /// For rows with the columns that these have.
     pub(crate) fn new(out: W, like: &Rows) -> Result<Self, Error> {
         let columns = COLUMNS.iter().filter(|(name, _)| like.has(name));
-        let columns: Vec<String> = columns.map(|(name, kind)| kind.replace('#', name)).collect();
+        let columns: Vec<String> = columns
+            .map(|(name, kind)| kind.replace('#', name))
+            .collect();
         let message = format!("message trace {{ {} }}", columns.concat());
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_column_encoding(ColumnPath::from("time"), Encoding::DELTA_BINARY_PACKED)
             .set_column_dictionary_enabled(ColumnPath::from("time"), false)
             .build();
-        let file = SerializedFileWriter::new(out, Arc::new(parse_message_type(&message)?), Arc::new(properties))?;
-        Ok(Self { file, rows: Rows::default() })
+        let file = SerializedFileWriter::new(
+            out,
+            Arc::new(parse_message_type(&message)?),
+            Arc::new(properties),
+        )?;
+        Ok(Self {
+            file,
+            rows: Rows::default(),
+        })
     }
 
     pub(crate) fn push(&mut self, rows: &Rows) -> Result<(), Error> {
         self.rows.append(rows);
-        if self.rows.run.len() >= GROUP { self.flush() } else { Ok(()) }
+        if self.rows.run.len() >= GROUP {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -167,19 +218,35 @@ impl<W: Write + Send> Writer<W> {
             return Ok(());
         }
         let mut group = self.file.next_row_group()?;
-        let long = |values: &[u64]| values.iter().map(|value| *value as i64).collect::<Vec<i64>>();
+        let long = |values: &[u64]| {
+            values
+                .iter()
+                .map(|value| *value as i64)
+                .collect::<Vec<i64>>()
+        };
         let longs = [&rows.time, &rows.page];
         for values in longs.into_iter().filter(|values| !values.is_empty()) {
-            let mut column = group.next_column()?.ok_or_else(|| damaged("a column too few"))?;
-            column.typed::<Int64Type>().write_batch(&long(values), None, None)?;
+            let mut column = group
+                .next_column()?
+                .ok_or_else(|| damaged("a column too few"))?;
+            column
+                .typed::<Int64Type>()
+                .write_batch(&long(values), None, None)?;
             column.close()?;
         }
         let op: Vec<i32> = rows.op.iter().map(|op| i32::from(op.0)).collect();
         let task: Vec<i32> = rows.task.iter().map(|task| i32::from(*task)).collect();
         let run: Vec<i32> = rows.run.iter().map(|run| *run as i32).collect();
-        for values in [run, op, task].into_iter().filter(|values| !values.is_empty()) {
-            let mut column = group.next_column()?.ok_or_else(|| damaged("a column too few"))?;
-            column.typed::<Int32Type>().write_batch(&values, None, None)?;
+        for values in [run, op, task]
+            .into_iter()
+            .filter(|values| !values.is_empty())
+        {
+            let mut column = group
+                .next_column()?
+                .ok_or_else(|| damaged("a column too few"))?;
+            column
+                .typed::<Int32Type>()
+                .write_batch(&values, None, None)?;
             column.close()?;
         }
         group.close()?;
@@ -189,7 +256,8 @@ impl<W: Write + Send> Writer<W> {
     /// Writes what is left, and what is known of the whole.
     pub(crate) fn finish(mut self, about: String) -> Result<(), Error> {
         self.flush()?;
-        self.file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), about));
+        self.file
+            .append_key_value_metadata(KeyValue::new(KEY.to_owned(), about));
         self.file.close()?;
         Ok(())
     }

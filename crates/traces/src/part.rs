@@ -16,10 +16,21 @@ pub struct Wanted {
 
 /// What is wanted of a source. Of a trace without tasks, the references of a task are an error.
 pub fn part<'a>(source: Box<dyn Source + 'a>, wanted: Wanted) -> Box<dyn Source + 'a> {
-    if wanted == (Wanted { window: None, task: None, time: true }) {
+    if wanted
+        == (Wanted {
+            window: None,
+            task: None,
+            time: true,
+        })
+    {
         return source;
     }
-    Box::new(Part { source, wanted, seen: 0, ended: false })
+    Box::new(Part {
+        source,
+        wanted,
+        seen: 0,
+        ended: false,
+    })
 }
 
 struct Part<'a> {
@@ -45,7 +56,9 @@ impl Source for Part<'_> {
             self.seen += batch.len() as u64;
             self.ended = self.seen >= to;
             if let (Some(task), true) = (task, batch.task.is_empty()) {
-                return Err(Error::Format(format!("the trace tells no tasks: --task {task} chooses nothing")));
+                return Err(Error::Format(format!(
+                    "the trace tells no tasks: --task {task} chooses nothing"
+                )));
             }
             if window.is_none() && task.is_none() {
                 return Ok(true);

@@ -66,7 +66,14 @@ impl<'a> Rows<'a> {
     }
 
     fn new(rows: Reader<Input<'a>>, layout: Layout, reading: Reading) -> Self {
-        Self { reader: rows, row: ByteRecord::new(), layout, reading, last: 0, first: None }
+        Self {
+            reader: rows,
+            row: ByteRecord::new(),
+            layout,
+            reading,
+            last: 0,
+            first: None,
+        }
     }
 
     fn field(&self, at: usize) -> &[u8] {
@@ -78,13 +85,25 @@ impl<'a> Rows<'a> {
         match &self.layout {
             Layout::Named(header) => self.by_header(header),
             Layout::Spc => {
-                let start = decimal(self.field(1))?.checked_mul(512).ok_or("an address above 2^64")?;
+                let start = decimal(self.field(1))?
+                    .checked_mul(512)
+                    .ok_or("an address above 2^64")?;
                 let time = nanoseconds(self.field(4))?;
-                self.on_a_disk(decimal(self.field(0))?, (start, decimal(self.field(2))?), time)
+                self.on_a_disk(
+                    decimal(self.field(0))?,
+                    (start, decimal(self.field(2))?),
+                    time,
+                )
             }
             Layout::Msr => {
-                let time = decimal(self.field(0))?.checked_mul(100).ok_or("a time above 2^64 ns")?;
-                self.on_a_disk(decimal(self.field(2))?, (decimal(self.field(4))?, decimal(self.field(5))?), time)
+                let time = decimal(self.field(0))?
+                    .checked_mul(100)
+                    .ok_or("a time above 2^64 ns")?;
+                self.on_a_disk(
+                    decimal(self.field(2))?,
+                    (decimal(self.field(4))?, decimal(self.field(5))?),
+                    time,
+                )
             }
         }
     }
@@ -99,19 +118,34 @@ impl<'a> Rows<'a> {
         } else {
             at..=at
         };
-        let task = of(header.task)?.map(u16::try_from).transpose().map_err(|_| "a task above 65535".to_owned())?;
+        let task = of(header.task)?
+            .map(u16::try_from)
+            .transpose()
+            .map_err(|_| "a task above 65535".to_owned())?;
         let op = header.op.map(|at| opcode(self.field(at))).transpose()?;
-        Ok(Use { pages, op, time: of(header.time)?, task })
+        Ok(Use {
+            pages,
+            op,
+            time: of(header.time)?,
+            task,
+        })
     }
 
     /// Bytes of a disk: its number is above the page's, and is the task. The fourth column says what was done.
     fn on_a_disk(&self, disk: u64, (start, size): (u64, u64), time: u64) -> Result<Use, String> {
         let shift = self.reading.shift();
         let task = u16::try_from(disk).map_err(|_| format!("unit {disk} is above 65535"))?;
-        let last = start.checked_add(size.max(1) - 1).filter(|last| last >> shift < 1 << 48);
+        let last = start
+            .checked_add(size.max(1) - 1)
+            .filter(|last| last >> shift < 1 << 48);
         let last = last.ok_or("an address above 2^64")?;
         let pages = (disk << 48 | start >> shift)..=(disk << 48 | last >> shift);
-        Ok(Use { pages, op: Some(opcode(self.field(3))?), time: Some(time), task: Some(task) })
+        Ok(Use {
+            pages,
+            op: Some(opcode(self.field(3))?),
+            time: Some(time),
+            task: Some(task),
+        })
     }
 
     fn push(&mut self, batch: &mut Batch, told: Use) -> Result<(), String> {
@@ -131,8 +165,16 @@ impl<'a> Rows<'a> {
             batch.time.extend(std::iter::repeat_n(self.last, count));
         }
         batch.page.extend(told.pages);
-        batch.op.extend(told.op.into_iter().flat_map(|op| std::iter::repeat_n(op, count)));
-        batch.task.extend(told.task.into_iter().flat_map(|task| std::iter::repeat_n(task, count)));
+        batch.op.extend(
+            told.op
+                .into_iter()
+                .flat_map(|op| std::iter::repeat_n(op, count)),
+        );
+        batch.task.extend(
+            told.task
+                .into_iter()
+                .flat_map(|task| std::iter::repeat_n(task, count)),
+        );
         Ok(())
     }
 }
@@ -142,40 +184,76 @@ impl Source for Rows<'_> {
         batch.clear();
         while batch.len() < BATCH {
             let mut row = std::mem::take(&mut self.row);
-            let more = self.reader.read_byte_record(&mut row).map_err(|error| malformed(&error))?;
+            let more = self
+                .reader
+                .read_byte_record(&mut row)
+                .map_err(|error| malformed(&error))?;
             self.row = row;
             if !more {
                 break;
             }
             let line = self.row.position().map_or(0, csv::Position::line);
             let done = self.told().and_then(|told| self.push(batch, told));
-            done.map_err(|what| Error::Malformed { place: format!("line {line}"), what })?;
+            done.map_err(|what| Error::Malformed {
+                place: format!("line {line}"),
+                what,
+            })?;
         }
         Ok(!batch.is_empty())
     }
 
     fn about(&self) -> About {
         let (format, clock) = match &self.layout {
-            Layout::Named(header) => {
-                ("csv", if header.time.is_some() { Clock::Nanoseconds } else { Clock::References })
-            }
+            Layout::Named(header) => (
+                "csv",
+                if header.time.is_some() {
+                    Clock::Nanoseconds
+                } else {
+                    Clock::References
+                },
+            ),
             Layout::Spc => ("spc", Clock::Nanoseconds),
             Layout::Msr => ("msr", Clock::Nanoseconds),
         };
-        About { format: format.to_owned(), page_size: self.reading.page_size, clock, ..About::default() }
+        About {
+            format: format.to_owned(),
+            page_size: self.reading.page_size,
+            clock,
+            ..About::default()
+        }
     }
 }
 
 fn reader(input: Input<'_>, headed: bool) -> Reader<Input<'_>> {
-    ReaderBuilder::new().has_headers(headed).flexible(true).comment(Some(b'#')).from_reader(input)
+    ReaderBuilder::new()
+        .has_headers(headed)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .from_reader(input)
 }
 
 fn malformed(error: &csv::Error) -> Error {
-    let place = error.position().map_or_else(|| "the table".to_owned(), |at| format!("line {}", at.line()));
-    Error::Malformed { place, what: error.to_string() }
+    let place = error.position().map_or_else(
+        || "the table".to_owned(),
+        |at| format!("line {}", at.line()),
+    );
+    Error::Malformed {
+        place,
+        what: error.to_string(),
+    }
 }
 
-const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "id", "object", "block"];
+const PAGE: &[&str] = &[
+    "page",
+    "page_number",
+    "vpn",
+    "pfn",
+    "key",
+    "obj_id",
+    "id",
+    "object",
+    "block",
+];
 const ADDRESS: &[&str] = &["address", "addr", "offset", "lba"];
 const SIZE: &[&str] = &["size", "bytes", "length", "obj_size"];
 const TIME: &[&str] = &["time", "timestamp", "t", "clock"];
@@ -185,11 +263,19 @@ const TASK: &[&str] = &["task", "pid", "tid", "process"];
 /// Whether a line names a page or an address.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let names = names(line.split(|byte| *byte == b','));
-    names.iter().any(|name| PAGE.contains(&name.as_str()) || ADDRESS.contains(&name.as_str()))
+    names
+        .iter()
+        .any(|name| PAGE.contains(&name.as_str()) || ADDRESS.contains(&name.as_str()))
 }
 
 fn names<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    fields.map(|field| String::from_utf8_lossy(field.trim_ascii()).trim_matches('"').to_ascii_lowercase()).collect()
+    fields
+        .map(|field| {
+            String::from_utf8_lossy(field.trim_ascii())
+                .trim_matches('"')
+                .to_ascii_lowercase()
+        })
+        .collect()
 }
 
 fn header(row: &ByteRecord) -> Result<Header, Error> {
@@ -206,7 +292,14 @@ fn header(row: &ByteRecord) -> Result<Header, Error> {
             )));
         }
     };
-    Ok(Header { page, bytes, size: find(SIZE), time: find(TIME), op: find(OP), task: find(TASK) })
+    Ok(Header {
+        page,
+        bytes,
+        size: find(SIZE),
+        time: find(TIME),
+        op: find(OP),
+        task: find(TASK),
+    })
 }
 
 /// What a word of a trace says was done.
@@ -226,10 +319,14 @@ fn nanoseconds(word: &[u8]) -> Result<u64, String> {
         Some(at) => (&word[..at], &word[at + 1..]),
         None => (word, &b""[..]),
     };
-    let mut nanoseconds = decimal(whole)?.checked_mul(1_000_000_000).ok_or("a time above 2^64 ns")?;
+    let mut nanoseconds = decimal(whole)?
+        .checked_mul(1_000_000_000)
+        .ok_or("a time above 2^64 ns")?;
     let mut unit = 100_000_000;
     for digit in part {
-        let digit = char::from(*digit).to_digit(10).ok_or_else(|| format!("{} is no time", quoted(word)))?;
+        let digit = char::from(*digit)
+            .to_digit(10)
+            .ok_or_else(|| format!("{} is no time", quoted(word)))?;
         nanoseconds = nanoseconds.saturating_add(u64::from(digit) * unit);
         unit /= 10;
     }

@@ -41,19 +41,35 @@ fn damaged(what: &str) -> Error {
 impl<'a> Stream<'a> {
     /// Reads the schema.
     pub(crate) fn open(input: Input<'a>) -> Result<Self, Error> {
-        let mut stream = Self { input, fields: Vec::new(), told: None, ended: false };
-        let metadata = stream.metadata()?.ok_or_else(|| damaged("it has no schema"))?;
+        let mut stream = Self {
+            input,
+            fields: Vec::new(),
+            told: None,
+            ended: false,
+        };
+        let metadata = stream
+            .metadata()?
+            .ok_or_else(|| damaged("it has no schema"))?;
         let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
-        let schema = message.header_as_schema().ok_or_else(|| damaged("it does not begin with a schema"))?;
+        let schema = message
+            .header_as_schema()
+            .ok_or_else(|| damaged("it does not begin with a schema"))?;
         for field in schema.fields().iter().flatten() {
             let name = field.name().unwrap_or_default().to_owned();
-            let int =
-                (field.type_type() == Type::Int && field.dictionary().is_none()).then(|| field.type_as_int()).flatten();
+            let int = (field.type_type() == Type::Int && field.dictionary().is_none())
+                .then(|| field.type_as_int())
+                .flatten();
             let int = int.filter(|int| [8, 16, 32, 64].contains(&int.bitWidth()));
             let int = int.ok_or_else(|| {
-                Error::Columns(format!("the column {name} of the Arrow stream is no column of integers"))
+                Error::Columns(format!(
+                    "the column {name} of the Arrow stream is no column of integers"
+                ))
             })?;
-            stream.fields.push(Field { name, bytes: int.bitWidth() as usize / 8, signed: int.is_signed() });
+            stream.fields.push(Field {
+                name,
+                bytes: int.bitWidth() as usize / 8,
+                signed: int.is_signed(),
+            });
         }
         let pairs = schema.custom_metadata();
         let mine = pairs.iter().flatten().find(|pair| pair.key() == Some(KEY));
@@ -63,7 +79,10 @@ impl<'a> Stream<'a> {
 
     /// The columns' names.
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.fields.iter().map(|field| field.name.as_str()).collect()
+        self.fields
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect()
     }
 
     /// The next record batch.
@@ -71,25 +90,33 @@ impl<'a> Stream<'a> {
         if self.ended {
             return Ok(None);
         }
-        let Some(metadata) = self.metadata()? else { return Ok(None) };
+        let Some(metadata) = self.metadata()? else {
+            return Ok(None);
+        };
         let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
         let body = self.bytes(u64::try_from(message.bodyLength()).unwrap_or(u64::MAX))?;
         match message.header_type() {
             MessageHeader::RecordBatch => self.table(&message, &body).map(Some),
             MessageHeader::Schema => Err(damaged("a second schema")),
-            _ => Err(Error::Columns("dictionaries in an Arrow stream are not read".to_owned())),
+            _ => Err(Error::Columns(
+                "dictionaries in an Arrow stream are not read".to_owned(),
+            )),
         }
     }
 
     fn table(&self, message: &Message<'_>, body: &[u8]) -> Result<Table, Error> {
-        let batch = message.header_as_record_batch().ok_or_else(|| damaged("an empty record batch"))?;
+        let batch = message
+            .header_as_record_batch()
+            .ok_or_else(|| damaged("an empty record batch"))?;
         if batch.compression().is_some() {
             return Err(Error::Columns(
                 "compressed Arrow buffers are not read: compress the stream as a whole".to_owned(),
             ));
         }
         let rows = usize::try_from(batch.length()).map_err(|_| damaged("a negative length"))?;
-        let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else { return Err(damaged("no buffers")) };
+        let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else {
+            return Err(damaged("no buffers"));
+        };
         if nodes.len() != self.fields.len() || buffers.len() != 2 * self.fields.len() {
             return Err(damaged("columns and schema differ"));
         }
@@ -104,12 +131,22 @@ impl<'a> Stream<'a> {
                 )));
             }
             let start = usize::try_from(data.offset()).map_err(|_| damaged("a negative offset"))?;
-            let size = rows.checked_mul(field.bytes).ok_or_else(|| damaged("a length above 2^64"))?;
-            let end = start.checked_add(size).filter(|end| *end <= body.len() && node.length() == batch.length());
-            let bytes =
-                body.get(start..end.ok_or_else(|| damaged("a column longer than its message"))?).unwrap_or_default();
-            let values = bytes.chunks_exact(field.bytes).map(|value| number(value, field));
-            columns.push((field.name.clone(), values.collect::<Result<Vec<u64>, Error>>()?));
+            let size = rows
+                .checked_mul(field.bytes)
+                .ok_or_else(|| damaged("a length above 2^64"))?;
+            let end = start
+                .checked_add(size)
+                .filter(|end| *end <= body.len() && node.length() == batch.length());
+            let bytes = body
+                .get(start..end.ok_or_else(|| damaged("a column longer than its message"))?)
+                .unwrap_or_default();
+            let values = bytes
+                .chunks_exact(field.bytes)
+                .map(|value| number(value, field));
+            columns.push((
+                field.name.clone(),
+                values.collect::<Result<Vec<u64>, Error>>()?,
+            ));
         }
         Ok(Table { columns, rows })
     }
@@ -135,7 +172,9 @@ impl<'a> Stream<'a> {
         let mut bytes = Vec::new();
         self.input.by_ref().take(size).read_to_end(&mut bytes)?;
         if (bytes.len() as u64) < size {
-            return Err(damaged("it ends without its end mark: its writer was cut off"));
+            return Err(damaged(
+                "it ends without its end mark: its writer was cut off",
+            ));
         }
         Ok(bytes)
     }
@@ -147,7 +186,10 @@ fn number(bytes: &[u8], field: &Field) -> Result<u64, Error> {
     let value = u64::from_le_bytes(word);
     let sign = 1 << (field.bytes * 8 - 1);
     if field.signed && value & sign != 0 {
-        return Err(Error::Columns(format!("a negative value in the column {}", field.name)));
+        return Err(Error::Columns(format!(
+            "a negative value in the column {}",
+            field.name
+        )));
     }
     Ok(value)
 }
@@ -175,10 +217,15 @@ impl<W: Write> Writer<W> {
             ("task", DataType::UInt16),
         ];
         let fields = all.into_iter().filter(|(name, _)| like.has(name));
-        let fields: Vec<_> = fields.map(|(name, kind)| arrow_schema::Field::new(name, kind, false)).collect();
+        let fields: Vec<_> = fields
+            .map(|(name, kind)| arrow_schema::Field::new(name, kind, false))
+            .collect();
         let metadata = HashMap::from([(KEY.to_owned(), about)]);
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        Ok(Self { stream: StreamWriter::try_new(out, &schema)?, schema })
+        Ok(Self {
+            stream: StreamWriter::try_new(out, &schema)?,
+            schema,
+        })
     }
 
     pub(crate) fn push(&mut self, rows: &Rows) -> Result<(), Error> {
@@ -191,8 +238,15 @@ impl<W: Write> Writer<W> {
                 _ => Arc::new(UInt16Array::from_iter_values(rows.task.iter().copied())),
             }
         };
-        let columns = self.schema.fields().iter().map(|field| column(field.name())).collect();
-        Ok(self.stream.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)?)
+        let columns = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| column(field.name()))
+            .collect();
+        Ok(self
+            .stream
+            .write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)?)
     }
 
     pub(crate) fn finish(mut self) -> Result<(), Error> {

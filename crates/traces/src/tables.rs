@@ -4,7 +4,8 @@ use crate::Error;
 use crate::columns::{KEY, Table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
@@ -23,7 +24,11 @@ pub(crate) struct Tables<'a> {
 impl<'a> Tables<'a> {
     pub(crate) fn new(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Self {
         let schema = reader.schema();
-        Self { reader, schema, open: None }
+        Self {
+            reader,
+            schema,
+            open: None,
+        }
     }
 
     /// What the schema's metadata hold under [`KEY`].
@@ -33,7 +38,11 @@ impl<'a> Tables<'a> {
 
     /// The columns' names.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+        self.schema
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect()
     }
 
     /// The wanted columns of the next rows.
@@ -48,9 +57,13 @@ impl<'a> Tables<'a> {
         let rows = ROWS.min(batch.num_rows() - from);
         let part = batch.slice(from, rows);
         let schema = batch.schema();
-        let named =
-            schema.fields().iter().zip(part.columns()).filter(|(field, _)| wanted.contains(&field.name().as_str()));
-        let columns = named.map(|(field, column)| Ok((field.name().clone(), numbers(column, field.name())?)));
+        let named = schema
+            .fields()
+            .iter()
+            .zip(part.columns())
+            .filter(|(field, _)| wanted.contains(&field.name().as_str()));
+        let columns =
+            named.map(|(field, column)| Ok((field.name().clone(), numbers(column, field.name())?)));
         let columns = columns.collect::<Result<_, Error>>()?;
         if from + rows < batch.num_rows() {
             self.open = Some((batch, from + rows));
@@ -61,7 +74,10 @@ impl<'a> Tables<'a> {
 
 fn numbers(column: &dyn Array, name: &str) -> Result<Vec<u64>, Error> {
     if column.null_count() > 0 {
-        return Err(Error::Columns(format!("{} values of the column {name} are missing", column.null_count())));
+        return Err(Error::Columns(format!(
+            "{} values of the column {name} are missing",
+            column.null_count()
+        )));
     }
     match column.data_type() {
         DataType::UInt64 => of::<UInt64Type>(column, name),
@@ -72,7 +88,9 @@ fn numbers(column: &dyn Array, name: &str) -> Result<Vec<u64>, Error> {
         DataType::Int32 => of::<Int32Type>(column, name),
         DataType::Int16 => of::<Int16Type>(column, name),
         DataType::Int8 => of::<Int8Type>(column, name),
-        _ => Err(Error::Columns(format!("the column {name} is no column of integers"))),
+        _ => Err(Error::Columns(format!(
+            "the column {name} is no column of integers"
+        ))),
     }
 }
 
@@ -80,7 +98,11 @@ fn of<T: ArrowPrimitiveType>(column: &dyn Array, name: &str) -> Result<Vec<u64>,
 where
     u64: TryFrom<T::Native>,
 {
-    let values = column.as_primitive::<T>().values().iter().map(|value| u64::try_from(*value));
+    let values = column
+        .as_primitive::<T>()
+        .values()
+        .iter()
+        .map(|value| u64::try_from(*value));
     let values = values.collect::<Result<_, _>>();
     values.map_err(|_| Error::Columns(format!("a negative value in the column {name}")))
 }
@@ -95,9 +117,14 @@ mod tests {
     use workingset::Batch;
 
     fn opened(columns: Vec<(&str, ArrayRef)>) -> Result<Box<dyn Source>, Error> {
-        let fields = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+        let fields = columns
+            .iter()
+            .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns.into_iter().map(|column| column.1).collect());
+        let batch = RecordBatch::try_new(
+            Arc::clone(&schema),
+            columns.into_iter().map(|column| column.1).collect(),
+        );
         crate::tables(Box::new(RecordBatchIterator::new([batch], schema)))
     }
 
@@ -108,8 +135,12 @@ mod tests {
 
     #[test]
     fn a_table_is_read_in_slices_and_its_runs_unfolded() {
-        let pages = Arc::new(UInt64Array::from_iter_values((0..ROWS as u64 + 5).map(|at| at % 7)));
-        let runs = Arc::new(Int32Array::from_iter_values((0..=ROWS as i32 + 4).map(|at| 1 + at % 2)));
+        let pages = Arc::new(UInt64Array::from_iter_values(
+            (0..ROWS as u64 + 5).map(|at| at % 7),
+        ));
+        let runs = Arc::new(Int32Array::from_iter_values(
+            (0..=ROWS as i32 + 4).map(|at| 1 + at % 2),
+        ));
         let mut source = opened(vec![("vpn", pages), ("run", runs)]).unwrap();
         let trace = crate::read(&mut *source, &|_| {}).unwrap();
         assert_eq!((trace.len(), trace.pages()), ((ROWS + 5) / 2 * 3 + 1, 7));
@@ -120,16 +151,26 @@ mod tests {
         let floats: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
         let missing: ArrayRef = Arc::new(UInt64Array::from(vec![Some(1), None]));
         let negative: ArrayRef = Arc::new(Int32Array::from(vec![4, -1]));
-        assert_eq!(error(vec![("page", floats.clone())]), "the column page is no column of integers");
-        assert_eq!(error(vec![("page", missing)]), "1 values of the column page are missing");
-        assert_eq!(error(vec![("page", negative)]), "a negative value in the column page");
+        assert_eq!(
+            error(vec![("page", floats.clone())]),
+            "the column page is no column of integers"
+        );
+        assert_eq!(
+            error(vec![("page", missing)]),
+            "1 values of the column page are missing"
+        );
+        assert_eq!(
+            error(vec![("page", negative)]),
+            "a negative value in the column page"
+        );
         assert!(error(vec![("x", floats)]).contains("there are x"));
     }
 
     #[test]
     fn time_goes_forward() {
-        let time: ArrayRef =
-            Arc::new(UInt64Array::from_iter_values((0..ROWS as u64 + 9).map(|at| at % (ROWS as u64 + 4))));
+        let time: ArrayRef = Arc::new(UInt64Array::from_iter_values(
+            (0..ROWS as u64 + 9).map(|at| at % (ROWS as u64 + 4)),
+        ));
         let mut source = opened(vec![("page", Arc::clone(&time)), ("time", time)]).unwrap();
         let read = crate::read(&mut *source, &|_| {}).unwrap_err().to_string();
         assert_eq!(read, "row 65540: time goes back from 65539 to 0");
@@ -137,9 +178,19 @@ mod tests {
 
     #[test]
     fn an_error_of_the_other_program_is_told() {
-        let schema = Arc::new(Schema::new(vec![Field::new("page", DataType::UInt64, false)]));
+        let schema = Arc::new(Schema::new(vec![Field::new(
+            "page",
+            DataType::UInt64,
+            false,
+        )]));
         let broken = [Err(ArrowError::ComputeError("the query failed".to_owned()))];
         let mut source = crate::tables(Box::new(RecordBatchIterator::new(broken, schema))).unwrap();
-        assert!(source.fill(&mut Batch::default()).unwrap_err().to_string().contains("the query failed"));
+        assert!(
+            source
+                .fill(&mut Batch::default())
+                .unwrap_err()
+                .to_string()
+                .contains("the query failed")
+        );
     }
 }

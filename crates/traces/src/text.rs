@@ -25,7 +25,12 @@ pub(crate) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(input: Input<'a>, format: &'static str, parse: Parse, reading: Reading) -> Self {
+    pub(crate) fn new(
+        input: Input<'a>,
+        format: &'static str,
+        parse: Parse,
+        reading: Reading,
+    ) -> Self {
         let clock = match format {
             "lackey" if reading.bytes => Clock::InstructionBytes,
             "lackey" | "address" => Clock::Instructions,
@@ -51,7 +56,9 @@ impl Source for Lines<'_> {
         batch.clear();
         let mut line = std::mem::take(&mut self.line);
         while batch.len() < BATCH {
-            let Some(next) = self.input.line()? else { break };
+            let Some(next) = self.input.line()? else {
+                break;
+            };
             line.clear();
             line.extend_from_slice(next);
             (self.parse)(self, &line, batch).map_err(|what| self.input.wrong_line(&what))?;
@@ -101,7 +108,9 @@ pub(crate) fn arc(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Resu
     if count > 1 << 20 {
         return Err(format!("a run of {count} pages is above 2^20"));
     }
-    let end = start.checked_add(count).ok_or_else(|| format!("a run of {count} pages from {start} is above 2^64"))?;
+    let end = start
+        .checked_add(count)
+        .ok_or_else(|| format!("a run of {count} pages from {start} is above 2^64"))?;
     batch.page.extend(start..end);
     Ok(())
 }
@@ -141,15 +150,22 @@ pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> R
         }
     };
     let text = line[3..].trim_ascii();
-    let comma = memchr::memchr(b',', text).ok_or_else(|| format!("{} has no comma", quoted(line)))?;
+    let comma =
+        memchr::memchr(b',', text).ok_or_else(|| format!("{} has no comma", quoted(line)))?;
     let (address, size) = (hex(&text[..comma])?, decimal(&text[comma + 1..])?);
     if size == 0 || size > 1 << 16 {
         return Err(format!("a reference of {size} bytes"));
     }
     if op == Op::FETCH {
-        lines.now += if lines.clock == Clock::InstructionBytes { size } else { 1 };
+        lines.now += if lines.clock == Clock::InstructionBytes {
+            size
+        } else {
+            1
+        };
     }
-    let last = address.checked_add(size - 1).ok_or_else(|| format!("{} ends above 2^64", quoted(text)))?;
+    let last = address
+        .checked_add(size - 1)
+        .ok_or_else(|| format!("{} ends above 2^64", quoted(text)))?;
     let last = if lines.split { last } else { address };
     for page in address >> lines.shift..=last >> lines.shift {
         batch.page.push(page);

@@ -37,14 +37,19 @@ impl Output {
             "u64" => Self::U64,
             _ => {
                 let known = "parquet, arrow, oracleGeneral, plain, csv, u32, u64";
-                return Err(Error::Format(format!("'{name}' cannot be written: {known} can")));
+                return Err(Error::Format(format!(
+                    "'{name}' cannot be written: {known} can"
+                )));
             }
         })
     }
 
     /// What a file's name asks for.
     pub fn by_name(name: &str) -> Option<Self> {
-        let bare = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let bare = [".gz", ".zst"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end))
+            .unwrap_or(name);
         let end = bare.rsplit_once('.').map_or(bare, |(_, end)| end);
         match end {
             "txt" | "trace" => Some(Self::Plain),
@@ -54,13 +59,20 @@ impl Output {
 }
 
 /// Writes what a source gives; how many references that were.
-pub fn write(source: &mut dyn Source, output: Output, out: &mut (dyn Write + Send)) -> Result<u64, Error> {
+pub fn write(
+    source: &mut dyn Source,
+    output: Output,
+    out: &mut (dyn Write + Send),
+) -> Result<u64, Error> {
     match output {
         Output::Parquet => columns::to_parquet(source, out),
         Output::Arrow => columns::to_arrow(source, out),
         Output::OracleGeneral => oracle_general(source, out),
         Output::Plain => by_batch(source, out, |batch, _, text| {
-            batch.page.iter().for_each(|page| text.extend_from_slice(format!("{page}\n").as_bytes()));
+            batch
+                .page
+                .iter()
+                .for_each(|page| text.extend_from_slice(format!("{page}\n").as_bytes()));
             Ok(())
         }),
         Output::Csv => by_batch(source, out, |batch, first, text| {
@@ -69,14 +81,17 @@ pub fn write(source: &mut dyn Source, output: Output, out: &mut (dyn Write + Sen
         }),
         Output::U32 => by_batch(source, out, |batch, _, bytes| {
             for page in &batch.page {
-                let page =
-                    u32::try_from(*page).map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
+                let page = u32::try_from(*page)
+                    .map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
                 bytes.extend_from_slice(&page.to_le_bytes());
             }
             Ok(())
         }),
         Output::U64 => by_batch(source, out, |batch, _, bytes| {
-            batch.page.iter().for_each(|page| bytes.extend_from_slice(&page.to_le_bytes()));
+            batch
+                .page
+                .iter()
+                .for_each(|page| bytes.extend_from_slice(&page.to_le_bytes()));
             Ok(())
         }),
     }
@@ -84,7 +99,11 @@ pub fn write(source: &mut dyn Source, output: Output, out: &mut (dyn Write + Sen
 
 type Encode = fn(&Batch, bool, &mut Vec<u8>) -> Result<(), Error>;
 
-fn by_batch(source: &mut dyn Source, out: &mut (dyn Write + Send), encode: Encode) -> Result<u64, Error> {
+fn by_batch(
+    source: &mut dyn Source,
+    out: &mut (dyn Write + Send),
+    encode: Encode,
+) -> Result<u64, Error> {
     let (mut batch, mut bytes, mut references) = (Batch::default(), Vec::new(), 0);
     while source.fill(&mut batch)? {
         bytes.clear();
@@ -106,7 +125,11 @@ fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) {
         ("task", batch.task.is_empty()),
     ];
     if first {
-        let names: Vec<&str> = columns.iter().filter(|column| !column.1).map(|column| column.0).collect();
+        let names: Vec<&str> = columns
+            .iter()
+            .filter(|column| !column.1)
+            .map(|column| column.0)
+            .collect();
         text.extend_from_slice(names.join(",").as_bytes());
         text.push(b'\n');
     }
@@ -136,10 +159,17 @@ fn letter(op: Op) -> &'static str {
 
 fn oracle_general(source: &mut dyn Source, out: &mut (dyn Write + Send)) -> Result<u64, Error> {
     let trace = crate::read(source, &|_| {})?;
-    let (next, size) = (trace.next_uses(), trace.about.page_size.max(1).min(u64::from(u32::MAX)) as u32);
+    let (next, size) = (
+        trace.next_uses(),
+        trace.about.page_size.max(1).min(u64::from(u32::MAX)) as u32,
+    );
     let mut bytes = Vec::with_capacity(crate::oracle::RECORD * crate::BATCH);
     for (at, page) in trace.refs().iter().enumerate() {
-        let later = if next[at] == NEVER { -1 } else { i64::from(next[at]) };
+        let later = if next[at] == NEVER {
+            -1
+        } else {
+            i64::from(next[at])
+        };
         bytes.extend_from_slice(&(at as u32).to_le_bytes());
         bytes.extend_from_slice(&trace.names()[*page as usize].to_le_bytes());
         bytes.extend_from_slice(&size.to_le_bytes());

@@ -13,10 +13,14 @@ fn the_kept_corpus_is_read_without_a_panic() {
     let mut count = 0;
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let bytes = fs::read(entry.path()).unwrap();
-        let Some((first, rest)) = bytes.split_first() else { continue };
+        let Some((first, rest)) = bytes.split_first() else {
+            continue;
+        };
         let format = FORMATS.get(usize::from(*first)).map(|format| format.0);
         count += 1;
-        let Ok(mut source) = open(rest, "fuzz", format, Reading::default()) else { continue };
+        let Ok(mut source) = open(rest, "fuzz", format, Reading::default()) else {
+            continue;
+        };
         let (mut batch, mut references) = (Batch::default(), 0);
         while references < 1 << 20 && matches!(source.fill(&mut batch), Ok(true)) {
             references += batch.len();

@@ -34,27 +34,52 @@ fn text_formats_are_recognised() {
     assert_eq!(pages("==7== Lackey\nI  04000,3\n S 05ffe,8\n", "-"), [4, 5]);
     assert_eq!(pages("time,page,op\n1,7,r\n2,8,w\n", "-"), [7, 8]);
     assert_eq!(pages("address,size\n4096,8192\n", "-"), [1, 2]);
-    assert_eq!(pages("1,8,4096,w,0.5\n0,0,8192,R,0.7\n", "-"), [1 << 48 | 1, 0, 1]);
-    assert_eq!(pages("128166372003061629,usr,0,Read,8192,4096,559\n", "-"), [2]);
     assert_eq!(
-        pages("kdamond.0 44 [000] 8.5: damon:damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n", "-"),
+        pages("1,8,4096,w,0.5\n0,0,8192,R,0.7\n", "-"),
+        [1 << 48 | 1, 0, 1]
+    );
+    assert_eq!(
+        pages("128166372003061629,usr,0,Read,8192,4096,559\n", "-"),
+        [2]
+    );
+    assert_eq!(
+        pages(
+            "kdamond.0 44 [000] 8.5: damon:damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n",
+            "-"
+        ),
         [1, 2]
     );
     let told = "  kdamond.0-44  [000] .....  8.5: damon_aggregated: target_id=0 nr_regions=1 4096-12288: 2 1\n";
     assert_eq!(pages(told, "-"), [1, 2]);
-    let json =
-        r#"[{"target_id":0,"snapshots":[{"end_time":"5","regions":[{"start":"4,096","end":8192,"nr_accesses":3}]}]}]"#;
+    let json = r#"[{"target_id":0,"snapshots":[{"end_time":"5","regions":[{"start":"4,096","end":8192,"nr_accesses":3}]}]}]"#;
     assert_eq!(pages(json, "damon.json"), [1]);
 }
 
 #[test]
 fn columns_of_a_reference_are_read() {
-    let lackey = references(b"I  04000,3\n S 04010,4\nI  05000,1\n M 04010,4\n", "-", None).unwrap();
+    let lackey = references(
+        b"I  04000,3\n S 04010,4\nI  05000,1\n M 04010,4\n",
+        "-",
+        None,
+    )
+    .unwrap();
     assert_eq!(lackey.time, [1, 1, 2, 2]);
     assert_eq!(lackey.op, [Op::FETCH, Op::STORE, Op::FETCH, Op::MODIFY]);
     let csv = references(b"task,op,page,time\n3,w,9,100\n4,r,9,101\n", "x.csv", None).unwrap();
-    assert_eq!((csv.task, csv.time, csv.page), (vec![3, 4], vec![100, 101], vec![9, 9]));
-    let mut split = open(&b" L 04fff,2\n"[..], "-", None, Reading { split: true, ..Reading::default() }).unwrap();
+    assert_eq!(
+        (csv.task, csv.time, csv.page),
+        (vec![3, 4], vec![100, 101], vec![9, 9])
+    );
+    let mut split = open(
+        &b" L 04fff,2\n"[..],
+        "-",
+        None,
+        Reading {
+            split: true,
+            ..Reading::default()
+        },
+    )
+    .unwrap();
     let mut batch = Batch::default();
     split.fill(&mut batch).unwrap();
     assert_eq!(batch.page, [4, 5]);
@@ -64,29 +89,56 @@ fn columns_of_a_reference_are_read() {
 fn what_is_wrong_is_named_with_its_place() {
     for (text, name, says) in [
         ("1\n-2\n", "-", "line 2: \"-2\" is negative"),
-        ("1\n18446744073709551616\n", "-", "line 2: \"18446744073709551616\" is above 2^64"),
+        (
+            "1\n18446744073709551616\n",
+            "-",
+            "line 2: \"18446744073709551616\" is above 2^64",
+        ),
         ("1\nx\n", "-", "line 2: \"x\" is no number"),
         ("5\n", "a.lis", "line 1: a number is missing"),
         ("5 99999999999 0 0\n", "a.lis", "above 2^20"),
         ("l 0xzz 1\n", "-", "line 1: \"0xzz\" is no number"),
         ("I  04000\n", "-", "cannot be told"),
-        ("I  04000,3\nI  04000,0\n", "-", "line 2: a reference of 0 bytes"),
-        ("time,page\n5,1\n4,2\n", "-", "line 3: time goes back from 5 to 4"),
-        ("page,op\n1,q\n", "-", "line 2: \"q\" is neither a read nor a write"),
+        (
+            "I  04000,3\nI  04000,0\n",
+            "-",
+            "line 2: a reference of 0 bytes",
+        ),
+        (
+            "time,page\n5,1\n4,2\n",
+            "-",
+            "line 3: time goes back from 5 to 4",
+        ),
+        (
+            "page,op\n1,q\n",
+            "-",
+            "line 2: \"q\" is neither a read nor a write",
+        ),
         ("{\"a\":1}", "-", "no DAMON record"),
         ("hello world\n", "-", "say which with --format"),
         ("", "-", "no references"),
     ] {
-        let said = references(text.as_bytes(), name, None).unwrap_err().to_string();
+        let said = references(text.as_bytes(), name, None)
+            .unwrap_err()
+            .to_string();
         assert!(said.contains(says), "{text:?}: {said}");
     }
-    let said = references(b"alpha\nbeta\n", "-", Some(Format::Lackey)).unwrap_err().to_string();
+    let said = references(b"alpha\nbeta\n", "-", Some(Format::Lackey))
+        .unwrap_err()
+        .to_string();
     assert!(said.contains("none of 2 lines"), "{said}");
-    let said = references(&[0; 30], "a.oracleGeneral", None).unwrap_err().to_string();
+    let said = references(&[0; 30], "a.oracleGeneral", None)
+        .unwrap_err()
+        .to_string();
     assert!(said.contains("byte 24: the last 6 bytes"), "{said}");
     let said = Reading::of_pages(4095).unwrap_err().to_string();
     assert!(said.contains("power of two"), "{said}");
-    assert!(Format::named("foo").unwrap_err().to_string().contains("oracleGeneral"));
+    assert!(
+        Format::named("foo")
+            .unwrap_err()
+            .to_string()
+            .contains("oracleGeneral")
+    );
 }
 
 fn packed(text: &[u8], how: &str) -> Vec<u8> {
@@ -98,7 +150,8 @@ fn packed(text: &[u8], how: &str) -> Vec<u8> {
         }
         "zst" => zstd::encode_all(text, 3).unwrap(),
         _ => {
-            let mut out = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::default()).unwrap();
+            let mut out =
+                lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::default()).unwrap();
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
@@ -107,18 +160,31 @@ fn packed(text: &[u8], how: &str) -> Vec<u8> {
 
 #[test]
 fn compression_is_seen_and_its_end_is_missed() {
-    let text: Vec<String> = (0..50_000_u64).map(|n| (n * n % 7919).to_string()).collect();
+    let text: Vec<String> = (0..50_000_u64)
+        .map(|n| (n * n % 7919).to_string())
+        .collect();
     let text = text.join("\n");
     let expected: Vec<u64> = (0..50_000).map(|n| n * n % 7919).collect();
     for how in ["gz", "zst", "xz"] {
         let bytes = packed(text.as_bytes(), how);
-        assert_eq!(references(&bytes, "-", None).unwrap().page, expected, "{how}");
-        let said = references(&bytes[..bytes.len() / 2], "-", None).unwrap_err().to_string();
+        assert_eq!(
+            references(&bytes, "-", None).unwrap().page,
+            expected,
+            "{how}"
+        );
+        let said = references(&bytes[..bytes.len() / 2], "-", None)
+            .unwrap_err()
+            .to_string();
         assert!(said.contains("after byte"), "{how}: {said}");
         let mut broken = bytes.clone();
         let middle = broken.len() / 2;
-        broken[middle..middle + 8].iter_mut().for_each(|byte| *byte ^= 0x5a);
-        assert!(references(&broken, "-", None).is_err(), "{how}: a corrupt stream was read");
+        broken[middle..middle + 8]
+            .iter_mut()
+            .for_each(|byte| *byte ^= 0x5a);
+        assert!(
+            references(&broken, "-", None).is_err(),
+            "{how}: a corrupt stream was read"
+        );
     }
 }
 
@@ -221,7 +287,9 @@ fn a_source_that_fails_is_an_error() {
             Err(std::io::Error::other("the disk is on fire"))
         }
     }
-    let Err(error) = open(Failing, "-", None, Reading::default()) else { panic!("opened") };
+    let Err(error) = open(Failing, "-", None, Reading::default()) else {
+        panic!("opened")
+    };
     assert!(error.to_string().contains("on fire"));
     let said = read(&mut Once(None), &|_| {}).unwrap_err().to_string();
     assert!(said.contains("no references"));

@@ -12,22 +12,42 @@ use workingset::policy::Choice;
 /// A trace from a file, its format recognised.
 fn load(path: &Path) -> Trace {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let mut source = open(file, &name, None, Reading::default()).expect("a known format");
     read(&mut *source, &|_| {}).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn misses(trace: &Trace, policy: &str, capacity: usize) -> u64 {
     let choice = Choice::parse(policy).expect("a policy");
-    choice.spec.run(trace, capacity, &choice.options).expect("a run").misses
+    choice
+        .spec
+        .run(trace, capacity, &choice.options)
+        .expect("a run")
+        .misses
 }
 
 /// The policies whose rows name several agreeing programs, or the authors' own.
 fn is_ours(policy: &str, agreeing: &str) -> bool {
     let several = agreeing.contains('+') || policy == "opt";
     let base = policy.split('(').next().unwrap_or_default();
-    let known = ["fifo", "lru", "clock", "sieve", "2q", "s3fifo", "arc-real-p", "arc-int-p", "lirs", "opt"];
-    let foreign = policy.contains("caffeine") || policy.contains("libCacheSim") || policy.contains("bypass");
+    let known = [
+        "fifo",
+        "lru",
+        "clock",
+        "sieve",
+        "2q",
+        "s3fifo",
+        "arc-real-p",
+        "arc-int-p",
+        "lirs",
+        "opt",
+    ];
+    let foreign =
+        policy.contains("caffeine") || policy.contains("libCacheSim") || policy.contains("bypass");
     several && known.contains(&base) && !foreign
 }
 
@@ -38,11 +58,14 @@ fn published_traces_give_what_others_agree_on() {
         return;
     };
     let mut rows = csv::Reader::from_path(folder.join("expected.csv")).unwrap();
-    let (mut wrong, mut right, mut loaded): (Vec<String>, usize, Option<(String, Trace)>) = (Vec::new(), 0, None);
+    let (mut wrong, mut right, mut loaded): (Vec<String>, usize, Option<(String, Trace)>) =
+        (Vec::new(), 0, None);
     for row in rows.records() {
         let row = row.unwrap();
         let (name, policy, agreeing) = (&row[0], &row[2], &row[6]);
-        let Ok(expected) = row[4].parse::<u64>() else { continue };
+        let Ok(expected) = row[4].parse::<u64>() else {
+            continue;
+        };
         if !is_ours(policy, agreeing) {
             continue;
         }
@@ -55,7 +78,10 @@ fn published_traces_give_what_others_agree_on() {
         if got == expected {
             right += 1;
         } else {
-            wrong.push(format!("{name} {policy} {}: {got}, others {expected}", &row[3]));
+            wrong.push(format!(
+                "{name} {policy} {}: {got}, others {expected}",
+                &row[3]
+            ));
         }
     }
     assert!(wrong.is_empty(), "{right} right\n{}", wrong.join("\n"));
@@ -69,7 +95,12 @@ fn published_traces_give_what_others_agree_on() {
 fn committed_traces_give_what_they_gave() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
     let mut lines = Vec::new();
-    for name in ["web07.trace.xz", "web12.trace.xz", "ls-lackey-pages.u32.zst", "gzip-lackey.txt.zst"] {
+    for name in [
+        "web07.trace.xz",
+        "web12.trace.xz",
+        "ls-lackey-pages.u32.zst",
+        "gzip-lackey.txt.zst",
+    ] {
         let trace = load(&folder.join(name));
         let (references, pages) = (trace.len(), trace.pages());
         // The program is long: its first million is enough here.

@@ -77,7 +77,11 @@ macro_rules! amount {
 /// assert!("15".parse::<Bytes>().is_err());
 /// ```
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct Bytes(u64);
 
 amount!(Bytes);
@@ -100,7 +104,11 @@ impl Bytes {
 
     /// Whole pages needed to hold this much.
     pub const fn to_pages(self, page_size: Self) -> Pages {
-        if page_size.0 == 0 { Pages(0) } else { Pages(self.0.div_ceil(page_size.0)) }
+        if page_size.0 == 0 {
+            Pages(0)
+        } else {
+            Pages(self.0.div_ceil(page_size.0))
+        }
     }
 }
 
@@ -146,7 +154,11 @@ impl FromStr for Bytes {
 
 /// An amount of memory in base pages of the machine it was read on.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct Pages(u64);
 
 amount!(Pages);
@@ -179,13 +191,30 @@ mod tests {
             .into_iter()
             .map(|bytes| Bytes(bytes).to_string())
             .collect();
-        let expected = ["0 B", "1023 B", "1 KiB", "1.5 KiB", "100 MiB", "1.5 GiB", "16777215 TiB"];
+        let expected = [
+            "0 B",
+            "1023 B",
+            "1 KiB",
+            "1.5 KiB",
+            "100 MiB",
+            "1.5 GiB",
+            "16777215 TiB",
+        ];
         assert_eq!(shown, expected);
     }
 
     #[test]
     fn a_size_needs_a_unit_and_must_fit() {
-        for bad in ["", "5", "MiB", "5 miles", "-5 MiB", "99999999 TiB", "1.0000001 GiB", "1.2.3 GiB"] {
+        for bad in [
+            "",
+            "5",
+            "MiB",
+            "5 miles",
+            "-5 MiB",
+            "99999999 TiB",
+            "1.0000001 GiB",
+            "1.2.3 GiB",
+        ] {
             let error = bad.parse::<Bytes>().expect_err(bad);
             assert!(error.to_string().contains(&format!("{bad:?}")), "{error}");
         }

@@ -13,7 +13,11 @@ use std::str::FromStr;
 /// assert_eq!(two.to_string(), "2.5 %");
 /// ```
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct Percent(u64);
 
 impl Percent {
@@ -72,7 +76,10 @@ impl FromStr for Percent {
         quantity
             .and_then(|quantity| quantity.times(100))
             .map(Self)
-            .ok_or_else(|| Unparsable { text: text.to_owned(), expected: "a share with its sign, such as \"2.5 %\"" })
+            .ok_or_else(|| Unparsable {
+                text: text.to_owned(),
+                expected: "a share with its sign, such as \"2.5 %\"",
+            })
     }
 }
 

@@ -14,7 +14,11 @@ use std::time::Duration;
 /// assert_eq!(rate.time_for(Bytes::mib(20)), Some(Duration::from_secs(4)));
 /// ```
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct Rate(u64);
 
 impl Rate {
@@ -64,6 +68,9 @@ mod tests {
     fn a_still_rate_never_arrives() {
         assert_eq!(Rate::ZERO.time_for(Bytes::mib(1)), None);
         assert_eq!(Rate::over(Bytes::mib(1), Duration::ZERO), None);
-        assert_eq!(Rate::new(u64::MAX).during(Duration::from_secs(10)), Bytes::new(u64::MAX));
+        assert_eq!(
+            Rate::new(u64::MAX).during(Duration::from_secs(10)),
+            Bytes::new(u64::MAX)
+        );
     }
 }

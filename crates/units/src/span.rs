@@ -49,7 +49,8 @@ impl serde::Serialize for Span {
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for Span {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <u64 as serde::Deserialize>::deserialize(deserializer).map(|nanos| Self(Duration::from_nanos(nanos)))
+        <u64 as serde::Deserialize>::deserialize(deserializer)
+            .map(|nanos| Self(Duration::from_nanos(nanos)))
     }
 }
 
@@ -89,7 +90,9 @@ impl FromStr for Span {
                 "d" => 86_400_000_000_000,
                 _ => return None,
             };
-            quantity.times(nanos).map(|nanos| Self(Duration::from_nanos(nanos)))
+            quantity
+                .times(nanos)
+                .map(|nanos| Self(Duration::from_nanos(nanos)))
         };
         parse().ok_or_else(|| Unparsable {
             text: text.to_owned(),
@@ -100,7 +103,11 @@ impl FromStr for Span {
 
 /// Microseconds, the unit of the kernel's pressure totals.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct Micros(u64);
 
 impl Micros {
@@ -132,11 +139,16 @@ mod tests {
 
     #[test]
     fn spans_read_what_they_print() {
-        for text in ["0 ns", "250 ns", "1.5 ms", "100 ms", "30 s", "5 min", "2 h", "3 d"] {
+        for text in [
+            "0 ns", "250 ns", "1.5 ms", "100 ms", "30 s", "5 min", "2 h", "3 d",
+        ] {
             let span: Span = text.parse().unwrap();
             assert_eq!(span.to_string(), text);
         }
         assert!("30".parse::<Span>().is_err());
-        assert!("5 m".parse::<Span>().is_err(), "m could be minutes, months or milli");
+        assert!(
+            "5 m".parse::<Span>().is_err(),
+            "m could be minutes, months or milli"
+        );
     }
 }

@@ -33,14 +33,20 @@ impl<'t> Quantity<'t> {
     /// Reads `"1.5 GiB"` as 15, one decimal, `"GiB"`. `None` if there is no number, or too long a one.
     pub(crate) fn split(text: &'t str) -> Option<Self> {
         let text = text.trim();
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let end = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len());
         let (digits, unit) = text.split_at(end);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         if whole.is_empty() || whole.len() > 20 || fraction.len() > MAX_DECIMALS {
             return None;
         }
         let number = format!("{whole}{fraction}").parse().ok()?;
-        Some(Self { number, decimals: fraction.len() as u32, unit: unit.trim() })
+        Some(Self {
+            number,
+            decimals: fraction.len() as u32,
+            unit: unit.trim(),
+        })
     }
 
     /// The quantity times `scale`, rounded down; `None` when it does not fit.

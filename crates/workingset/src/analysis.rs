@@ -40,7 +40,13 @@ pub struct Wanted {
 
 impl Default for Wanted {
     fn default() -> Self {
-        Self { thetas: Vec::new(), points: 6, pixels: 400, service: 10_000.0, map: (480, 240) }
+        Self {
+            thetas: Vec::new(),
+            points: 6,
+            pixels: 400,
+            service: 10_000.0,
+            map: (480, 240),
+        }
     }
 }
 
@@ -75,14 +81,37 @@ impl Analysis {
         let thetas = window::chosen(uses, &intervals, wanted)?;
         let exact = uses.about().visibility != Visibility::Scans;
         let ((map, moves), windows) = rayon::join(
-            || (Map::of_uses(uses, wanted.map.0, wanted.map.1), moves::moves(uses, STRETCHES)),
+            || {
+                (
+                    Map::of_uses(uses, wanted.map.0, wanted.map.1),
+                    moves::moves(uses, STRETCHES),
+                )
+            },
             || window::all(uses, &intervals, &thetas, wanted.pixels),
         );
-        let curves = if exact { Some(Curves::of(uses, &intervals, wanted)?) } else { None };
+        let curves = if exact {
+            Some(Curves::of(uses, &intervals, wanted)?)
+        } else {
+            None
+        };
         let program = Program::of(name, uses, curves.as_ref(), &windows);
-        let moves = moves.into_iter().map(|step| Move { from: step.from, distance: step.distance }).collect();
+        let moves = moves
+            .into_iter()
+            .map(|step| Move {
+                from: step.from,
+                distance: step.distance,
+            })
+            .collect();
         let rows = program::named(uses, &map.rows);
-        Ok(Self { program, map, rows, moves, intervals: coarse(&intervals.histogram()), windows, curves })
+        Ok(Self {
+            program,
+            map,
+            rows,
+            moves,
+            intervals: coarse(&intervals.histogram()),
+            windows,
+            curves,
+        })
     }
 }
 
@@ -90,7 +119,10 @@ impl Analysis {
     /// The window at which the floor is, or the one in the middle.
     pub fn middle(&self) -> Option<&AtWindow> {
         let floor = self.program.floor.map(|floor| floor.theta);
-        let at = self.windows.iter().find(|window| Some(window.theta) == floor);
+        let at = self
+            .windows
+            .iter()
+            .find(|window| Some(window.theta) == floor);
         at.or_else(|| self.windows.get(self.windows.len() / 2))
     }
 }
@@ -101,7 +133,9 @@ fn coarse(fine: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let place = |edge: u64| (edge.max(1) as f64).log2() * 8.0;
     for (edge, count) in fine {
         match bins.last_mut() {
-            Some(last) if place(last.0).floor() == place(*edge).floor() => *last = (*edge, last.1 + count),
+            Some(last) if place(last.0).floor() == place(*edge).floor() => {
+                *last = (*edge, last.1 + count)
+            }
             _ => bins.push((*edge, *count)),
         }
     }
@@ -117,7 +151,11 @@ mod tests {
     fn phased() -> Uses {
         let mut dice = crate::dice::Dice::new(3);
         let page = |at: u64, dice: &mut crate::dice::Dice| {
-            if at / 10_000 % 2 == 0 { dice.below(12) } else { 20 + dice.below(60) }
+            if at / 10_000 % 2 == 0 {
+                dice.below(12)
+            } else {
+                20 + dice.below(60)
+            }
         };
         let pages: Vec<u64> = (0..80_000).map(|at| page(at, &mut dice)).collect();
         Uses::of(&Trace::of(&pages).unwrap(), false).unwrap()
@@ -127,18 +165,46 @@ mod tests {
     fn an_analysis_agrees_with_itself() {
         let analysis = Analysis::of("phased", &phased(), &Wanted::default()).unwrap();
         let curves = analysis.curves.unwrap();
-        assert_eq!(analysis.moves.iter().filter(|step| step.distance > 0.5).count(), 7);
-        assert_eq!(u64::from(analysis.map.count.iter().sum::<u32>()), phased().len() as u64);
+        assert_eq!(
+            analysis
+                .moves
+                .iter()
+                .filter(|step| step.distance > 0.5)
+                .count(),
+            7
+        );
+        assert_eq!(
+            u64::from(analysis.map.count.iter().sum::<u32>()),
+            phased().len() as u64
+        );
         for at in &analysis.windows {
             assert_eq!(at.sizes.pixels.len(), 400);
-            assert!((at.shape.mean - at.size).abs() < 1e-6, "{} {}", at.shape.mean, at.size);
+            assert!(
+                (at.shape.mean - at.size).abs() < 1e-6,
+                "{} {}",
+                at.shape.mean,
+                at.size
+            );
         }
         for claim in &curves.claims {
-            assert!(claim.opt <= claim.lru && claim.opt <= claim.fifo && claim.vmin_size <= claim.size, "{claim:?}");
+            assert!(
+                claim.opt <= claim.lru && claim.opt <= claim.fifo && claim.vmin_size <= claim.size,
+                "{claim:?}"
+            );
         }
-        let gain = curves.claims.iter().map(|claim| claim.lru / claim.ws).fold(0.0, f64::max);
+        let gain = curves
+            .claims
+            .iter()
+            .map(|claim| claim.lru / claim.ws)
+            .fold(0.0, f64::max);
         assert!(gain > 1.5, "in phases the working set gains: {gain}");
-        assert!(analysis.program.needs.windows(2).all(|pair| pair[0].lru_pages <= pair[1].lru_pages));
+        assert!(
+            analysis
+                .program
+                .needs
+                .windows(2)
+                .all(|pair| pair[0].lru_pages <= pair[1].lru_pages)
+        );
         let floor = analysis.program.floor.unwrap();
         assert!(floor.pages >= 12 && floor.pages <= 80, "{floor:?}");
     }
@@ -147,7 +213,9 @@ mod tests {
     fn without_locality_there_is_no_floor() {
         let pages: Vec<u64> = (0..5000).collect();
         let uses = Uses::of(&Trace::of(&pages).unwrap(), false).unwrap();
-        let program = Analysis::of("once", &uses, &Wanted::default()).unwrap().program;
+        let program = Analysis::of("once", &uses, &Wanted::default())
+            .unwrap()
+            .program;
         assert_eq!((program.floor, program.needs.len()), (None, 0));
     }
 
@@ -155,10 +223,16 @@ mod tests {
     fn one_page_has_an_analysis() {
         let uses = Uses::of(&Trace::of(&[7; 30]).unwrap(), false).unwrap();
         let analysis = Analysis::of("one", &uses, &Wanted::default()).unwrap();
-        assert_eq!((analysis.program.pages, analysis.program.references), (1, 30));
+        assert_eq!(
+            (analysis.program.pages, analysis.program.references),
+            (1, 30)
+        );
         let short = Uses::of(&Trace::of(&[7]).unwrap(), false).unwrap();
         assert!(Analysis::of("short", &short, &Wanted::default()).is_ok());
-        let wanted = Wanted { thetas: vec![31], ..Wanted::default() };
+        let wanted = Wanted {
+            thetas: vec![31],
+            ..Wanted::default()
+        };
         assert!(Analysis::of("one", &uses, &wanted).is_err());
     }
 }

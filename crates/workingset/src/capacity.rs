@@ -14,7 +14,9 @@ use units::Bytes;
 pub fn pages(text: &str, footprint: usize, page_size: u64) -> Result<usize, Error> {
     let text = text.trim();
     let meant = |why: &dyn std::fmt::Display| {
-        Error::Unfit(format!("capacity '{text}': pages, bytes or per cent are meant, such as 1000, 64MiB, 10%: {why}"))
+        Error::Unfit(format!(
+            "capacity '{text}': pages, bytes or per cent are meant, such as 1000, 64MiB, 10%: {why}"
+        ))
     };
     let wanted = if let Some(percent) = text.strip_suffix('%') {
         let share: f64 = percent.trim().parse().map_err(|error| meant(&error))?;
@@ -30,7 +32,9 @@ pub fn pages(text: &str, footprint: usize, page_size: u64) -> Result<usize, Erro
         text.parse::<Bytes>().map_err(|error| meant(&error))?.get() / page_size.max(1)
     };
     if wanted == 0 {
-        return Err(Error::Unfit(format!("capacity {text}: a policy needs a page of memory")));
+        return Err(Error::Unfit(format!(
+            "capacity {text}: a policy needs a page of memory"
+        )));
     }
     Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
 }
@@ -47,7 +51,10 @@ pub fn of_trace(told: &[impl AsRef<str>], trace: &Trace) -> Result<Vec<usize>, E
         }
         Ok(wanted)
     };
-    let mut all = told.iter().map(|text| fitting(text.as_ref())).collect::<Result<Vec<_>, _>>()?;
+    let mut all = told
+        .iter()
+        .map(|text| fitting(text.as_ref()))
+        .collect::<Result<Vec<_>, _>>()?;
     all.sort_unstable();
     all.dedup();
     Ok(all)

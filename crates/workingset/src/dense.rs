@@ -101,6 +101,10 @@ mod tests {
         let pages: Vec<u64> = (0..100_000).map(|n| n << 12).collect();
         dense.extend(&pages, &mut got).unwrap();
         dense.extend(&pages, &mut got).unwrap();
-        assert!(got.iter().enumerate().all(|(at, number)| *number as usize == at % 100_000));
+        assert!(
+            got.iter()
+                .enumerate()
+                .all(|(at, number)| *number as usize == at % 100_000)
+        );
     }
 }

@@ -75,11 +75,15 @@ impl Machine {
     fn check(&self) -> Result<(), Error> {
         let frames = self.memory.iter().map(|step| step.1).min().unwrap_or(0);
         if self.memory.first().is_none_or(|first| first.0 != 0) || frames == 0 {
-            return Err(Error::Unfit("a machine needs memory from its start".to_owned()));
+            return Err(Error::Unfit(
+                "a machine needs memory from its start".to_owned(),
+            ));
         }
         if !(self.min <= self.low && self.low <= self.high && self.high < frames) {
             let marks = (self.min, self.low, self.high);
-            return Err(Error::Unfit(format!("watermarks {marks:?} do not rise below {frames} frames of memory")));
+            return Err(Error::Unfit(format!(
+                "watermarks {marks:?} do not rise below {frames} frames of memory"
+            )));
         }
         if self.slice_ns == 0 || self.reference_ns == 0 {
             return Err(Error::Unfit("a reference and a slice take time".to_owned()));
@@ -117,11 +121,18 @@ impl<'a> Process<'a> {
                     fetched[*page as usize] |= op.0 & Op::FETCH.0 != 0;
                 }
                 let any = fetched.contains(&true);
-                fetched.into_iter().map(|fetched| kind(fetched || !any)).collect()
+                fetched
+                    .into_iter()
+                    .map(|fetched| kind(fetched || !any))
+                    .collect()
             }
             (None, None) => vec![Kind::File; trace.pages()],
         };
-        Self { name: name.to_owned(), trace, kinds }
+        Self {
+            name: name.to_owned(),
+            trace,
+            kinds,
+        }
     }
 
     /// The same with every page of this kind.

@@ -73,7 +73,11 @@ pub(crate) struct Framed<F> {
 
 impl<F: Frames> Framed<F> {
     pub(crate) fn new(frames: F, files: Option<Vec<bool>>, capacity: usize) -> Self {
-        Self { frames, files, capacity }
+        Self {
+            frames,
+            files,
+            capacity,
+        }
     }
 
     #[inline]
@@ -83,13 +87,18 @@ impl<F: Frames> Framed<F> {
             return Access::Hit;
         }
         if self.frames.len() == self.capacity {
-            let moment = Moment { now, memory: self.capacity, swap: true };
+            let moment = Moment {
+                now,
+                memory: self.capacity,
+                swap: true,
+            };
             if let Some(victim) = self.frames.victim(moment) {
                 gone.gone(victim);
             }
         }
         let file = self.files.as_ref().is_none_or(|files| files[page as usize]);
-        self.frames.enter(page, if file { Kind::File } else { Kind::Anon }, now);
+        self.frames
+            .enter(page, if file { Kind::File } else { Kind::Anon }, now);
         Access::Miss
     }
 
@@ -103,5 +112,7 @@ pub(crate) fn share(name: &str, percent: f64) -> Result<f64, Error> {
     if (0.0..=100.0).contains(&percent) {
         return Ok(percent / 100.0);
     }
-    Err(Error::Unfit(format!("{name} is a percentage, not {percent}")))
+    Err(Error::Unfit(format!(
+        "{name} is a percentage, not {percent}"
+    )))
 }

@@ -24,7 +24,11 @@ impl<const LISTS: usize> Links<LISTS> {
         let mut link = Vec::with_capacity(pages + LISTS);
         link.resize(pages, [NONE; 2]);
         link.extend((0..LISTS).map(|list| [(pages + list) as Page; 2]));
-        Self { link, pages: pages as u32, len: [0; LISTS] }
+        Self {
+            link,
+            pages: pages as u32,
+            len: [0; LISTS],
+        }
     }
 
     /// Pages in a list.
@@ -130,7 +134,9 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// The pages of a list from front to back.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = Page> + '_ {
-        std::iter::successors(self.front(list), |page| self.page(self.link[*page as usize][BACK]))
+        std::iter::successors(self.front(list), |page| {
+            self.page(self.link[*page as usize][BACK])
+        })
     }
 
     #[inline]

@@ -136,11 +136,17 @@ impl Spec {
     }
 
     const fn fitted(self, option: &'static str) -> Self {
-        Self { fitted: Some(option), ..self }
+        Self {
+            fitted: Some(option),
+            ..self
+        }
     }
 
     const fn at_once(self, sizes: Sizes) -> Self {
-        Self { sizes: Some(sizes), ..self }
+        Self {
+            sizes: Some(sizes),
+            ..self
+        }
     }
 
     /// Whether all sizes are one pass: [`Spec::run_all`] is then no more work than a run or two.
@@ -149,13 +155,23 @@ impl Spec {
     }
 
     /// As [`Spec::run`] at each of these sizes, which must rise.
-    pub fn run_all(&self, trace: &Trace, capacities: &[usize], options: &Options) -> Result<Vec<Score>, Error> {
+    pub fn run_all(
+        &self,
+        trace: &Trace,
+        capacities: &[usize],
+        options: &Options,
+    ) -> Result<Vec<Score>, Error> {
         match self.sizes {
             Some(sizes) if capacities.len() > 1 => {
-                capacities.iter().try_for_each(|capacity| fits(trace, *capacity))?;
+                capacities
+                    .iter()
+                    .try_for_each(|capacity| fits(trace, *capacity))?;
                 Ok(sizes(trace, capacities))
             }
-            _ => capacities.iter().map(|capacity| self.run(trace, *capacity, options)).collect(),
+            _ => capacities
+                .iter()
+                .map(|capacity| self.run(trace, *capacity, options))
+                .collect(),
         }
     }
 
@@ -170,12 +186,25 @@ impl Spec {
             Some(name) => &drive::fit(self, name, trace, capacity, options)?,
             None => options,
         };
-        (self.run)(&Room { capacity, trace, options })
+        (self.run)(&Room {
+            capacity,
+            trace,
+            options,
+        })
     }
 
     /// What becomes of each reference: slower, and for those who want to look.
-    pub fn steps(&self, trace: &Trace, capacity: usize, options: &Options) -> Result<Vec<Step>, Error> {
-        (self.steps)(&Room { capacity, trace, options })
+    pub fn steps(
+        &self,
+        trace: &Trace,
+        capacity: usize,
+        options: &Options,
+    ) -> Result<Vec<Step>, Error> {
+        (self.steps)(&Room {
+            capacity,
+            trace,
+            options,
+        })
     }
 }
 
@@ -191,7 +220,9 @@ fn fits(trace: &Trace, capacity: usize) -> Result<(), Error> {
 
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spec").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Spec")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

@@ -77,36 +77,77 @@ impl Kind {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let mut told: Vec<(&str, f64)> = Vec::new();
         for word in rest.split(',').filter(|word| !word.is_empty()) {
-            let parsed = word.split_once('=').and_then(|(name, value)| Some((name, value.parse::<f64>().ok()?)));
-            let Some((key, value)) = parsed.filter(|(_, value)| *value >= 0.0 && value.is_finite()) else {
-                return Err(Error::Unknown(format!("'{word}' for {name}: NAME=NUMBER of 0 or more is meant")));
+            let parsed = word
+                .split_once('=')
+                .and_then(|(name, value)| Some((name, value.parse::<f64>().ok()?)));
+            let Some((key, value)) = parsed.filter(|(_, value)| *value >= 0.0 && value.is_finite())
+            else {
+                return Err(Error::Unknown(format!(
+                    "'{word}' for {name}: NAME=NUMBER of 0 or more is meant"
+                )));
             };
             told.push((key, value));
         }
         let known: &[(&str, f64)] = match name {
             "zipf" => &[("pages", 1000.0), ("alpha", 1.0)],
-            "scan" => &[("pages", 1000.0), ("once", 0.0), ("hot", 0.0), ("share", 0.5)],
+            "scan" => &[
+                ("pages", 1000.0),
+                ("once", 0.0),
+                ("hot", 0.0),
+                ("share", 0.5),
+            ],
             "indexed-db" => &[("index", 100.0), ("records", 10_000.0)],
-            "phases" => &[("pages", 100.0), ("count", 8.0), ("length", 20_000.0), ("overlap", 0.1)],
-            _ => return Err(Error::Unknown(format!("no kind '{name}': there are zipf, scan, indexed-db, phases"))),
+            "phases" => &[
+                ("pages", 100.0),
+                ("count", 8.0),
+                ("length", 20_000.0),
+                ("overlap", 0.1),
+            ],
+            _ => {
+                return Err(Error::Unknown(format!(
+                    "no kind '{name}': there are zipf, scan, indexed-db, phases"
+                )));
+            }
         };
-        if let Some((wrong, _)) = told.iter().find(|(key, _)| known.iter().all(|(name, _)| name != key)) {
+        if let Some((wrong, _)) = told
+            .iter()
+            .find(|(key, _)| known.iter().all(|(name, _)| name != key))
+        {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            return Err(Error::Unknown(format!("{name} has no '{wrong}': it has {}", names.join(", "))));
+            return Err(Error::Unknown(format!(
+                "{name} has no '{wrong}': it has {}",
+                names.join(", ")
+            )));
         }
         let get = |key: &str| {
-            let of = |list: &[(&str, f64)]| list.iter().rev().find(|(name, _)| *name == key).map(|(_, value)| *value);
+            let of = |list: &[(&str, f64)]| {
+                list.iter()
+                    .rev()
+                    .find(|(name, _)| *name == key)
+                    .map(|(_, value)| *value)
+            };
             of(&told).or_else(|| of(known)).unwrap_or(0.0)
         };
         let whole = |key: &str| get(key) as u64;
         Ok(match name {
-            "zipf" => Self::Zipf { pages: whole("pages"), alpha: get("alpha") },
+            "zipf" => Self::Zipf {
+                pages: whole("pages"),
+                alpha: get("alpha"),
+            },
             "scan" => {
                 let hot = whole("hot");
                 let share = if hot == 0 { 0.0 } else { get("share") };
-                Self::Scan { pages: whole("pages"), once: get("once") >= 1.0, hot, share }
+                Self::Scan {
+                    pages: whole("pages"),
+                    once: get("once") >= 1.0,
+                    hot,
+                    share,
+                }
             }
-            "indexed-db" => Self::IndexedDb { index: whole("index"), records: whole("records") },
+            "indexed-db" => Self::IndexedDb {
+                index: whole("index"),
+                records: whole("records"),
+            },
             _ => Self::Phases {
                 pages: whole("pages"),
                 count: whole("count"),
@@ -119,13 +160,20 @@ impl Kind {
     fn check(&self) -> Result<(), Error> {
         let bad = |what: &str| Err(Error::Unfit(what.to_owned()));
         match self {
-            Self::Zipf { pages: 0, .. } | Self::Scan { pages: 0, .. } | Self::Phases { pages: 0, .. } => {
-                bad("no pages")
-            }
+            Self::Zipf { pages: 0, .. }
+            | Self::Scan { pages: 0, .. }
+            | Self::Phases { pages: 0, .. } => bad("no pages"),
             Self::Zipf { alpha, .. } if !(0.0..=10.0).contains(alpha) => bad("alpha is 0 to 10"),
             Self::Scan { share, .. } if *share > 1.0 => bad("share is at most 1"),
-            Self::IndexedDb { index, records } if *index == 0 || *records == 0 => bad("no index or no records"),
-            Self::Phases { count, length, overlap, .. } if *count == 0 || *length == 0 || *overlap > 1.0 => {
+            Self::IndexedDb { index, records } if *index == 0 || *records == 0 => {
+                bad("no index or no records")
+            }
+            Self::Phases {
+                count,
+                length,
+                overlap,
+                ..
+            } if *count == 0 || *length == 0 || *overlap > 1.0 => {
                 bad("phases need a count, a length, and an overlap of at most 1")
             }
             _ => Ok(()),
@@ -150,12 +198,21 @@ impl Process {
         self.done += 1;
         match &self.kind {
             Kind::Zipf { .. } => self.zipf.as_ref().map_or(0, |zipf| zipf.draw(dice)),
-            Kind::Scan { pages, once, hot, share } => {
+            Kind::Scan {
+                pages,
+                once,
+                hot,
+                share,
+            } => {
                 if *hot > 0 && dice.unit() < *share {
                     return dice.below(*hot);
                 }
                 self.scanned += 1;
-                hot + if *once { self.scanned } else { self.scanned % pages }
+                hot + if *once {
+                    self.scanned
+                } else {
+                    self.scanned % pages
+                }
             }
             Kind::IndexedDb { index, records } => {
                 if done % 2 == 0 {
@@ -164,7 +221,12 @@ impl Process {
                     index + dice.below(*records)
                 }
             }
-            Kind::Phases { pages, count, length, overlap } => {
+            Kind::Phases {
+                pages,
+                count,
+                length,
+                overlap,
+            } => {
                 let phase = done / length % count;
                 let step = ((*pages as f64 * (1.0 - overlap)).round() as u64).max(1);
                 phase * step + dice.below(*pages)
@@ -190,9 +252,13 @@ impl Synth {
         if recipe.processes.is_empty() || recipe.references == 0 {
             return Err(Error::Empty);
         }
-        if recipe.quantum == 0 || !(0.0..=1.0).contains(&recipe.writes) || recipe.processes.len() > 1 << 16 {
+        if recipe.quantum == 0
+            || !(0.0..=1.0).contains(&recipe.writes)
+            || recipe.processes.len() > 1 << 16
+        {
             return Err(Error::Unfit(
-                "a turn of 1 reference or more, and a share of writes of at most 1, are meant".to_owned(),
+                "a turn of 1 reference or more, and a share of writes of at most 1, are meant"
+                    .to_owned(),
             ));
         }
         recipe.processes.iter().try_for_each(Kind::check)?;
@@ -201,11 +267,21 @@ impl Synth {
                 Kind::Zipf { pages, alpha } => Some(Zipf::new(*pages, *alpha)),
                 _ => None,
             };
-            Process { kind: kind.clone(), zipf, done: 0, scanned: 0 }
+            Process {
+                kind: kind.clone(),
+                zipf,
+                done: 0,
+                scanned: 0,
+            }
         };
         let processes = recipe.processes.iter().map(process).collect();
         let dice = Dice::new(recipe.seed);
-        Ok(Self { recipe, processes, dice, made: 0 })
+        Ok(Self {
+            recipe,
+            processes,
+            dice,
+            made: 0,
+        })
     }
 
     /// Clears a batch and makes at most so many references; `false` at the end.
@@ -214,12 +290,18 @@ impl Synth {
         let several = self.processes.len() as u64;
         while batch.len() < most && self.made < self.recipe.references {
             let task = self.made / self.recipe.quantum % several;
-            batch.page.push(self.processes[task as usize].page(&mut self.dice) + task * APART);
+            batch
+                .page
+                .push(self.processes[task as usize].page(&mut self.dice) + task * APART);
             if several > 1 {
                 batch.task.push(task as u16);
             }
             if self.recipe.writes > 0.0 {
-                batch.op.push(if self.dice.unit() < self.recipe.writes { Op::STORE } else { Op::LOAD });
+                batch.op.push(if self.dice.unit() < self.recipe.writes {
+                    Op::STORE
+                } else {
+                    Op::LOAD
+                });
             }
             self.made += 1;
         }
@@ -236,7 +318,8 @@ impl Synth {
             tell("quantum", self.recipe.quantum.to_string()),
         ];
         let kinds = self.recipe.processes.iter().enumerate();
-        parameters.extend(kinds.map(|(at, kind)| tell(&format!("process {at}"), format!("{kind:?}"))));
+        parameters
+            .extend(kinds.map(|(at, kind)| tell(&format!("process {at}"), format!("{kind:?}"))));
         About {
             program: "warmset synth".to_owned(),
             format: "synth".to_owned(),
@@ -259,7 +342,13 @@ struct Zipf {
 
 impl Zipf {
     fn new(pages: u64, alpha: f64) -> Self {
-        let mut zipf = Self { pages: pages as f64, alpha, low: 0.0, high: 0.0, sure: 0.0 };
+        let mut zipf = Self {
+            pages: pages as f64,
+            alpha,
+            low: 0.0,
+            high: 0.0,
+            sure: 0.0,
+        };
         zipf.low = zipf.area(1.5) - 1.0;
         zipf.high = zipf.area(zipf.pages + 0.5);
         zipf.sure = 2.0 - zipf.place(zipf.area(2.5) - zipf.height(2.0));
@@ -274,13 +363,23 @@ impl Zipf {
     fn area(&self, x: f64) -> f64 {
         let log = x.ln();
         let power = (1.0 - self.alpha) * log;
-        log * if power.abs() > 1e-8 { power.exp_m1() / power } else { 1.0 + power / 2.0 }
+        log * if power.abs() > 1e-8 {
+            power.exp_m1() / power
+        } else {
+            1.0 + power / 2.0
+        }
     }
 
     /// Where the area is reached.
     fn place(&self, area: f64) -> f64 {
         let t = (area * (1.0 - self.alpha)).max(-1.0);
-        (area * if t.abs() > 1e-8 { t.ln_1p() / t } else { 1.0 - t / 2.0 }).exp()
+        (area
+            * if t.abs() > 1e-8 {
+                t.ln_1p() / t
+            } else {
+                1.0 - t / 2.0
+            })
+        .exp()
     }
 
     /// A page, 0 the likeliest.
@@ -301,9 +400,15 @@ mod tests {
     use super::*;
 
     fn made(kind: &str, references: u64) -> Vec<u64> {
-        let recipe =
-            Recipe { processes: vec![Kind::parse(kind).unwrap()], quantum: 1, references, writes: 0.0, seed: 1 };
-        let (mut synth, mut batch, mut pages) = (Synth::new(recipe).unwrap(), Batch::default(), Vec::new());
+        let recipe = Recipe {
+            processes: vec![Kind::parse(kind).unwrap()],
+            quantum: 1,
+            references,
+            writes: 0.0,
+            seed: 1,
+        };
+        let (mut synth, mut batch, mut pages) =
+            (Synth::new(recipe).unwrap(), Batch::default(), Vec::new());
         while synth.fill(&mut batch, 1000) {
             pages.extend_from_slice(&batch.page);
         }
@@ -317,7 +422,10 @@ mod tests {
             let whole: f64 = (1..=100).map(|rank| f64::from(rank).powf(-alpha)).sum();
             for rank in [1_u32, 2, 10, 100] {
                 let expected = f64::from(rank).powf(-alpha) / whole * 200_000.0;
-                let seen = pages.iter().filter(|page| **page == u64::from(rank) - 1).count() as f64;
+                let seen = pages
+                    .iter()
+                    .filter(|page| **page == u64::from(rank) - 1)
+                    .count() as f64;
                 assert!(
                     (seen - expected).abs() < 5.0 * expected.sqrt(),
                     "alpha {alpha}, rank {rank}: {seen}, expected {expected}"
@@ -333,28 +441,48 @@ mod tests {
         let db = made("indexed-db:index=10,records=50", 1000);
         assert!(
             db.iter().step_by(2).all(|page| *page < 10)
-                && db.iter().skip(1).step_by(2).all(|page| (10..60).contains(page))
+                && db
+                    .iter()
+                    .skip(1)
+                    .step_by(2)
+                    .all(|page| (10..60).contains(page))
         );
         let phases = made("phases:pages=10,count=2,length=100,overlap=0", 400);
         assert!(
-            phases[..100].iter().all(|page| *page < 10) && phases[100..200].iter().all(|page| (10..20).contains(page))
+            phases[..100].iter().all(|page| *page < 10)
+                && phases[100..200].iter().all(|page| (10..20).contains(page))
         );
         assert_eq!(made("zipf:pages=50", 100), made("zipf:pages=50", 100));
     }
 
     #[test]
     fn what_makes_no_trace_is_refused() {
-        for (kind, says) in
-            [("zipf:pages=0", "no pages"), ("phases:count=0", "phases need"), ("scan:share=2,hot=1", "at most 1")]
-        {
-            let recipe =
-                Recipe { processes: vec![Kind::parse(kind).unwrap()], quantum: 1, references: 1, writes: 0.0, seed: 1 };
-            assert!(Synth::new(recipe).unwrap_err().to_string().contains(says), "{kind}");
+        for (kind, says) in [
+            ("zipf:pages=0", "no pages"),
+            ("phases:count=0", "phases need"),
+            ("scan:share=2,hot=1", "at most 1"),
+        ] {
+            let recipe = Recipe {
+                processes: vec![Kind::parse(kind).unwrap()],
+                quantum: 1,
+                references: 1,
+                writes: 0.0,
+                seed: 1,
+            };
+            assert!(
+                Synth::new(recipe).unwrap_err().to_string().contains(says),
+                "{kind}"
+            );
         }
-        for (text, says) in
-            [("loop", "there are zipf"), ("zipf:beta=1", "it has pages"), ("zipf:pages=-1", "NAME=NUMBER")]
-        {
-            assert!(Kind::parse(text).unwrap_err().to_string().contains(says), "{text}");
+        for (text, says) in [
+            ("loop", "there are zipf"),
+            ("zipf:beta=1", "it has pages"),
+            ("zipf:pages=-1", "NAME=NUMBER"),
+        ] {
+            assert!(
+                Kind::parse(text).unwrap_err().to_string().contains(says),
+                "{text}"
+            );
         }
     }
 }

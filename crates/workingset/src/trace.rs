@@ -136,7 +136,10 @@ pub struct Loader {
 impl Loader {
     /// Room for as many references as are known to come.
     pub fn expecting(references: usize) -> Self {
-        Self { refs: Vec::with_capacity(references), ..Self::default() }
+        Self {
+            refs: Vec::with_capacity(references),
+            ..Self::default()
+        }
     }
 
     /// Adds references. A column that some batches lack is forgotten.
@@ -200,13 +203,27 @@ impl Trace {
     /// A trace of page numbers alone.
     pub fn of(pages: &[u64]) -> Result<Self, Error> {
         let mut loader = Loader::expecting(pages.len());
-        loader.push(&Batch { page: pages.to_vec(), ..Batch::default() })?;
-        loader.finish(About { page_size: 4096, ..About::default() })
+        loader.push(&Batch {
+            page: pages.to_vec(),
+            ..Batch::default()
+        })?;
+        loader.finish(About {
+            page_size: 4096,
+            ..About::default()
+        })
     }
 
     /// Of dense pages, numbered in the order of first use, without a time.
     pub(crate) fn bare(refs: Vec<Page>, names: Vec<u64>, about: About) -> Self {
-        Self { refs: Arc::new(refs), names, time: None, op: None, task: None, next: OnceLock::new(), about }
+        Self {
+            refs: Arc::new(refs),
+            names,
+            time: None,
+            op: None,
+            task: None,
+            next: OnceLock::new(),
+            about,
+        }
     }
 
     /// Pages in order of use, dense.
@@ -250,7 +267,10 @@ impl Trace {
     /// The reference at which each one's page is used next, [`NEVER`](crate::policy::NEVER) if it is not. Computed
     /// once, 4 B each.
     pub fn next_uses(&self) -> Arc<Vec<u32>> {
-        Arc::clone(self.next.get_or_init(|| Arc::new(crate::policy::next_uses(&self.refs, self.pages()))))
+        Arc::clone(
+            self.next
+                .get_or_init(|| Arc::new(crate::policy::next_uses(&self.refs, self.pages()))),
+        )
     }
 
     /// The references, for who keeps them.
@@ -286,10 +306,25 @@ impl Trace {
     pub fn batch(&self, from: usize, most: usize) -> Batch {
         let range = from.min(self.len())..from.saturating_add(most).min(self.len());
         Batch {
-            page: self.refs[range.clone()].iter().map(|page| self.names[*page as usize]).collect(),
-            time: self.time.as_ref().map(|time| time[range.clone()].to_vec()).unwrap_or_default(),
-            op: self.op.as_ref().map(|op| op[range.clone()].to_vec()).unwrap_or_default(),
-            task: self.task.as_ref().map(|task| task[range].to_vec()).unwrap_or_default(),
+            page: self.refs[range.clone()]
+                .iter()
+                .map(|page| self.names[*page as usize])
+                .collect(),
+            time: self
+                .time
+                .as_ref()
+                .map(|time| time[range.clone()].to_vec())
+                .unwrap_or_default(),
+            op: self
+                .op
+                .as_ref()
+                .map(|op| op[range.clone()].to_vec())
+                .unwrap_or_default(),
+            task: self
+                .task
+                .as_ref()
+                .map(|task| task[range].to_vec())
+                .unwrap_or_default(),
         }
     }
 
@@ -314,12 +349,29 @@ mod tests {
     #[test]
     fn columns_are_whole_or_not_there() {
         let mut loader = Loader::default();
-        let full = Batch { page: vec![7, 9, 7], time: vec![1, 2, 3], op: vec![Op::LOAD; 3], task: Vec::new() };
+        let full = Batch {
+            page: vec![7, 9, 7],
+            time: vec![1, 2, 3],
+            op: vec![Op::LOAD; 3],
+            task: Vec::new(),
+        };
         loader.push(&full).unwrap();
-        loader.push(&Batch { page: vec![5], time: vec![4], ..Batch::default() }).unwrap();
+        loader
+            .push(&Batch {
+                page: vec![5],
+                time: vec![4],
+                ..Batch::default()
+            })
+            .unwrap();
         let trace = loader.finish(About::default()).unwrap();
-        assert_eq!((trace.refs(), trace.names()), (&[0, 1, 0, 2][..], &[7, 9, 5][..]));
-        assert_eq!((trace.time(), trace.op(), trace.task()), (Some(&[1, 2, 3, 4][..]), None, None));
+        assert_eq!(
+            (trace.refs(), trace.names()),
+            (&[0, 1, 0, 2][..], &[7, 9, 5][..])
+        );
+        assert_eq!(
+            (trace.time(), trace.op(), trace.task()),
+            (Some(&[1, 2, 3, 4][..]), None, None)
+        );
         assert_eq!(trace.batch(1, 2).page, [9, 7]);
         assert_eq!(trace.part(|at| at > 1).unwrap().names(), [7, 5]);
     }

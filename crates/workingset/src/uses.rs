@@ -22,7 +22,9 @@ const LISTED: u64 = 3;
 
 impl Word {
     fn of(op: Op, gap: u64, length: u64) -> Self {
-        Self(u16::from(op.0 & 7) | (gap.min(LISTED) as u16) << 3 | (length.min(LONGEST) as u16) << 5)
+        Self(
+            u16::from(op.0 & 7) | (gap.min(LISTED) as u16) << 3 | (length.min(LONGEST) as u16) << 5,
+        )
     }
 
     fn op(self) -> Op {
@@ -106,12 +108,19 @@ impl Gatherer {
             let op = batch.op.get(at).copied().unwrap_or_default();
             self.references += 1;
             match &mut self.open {
-                Some(open) if open.page == *page && now - open.to <= 1 && now - open.from <= LONGEST => {
+                Some(open)
+                    if open.page == *page && now - open.to <= 1 && now - open.from <= LONGEST =>
+                {
                     open.to = now;
                     open.op.0 |= op.0;
                 }
                 open => {
-                    let own = Use { page: *page, from: now, to: now, op };
+                    let own = Use {
+                        page: *page,
+                        from: now,
+                        to: now,
+                        op,
+                    };
                     match open.replace(own) {
                         Some(before) => self.close(before, Some(now)),
                         None => self.start = now,
@@ -140,12 +149,27 @@ impl Gatherer {
     ///
     /// Errors: there was no reference.
     pub fn finish(mut self, about: About) -> Result<Uses, Error> {
-        let Some(last) = self.open.take() else { return Err(Error::Empty) };
+        let Some(last) = self.open.take() else {
+            return Err(Error::Empty);
+        };
         self.close(last, None);
         self.pages.shrink_to_fit();
         let trace = Trace::bare(self.pages, self.dense.into_names(), about);
-        let Self { words, listed, start, references, .. } = self;
-        Ok(Uses { trace, words, listed, start, end: last.to + 1, references })
+        let Self {
+            words,
+            listed,
+            start,
+            references,
+            ..
+        } = self;
+        Ok(Uses {
+            trace,
+            words,
+            listed,
+            start,
+            end: last.to + 1,
+            references,
+        })
     }
 }
 
@@ -176,7 +200,12 @@ impl Uses {
 
     /// In order.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { uses: self, at: 0, now: self.start, listed: self.listed.iter() }
+        Iter {
+            uses: self,
+            at: 0,
+            now: self.start,
+            listed: self.listed.iter(),
+        }
     }
 
     /// Each use as one reference, without a time: what policies need.
@@ -264,9 +293,18 @@ impl Iterator for Iter<'_> {
         let page = *self.uses.trace.refs().get(self.at)?;
         let word = self.uses.words.at(self.at);
         let (from, to) = (self.now, self.now + word.length());
-        let gap = if word.gap() == LISTED { self.listed.next().copied().unwrap_or(LISTED) } else { word.gap() };
+        let gap = if word.gap() == LISTED {
+            self.listed.next().copied().unwrap_or(LISTED)
+        } else {
+            word.gap()
+        };
         (self.now, self.at) = (to + gap, self.at + 1);
-        Some(Use { page, from, to, op: word.op() })
+        Some(Use {
+            page,
+            from,
+            to,
+            op: word.op(),
+        })
     }
 }
 
@@ -278,7 +316,13 @@ mod tests {
     fn gathered(pages: &[u64], time: &[u64]) -> Uses {
         let mut gatherer = Gatherer::default();
         for (page, time) in pages.chunks(7).zip(time.chunks(7)) {
-            gatherer.push(&Batch { page: page.to_vec(), time: time.to_vec(), ..Batch::default() }).unwrap();
+            gatherer
+                .push(&Batch {
+                    page: page.to_vec(),
+                    time: time.to_vec(),
+                    ..Batch::default()
+                })
+                .unwrap();
         }
         gatherer.finish(About::default()).unwrap()
     }
@@ -286,9 +330,23 @@ mod tests {
     #[test]
     fn repetitions_in_step_are_one_use() {
         let uses = gathered(&[9, 9, 9, 4, 4, 9], &[5, 6, 6, 6, 8, 8 + (1 << 40)]);
-        let all: Vec<(u32, u64, u64)> = uses.iter().map(|one| (one.page, one.from, one.to)).collect();
-        assert_eq!(all, [(0, 5, 6), (1, 6, 6), (1, 8, 8), (0, 8 + (1 << 40), 8 + (1 << 40))]);
-        assert_eq!((uses.references(), uses.time(), uses.first_uses()), (6, 4 + (1 << 40), vec![5, 6]));
+        let all: Vec<(u32, u64, u64)> = uses
+            .iter()
+            .map(|one| (one.page, one.from, one.to))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                (0, 5, 6),
+                (1, 6, 6),
+                (1, 8, 8),
+                (0, 8 + (1 << 40), 8 + (1 << 40))
+            ]
+        );
+        assert_eq!(
+            (uses.references(), uses.time(), uses.first_uses()),
+            (6, 4 + (1 << 40), vec![5, 6])
+        );
     }
 
     #[test]
@@ -296,7 +354,10 @@ mod tests {
         let trace = Trace::of(&[1, 2, 3, 1, 2, 3]).unwrap();
         let uses = Uses::of(&trace, false).unwrap();
         assert!(uses.words.each.is_empty() && uses.listed.is_empty());
-        assert_eq!(uses.iter().map(|one| one.from).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(
+            uses.iter().map(|one| one.from).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4, 5]
+        );
     }
 
     proptest! {

@@ -22,7 +22,11 @@ fn car(c: usize) -> impl FnMut(Page) -> bool {
         if t1.len() + t2.len() == c {
             loop {
                 let from_t1 = t1.len() as f64 >= p.max(1.0) || t2.is_empty();
-                let (seen, used) = if from_t1 { t1.pop_back().unwrap() } else { t2.pop_back().unwrap() };
+                let (seen, used) = if from_t1 {
+                    t1.pop_back().unwrap()
+                } else {
+                    t2.pop_back().unwrap()
+                };
                 if used {
                     t2.push_front((seen, false));
                     continue;
@@ -60,7 +64,11 @@ fn car(c: usize) -> impl FnMut(Page) -> bool {
 
 fn mq(c: usize) -> impl FnMut(Page) -> bool {
     let mut queues: Vec<List> = vec![List::new(); 8];
-    let (mut out, mut uses, mut expires) = (List::new(), BTreeMap::<Page, u32>::new(), BTreeMap::<Page, usize>::new());
+    let (mut out, mut uses, mut expires) = (
+        List::new(),
+        BTreeMap::<Page, u32>::new(),
+        BTreeMap::<Page, usize>::new(),
+    );
     let mut now = 0;
     move |page| {
         now += 1;
@@ -122,8 +130,15 @@ fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
             if window.len() + probation.len() + protected.len() < c {
                 probation.push_front(candidate);
             } else {
-                let from = if probation.is_empty() { &mut protected } else { &mut probation };
-                if from.back().is_some_and(|victim| count[&candidate] > count[victim]) {
+                let from = if probation.is_empty() {
+                    &mut protected
+                } else {
+                    &mut probation
+                };
+                if from
+                    .back()
+                    .is_some_and(|victim| count[&candidate] > count[victim])
+                {
                     from.pop_back();
                     probation.push_front(candidate);
                 }
@@ -151,7 +166,10 @@ fn nfu(c: usize) -> impl FnMut(Page) -> bool {
         if ring.len() < c {
             ring.push((page, true, 0));
         } else {
-            let at = (0..c).map(|step| (hand + step) % c).min_by_key(|at| (ring[*at].1, ring[*at].2)).unwrap();
+            let at = (0..c)
+                .map(|step| (hand + step) % c)
+                .min_by_key(|at| (ring[*at].1, ring[*at].2))
+                .unwrap();
             ring[at] = (page, true, 0);
             hand = (at + 1) % c;
         }
@@ -160,7 +178,8 @@ fn nfu(c: usize) -> impl FnMut(Page) -> bool {
 }
 
 fn ws_clock(c: usize) -> impl FnMut(Page) -> bool {
-    let (mut ring, mut hand, mut now): (Vec<(Page, bool, usize)>, usize, usize) = (Vec::new(), 0, 0);
+    let (mut ring, mut hand, mut now): (Vec<(Page, bool, usize)>, usize, usize) =
+        (Vec::new(), 0, 0);
     move |page| {
         now += 1;
         let at = now - 1;
@@ -183,7 +202,12 @@ fn ws_clock(c: usize) -> impl FnMut(Page) -> bool {
                 break;
             }
         }
-        let oldest = || (0..c).map(|step| (hand + step) % c).min_by_key(|place| ring[*place].2).unwrap();
+        let oldest = || {
+            (0..c)
+                .map(|step| (hand + step) % c)
+                .min_by_key(|place| ring[*place].2)
+                .unwrap()
+        };
         let place = found.unwrap_or_else(oldest);
         ring[place] = (page, false, at);
         hand = (place + 1) % c;

@@ -14,7 +14,12 @@ fn trace(pages: impl Iterator<Item = u64>, writes: bool) -> Trace {
     batch.page.extend(pages);
     batch.op = vec![if writes { Op::STORE } else { Op::LOAD }; batch.page.len()];
     loader.push(&batch).unwrap();
-    loader.finish(About { page_size: 4096, ..About::default() }).unwrap()
+    loader
+        .finish(About {
+            page_size: 4096,
+            ..About::default()
+        })
+        .unwrap()
 }
 
 fn random(seed: u64, count: u64, pages: u64) -> Trace {
@@ -23,30 +28,66 @@ fn random(seed: u64, count: u64, pages: u64) -> Trace {
 }
 
 fn machine(frames: usize) -> Machine {
-    Machine { min: 0, low: 0, high: 0, ..Machine::of(frames) }
+    Machine {
+        min: 0,
+        low: 0,
+        high: 0,
+        ..Machine::of(frames)
+    }
 }
 
 /// A manager of memory, and how to run under it.
-type Manager = (&'static str, Box<dyn FnMut(&Machine, &[Process<'_>]) -> Outcome>);
+type Manager = (
+    &'static str,
+    Box<dyn FnMut(&Machine, &[Process<'_>]) -> Outcome>,
+);
 
 fn policies(pages: usize) -> Vec<Manager> {
     fn go<M: Memory>(mut memory: M) -> impl FnMut(&Machine, &[Process<'_>]) -> Outcome {
         move |machine, processes| run(machine, processes, &mut memory).unwrap()
     }
-    let tuning = Tuning { swappiness: 60.0, by_descriptor: false, min_ttl: 0, floors: Floors::NONE };
+    let tuning = Tuning {
+        swappiness: 60.0,
+        by_descriptor: false,
+        min_ttl: 0,
+        floors: Floors::NONE,
+    };
     vec![
         ("lru", Box::new(go(Global::new(Lru::new(pages), pages)))),
         ("clock", Box::new(go(Global::new(Clock::new(pages), pages)))),
-        ("linux", Box::new(go(Global::new(ActiveInactive::new(pages, 60.0, 0, Floors::NONE), pages)))),
-        ("mglru", Box::new(go(Global::new(Generations::new(pages, tuning), pages)))),
-        ("token", Box::new(go(Global::new(Lru::new(pages), pages).with_token()))),
+        (
+            "linux",
+            Box::new(go(Global::new(
+                ActiveInactive::new(pages, 60.0, 0, Floors::NONE),
+                pages,
+            ))),
+        ),
+        (
+            "mglru",
+            Box::new(go(Global::new(Generations::new(pages, tuning), pages))),
+        ),
+        (
+            "token",
+            Box::new(go(Global::new(Lru::new(pages), pages).with_token())),
+        ),
         (
             "up",
-            Box::new(go(Global::new(Clock::new(pages), pages).pressed(Pressure { on: |who| who.largest, up: true }))),
+            Box::new(go(Global::new(Clock::new(pages), pages).pressed(
+                Pressure {
+                    on: |who| who.largest,
+                    up: true,
+                },
+            ))),
         ),
         ("share", Box::new(go(Local::new(pages, 3, Rule::Share)))),
-        ("ws", Box::new(go(Local::new(pages, 3, Rule::WorkingSet(500))))),
-        ("pff", Box::new(go(Local::new(pages, 3, Rule::FaultFrequency(500))))),
+        (
+            "ws",
+            Box::new(go(Local::new(pages, 3, Rule::WorkingSet(500)))),
+        ),
+        (
+            "pff",
+            Box::new(go(Local::new(pages, 3, Rule::FaultFrequency(500)))),
+        ),
     ]
 }
 
@@ -87,8 +128,12 @@ fn one_process_is_one_policy() {
     let trace = random(4, 20_000, 100);
     let lru = Choice::parse("lru").unwrap();
     for frames in [1, 10, 50, 99] {
-        let outcome =
-            run(&machine(frames), &[Process::new("one", &trace)], &mut Global::new(Lru::new(100), 100)).unwrap();
+        let outcome = run(
+            &machine(frames),
+            &[Process::new("one", &trace)],
+            &mut Global::new(Lru::new(100), 100),
+        )
+        .unwrap();
         let score = lru.spec.run(&trace, frames, &lru.options).unwrap();
         let told = &outcome.processes[0];
         assert_eq!(told.cold + told.refaults_file, score.misses, "{frames}");
@@ -99,10 +144,21 @@ fn one_process_is_one_policy() {
 #[test]
 fn without_swap_the_hog_is_killed() {
     let (hog, small) = (trace(0..5000, true), random(1, 50_000, 30));
-    let processes = [Process::new("hog", &hog).all(Kind::Anon), Process::new("small", &small).all(Kind::File)];
+    let processes = [
+        Process::new("hog", &hog).all(Kind::Anon),
+        Process::new("small", &small).all(Kind::File),
+    ];
     let pages = hog.pages() + small.pages();
     let mut memory = Global::new(ActiveInactive::new(pages, 60.0, 0, Floors::NONE), pages);
-    let outcome = run(&Machine { swap: false, ..Machine::of(1000) }, &processes, &mut memory).unwrap();
+    let outcome = run(
+        &Machine {
+            swap: false,
+            ..Machine::of(1000)
+        },
+        &processes,
+        &mut memory,
+    )
+    .unwrap();
     assert_eq!(outcome.oom_kills, 1);
     assert!(outcome.processes[0].killed && !outcome.processes[1].killed);
     assert_eq!(outcome.processes[1].references, 50_000);
@@ -111,15 +167,30 @@ fn without_swap_the_hog_is_killed() {
 /// le9's claim on a trace: beside a hog on swap, a floor of clean file pages spares the file's readers.
 #[test]
 fn a_floor_keeps_a_hot_file_beside_a_hog() {
-    let (hog, hot) = (trace((0..120_000).map(|at| at % 1200), true), random(2, 400_000, 100));
-    let processes = [Process::new("hog", &hog).all(Kind::Anon), Process::new("hot", &hot).all(Kind::File)];
+    let (hog, hot) = (
+        trace((0..120_000).map(|at| at % 1200), true),
+        random(2, 400_000, 100),
+    );
+    let processes = [
+        Process::new("hog", &hog).all(Kind::Anon),
+        Process::new("hot", &hot).all(Kind::File),
+    ];
     let pages = hog.pages() + hot.pages();
     let refaults = |floors| {
         let mut memory = Global::new(ActiveInactive::new(pages, 60.0, 0, floors), pages);
-        let slice = Machine { slice_ns: 20_000, ..Machine::of(1000) };
+        let slice = Machine {
+            slice_ns: 20_000,
+            ..Machine::of(1000)
+        };
         run(&slice, &processes, &mut memory).unwrap().processes[1].refaults_file
     };
-    let (without, with) = (refaults(Floors::NONE), refaults(Floors { clean_min: 0.15, ..Floors::NONE }));
+    let (without, with) = (
+        refaults(Floors::NONE),
+        refaults(Floors {
+            clean_min: 0.15,
+            ..Floors::NONE
+        }),
+    );
     assert!(with == 0 && without > 0, "{without} without, {with} with");
 }
 
@@ -127,10 +198,22 @@ fn a_floor_keeps_a_hot_file_beside_a_hog() {
 #[test]
 fn memory_may_change() {
     let trace = random(3, 40_000, 80);
-    let whole = Machine { memory: vec![(0, 100)], ..machine(100) };
-    let cut = Machine { memory: vec![(0, 100), (5_000_000, 40)], ..machine(100) };
+    let whole = Machine {
+        memory: vec![(0, 100)],
+        ..machine(100)
+    };
+    let cut = Machine {
+        memory: vec![(0, 100), (5_000_000, 40)],
+        ..machine(100)
+    };
     let misses = |machine: &Machine| {
-        run(machine, &[Process::new("p", &trace)], &mut Global::new(Lru::new(80), 80)).unwrap().processes[0]
+        run(
+            machine,
+            &[Process::new("p", &trace)],
+            &mut Global::new(Lru::new(80), 80),
+        )
+        .unwrap()
+        .processes[0]
             .refaults_file
     };
     assert_eq!(misses(&whole), 0);
@@ -141,8 +224,21 @@ fn memory_may_change() {
 fn a_machine_that_cannot_be_is_refused() {
     let trace = random(3, 10, 8);
     let mut memory = Global::new(Lru::new(8), 8);
-    for machine in [machine(0), Machine { high: 50, ..machine(20) }, Machine { slice_ns: 0, ..machine(20) }] {
-        assert!(run(&machine, &[Process::new("p", &trace)], &mut memory).is_err(), "{machine:?}");
+    for machine in [
+        machine(0),
+        Machine {
+            high: 50,
+            ..machine(20)
+        },
+        Machine {
+            slice_ns: 0,
+            ..machine(20)
+        },
+    ] {
+        assert!(
+            run(&machine, &[Process::new("p", &trace)], &mut memory).is_err(),
+            "{machine:?}"
+        );
     }
     assert!(run(&machine(20), &[], &mut memory).is_err());
 }

@@ -124,7 +124,14 @@ impl Ring {
 }
 
 fn clock_pro(c: usize) -> impl FnMut(Page) -> bool {
-    let mut ring = Ring { pages: Vec::new(), hot: 0, cold: 0, test: 0, room: c, c };
+    let mut ring = Ring {
+        pages: Vec::new(),
+        hot: 0,
+        cold: 0,
+        test: 0,
+        room: c,
+        c,
+    };
     move |page| {
         match ring.pages.iter().position(|entry| entry.0 == page) {
             Some(at) if ring.pages[at].1 != Place::Test => {
@@ -176,7 +183,9 @@ impl Lists {
     }
 
     fn cool(&mut self, kind: usize) -> bool {
-        let Some(page) = self.active[kind].pop_back() else { return false };
+        let Some(page) = self.active[kind].pop_back() else {
+            return false;
+        };
         self.young.remove(&page);
         self.referenced.remove(&page);
         self.inactive[kind].push_front(page);
@@ -191,16 +200,30 @@ impl Lists {
             if self.cost[0] + self.cost[1] > (self.inactive[0].len() + self.c / 4) as f64 {
                 self.cost = self.cost.map(|cost| cost / 2.0);
             }
-            hot = distance <= self.active[kind].len() + if kind == 1 { self.size(0) } else { self.size(1) };
+            hot = distance
+                <= self.active[kind].len()
+                    + if kind == 1 {
+                        self.size(0)
+                    } else {
+                        self.size(1)
+                    };
             self.age += usize::from(hot);
-            if let Some(most) = self.spared.learns.filter(|_| kind == 1 && distance <= self.c) {
+            if let Some(most) = self
+                .spared
+                .learns
+                .filter(|_| kind == 1 && distance <= self.c)
+            {
                 self.learnt = (self.learnt + 1.0).min(most * self.c as f64);
                 self.quiet = 0;
             }
         }
         self.young.insert(page);
         self.referenced.remove(&page);
-        let lists = if hot { &mut self.active } else { &mut self.inactive };
+        let lists = if hot {
+            &mut self.active
+        } else {
+            &mut self.inactive
+        };
         lists[kind].push_front(page);
     }
 
@@ -209,7 +232,9 @@ impl Lists {
         let (anon, file) = (self.size(0), self.size(1));
         let may_anon = anon > self.spared.anon;
         let learnt = self.learnt >= 1.0 && file as f64 <= self.learnt;
-        let may_file = file > 0 && (self.spared.clean == 0 || file > self.spared.clean) && !(may_anon && learnt);
+        let may_file = file > 0
+            && (self.spared.clean == 0 || file > self.spared.clean)
+            && !(may_anon && learnt);
         match (may_anon, may_file) {
             (true, true) => {
                 let all = self.cost[0] + self.cost[1];
@@ -228,7 +253,9 @@ impl Lists {
     }
 
     fn evict(&mut self) -> bool {
-        let Some(kind) = self.turn() else { return false };
+        let Some(kind) = self.turn() else {
+            return false;
+        };
         for _ in 0..32 {
             if self.inactive[kind].len() >= self.active[kind].len() || !self.cool(kind) {
                 break;
@@ -303,8 +330,11 @@ fn mglru(c: usize) -> impl FnMut(Page) -> bool {
                 // A walk: what was used joins the youngest generation, and a new one opens.
                 for generation in oldest..youngest {
                     let list = generations.remove(&generation).unwrap_or_default();
-                    let (used, rest): (List, List) = list.into_iter().partition(|page| young.contains(page));
-                    used.iter().for_each(|page| generations.entry(youngest).or_default().push_front(*page));
+                    let (used, rest): (List, List) =
+                        list.into_iter().partition(|page| young.contains(page));
+                    used.iter().for_each(|page| {
+                        generations.entry(youngest).or_default().push_front(*page)
+                    });
                     generations.insert(generation, rest);
                 }
                 young.clear();
@@ -326,9 +356,29 @@ fn mglru(c: usize) -> impl FnMut(Page) -> bool {
 /// Even pages are anonymous, odd ones of a file.
 fn two_kinds(pages: &[u64]) -> Trace {
     let mut loader = Loader::default();
-    loader.push(&Batch { page: pages.to_vec(), ..Batch::default() }).unwrap();
-    let region = |page: u64| (page, page, if page % 2 == 0 { "heap".to_owned() } else { "/file".to_owned() });
-    loader.finish(About { regions: (0..24).map(region).collect(), ..About::default() }).unwrap()
+    loader
+        .push(&Batch {
+            page: pages.to_vec(),
+            ..Batch::default()
+        })
+        .unwrap();
+    let region = |page: u64| {
+        (
+            page,
+            page,
+            if page % 2 == 0 {
+                "heap".to_owned()
+            } else {
+                "/file".to_owned()
+            },
+        )
+    };
+    loader
+        .finish(About {
+            regions: (0..24).map(region).collect(),
+            ..About::default()
+        })
+        .unwrap()
 }
 
 proptest! {

@@ -13,7 +13,10 @@ fn peak(run: impl FnOnce()) -> u64 {
 #[test]
 fn a_page_costs_no_policy_more_than_32_bytes() {
     let pages = 3000;
-    let refs: Vec<u64> = (0..3 * pages).map(|at| workingset::dice::mix(at) % pages).chain(0..pages).collect();
+    let refs: Vec<u64> = (0..3 * pages)
+        .map(|at| workingset::dice::mix(at) % pages)
+        .chain(0..pages)
+        .collect();
     let trace = Trace::of(&refs).unwrap();
     assert_eq!(trace.pages() as u64, pages);
     // OPT and VMIN look at the next use of each reference: 4 bytes each, kept once, with the trace.
@@ -24,12 +27,19 @@ fn a_page_costs_no_policy_more_than_32_bytes() {
             let bytes = peak(|| drop(spec.run(&trace, capacity, &Options::of(spec)).unwrap()));
             let each = bytes as f64 / pages as f64;
             if each > 32.5 {
-                above.push(format!("{} with room for {capacity}: {each:.1} B for each page", spec.name));
+                above.push(format!(
+                    "{} with room for {capacity}: {each:.1} B for each page",
+                    spec.name
+                ));
             }
         }
     }
     assert!(above.is_empty(), "{above:#?}");
     let bins = 400 << 10;
-    let intervals = peak(|| drop(Intervals::of(&trace, false))).saturating_sub(bins) as f64 / pages as f64;
-    assert!(intervals <= 32.5, "intervals: {intervals:.1} B for each page");
+    let intervals =
+        peak(|| drop(Intervals::of(&trace, false))).saturating_sub(bins) as f64 / pages as f64;
+    assert!(
+        intervals <= 32.5,
+        "intervals: {intervals:.1} B for each page"
+    );
 }

@@ -73,7 +73,11 @@ fn sieve(capacity: usize) -> impl FnMut(Page) -> bool {
             }
         }
         // Past the newest, the hand begins again at the oldest.
-        hand = if hand > list.len() || (hand == list.len() && hand > 0) { 0 } else { hand };
+        hand = if hand > list.len() || (hand == list.len() && hand > 0) {
+            0
+        } else {
+            hand
+        };
         list.insert(0, (page, false));
         false
     }
@@ -98,14 +102,19 @@ fn lfu(capacity: usize) -> impl FnMut(Page) -> bool {
 }
 
 fn lru_k(capacity: usize, k: usize) -> impl FnMut(Page) -> bool {
-    let (mut uses, mut set, mut now): (BTreeMap<Page, Vec<u64>>, List, u64) = (BTreeMap::new(), List::new(), 0);
+    let (mut uses, mut set, mut now): (BTreeMap<Page, Vec<u64>>, List, u64) =
+        (BTreeMap::new(), List::new(), 0);
     move |page| {
         now += 1;
         let hit = set.contains(&page);
         if !hit && set.len() == capacity {
             let kth = |page: &Page| {
                 let uses = &uses[page];
-                let kth = if uses.len() >= k { uses[uses.len() - k] } else { 0 };
+                let kth = if uses.len() >= k {
+                    uses[uses.len() - k]
+                } else {
+                    0
+                };
                 (kth, *uses.last().unwrap())
             };
             let victim = *set.iter().min_by_key(|page| kth(page)).unwrap();
@@ -155,17 +164,24 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
     let mut p = 0.0_f64;
     move |page| {
         let c = capacity;
-        let replace = |t1: &mut List, t2: &mut List, b1: &mut List, b2: &mut List, p: f64, in_b2: bool| {
-            let (size, from_t1) = (t1.len() as f64, !t1.is_empty());
-            if from_t1 && ((in_b2 && size == p) || size > p) {
-                b1.push_front(t1.pop_back().unwrap());
-            } else if let Some(victim) = t2.pop_back() {
-                b2.push_front(victim);
-            } else if let Some(victim) = t1.pop_back() {
-                b1.push_front(victim);
+        let replace =
+            |t1: &mut List, t2: &mut List, b1: &mut List, b2: &mut List, p: f64, in_b2: bool| {
+                let (size, from_t1) = (t1.len() as f64, !t1.is_empty());
+                if from_t1 && ((in_b2 && size == p) || size > p) {
+                    b1.push_front(t1.pop_back().unwrap());
+                } else if let Some(victim) = t2.pop_back() {
+                    b2.push_front(victim);
+                } else if let Some(victim) = t1.pop_back() {
+                    b1.push_front(victim);
+                }
+            };
+        let ratio = |one: usize, other: usize| {
+            if whole {
+                (one / other) as f64
+            } else {
+                one as f64 / other as f64
             }
         };
-        let ratio = |one: usize, other: usize| if whole { (one / other) as f64 } else { one as f64 / other as f64 };
         if take(&mut t1, page) || take(&mut t2, page) {
             t2.push_front(page);
             return true;
@@ -205,7 +221,11 @@ fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
     let (small_share, ghosts) = (capacity / 10, (capacity as f64 * 0.9) as usize);
     let (mut small, mut main, mut ghost) = (Counted::new(), Counted::new(), List::new());
     move |page| {
-        if let Some(entry) = small.iter_mut().chain(&mut main).find(|entry| entry.0 == page) {
+        if let Some(entry) = small
+            .iter_mut()
+            .chain(&mut main)
+            .find(|entry| entry.0 == page)
+        {
             entry.1 = (entry.1 + 1).min(3);
             return true;
         }
@@ -281,7 +301,12 @@ fn opt(pages: &[Page], capacity: usize) -> impl FnMut(Page) -> bool + use<> {
         let hit = set.contains(&page);
         if !hit {
             if set.len() == capacity {
-                let next = |page: &Page| future[at..].iter().position(|next| next == page).unwrap_or(usize::MAX);
+                let next = |page: &Page| {
+                    future[at..]
+                        .iter()
+                        .position(|next| next == page)
+                        .unwrap_or(usize::MAX)
+                };
                 let victim = *set.iter().max_by_key(|page| next(page)).unwrap();
                 take(&mut set, victim);
             }

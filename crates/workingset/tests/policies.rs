@@ -12,12 +12,18 @@ fn named(name: &str) -> &'static Spec {
 }
 
 fn misses(steps: &[Step]) -> usize {
-    steps.iter().filter(|step| step.access == Access::Miss).count()
+    steps
+        .iter()
+        .filter(|step| step.access == Access::Miss)
+        .count()
 }
 
 /// Few pages often, and some far away.
 fn references() -> impl Strategy<Value = Vec<u64>> {
-    prop::collection::vec(prop_oneof![4 => 0..6_u64, 3 => 0..20_u64, 1 => 1000..1030_u64], 1..250)
+    prop::collection::vec(
+        prop_oneof![4 => 0..6_u64, 3 => 0..20_u64, 1 => 1000..1030_u64],
+        1..250,
+    )
 }
 
 proptest! {
@@ -105,7 +111,11 @@ fn prop_assert_in(was: bool, spec: &Spec, at: usize) {
 fn beladys_anomaly() {
     let trace = Trace::of(&[1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5]).unwrap();
     let fifo = named("fifo");
-    let at = |capacity| fifo.run(&trace, capacity, &Options::of(fifo)).unwrap().misses;
+    let at = |capacity| {
+        fifo.run(&trace, capacity, &Options::of(fifo))
+            .unwrap()
+            .misses
+    };
     assert_eq!((at(3), at(4)), (9, 10));
 }
 
@@ -114,7 +124,10 @@ fn a_capacity_that_cannot_be_is_refused() {
     let trace = Trace::of(&[1, 2, 3]).unwrap();
     for capacity in [0, 4] {
         for spec in POLICIES {
-            let said = spec.run(&trace, capacity, &Options::of(spec)).unwrap_err().to_string();
+            let said = spec
+                .run(&trace, capacity, &Options::of(spec))
+                .unwrap_err()
+                .to_string();
             assert!(said.contains("3 different"), "{said}");
         }
     }
@@ -123,11 +136,17 @@ fn a_capacity_that_cannot_be_is_refused() {
 #[test]
 fn a_fitted_policy_stays_within_its_mean() {
     let mut dice = workingset::dice::Dice::new(1);
-    let pages: Vec<u64> = (0..20_000).map(|at| dice.below(40) + at / 4000 * 20).collect();
+    let pages: Vec<u64> = (0..20_000)
+        .map(|at| dice.below(40) + at / 4000 * 20)
+        .collect();
     let trace = Trace::of(&pages).unwrap();
     for spec in POLICIES.iter().filter(|spec| spec.variable) {
         let score = spec.run(&trace, 20, &Options::of(spec)).unwrap();
-        assert!(score.mean_size <= 20.0 && score.mean_size > 15.0, "{}: {score:?}", spec.name);
+        assert!(
+            score.mean_size <= 20.0 && score.mean_size > 15.0,
+            "{}: {score:?}",
+            spec.name
+        );
     }
 }
 
@@ -136,11 +155,26 @@ fn write_backs_are_counted_where_writes_are_told() {
     use workingset::{About, Batch, Loader, Op};
     let mut loader = Loader::default();
     let op = vec![Op::STORE, Op::LOAD, Op::LOAD, Op::STORE, Op::LOAD];
-    loader.push(&Batch { page: vec![1, 2, 3, 1, 2], op, ..Batch::default() }).unwrap();
+    loader
+        .push(&Batch {
+            page: vec![1, 2, 3, 1, 2],
+            op,
+            ..Batch::default()
+        })
+        .unwrap();
     let trace = loader.finish(About::default()).unwrap();
     let lru = named("lru");
-    assert_eq!(lru.run(&trace, 1, &Options::of(lru)).unwrap().writebacks, Some(2));
-    assert_eq!(lru.run(&trace, 3, &Options::of(lru)).unwrap().writebacks, Some(0));
+    assert_eq!(
+        lru.run(&trace, 1, &Options::of(lru)).unwrap().writebacks,
+        Some(2)
+    );
+    assert_eq!(
+        lru.run(&trace, 3, &Options::of(lru)).unwrap().writebacks,
+        Some(0)
+    );
     let unknown = Trace::of(&[1, 2, 3]).unwrap();
-    assert_eq!(lru.run(&unknown, 1, &Options::of(lru)).unwrap().writebacks, None);
+    assert_eq!(
+        lru.run(&unknown, 1, &Options::of(lru)).unwrap().writebacks,
+        None
+    );
 }

@@ -10,7 +10,9 @@ pub(crate) fn page() -> String {
     let version = concat!("warmset ", env!("CARGO_PKG_VERSION"));
     roff.control("TH", ["warmset.toml", "5", "", version, "File formats"]);
     roff.control("SH", ["NAME"]);
-    roff.text([roman("warmset.toml - what Warmset may do on this machine, and how")]);
+    roff.text([roman(
+        "warmset.toml - what Warmset may do on this machine, and how",
+    )]);
     roff.control("SH", ["DESCRIPTION"]);
     let mut comment: Vec<&str> = Vec::new();
     for line in PACKAGED.lines() {
@@ -52,7 +54,11 @@ impl<'a> Line<'a> {
             Some(text) if text.starts_with(' ') => Self::Comment(&text[1..]),
             marked => {
                 let text = marked.unwrap_or(line);
-                if text.starts_with('[') { Self::Section(text) } else { Self::Key(text) }
+                if text.starts_with('[') {
+                    Self::Section(text)
+                } else {
+                    Self::Key(text)
+                }
             }
         }
     }

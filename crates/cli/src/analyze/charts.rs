@@ -28,7 +28,10 @@ pub(super) fn all(analysis: &Analysis) -> Vec<(&'static str, String)> {
         all.push(("misses", misses(analysis, curves)));
         all.push(("space-time", space_time(analysis, curves)));
     }
-    all.extend([("stays", stays(analysis)), ("intervals", intervals(analysis))]);
+    all.extend([
+        ("stays", stays(analysis)),
+        ("intervals", intervals(analysis)),
+    ]);
     all
 }
 
@@ -38,12 +41,18 @@ fn axis(label: String, scale: Scale) -> Axis {
 
 /// With three digits that count.
 pub(super) fn brief(value: u64) -> String {
-    let unit = 10_f64.powf((value.max(1) as f64).log10().floor() - 2.0).max(1.0);
+    let unit = 10_f64
+        .powf((value.max(1) as f64).log10().floor() - 2.0)
+        .max(1.0);
     number((value as f64 / unit).round() * unit)
 }
 
 fn line(name: &str, points: Vec<(f64, f64)>) -> Series {
-    Series { name: name.to_owned(), points, mark: Mark::Line }
+    Series {
+        name: name.to_owned(),
+        points,
+        mark: Mark::Line,
+    }
 }
 
 /// Time by memory.
@@ -61,17 +70,27 @@ pub(super) fn map(analysis: &Analysis) -> String {
             _ => 3,
         };
         let share = f64::from(*count).ln_1p() / f64::from(most).ln_1p();
-        (*count > 0).then_some(Cell { kind, strength: ((share * 3.0) as usize).min(2) })
+        (*count > 0).then_some(Cell {
+            kind,
+            strength: ((share * 3.0) as usize).min(2),
+        })
     };
     // The last kind stands for what a trace does not tell.
     let kinds = if told { &KINDS[..4] } else { &KINDS[4..] };
     Grid {
         title: format!("{}: which pages are used, and when", program.name),
-        x: (clock(program.clock).to_owned(), program.start as f64, (program.start + program.time) as f64),
+        x: (
+            clock(program.clock).to_owned(),
+            program.start as f64,
+            (program.start + program.time) as f64,
+        ),
         y: format!("{} pages by address, low to high", program.pages),
         width: map.width,
         cells: map.count.iter().zip(&map.did).map(cell).collect(),
-        kinds: kinds.iter().map(|(colour, name)| (*colour, (*name).to_owned())).collect(),
+        kinds: kinds
+            .iter()
+            .map(|(colour, name)| (*colour, (*name).to_owned()))
+            .collect(),
         bands: bands(analysis),
     }
     .svg()
@@ -84,7 +103,11 @@ fn bands(analysis: &Analysis) -> Vec<Band> {
         let name = short(name);
         match bands.last_mut() {
             Some(band) if band.name == name => band.to = row + 1,
-            _ => bands.push(Band { from: row, to: row + 1, name: name.to_owned() }),
+            _ => bands.push(Band {
+                from: row,
+                to: row + 1,
+                name: name.to_owned(),
+            }),
         }
     }
     bands
@@ -95,12 +118,24 @@ pub(super) fn size(analysis: &Analysis) -> String {
     let program = &analysis.program;
     let of = |at: &AtWindow| {
         let pixels = &at.sizes.pixels;
-        let up = pixels.iter().map(|pixel| (pixel.from as f64, pixel.most as f64));
-        let down = pixels.iter().rev().map(|pixel| (pixel.from as f64, pixel.least as f64));
-        let mean = pixels.iter().map(|pixel| (pixel.from as f64, pixel.mean)).collect();
+        let up = pixels
+            .iter()
+            .map(|pixel| (pixel.from as f64, pixel.most as f64));
+        let down = pixels
+            .iter()
+            .rev()
+            .map(|pixel| (pixel.from as f64, pixel.least as f64));
+        let mean = pixels
+            .iter()
+            .map(|pixel| (pixel.from as f64, pixel.mean))
+            .collect();
         let name = format!("θ = {}", brief(at.theta));
         [
-            Series { name: format!("{name}, from least to most"), points: up.chain(down).collect(), mark: Mark::Band },
+            Series {
+                name: format!("{name}, from least to most"),
+                points: up.chain(down).collect(),
+                mark: Mark::Band,
+            },
             line(&name, mean),
         ]
     };
@@ -116,23 +151,54 @@ pub(super) fn size(analysis: &Analysis) -> String {
 /// How the sizes are spread, beside normal distributions, at the shortest window: it has the most sizes.
 pub(super) fn spread(analysis: &Analysis) -> String {
     let program = &analysis.program;
-    let Some(at) = analysis.windows.first() else { return String::new() };
+    let Some(at) = analysis.windows.first() else {
+        return String::new();
+    };
     let all: f64 = at.sizes.sizes.iter().map(|time| *time as f64).sum();
     let sizes = || (0..at.sizes.sizes.len()).map(|size| size as f64);
-    let seen = sizes().zip(&at.sizes.sizes).map(|(size, time)| (size, 100.0 * *time as f64 / all)).collect();
+    let seen = sizes()
+        .zip(&at.sizes.sizes)
+        .map(|(size, time)| (size, 100.0 * *time as f64 / all))
+        .collect();
     let mut series = vec![line("measured", seen)];
     if at.shape.deviation > 0.0 {
-        let normal =
-            workingset::measure::mixture::Part { weight: 1.0, mean: at.shape.mean, deviation: at.shape.deviation };
-        series.push(line("one normal", sizes().map(|size| (size, 100.0 * normal.density(size))).collect()));
+        let normal = workingset::measure::mixture::Part {
+            weight: 1.0,
+            mean: at.shape.mean,
+            deviation: at.shape.deviation,
+        };
+        series.push(line(
+            "one normal",
+            sizes()
+                .map(|size| (size, 100.0 * normal.density(size)))
+                .collect(),
+        ));
     }
-    if let Some(mixture) = at.mixture.as_ref().filter(|mixture| mixture.parts.len() > 1) {
-        let density = |size: f64| 100.0 * mixture.parts.iter().map(|part| part.density(size)).sum::<f64>();
+    if let Some(mixture) = at
+        .mixture
+        .as_ref()
+        .filter(|mixture| mixture.parts.len() > 1)
+    {
+        let density = |size: f64| {
+            100.0
+                * mixture
+                    .parts
+                    .iter()
+                    .map(|part| part.density(size))
+                    .sum::<f64>()
+        };
         let name = format!("{} normals", mixture.parts.len());
-        series.push(line(&name, sizes().map(|size| (size, density(size))).collect()));
+        series.push(line(
+            &name,
+            sizes().map(|size| (size, density(size))).collect(),
+        ));
     }
     Chart {
-        title: format!("{}: how large it is how often, θ = {}", program.name, brief(at.theta)),
+        title: format!(
+            "{}: how large it is how often, θ = {}",
+            program.name,
+            brief(at.theta)
+        ),
         x: axis("pages in the working set".to_owned(), Scale::Linear),
         y: axis("% of the time".to_owned(), Scale::Linear),
         series,
@@ -143,15 +209,27 @@ pub(super) fn spread(analysis: &Analysis) -> String {
 /// How far each stretch of time is from the one before.
 pub(super) fn moves(analysis: &Analysis) -> String {
     let program = &analysis.program;
-    let points: Vec<(f64, f64)> = analysis.moves.iter().map(|step| (step.from as f64, step.distance)).collect();
-    let transitions = points.iter().copied().filter(|point| point.1 > 0.5).collect();
+    let points: Vec<(f64, f64)> = analysis
+        .moves
+        .iter()
+        .map(|step| (step.from as f64, step.distance))
+        .collect();
+    let transitions = points
+        .iter()
+        .copied()
+        .filter(|point| point.1 > 0.5)
+        .collect();
     Chart {
         title: format!("{}: moves from locality to locality", program.name),
         x: axis(clock(program.clock).to_owned(), Scale::Linear),
         y: axis("share of pages that changed".to_owned(), Scale::Linear),
         series: vec![
             line("change", points),
-            Series { name: "transition".to_owned(), points: transitions, mark: Mark::Points },
+            Series {
+                name: "transition".to_owned(),
+                points: transitions,
+                mark: Mark::Points,
+            },
         ],
     }
     .svg()
@@ -160,8 +238,14 @@ pub(super) fn moves(analysis: &Analysis) -> String {
 /// Curves with a name for people.
 fn curves_of(curves: &Curves, value: impl Fn(&Lifetime, usize) -> f64) -> Vec<Series> {
     let named = |curve: &Lifetime| {
-        let points = (0..curve.points.len()).map(|at| (curve.points[at].size, value(curve, at))).collect();
-        let mark = if curve.points.len() < 40 { Mark::Dots } else { Mark::Line };
+        let points = (0..curve.points.len())
+            .map(|at| (curve.points[at].size, value(curve, at)))
+            .collect();
+        let mark = if curve.points.len() < 40 {
+            Mark::Dots
+        } else {
+            Mark::Line
+        };
         let name = match curve.policy.as_str() {
             "ws" => "working set",
             "lru" => "LRU",
@@ -171,7 +255,11 @@ fn curves_of(curves: &Curves, value: impl Fn(&Lifetime, usize) -> f64) -> Vec<Se
             "2q" => "2Q",
             other => other,
         };
-        Series { name: name.to_owned(), points, mark }
+        Series {
+            name: name.to_owned(),
+            points,
+            mark,
+        }
     };
     curves.lifetimes.iter().map(named).collect()
 }
@@ -180,12 +268,23 @@ fn curves_of(curves: &Curves, value: impl Fn(&Lifetime, usize) -> f64) -> Vec<Se
 pub(super) fn lifetime(analysis: &Analysis, curves: &Curves) -> String {
     let program = &analysis.program;
     let mut series = curves_of(curves, |curve, at| curve.points[at].lifetime);
-    let knees = curves.knees.iter().map(|(_, knees)| (knees.ray.size, knees.ray.lifetime)).collect();
-    series.push(Series { name: "knees".to_owned(), points: knees, mark: Mark::Points });
+    let knees = curves
+        .knees
+        .iter()
+        .map(|(_, knees)| (knees.ray.size, knees.ray.lifetime))
+        .collect();
+    series.push(Series {
+        name: "knees".to_owned(),
+        points: knees,
+        mark: Mark::Points,
+    });
     Chart {
         title: format!("{}: lifetime by memory", program.name),
         x: axis("mean pages in memory".to_owned(), Scale::Log),
-        y: axis(format!("{} between faults", clock(program.clock)), Scale::Log),
+        y: axis(
+            format!("{} between faults", clock(program.clock)),
+            Scale::Log,
+        ),
         series,
     }
     .svg()
@@ -206,17 +305,28 @@ pub(super) fn misses(analysis: &Analysis, curves: &Curves) -> String {
 /// Space-time over the window, at several fault services, relative to the least.
 pub(super) fn space_time(analysis: &Analysis, curves: &Curves) -> String {
     let program = &analysis.program;
-    let Some(ws) = curves.named("ws") else { return String::new() };
-    let services = curves.space_time.iter().filter(|entry| entry.policy == "ws" && entry.service > 0.0);
+    let Some(ws) = curves.named("ws") else {
+        return String::new();
+    };
+    let services = curves
+        .space_time
+        .iter()
+        .filter(|entry| entry.policy == "ws" && entry.service > 0.0);
     let mut series: Vec<Series> = Vec::new();
     let mut least = Vec::new();
     for entry in services {
-        let point = |point: &workingset::measure::Point| (point.parameter as f64, ws.space_time(point, entry.service));
+        let point = |point: &workingset::measure::Point| {
+            (point.parameter as f64, ws.space_time(point, entry.service))
+        };
         let name = format!("fault in {}", number(entry.service));
         series.push(line(&name, ws.points.iter().map(point).collect()));
         least.push((entry.least.parameter as f64, entry.value));
     }
-    series.push(Series { name: "least".to_owned(), points: least, mark: Mark::Points });
+    series.push(Series {
+        name: "least".to_owned(),
+        points: least,
+        mark: Mark::Points,
+    });
     Chart {
         title: format!("{}: space-time of the working set", program.name),
         x: axis(format!("window θ, {}", clock(program.clock)), Scale::Log),
@@ -229,18 +339,40 @@ pub(super) fn space_time(analysis: &Analysis, curves: &Curves) -> String {
 /// How long pages stay, beside what chance would do.
 pub(super) fn stays(analysis: &Analysis) -> String {
     let program = &analysis.program;
-    let Some(at) = analysis.windows.first() else { return String::new() };
+    let Some(at) = analysis.windows.first() else {
+        return String::new();
+    };
     let residence = &at.residence;
-    let points: Vec<(f64, f64)> = residence.survival.iter().map(|(stay, share)| (*stay, 100.0 * share)).collect();
-    let by_chance = points.iter().map(|(stay, _)| (*stay, 100.0 * (-stay / residence.mean).exp())).collect();
+    let points: Vec<(f64, f64)> = residence
+        .survival
+        .iter()
+        .map(|(stay, share)| (*stay, 100.0 * share))
+        .collect();
+    let by_chance = points
+        .iter()
+        .map(|(stay, _)| (*stay, 100.0 * (-stay / residence.mean).exp()))
+        .collect();
     let (centre, spread) = residence.lognormal;
-    let beyond = |stay: f64| 50.0 * erfc((stay.max(1.0).ln() - centre) / (spread.max(1e-9) * std::f64::consts::SQRT_2));
-    let lognormal = points.iter().map(|(stay, _)| (*stay, beyond(*stay))).collect();
+    let beyond = |stay: f64| {
+        50.0 * erfc((stay.max(1.0).ln() - centre) / (spread.max(1e-9) * std::f64::consts::SQRT_2))
+    };
+    let lognormal = points
+        .iter()
+        .map(|(stay, _)| (*stay, beyond(*stay)))
+        .collect();
     Chart {
-        title: format!("{}: how long pages stay, θ = {}", program.name, brief(at.theta)),
+        title: format!(
+            "{}: how long pages stay, θ = {}",
+            program.name,
+            brief(at.theta)
+        ),
         x: axis(format!("stay, {}", clock(program.clock)), Scale::Log),
         y: axis("% that stay longer".to_owned(), Scale::Linear),
-        series: vec![line("measured", points), line("decay by chance", by_chance), line("lognormal", lognormal)],
+        series: vec![
+            line("measured", points),
+            line("decay by chance", by_chance),
+            line("lognormal", lognormal),
+        ],
     }
     .svg()
 }
@@ -248,7 +380,13 @@ pub(super) fn stays(analysis: &Analysis) -> String {
 /// The complementary error function, to 1.5e-7 (Hastings; Abramowitz, Stegun, 7.1.26).
 fn erfc(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
-    let terms = [0.254_829_592, -0.284_496_736, 1.421_413_741, -1.453_152_027, 1.061_405_429];
+    let terms = [
+        0.254_829_592,
+        -0.284_496_736,
+        1.421_413_741,
+        -1.453_152_027,
+        1.061_405_429,
+    ];
     let half = terms.iter().rev().fold(0.0, |sum, term| (sum + term) * t) * (-x * x).exp();
     if x < 0.0 { 2.0 - half } else { half }
 }
@@ -256,7 +394,11 @@ fn erfc(x: f64) -> f64 {
 /// Times between uses of a page.
 pub(super) fn intervals(analysis: &Analysis) -> String {
     let program = &analysis.program;
-    let points = analysis.intervals.iter().map(|(edge, count)| (*edge as f64, *count as f64)).collect();
+    let points = analysis
+        .intervals
+        .iter()
+        .map(|(edge, count)| (*edge as f64, *count as f64))
+        .collect();
     Chart {
         title: format!("{}: time between two uses of a page", program.name),
         x: axis(clock(program.clock).to_owned(), Scale::Log),
@@ -272,8 +414,16 @@ mod tests {
 
     #[test]
     fn numbers_and_the_error_function() {
-        assert_eq!([brief(301_060), brief(7), brief(123_456_789)], ["301 k", "7", "123 M"]);
-        for (x, expected) in [(0.0, 1.0), (1.0, 0.157_299_2), (-1.0, 1.842_700_8), (3.0, 2.209e-5)] {
+        assert_eq!(
+            [brief(301_060), brief(7), brief(123_456_789)],
+            ["301 k", "7", "123 M"]
+        );
+        for (x, expected) in [
+            (0.0, 1.0),
+            (1.0, 0.157_299_2),
+            (-1.0, 1.842_700_8),
+            (3.0, 2.209e-5),
+        ] {
             assert!((erfc(x) - expected).abs() < 2e-7, "{x}");
         }
     }

@@ -28,8 +28,14 @@ fn pages(count: f64, program: &Program) -> String {
 
 /// What the trace is, which is called so.
 pub(super) fn whole(program: &Program, called: &str) -> String {
-    let left_out = program.left_out.as_ref().map(|what| format!(" It is without {what} of the run."));
-    let cut = program.cut.as_ref().map(|why| format!(" The trace was cut {why}: the rest of the run is not in it."));
+    let left_out = program
+        .left_out
+        .as_ref()
+        .map(|what| format!(" It is without {what} of the run."));
+    let cut = program
+        .cut
+        .as_ref()
+        .map(|why| format!(" The trace was cut {why}: the rest of the run is not in it."));
     format!(
         "{called}: {} references to {} in {} {}.{}{}",
         brief(program.references),
@@ -53,8 +59,7 @@ pub(super) fn needs(program: &Program) -> String {
         ));
     }
     if program.needs.is_empty() && program.visibility == Visibility::EveryReference {
-        let why =
-            "More than 1 % of references fault with any memory: so many are to pages that were never used before.";
+        let why = "More than 1 % of references fault with any memory: so many are to pages that were never used before.";
         sentences.push(why.to_owned());
     }
     if let Some(floor) = program.floor {
@@ -74,10 +79,18 @@ pub(super) fn map(analysis: &Analysis) -> String {
     let all = program.uses.max(1) as f64;
     let names: Vec<String> = largest
         .map(|region| {
-            format!("{} {} pages, {:.0} % of uses", short(&region.name), region.pages, 100.0 * region.uses as f64 / all)
+            format!(
+                "{} {} pages, {:.0} % of uses",
+                short(&region.name),
+                region.pages,
+                100.0 * region.uses as f64 / all
+            )
         })
         .collect();
-    format!("Each row is pages beside each other, each column a stretch of time. Most pages: {}.", names.join("; "))
+    format!(
+        "Each row is pages beside each other, each column a stretch of time. Most pages: {}.",
+        names.join("; ")
+    )
 }
 
 /// A file without its folders.
@@ -95,14 +108,24 @@ pub(super) fn size(analysis: &Analysis) -> String {
             at.peak as f64 / at.size.max(1e-9)
         )
     };
-    analysis.windows.iter().map(of).collect::<Vec<_>>().join(" ")
+    analysis
+        .windows
+        .iter()
+        .map(of)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 pub(super) fn spread(analysis: &Analysis) -> String {
-    let Some(at) = analysis.windows.first() else { return String::new() };
+    let Some(at) = analysis.windows.first() else {
+        return String::new();
+    };
     let parts = at.mixture.as_ref().map_or(1, |mixture| mixture.parts.len());
     let shape = if at.independent < 50 {
-        format!("too few to tell their law: {} windows do not overlap", at.independent / 2)
+        format!(
+            "too few to tell their law: {} windows do not overlap",
+            at.independent / 2
+        )
     } else if parts > 1 {
         format!("not one normal distribution: {parts} describe it better (BIC)")
     } else if at.shape.deviation == 0.0 {
@@ -117,13 +140,29 @@ pub(super) fn spread(analysis: &Analysis) -> String {
 }
 
 pub(super) fn moves(analysis: &Analysis) -> String {
-    let transitions = analysis.moves.iter().filter(|step| step.distance > 0.5).count();
+    let transitions = analysis
+        .moves
+        .iter()
+        .filter(|step| step.distance > 0.5)
+        .count();
     let program = &analysis.program;
-    let Some(at) = analysis.middle() else { return String::new() };
-    let moved =
-        |from: u64| analysis.moves.iter().rfind(|step| step.from <= from).is_some_and(|step| step.distance > 0.5);
+    let Some(at) = analysis.middle() else {
+        return String::new();
+    };
+    let moved = |from: u64| {
+        analysis
+            .moves
+            .iter()
+            .rfind(|step| step.from <= from)
+            .is_some_and(|step| step.distance > 0.5)
+    };
     let mean = |there: bool| {
-        let sizes = at.sizes.pixels.iter().filter(|pixel| moved(pixel.from) == there).map(|pixel| pixel.most as f64);
+        let sizes = at
+            .sizes
+            .pixels
+            .iter()
+            .filter(|pixel| moved(pixel.from) == there)
+            .map(|pixel| pixel.most as f64);
         let (sum, count) = sizes.fold((0.0, 0.0), |(sum, count), size| (sum + size, count + 1.0));
         (count > 0.0).then_some(sum / count)
     };
@@ -146,10 +185,18 @@ pub(super) fn moves(analysis: &Analysis) -> String {
 /// Denning's claim on this program.
 pub(super) fn claim(curves: &Curves) -> String {
     let gain = |claim: &Claim| claim.lru / claim.ws;
-    let Some(best) = curves.claims.iter().max_by(|one, other| gain(one).total_cmp(&gain(other))) else {
+    let Some(best) = curves
+        .claims
+        .iter()
+        .max_by(|one, other| gain(one).total_cmp(&gain(other)))
+    else {
         return String::new();
     };
-    let better = curves.claims.iter().filter(|claim| claim.ws < claim.lru).count();
+    let better = curves
+        .claims
+        .iter()
+        .filter(|claim| claim.ws < claim.lru)
+        .count();
     let gained = format!(
         "At equal mean size the working set faults less than LRU at {better} of {} windows. The most is gained at θ = {}: \
          {:.1} pages, {} faults, LRU {} ({:.1} times), the optimum of fixed room {}.",
@@ -175,7 +222,9 @@ pub(super) fn claim(curves: &Curves) -> String {
 }
 
 pub(super) fn misses(curves: &Curves) -> String {
-    let Some(claim) = curves.claims.get(curves.claims.len() / 2) else { return String::new() };
+    let Some(claim) = curves.claims.get(curves.claims.len() / 2) else {
+        return String::new();
+    };
     format!(
         "With memory for {:.1} pages on average: FIFO {}, LRU {}, 2Q {}, a timer (half-life) {}, the working set {}, OPT {} faults. \
          VMIN has the working set's faults with {:.1} pages.",
@@ -192,11 +241,20 @@ pub(super) fn misses(curves: &Curves) -> String {
 
 pub(super) fn space_time(curves: &Curves, program: &Program) -> String {
     let of = |policy: &str| {
-        curves.space_time.iter().find(|entry| entry.policy == policy && entry.service == curves.service).or_else(|| {
-            curves.space_time.iter().rfind(|entry| entry.policy == policy && entry.service <= curves.service)
-        })
+        curves
+            .space_time
+            .iter()
+            .find(|entry| entry.policy == policy && entry.service == curves.service)
+            .or_else(|| {
+                curves
+                    .space_time
+                    .iter()
+                    .rfind(|entry| entry.policy == policy && entry.service <= curves.service)
+            })
     };
-    let (Some(ws), Some(lru)) = (of("ws"), of("lru")) else { return String::new() };
+    let (Some(ws), Some(lru)) = (of("ws"), of("lru")) else {
+        return String::new();
+    };
     format!(
         "With a fault served in {} {}, space-time is least at θ = {} with {:.1} pages; LRU's least, at {} pages, is {:.2} times as much. \
          Faults count with the mean size here, as Denning's approximation has it; exact sums at faults are in the numbers.",
@@ -212,8 +270,18 @@ pub(super) fn space_time(curves: &Curves, program: &Program) -> String {
 /// What the terminal shows.
 pub(super) fn summary(out: &mut impl Write, analysis: &Analysis) -> Result<()> {
     let program = &analysis.program;
-    let command = if program.command.is_empty() { &program.name } else { &program.command };
-    let mut lines = vec![whole(program, command), needs(program), size(analysis), spread(analysis), moves(analysis)];
+    let command = if program.command.is_empty() {
+        &program.name
+    } else {
+        &program.command
+    };
+    let mut lines = vec![
+        whole(program, command),
+        needs(program),
+        size(analysis),
+        spread(analysis),
+        moves(analysis),
+    ];
     if let Some(curves) = &analysis.curves {
         lines.extend([claim(curves), misses(curves), space_time(curves, program)]);
     }

@@ -30,15 +30,30 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let mut lines: Vec<Line> = Vec::new();
     for theta in &args.theta {
         let series = Series::of(&trace, timed, *theta, PIXELS)?;
-        lines.push(Line { policy: "ws", theta: *theta, shape: Some(series.shape()), pixels: series.pixels });
+        lines.push(Line {
+            policy: "ws",
+            theta: *theta,
+            shape: Some(series.shape()),
+            pixels: series.pixels,
+        });
     }
     if args.as_published {
         let trace = published(args)?.load()?;
         for theta in &args.theta {
             let drawn = measure::published(&trace, *theta, PIXELS)?;
-            let pixel = |(from, size): (u64, u64)| Pixel { from, least: size, mean: size as f64, most: size };
+            let pixel = |(from, size): (u64, u64)| Pixel {
+                from,
+                least: size,
+                mean: size as f64,
+                most: size,
+            };
             let pixels = drawn.into_iter().map(pixel).collect();
-            lines.push(Line { policy: "ws as published", theta: *theta, shape: None, pixels });
+            lines.push(Line {
+                policy: "ws as published",
+                theta: *theta,
+                shape: None,
+                pixels,
+            });
         }
     }
     if let Some(path) = &args.plot {
@@ -54,23 +69,48 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 }
 
 fn heading() -> Vec<String> {
-    ["working set", "theta", "least", "mean", "most", "deviation", "skewness", "excess kurtosis"]
-        .map(str::to_owned)
-        .to_vec()
+    [
+        "working set",
+        "theta",
+        "least",
+        "mean",
+        "most",
+        "deviation",
+        "skewness",
+        "excess kurtosis",
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 fn cells(line: &Line) -> Vec<String> {
-    let least = line.pixels.iter().map(|pixel| pixel.least).min().unwrap_or(0);
-    let most = line.pixels.iter().map(|pixel| pixel.most).max().unwrap_or(0);
-    let drawn = line.pixels.iter().map(|pixel| pixel.mean).sum::<f64>() / line.pixels.len().max(1) as f64;
+    let least = line
+        .pixels
+        .iter()
+        .map(|pixel| pixel.least)
+        .min()
+        .unwrap_or(0);
+    let most = line
+        .pixels
+        .iter()
+        .map(|pixel| pixel.most)
+        .max()
+        .unwrap_or(0);
+    let drawn =
+        line.pixels.iter().map(|pixel| pixel.mean).sum::<f64>() / line.pixels.len().max(1) as f64;
     let moment = |value: fn(&Shape) -> f64| {
-        line.shape.as_ref().map_or_else(|| "–".to_owned(), |shape| format!("{:.2}", value(shape)))
+        line.shape
+            .as_ref()
+            .map_or_else(|| "–".to_owned(), |shape| format!("{:.2}", value(shape)))
     };
     vec![
         line.policy.to_owned(),
         line.theta.to_string(),
         least.to_string(),
-        format!("{:.1}", line.shape.as_ref().map_or(drawn, |shape| shape.mean)),
+        format!(
+            "{:.1}",
+            line.shape.as_ref().map_or(drawn, |shape| shape.mean)
+        ),
         most.to_string(),
         moment(|shape| shape.deviation),
         moment(|shape| shape.skewness),
@@ -81,7 +121,9 @@ fn cells(line: &Line) -> Vec<String> {
 fn table(out: &mut impl Write, lines: &[Line]) -> Result<()> {
     for row in std::iter::once(heading()).chain(lines.iter().map(cells)) {
         write!(out, "{:<16}", row[0])?;
-        row[1..].iter().try_for_each(|cell| write!(out, " {cell:>15}"))?;
+        row[1..]
+            .iter()
+            .try_for_each(|cell| write!(out, " {cell:>15}"))?;
         writeln!(out)?;
     }
     Ok(())
@@ -104,9 +146,21 @@ fn csv(out: &mut impl Write, lines: &[Line]) -> Result<()> {
 fn chart(lines: &[Line]) -> Chart {
     let series = lines.iter().map(|line| report::Series {
         name: format!("{} {}", line.policy, line.theta),
-        points: line.pixels.iter().map(|pixel| (pixel.from as f64, pixel.mean)).collect(),
+        points: line
+            .pixels
+            .iter()
+            .map(|pixel| (pixel.from as f64, pixel.mean))
+            .collect(),
         mark: Mark::Line,
     });
-    let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
-    Chart { title: "Working set over time".to_owned(), x: axis("time"), y: axis("pages"), series: series.collect() }
+    let axis = |label: &str| Axis {
+        label: label.to_owned(),
+        scale: Scale::Linear,
+    };
+    Chart {
+        title: "Working set over time".to_owned(),
+        x: axis("time"),
+        y: axis("pages"),
+        series: series.collect(),
+    }
 }

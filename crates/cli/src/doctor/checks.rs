@@ -54,12 +54,18 @@ fn rivals(case: &Case) -> Vec<Finding> {
         RivalKind::Tuner => Finding::problem(
             rival.to_string(),
             "Two programs on one knob undo each other's work, and neither learns what its own did.",
-            format!("Stop one of them: systemctl disable --now {}, or warmsetd.", rival.name),
+            format!(
+                "Stop one of them: systemctl disable --now {}, or warmsetd.",
+                rival.name
+            ),
         ),
         RivalKind::Guard => Finding::advice(
             rival.to_string(),
             "Two that end processes would both do it for the same shortage, so warmsetd ends nobody while it runs.",
-            format!("Nothing, if that is wanted. To take over: {}.", take_over(&rival.name)),
+            format!(
+                "Nothing, if that is wanted. To take over: {}.",
+                take_over(&rival.name)
+            ),
         ),
         RivalKind::Damon => Finding::advice(
             rival.to_string(),
@@ -105,7 +111,12 @@ fn refused(case: &Case) -> Vec<Finding> {
             "warmset check, until it says ok.",
         )
     };
-    case.settings.refused.iter().filter(|_| case.root).map(finding).collect()
+    case.settings
+        .refused
+        .iter()
+        .filter(|_| case.root)
+        .map(finding)
+        .collect()
 }
 
 fn pressure(case: &Case) -> Vec<Finding> {
@@ -132,7 +143,9 @@ fn permission(case: &Case) -> Vec<Finding> {
 }
 
 fn container(case: &Case) -> Vec<Finding> {
-    let Some(name) = &case.glance.facts.container else { return Vec::new() };
+    let Some(name) = &case.glance.facts.container else {
+        return Vec::new();
+    };
     vec![Finding::advice(
         format!("there are marks of a container ({name})"),
         "In a container the numbers are the host's, and so are the knobs: a guard there can only look.",
@@ -166,11 +179,15 @@ fn cgroups(case: &Case) -> Vec<Finding> {
 }
 
 fn min_free(case: &Case) -> Vec<Finding> {
-    let (Some(kilobytes), Some(memory)) = (case.knob(Knob::MinFreeKbytes), case.memory()) else { return Vec::new() };
+    let (Some(kilobytes), Some(memory)) = (case.knob(Knob::MinFreeKbytes), case.memory()) else {
+        return Vec::new();
+    };
     let reserve = Bytes::kib(kilobytes);
     let share = reserve.share_of(memory).unwrap_or_default();
     if share <= Percent::new(5) {
-        return vec![Finding::ok(format!("vm.min_free_kbytes reserves {reserve} ({share} of memory)"))];
+        return vec![Finding::ok(format!(
+            "vm.min_free_kbytes reserves {reserve} ({share} of memory)"
+        ))];
     }
     vec![Finding::problem(
         format!("vm.min_free_kbytes reserves {reserve}, {share} of memory"),
@@ -183,13 +200,18 @@ fn min_free(case: &Case) -> Vec<Finding> {
 fn dead_zone(case: &Case) -> Vec<Finding> {
     let (sample, page_size) = (&case.glance.sample, case.glance.facts.page_size);
     let factor = case.knob(Knob::WatermarkScaleFactor);
-    let (Some(factor), Some(least)) = (factor, watermark::least_effective(sample, page_size)) else {
+    let (Some(factor), Some(least)) = (factor, watermark::least_effective(sample, page_size))
+    else {
         return Vec::new();
     };
     if factor >= least {
-        return vec![Finding::ok(format!("vm.watermark_scale_factor = {factor} sets the gap"))];
+        return vec![Finding::ok(format!(
+            "vm.watermark_scale_factor = {factor} sets the gap"
+        ))];
     }
-    let gap = watermark::observed_gap(sample, page_size).map(|gap| format!(": {gap}")).unwrap_or_default();
+    let gap = watermark::observed_gap(sample, page_size)
+        .map(|gap| format!(": {gap}"))
+        .unwrap_or_default();
     vec![Finding::advice(
         format!("vm.watermark_scale_factor = {factor} has no effect on this machine"),
         format!("Below {least} the gap comes from vm.min_free_kbytes alone{gap}."),
@@ -201,19 +223,38 @@ fn dead_zone(case: &Case) -> Vec<Finding> {
 const USUAL_BOOST: u64 = 15_000;
 
 fn boost(case: &Case) -> Vec<Finding> {
-    let Some(factor) = case.knob(Knob::WatermarkBoostFactor) else { return Vec::new() };
-    let high: Option<Pages> = case.glance.sample.zones.iter().map(|zone| zone.amounts.high).sum();
-    let most = high.map(|high| high.to_bytes(case.glance.facts.page_size).scaled(factor, 10_000));
-    let share = most.zip(case.memory()).and_then(|(most, memory)| most.share_of(memory));
+    let Some(factor) = case.knob(Knob::WatermarkBoostFactor) else {
+        return Vec::new();
+    };
+    let high: Option<Pages> = case
+        .glance
+        .sample
+        .zones
+        .iter()
+        .map(|zone| zone.amounts.high)
+        .sum();
+    let most = high.map(|high| {
+        high.to_bytes(case.glance.facts.page_size)
+            .scaled(factor, 10_000)
+    });
+    let share = most
+        .zip(case.memory())
+        .and_then(|(most, memory)| most.share_of(memory));
     let is_high = factor > USUAL_BOOST || share.is_some_and(|share| share > Percent::new(10));
     if !is_high {
         return vec![Finding::ok(format!("vm.watermark_boost_factor = {factor}"))];
     }
-    let most = most.map(|most| format!(" up to {most}")).unwrap_or_default();
+    let most = most
+        .map(|most| format!(" up to {most}"))
+        .unwrap_or_default();
     vec![Finding::advice(
         format!("vm.watermark_boost_factor = {factor}"),
-        format!("After fragmentation kswapd reclaims{most} beyond the high watermark at once, read again later."),
-        format!("vm.watermark_boost_factor = {USUAL_BOOST} is the kernel's own; 0 switches it off."),
+        format!(
+            "After fragmentation kswapd reclaims{most} beyond the high watermark at once, read again later."
+        ),
+        format!(
+            "vm.watermark_boost_factor = {USUAL_BOOST} is the kernel's own; 0 switches it off."
+        ),
     )]
 }
 
@@ -231,7 +272,12 @@ fn swap(case: &Case) -> Vec<Finding> {
 }
 
 fn zram(case: &Case) -> Vec<Finding> {
-    let has_zram = case.glance.sample.swaps.iter().any(|swap| swap.kind == SwapKind::Zram);
+    let has_zram = case
+        .glance
+        .sample
+        .swaps
+        .iter()
+        .any(|swap| swap.kind == SwapKind::Zram);
     match case.knob(Knob::PageCluster) {
         Some(cluster) if has_zram && cluster > 0 => vec![Finding::advice(
             format!("swap is on zram, and vm.page-cluster = {cluster}"),
@@ -246,7 +292,12 @@ fn zram(case: &Case) -> Vec<Finding> {
 }
 
 fn swappiness(case: &Case) -> Vec<Finding> {
-    let has_swap = case.glance.sample.memory.swap_total.is_some_and(|size| size > Bytes::ZERO);
+    let has_swap = case
+        .glance
+        .sample
+        .memory
+        .swap_total
+        .is_some_and(|size| size > Bytes::ZERO);
     match case.knob(Knob::Swappiness) {
         Some(0) if has_swap => vec![Finding::advice(
             "vm.swappiness = 0 while there is swap",
@@ -261,7 +312,9 @@ fn swappiness(case: &Case) -> Vec<Finding> {
 fn overcommit(case: &Case) -> Vec<Finding> {
     let memory = &case.glance.sample.memory;
     match case.settings.overcommit {
-        Some(0) => vec![Finding::ok("vm.overcommit_memory = 0: promises are weighed")],
+        Some(0) => vec![Finding::ok(
+            "vm.overcommit_memory = 0: promises are weighed",
+        )],
         Some(1) => vec![Finding::advice(
             "vm.overcommit_memory = 1: memory is promised without limit",
             "No allocation ever fails, so a program that asks for too much meets the OOM killer instead of an error.",
@@ -273,10 +326,14 @@ fn overcommit(case: &Case) -> Vec<Finding> {
 }
 
 fn strict_overcommit(promised: Option<Bytes>, limit: Option<Bytes>) -> Vec<Finding> {
-    let (Some(promised), Some(limit)) = (promised, limit) else { return Vec::new() };
+    let (Some(promised), Some(limit)) = (promised, limit) else {
+        return Vec::new();
+    };
     let share = promised.share_of(limit).unwrap_or(Percent::WHOLE);
     if share < Percent::new(90) {
-        return vec![Finding::ok(format!("vm.overcommit_memory = 2: {promised} of {limit} promised"))];
+        return vec![Finding::ok(format!(
+            "vm.overcommit_memory = 2: {promised} of {limit} promised"
+        ))];
     }
     vec![Finding::problem(
         format!("vm.overcommit_memory = 2, and {promised} of {limit} are promised ({share})"),
@@ -286,9 +343,13 @@ fn strict_overcommit(promised: Option<Bytes>, limit: Option<Bytes>) -> Vec<Findi
 }
 
 fn huge_pages(case: &Case) -> Vec<Finding> {
-    let (Some(enabled), Some(defrag)) = (&case.settings.huge_pages, &case.settings.defrag) else { return Vec::new() };
+    let (Some(enabled), Some(defrag)) = (&case.settings.huge_pages, &case.settings.defrag) else {
+        return Vec::new();
+    };
     if enabled != "always" || defrag != "always" {
-        return vec![Finding::ok(format!("transparent huge pages: {enabled}, defrag {defrag}"))];
+        return vec![Finding::ok(format!(
+            "transparent huge pages: {enabled}, defrag {defrag}"
+        ))];
     }
     vec![Finding::advice(
         "transparent huge pages: always, defrag always",
@@ -312,9 +373,14 @@ fn zone_reclaim(case: &Case) -> Vec<Finding> {
 fn dirty(case: &Case) -> Vec<Finding> {
     let set = [
         ("vm.dirty_bytes", case.settings.dirty_bytes),
-        ("vm.dirty_background_bytes", case.settings.dirty_background_bytes),
+        (
+            "vm.dirty_background_bytes",
+            case.settings.dirty_background_bytes,
+        ),
     ];
-    let set = set.into_iter().filter_map(|(name, bytes)| Some((name, Bytes::new(bytes.filter(|bytes| *bytes > 0)?))));
+    let set = set
+        .into_iter()
+        .filter_map(|(name, bytes)| Some((name, Bytes::new(bytes.filter(|bytes| *bytes > 0)?))));
     let memory = case.memory().unwrap_or_default();
     set.filter(|(_, limit)| limit.share_of(memory).is_some_and(|share| share > Percent::new(20)))
         .map(|(name, limit)| {

@@ -46,28 +46,69 @@ impl Cost {
     }
 
     pub(super) fn show(&self, page: &mut Page) {
-        page.heading(&format!("What memory pressure has cost since boot, {} ago", self.uptime));
+        page.heading(&format!(
+            "What memory pressure has cost since boot, {} ago",
+            self.uptime
+        ));
         let time = |spent: Option<Micros>| match spent {
             None => "unknown".to_owned(),
             Some(spent) => format!("{spent}{}", self.share(spent)),
         };
         let number = |count: Option<u64>, one: &str, many: &str| {
-            count.map_or_else(|| format!("unknown {many}"), |count| counted(count, one, many))
+            count.map_or_else(
+                || format!("unknown {many}"),
+                |count| counted(count, one, many),
+            )
         };
-        let bytes = |bytes: Option<Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
-        page.entry("waited", format!("some task {}; all tasks {}", time(self.some_stalled), time(self.all_stalled)));
+        let bytes = |bytes: Option<Bytes>| {
+            bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string())
+        };
+        page.entry(
+            "waited",
+            format!(
+                "some task {}; all tasks {}",
+                time(self.some_stalled),
+                time(self.all_stalled)
+            ),
+        );
         let reclaimed = number(self.allocation_stalls, "allocation", "allocations");
-        let compacted = self.compaction_stalls.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-        page.entry("stalled", format!("{reclaimed} reclaimed for themselves, {compacted} compacted"));
+        let compacted = self
+            .compaction_stalls
+            .map_or_else(|| "unknown".to_owned(), |count| count.to_string());
+        page.entry(
+            "stalled",
+            format!("{reclaimed} reclaimed for themselves, {compacted} compacted"),
+        );
         let pages = number(self.refaults, "page", "pages");
-        page.entry("refaults", format!("{pages} read again after eviction, {} in all", bytes(self.refaulted)));
-        page.entry("swap", format!("{} in, {} out", bytes(self.swapped_in), bytes(self.swapped_out)));
-        page.entry("killed", format!("{} for want of memory", number(self.oom_kills, "process", "processes")));
+        page.entry(
+            "refaults",
+            format!(
+                "{pages} read again after eviction, {} in all",
+                bytes(self.refaulted)
+            ),
+        );
+        page.entry(
+            "swap",
+            format!(
+                "{} in, {} out",
+                bytes(self.swapped_in),
+                bytes(self.swapped_out)
+            ),
+        );
+        page.entry(
+            "killed",
+            format!(
+                "{} for want of memory",
+                number(self.oom_kills, "process", "processes")
+            ),
+        );
     }
 
     /// ` (0.5 % of the time)`.
     fn share(&self, spent: Micros) -> String {
         let micros = u64::try_from(self.uptime.get().as_micros()).unwrap_or(u64::MAX);
-        Percent::ratio(spent.get(), micros).map(|share| format!(" ({share} of the time)")).unwrap_or_default()
+        Percent::ratio(spent.get(), micros)
+            .map(|share| format!(" ({share} of the time)"))
+            .unwrap_or_default()
     }
 }

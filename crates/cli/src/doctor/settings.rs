@@ -42,7 +42,10 @@ impl Settings {
 
 fn refused(root: &Path) -> Option<String> {
     let settings = host::settings::of_machine(root);
-    settings.and_then(|settings| host::hook::check(root, &settings.config.hooks)).err().map(|error| error.to_string())
+    settings
+        .and_then(|settings| host::hook::check(root, &settings.config.hooks))
+        .err()
+        .map(|error| error.to_string())
 }
 
 /// `madvise` of `always [madvise] never`.
@@ -57,7 +60,10 @@ mod tests {
 
     #[test]
     fn what_is_chosen_stands_in_brackets() {
-        assert_eq!(chosen("always [madvise] never\n").as_deref(), Some("madvise"));
+        assert_eq!(
+            chosen("always [madvise] never\n").as_deref(),
+            Some("madvise")
+        );
         assert_eq!(chosen("always [never"), None);
         assert_eq!(chosen(""), None);
     }
@@ -70,6 +76,9 @@ mod tests {
         fs::write(dir.path().join("proc/sys/vm/overcommit_memory"), "2\n").unwrap();
         fs::write(dir.path().join("proc/sys/vm/zone_reclaim_mode"), [0xff, 0]).unwrap();
         let settings = Settings::read(dir.path());
-        assert_eq!((settings.overcommit, settings.zone_reclaim), (Some(2), None));
+        assert_eq!(
+            (settings.overcommit, settings.zone_reclaim),
+            (Some(2), None)
+        );
     }
 }

@@ -39,16 +39,30 @@ fn healthy() -> Case {
         dirty_background_bytes: Some(0),
         refused: None,
     };
-    let glance = Glance { facts: example::facts(), sample, rivals: Vec::new(), troubles: Vec::new() };
-    Case { glance, settings, root: true }
+    let glance = Glance {
+        facts: example::facts(),
+        sample,
+        rivals: Vec::new(),
+        troubles: Vec::new(),
+    };
+    Case {
+        glance,
+        settings,
+        root: true,
+    }
 }
 
 /// What is not well on the healthy machine after `change`.
 fn found(change: impl FnOnce(&mut Case)) -> Vec<(Level, String)> {
     let mut case = healthy();
     change(&mut case);
-    let findings = examine(&case).findings.into_iter().filter(|finding| finding.level != Level::Ok);
-    findings.map(|finding| (finding.level, finding.what)).collect()
+    let findings = examine(&case)
+        .findings
+        .into_iter()
+        .filter(|finding| finding.level != Level::Ok);
+    findings
+        .map(|finding| (finding.level, finding.what))
+        .collect()
 }
 
 fn knob(case: &mut Case, knob: Knob, value: u64) {
@@ -56,7 +70,12 @@ fn knob(case: &mut Case, knob: Knob, value: u64) {
 }
 
 fn rival(name: &str, kind: RivalKind) -> Rival {
-    Rival { name: name.to_owned(), kind, evidence: "process 12".to_owned(), floor: Some(Percent::new(10)) }
+    Rival {
+        name: name.to_owned(),
+        kind,
+        evidence: "process 12".to_owned(),
+        floor: Some(Percent::new(10)),
+    }
 }
 
 #[test]
@@ -91,22 +110,47 @@ fn on_a_healthy_machine_there_is_nothing_to_do() {
 fn each_fault_is_found_alone() {
     type Change = fn(&mut Case);
     let faults: [(Level, Change); 19] = [
-        (Level::Problem, |case| case.glance.rivals.push(rival("tuned", RivalKind::Tuner))),
-        (Level::Advice, |case| case.glance.rivals.push(rival("DAMON", RivalKind::Damon))),
-        (Level::Advice, |case| case.glance.rivals.push(rival("vm.watermark_scale_factor", RivalKind::Sysctl))),
-        (Level::Problem, |case| case.glance.sample.memory_pressure.some_total = None),
+        (Level::Problem, |case| {
+            case.glance.rivals.push(rival("tuned", RivalKind::Tuner))
+        }),
+        (Level::Advice, |case| {
+            case.glance.rivals.push(rival("DAMON", RivalKind::Damon))
+        }),
+        (Level::Advice, |case| {
+            case.glance
+                .rivals
+                .push(rival("vm.watermark_scale_factor", RivalKind::Sysctl))
+        }),
+        (Level::Problem, |case| {
+            case.glance.sample.memory_pressure.some_total = None
+        }),
         (Level::Advice, |case| case.root = false),
-        (Level::Advice, |case| case.glance.facts.container = Some("lxc".to_owned())),
+        (Level::Advice, |case| {
+            case.glance.facts.container = Some("lxc".to_owned())
+        }),
         (Level::Advice, |case| case.glance.facts.hidepid = true),
-        (Level::Advice, |case| case.glance.facts.cgroups = Cgroups::Hybrid),
+        (Level::Advice, |case| {
+            case.glance.facts.cgroups = Cgroups::Hybrid
+        }),
         (Level::Problem, |case| {
             knob(case, Knob::MinFreeKbytes, 500_000);
             knob(case, Knob::WatermarkScaleFactor, 500);
         }),
-        (Level::Advice, |case| knob(case, Knob::WatermarkScaleFactor, 10)),
-        (Level::Advice, |case| knob(case, Knob::WatermarkBoostFactor, 150_000)),
-        (Level::Advice, |case| case.glance.sample.memory.swap_total = Some(Bytes::ZERO)),
-        (Level::Advice, |case| case.glance.sample.swaps = vec![Swap { kind: SwapKind::Zram, ..Swap::default() }]),
+        (Level::Advice, |case| {
+            knob(case, Knob::WatermarkScaleFactor, 10)
+        }),
+        (Level::Advice, |case| {
+            knob(case, Knob::WatermarkBoostFactor, 150_000)
+        }),
+        (Level::Advice, |case| {
+            case.glance.sample.memory.swap_total = Some(Bytes::ZERO)
+        }),
+        (Level::Advice, |case| {
+            case.glance.sample.swaps = vec![Swap {
+                kind: SwapKind::Zram,
+                ..Swap::default()
+            }]
+        }),
         (Level::Advice, |case| knob(case, Knob::Swappiness, 0)),
         (Level::Advice, |case| case.settings.overcommit = Some(1)),
         (Level::Problem, |case| {
@@ -119,12 +163,18 @@ fn each_fault_is_found_alone() {
             case.settings.defrag = Some("always".to_owned());
         }),
         (Level::Advice, |case| case.settings.zone_reclaim = Some(1)),
-        (Level::Advice, |case| case.settings.dirty_bytes = Some(4 << 30)),
+        (Level::Advice, |case| {
+            case.settings.dirty_bytes = Some(4 << 30)
+        }),
     ];
     let mut all = String::new();
     for (level, fault) in faults {
         let findings = found(fault);
-        assert_eq!(findings.iter().map(|(level, _)| *level).collect::<Vec<_>>(), [level], "{findings:?}");
+        assert_eq!(
+            findings.iter().map(|(level, _)| *level).collect::<Vec<_>>(),
+            [level],
+            "{findings:?}"
+        );
         let _ = writeln!(all, "{level:?}: {}", findings[0].1);
     }
     expect![[r#"
@@ -154,7 +204,13 @@ fn each_fault_is_found_alone() {
 #[test]
 fn a_guard_that_kills_is_no_problem_and_can_be_taken_over() {
     let beside = |case: &mut Case| case.glance.rivals.push(rival("earlyoom", RivalKind::Guard));
-    assert_eq!(found(beside).into_iter().map(|(level, _)| level).collect::<Vec<_>>(), [Level::Advice]);
+    assert_eq!(
+        found(beside)
+            .into_iter()
+            .map(|(level, _)| level)
+            .collect::<Vec<_>>(),
+        [Level::Advice]
+    );
     let mut case = healthy();
     beside(&mut case);
     let text = text(&examine(&case), Paint::Plain);
@@ -167,7 +223,10 @@ fn what_is_unknown_is_said_and_gives_no_advice() {
     case.glance.sample = pressure::Sample::default();
     case.settings = Settings::default();
     let text = text(&examine(&case), Paint::Plain);
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
     expect![[r#"
         What memory pressure has cost since boot, 0 ns ago
         waited     some task unknown; all tasks unknown

@@ -44,7 +44,10 @@ impl Stalls {
 impl Bought {
     /// Adds a file. Cost: that of deciding again, and three runs of the model.
     pub(super) fn add(&mut self, entries: &[Entry]) -> Result<(), ReplayError> {
-        let comparison = compare(entries, &Plan::of(&[Arm::Recorded, Arm::Nothing, Arm::Warmset]))?;
+        let comparison = compare(
+            entries,
+            &Plan::of(&[Arm::Recorded, Arm::Nothing, Arm::Warmset]),
+        )?;
         if let [recorded, nothing, ours] = comparison.arms.as_slice() {
             self.as_recorded.add(recorded);
             self.without.add(nothing);

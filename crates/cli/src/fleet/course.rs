@@ -62,7 +62,10 @@ pub(super) struct Course {
 
 impl Default for Course {
     fn default() -> Self {
-        Self { width: FIRST, moments: BTreeMap::new() }
+        Self {
+            width: FIRST,
+            moments: BTreeMap::new(),
+        }
     }
 }
 
@@ -70,8 +73,18 @@ impl Course {
     /// Adds what was read at `wall`, and what had changed since the sample before, if that is known.
     pub(super) fn sample(&mut self, wall: Wall, memory: &Memory, rates: Option<&Rates>) {
         let seconds = rates.map_or(0.0, |rates| rates.elapsed.as_secs_f64());
-        let lost = rates.and_then(|rates| rates.stalled).map(|stalled| stalled.span().get().as_secs_f64());
-        self.add(wall, Moment { seconds, lost, available: memory.available, ..Moment::default() });
+        let lost = rates
+            .and_then(|rates| rates.stalled)
+            .map(|stalled| stalled.span().get().as_secs_f64());
+        self.add(
+            wall,
+            Moment {
+                seconds,
+                lost,
+                available: memory.available,
+                ..Moment::default()
+            },
+        );
     }
 
     /// Adds what was foretold at `wall`.
@@ -80,11 +93,22 @@ impl Course {
         let expected = forecast.exhaustion.map(|exhaustion| exhaustion.expected);
         let left = either(outlook.and_then(|outlook| outlook.left), expected, Ord::min);
         let room = outlook.map(|outlook| outlook.room);
-        self.add(wall, Moment { room, left, withheld: forecast.withheld, ..Moment::default() });
+        self.add(
+            wall,
+            Moment {
+                room,
+                left,
+                withheld: forecast.withheld,
+                ..Moment::default()
+            },
+        );
     }
 
     fn add(&mut self, wall: Wall, moment: Moment) {
-        self.moments.entry(wall.0 / self.width).or_default().add(&moment);
+        self.moments
+            .entry(wall.0 / self.width)
+            .or_default()
+            .add(&moment);
         while self.moments.len() > MOST {
             self.width *= 2;
             for (at, moment) in std::mem::take(&mut self.moments) {
@@ -101,13 +125,18 @@ impl Course {
     /// Middle of each moment, in seconds since 1970, and what happened in it.
     pub(super) fn moments(&self) -> impl Iterator<Item = (f64, &Moment)> {
         let width = self.width();
-        self.moments.iter().map(move |(at, moment)| ((*at as f64 + 0.5) * width, moment))
+        self.moments
+            .iter()
+            .map(move |(at, moment)| ((*at as f64 + 0.5) * width, moment))
     }
 
     /// Beginning and end, in seconds since 1970; `None` if there is no moment.
     pub(super) fn span(&self) -> Option<(f64, f64)> {
         let width = self.width();
-        let (first, last) = (self.moments.keys().next()?, self.moments.keys().next_back()?);
+        let (first, last) = (
+            self.moments.keys().next()?,
+            self.moments.keys().next_back()?,
+        );
         Some((*first as f64 * width, (*last + 1) as f64 * width))
     }
 }
@@ -120,16 +149,36 @@ mod tests {
     fn a_long_course_loses_nothing_but_its_grain() {
         let mut course = Course::default();
         for second in 0..100_000 {
-            let moment = Moment { seconds: 1.0, lost: Some(0.25), left: Some(Span::secs(second)), ..Moment::default() };
+            let moment = Moment {
+                seconds: 1.0,
+                lost: Some(0.25),
+                left: Some(Span::secs(second)),
+                ..Moment::default()
+            };
             course.add(Wall(1_795_228_314_000 + second * 1000), moment);
         }
-        let (count, seconds) =
-            course.moments().fold((0, 0.0), |(count, sum), (_, moment)| (count + 1, sum + moment.seconds));
-        assert!((MOST / 2..=MOST).contains(&count) && seconds == 100_000.0, "{count} {seconds}");
-        assert_eq!(course.moments().filter_map(|(_, moment)| moment.lost).sum::<f64>(), 25_000.0);
+        let (count, seconds) = course
+            .moments()
+            .fold((0, 0.0), |(count, sum), (_, moment)| {
+                (count + 1, sum + moment.seconds)
+            });
+        assert!(
+            (MOST / 2..=MOST).contains(&count) && seconds == 100_000.0,
+            "{count} {seconds}"
+        );
+        assert_eq!(
+            course
+                .moments()
+                .filter_map(|(_, moment)| moment.lost)
+                .sum::<f64>(),
+            25_000.0
+        );
         assert_eq!(course.moments().next().unwrap().1.left, Some(Span::secs(0)));
         let (from, to) = course.span().unwrap();
-        assert!(from <= 1_795_228_314.0 && to - from >= 100_000.0 && to - from < 101_000.0, "{from} {to}");
+        assert!(
+            from <= 1_795_228_314.0 && to - from >= 100_000.0 && to - from < 101_000.0,
+            "{from} {to}"
+        );
     }
 
     #[test]
@@ -137,6 +186,9 @@ mod tests {
         let mut course = Course::default();
         course.sample(Wall(1000), &Memory::default(), None);
         let (_, moment) = course.moments().next().unwrap();
-        assert_eq!((moment.lost, moment.available, moment.left), (None, None, None));
+        assert_eq!(
+            (moment.lost, moment.available, moment.left),
+            (None, None, None)
+        );
     }
 }

@@ -87,7 +87,13 @@ impl Host {
     /// Reads all files of `source`. A line that cannot be read is a note; a file that cannot be is an error, and a host without
     /// a sample is one.
     pub(super) fn of(source: &Source) -> Result<Self> {
-        let mut reading = Reading { host: Self { name: source.name.clone(), ..Self::default() }, ..Reading::default() };
+        let mut reading = Reading {
+            host: Self {
+                name: source.name.clone(),
+                ..Self::default()
+            },
+            ..Reading::default()
+        };
         for file in &source.files {
             reading.file(file)?;
         }
@@ -100,12 +106,23 @@ impl Host {
     /// Share of time in which some task waited for memory; `None` where the kernel does not tell.
     pub(super) fn lost(&self) -> Option<f64> {
         let known = self.cost.pressure_known.get().as_secs_f64();
-        (known > 0.0).then(|| self.cost.stalled.unwrap_or_default().span().get().as_secs_f64() / known)
+        (known > 0.0).then(|| {
+            self.cost
+                .stalled
+                .unwrap_or_default()
+                .span()
+                .get()
+                .as_secs_f64()
+                / known
+        })
     }
 
     /// Memory withheld by the guard, the mean over time.
     pub(super) fn withheld(&self) -> Bytes {
-        super::mean(self.cost.withheld_byte_seconds, self.cost.watched.get().as_secs_f64())
+        super::mean(
+            self.cost.withheld_byte_seconds,
+            self.cost.watched.get().as_secs_f64(),
+        )
     }
 
     fn note(&mut self, note: String) {
@@ -138,13 +155,16 @@ impl Reading {
                     entries.push(entry);
                 }
                 // Its text quotes a line, not the path, which is the reader's own affair.
-                Err(ReadError::Line { .. }) => self.host.note("a line cannot be read, and is left out".to_owned()),
+                Err(ReadError::Line { .. }) => self
+                    .host
+                    .note("a line cannot be read, and is left out".to_owned()),
                 Err(error) => return Err(error.into()),
             }
         }
         let name = format!("{}: ", path.display());
         for note in reader.notes() {
-            self.host.note(redacted(note.strip_prefix(&name).unwrap_or(note)));
+            self.host
+                .note(redacted(note.strip_prefix(&name).unwrap_or(note)));
         }
         remembered.end().iter().for_each(|past| self.remember(past));
         self.model(&entries);
@@ -164,25 +184,41 @@ impl Reading {
     }
 
     fn header(&mut self, header: &Header) {
-        if self.facts.as_ref().is_some_and(|facts| facts.boot_id != header.facts.boot_id) {
+        if self
+            .facts
+            .as_ref()
+            .is_some_and(|facts| facts.boot_id != header.facts.boot_id)
+        {
             self.before = None;
         }
         self.host.kernel = Some(header.facts.kernel.clone());
-        self.host.mode = header.config.as_ref().map(|config| config.mode).or(self.host.mode);
+        self.host.mode = header
+            .config
+            .as_ref()
+            .map(|config| config.mode)
+            .or(self.host.mode);
         self.facts = Some(header.facts.clone());
     }
 
     fn sample(&mut self, sample: &Sample) {
         let Some(facts) = &self.facts else { return };
-        let rates = self.before.as_ref().and_then(|before| Rates::between(before, sample, facts.page_size));
+        let rates = self
+            .before
+            .as_ref()
+            .and_then(|before| Rates::between(before, sample, facts.page_size));
         self.host.memory = sample.memory.total.or(self.host.memory);
         self.host.cost.samples += 1;
-        self.host.course.sample(sample.wall, &sample.memory, rates.as_ref());
+        self.host
+            .course
+            .sample(sample.wall, &sample.memory, rates.as_ref());
         if let Some(rates) = &rates {
             self.host.cost.add(rates);
         }
         for victim in &sample.census.victims {
-            if self.signalled.insert((victim.who, victim.signal == Signal::Kill)) {
+            if self
+                .signalled
+                .insert((victim.who, victim.signal == Signal::Kill))
+            {
                 match victim.signal {
                     Signal::Term => self.host.cost.asked += 1,
                     Signal::Kill => self.host.cost.killed += 1,
@@ -197,14 +233,28 @@ impl Reading {
 
     /// Keeps what a person would want to know: who ended, who would have, and what was foretold.
     fn remember(&mut self, past: &Past) {
-        let ends = past.steps.iter().filter(|step| matches!(step.action, Action::End { .. })).map(ToString::to_string);
-        let told = past.notices.iter().filter(|notice| is_news(notice)).map(ToString::to_string);
-        let events = ends.map(|text| (past.done, text)).chain(told.map(|text| (true, text)));
+        let ends = past
+            .steps
+            .iter()
+            .filter(|step| matches!(step.action, Action::End { .. }))
+            .map(ToString::to_string);
+        let told = past
+            .notices
+            .iter()
+            .filter(|notice| is_news(notice))
+            .map(ToString::to_string);
+        let events = ends
+            .map(|text| (past.done, text))
+            .chain(told.map(|text| (true, text)));
         for (done, text) in events {
             if self.host.events.len() == MOST_EVENTS {
                 self.host.events.pop_front();
             }
-            self.host.events.push_back(Event { wall: past.wall, done, text: redacted(&text) });
+            self.host.events.push_back(Event {
+                wall: past.wall,
+                done,
+                text: redacted(&text),
+            });
         }
     }
 
@@ -217,11 +267,18 @@ impl Reading {
         }
         if let Ok(calibration) = calibrate(entries) {
             let before = self.host.forecasts.unwrap_or_default();
-            let (growth, demand) = (before.growth.and(calibration.growth), before.demand.and(calibration.demand));
+            let (growth, demand) = (
+                before.growth.and(calibration.growth),
+                before.demand.and(calibration.demand),
+            );
             self.host.forecasts = Some(Calibration { growth, demand });
         }
         let withheld = entries.windows(3).filter_map(|three| match three {
-            [Entry::Sample(from), Entry::Decision(decision), Entry::Sample(to)] => {
+            [
+                Entry::Sample(from),
+                Entry::Decision(decision),
+                Entry::Sample(to),
+            ] => {
                 let withheld = decision.forecast.withheld?.get() as f64;
                 Some(withheld * to.at.get().saturating_sub(from.at.get()).as_secs_f64())
             }
@@ -240,7 +297,9 @@ impl Cost {
         };
         self.watched = Span::new(self.watched.get() + rates.elapsed);
         if let Some(stalled) = rates.stalled {
-            self.stalled = Some(Micros::new(self.stalled.unwrap_or_default().get() + stalled.get()));
+            self.stalled = Some(Micros::new(
+                self.stalled.unwrap_or_default().get() + stalled.get(),
+            ));
             self.pressure_known = Span::new(self.pressure_known.get() + rates.elapsed);
         }
         count(&mut self.allocation_stalls, rates.allocation_stalls);
@@ -267,9 +326,12 @@ fn is_news(notice: &Notice) -> bool {
 
 /// Without paths: a process may call itself by one. `5 MiB/s` is none.
 pub(super) fn redacted(text: &str) -> String {
-    let begins = |word: &str, at: usize| !word[..at].ends_with(|before: char| before.is_alphanumeric());
+    let begins =
+        |word: &str, at: usize| !word[..at].ends_with(|before: char| before.is_alphanumeric());
     let word = |word: &str| match word.find('/') {
-        Some(at) if begins(word, at) || word.matches('/').count() > 1 => format!("{}…", &word[..at]),
+        Some(at) if begins(word, at) || word.matches('/').count() > 1 => {
+            format!("{}…", &word[..at])
+        }
         _ => word.to_owned(),
     };
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")

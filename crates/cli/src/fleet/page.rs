@@ -12,15 +12,27 @@ type Table = (String, Vec<String>, Vec<Vec<String>>);
 
 /// As an HTML document.
 pub(super) fn page(hosts: &[Host]) -> String {
-    let sections = [who(hosts), cost(hosts), forecasts(hosts), bought(hosts), events(hosts)];
+    let sections = [
+        who(hosts),
+        cost(hosts),
+        forecasts(hosts),
+        bought(hosts),
+        events(hosts),
+    ];
     document("Memory of the hosts", &[whole(hosts)], &sections)
 }
 
 /// The whole in a sentence or two.
 fn whole(hosts: &[Host]) -> String {
     let sum = |of: fn(&Cost) -> u64| hosts.iter().map(|host| of(&host.cost)).sum::<u64>();
-    let waited = hosts.iter().filter(|host| host.lost().is_some_and(|lost| lost >= 0.001)).count();
-    let seconds: f64 = hosts.iter().map(|host| host.cost.watched.get().as_secs_f64()).sum();
+    let waited = hosts
+        .iter()
+        .filter(|host| host.lost().is_some_and(|lost| lost >= 0.001))
+        .count();
+    let seconds: f64 = hosts
+        .iter()
+        .map(|host| host.cost.watched.get().as_secs_f64())
+        .sum();
     format!(
         "{} hosts, {:.1} hours recorded in all. On {waited} of them some task waited for memory a thousandth of the time or more. \
          The kernel killed {} processes for want of memory; the guards asked {} to end and killed {}.",
@@ -32,15 +44,34 @@ fn whole(hosts: &[Host]) -> String {
     )
 }
 
-fn section(id: &str, title: &str, words: &str, figures: Vec<(String, &str)>, table: Table) -> Section {
-    let figures = figures.into_iter().map(|(svg, caption)| Figure { svg, caption: caption.to_owned() });
+fn section(
+    id: &str,
+    title: &str,
+    words: &str,
+    figures: Vec<(String, &str)>,
+    table: Table,
+) -> Section {
+    let figures = figures.into_iter().map(|(svg, caption)| Figure {
+        svg,
+        caption: caption.to_owned(),
+    });
     let (id, title, words) = (id.to_owned(), title.to_owned(), vec![words.to_owned()]);
-    Section { id, title, words, figures: figures.collect(), tables: vec![table] }
+    Section {
+        id,
+        title,
+        words,
+        figures: figures.collect(),
+        tables: vec![table],
+    }
 }
 
 /// A table with a row for each host, or for what a host has several of.
 fn table(caption: &str, heading: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
-    (caption.to_owned(), heading.iter().map(|&cell| cell.to_owned()).collect(), rows.collect())
+    (
+        caption.to_owned(),
+        heading.iter().map(|&cell| cell.to_owned()).collect(),
+        rows.collect(),
+    )
 }
 
 fn who(hosts: &[Host]) -> Section {
@@ -49,20 +80,35 @@ fn who(hosts: &[Host]) -> Section {
             host.name.clone(),
             shown(host.kernel.as_ref()),
             shown(host.memory),
-            host.mode.map_or_else(|| "unknown".to_owned(), |mode| format!("{mode:?}").to_lowercase()),
+            host.mode.map_or_else(
+                || "unknown".to_owned(),
+                |mode| format!("{mode:?}").to_lowercase(),
+            ),
             host.cost.watched.to_string(),
             host.lost().map_or_else(|| "unknown".to_owned(), percent),
             host.cost.lost_samples.to_string(),
             host.notes.join("; "),
         ]
     });
-    let heading = ["host", "kernel", "memory", "mode", "recorded", "time lost", "samples missing", "notes"];
+    let heading = [
+        "host",
+        "kernel",
+        "memory",
+        "mode",
+        "recorded",
+        "time lost",
+        "samples missing",
+        "notes",
+    ];
     section(
         "who",
         "Who stalled",
         "Time lost is time in which at least one task waited for memory, as the kernel counts it (pressure, some). \
          A control group at its own limit counts too; allocation stalls, below, are the machine's alone.",
-        vec![(pictures::map(hosts), "Each row is a host. White: not recorded, or the kernel does not tell.")],
+        vec![(
+            pictures::map(hosts),
+            "Each row is a host. White: not recorded, or the kernel does not tell.",
+        )],
         table("The hosts", &heading, rows),
     )
 }
@@ -72,7 +118,10 @@ fn cost(hosts: &[Host]) -> Section {
         let cost = &host.cost;
         vec![
             host.name.clone(),
-            cost.stalled.map_or_else(|| "unknown".to_owned(), |stalled| stalled.span().to_string()),
+            cost.stalled.map_or_else(
+                || "unknown".to_owned(),
+                |stalled| stalled.span().to_string(),
+            ),
             shown(cost.allocation_stalls),
             shown(cost.compaction_stalls),
             shown(cost.refaults),
@@ -96,24 +145,41 @@ fn cost(hosts: &[Host]) -> Section {
         "What it cost",
         "The worst hosts; all are in the numbers.",
         vec![
-            (pictures::lost(hosts), "Steep is bad: one second a second is a host on which always some task waits."),
-            (pictures::available(hosts), "What could be had without swapping, by the kernel's estimate."),
+            (
+                pictures::lost(hosts),
+                "Steep is bad: one second a second is a host on which always some task waits.",
+            ),
+            (
+                pictures::available(hosts),
+                "What could be had without swapping, by the kernel's estimate.",
+            ),
         ],
         table("What was counted", &heading, rows),
     )
 }
 
 fn held(coverage: Coverage) -> String {
-    let share = coverage.share().map_or_else(|| "none made".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    let share = coverage.share().map_or_else(
+        || "none made".to_owned(),
+        |share| format!("{:.0} %", share * 100.0),
+    );
     format!("{share} of {}", coverage.made)
 }
 
 fn forecasts(hosts: &[Host]) -> Section {
     let rows = hosts.iter().filter_map(|host| {
         let both = host.forecasts?;
-        Some(vec![host.name.clone(), held(both.growth), held(both.demand)])
+        Some(vec![
+            host.name.clone(),
+            held(both.growth),
+            held(both.demand),
+        ])
     });
-    let said = hosts.iter().filter_map(|host| host.forecasts).next_back().unwrap_or_default();
+    let said = hosts
+        .iter()
+        .filter_map(|host| host.forecasts)
+        .next_back()
+        .unwrap_or_default();
     let words = format!(
         "Made again from the recorded samples and compared with what came after them. The interval of growth says that it holds {:.0} % of the time, \
          the quantile of demand {:.1} %.",
@@ -124,14 +190,25 @@ fn forecasts(hosts: &[Host]) -> Section {
         "forecasts",
         "What the forecast said",
         &words,
-        vec![(pictures::forecast(hosts), "A point is the shortest forecast of a moment; no point is no end in sight.")],
-        table("How often forecasts came true", &["host", "growth held", "demand held"], rows),
+        vec![(
+            pictures::forecast(hosts),
+            "A point is the shortest forecast of a moment; no point is no end in sight.",
+        )],
+        table(
+            "How often forecasts came true",
+            &["host", "growth held", "demand held"],
+            rows,
+        ),
     )
 }
 
 fn bought(hosts: &[Host]) -> Section {
     let rows = hosts.iter().filter_map(|host| {
-        let Bought { as_recorded, without, by_this_version } = host.bought?;
+        let Bought {
+            as_recorded,
+            without,
+            by_this_version,
+        } = host.bought?;
         let seconds = host.cost.watched.get().as_secs_f64();
         Some(vec![
             host.name.clone(),
@@ -160,15 +237,26 @@ fn bought(hosts: &[Host]) -> Section {
         "bought",
         "What withheld memory bought",
         &trade(hosts),
-        vec![(pictures::withheld(hosts), "By how much available memory was lower because of the guard.")],
-        table("The recorded demand under three gaps (a model)", &heading, rows),
+        vec![(
+            pictures::withheld(hosts),
+            "By how much available memory was lower because of the guard.",
+        )],
+        table(
+            "The recorded demand under three gaps (a model)",
+            &heading,
+            rows,
+        ),
     )
 }
 
 /// The trade in words.
 fn trade(hosts: &[Host]) -> String {
     let modelled = || hosts.iter().filter_map(|host| host.bought);
-    let stalled = |of: fn(&Bought) -> units::Span| modelled().map(|it| of(&it).get().as_secs_f64()).sum::<f64>();
+    let stalled = |of: fn(&Bought) -> units::Span| {
+        modelled()
+            .map(|it| of(&it).get().as_secs_f64())
+            .sum::<f64>()
+    };
     let memory: u64 = hosts.iter().map(|host| host.withheld().get()).sum();
     format!(
         "A model of kswapd met the recorded demand with the gap that was found, with the gap as it was, and with the gap that this version \
@@ -187,7 +275,11 @@ fn events(hosts: &[Host]) -> Section {
     let rows = hosts.iter().flat_map(|host| {
         host.events.iter().map(|event| {
             let would = if event.done { "" } else { "not carried out: " };
-            vec![host.name.clone(), clock::utc(event.wall), format!("{would}{}", event.text)]
+            vec![
+                host.name.clone(),
+                clock::utc(event.wall),
+                format!("{would}{}", event.text),
+            ]
         })
     });
     section(

@@ -51,9 +51,12 @@ impl Monitor {
 
     /// Warns every program that listens, if what was told is a warning.
     pub(super) fn hear(&self, tell: &Tell) -> Result<()> {
-        let Some(level) = level(tell) else { return Ok(()) };
+        let Some(level) = level(tell) else {
+            return Ok(());
+        };
         let emitter = SignalEmitter::new(self.bus.inner(), PATH)?;
-        zbus::block_on(Warnings::low_memory_warning(&emitter, level)).context("the system bus took no warning")
+        zbus::block_on(Warnings::low_memory_warning(&emitter, level))
+            .context("the system bus took no warning")
     }
 }
 
@@ -61,7 +64,10 @@ impl Monitor {
 fn level(tell: &Tell) -> Option<u8> {
     match tell {
         Tell::Warn { .. } => Some(MEDIUM),
-        Tell::Contained { .. } | Tell::Ask { .. } | Tell::Ended { .. } | Tell::EndedElsewhere { .. } => Some(CRITICAL),
+        Tell::Contained { .. }
+        | Tell::Ask { .. }
+        | Tell::Ended { .. }
+        | Tell::EndedElsewhere { .. } => Some(CRITICAL),
         Tell::Settled { .. } => None,
     }
 }

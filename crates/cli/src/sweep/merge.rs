@@ -39,9 +39,17 @@ enum By {
 /// Errors: a task that is not done yet, or whose part is damaged.
 pub(super) fn merge(folder: &Path) -> Result<Vec<(PathBuf, usize)>> {
     let tasks = planned(folder)?;
-    let missing: Vec<&PathBuf> = tasks.iter().filter(|task| place(task).is_ok_and(|part| !part.exists())).collect();
+    let missing: Vec<&PathBuf> = tasks
+        .iter()
+        .filter(|task| place(task).is_ok_and(|part| !part.exists()))
+        .collect();
     if let Some(first) = missing.first() {
-        bail!("{} of {} tasks are not done: warmset sweep run {} …", missing.len(), tasks.len(), first.display());
+        bail!(
+            "{} of {} tasks are not done: warmset sweep run {} …",
+            missing.len(),
+            tasks.len(),
+            first.display()
+        );
     }
     let mut all = Whole::default();
     for path in &tasks {
@@ -66,7 +74,11 @@ impl Whole {
         match (task.what.work, part) {
             (Work::Simulate { policy, .. }, Part::Scores(scores)) => {
                 let trace = task.trace.display().to_string();
-                self.scores.extend(scores.into_iter().map(|score| (trace.clone(), policy.clone(), score)));
+                self.scores.extend(
+                    scores
+                        .into_iter()
+                        .map(|score| (trace.clone(), policy.clone(), score)),
+                );
             }
             (Work::Chunk { from, .. }, Part::Chunk(chunk)) => {
                 self.curve(task.trace, By::Time, from > 0).add(chunk)?;
@@ -75,7 +87,10 @@ impl Whole {
                 self.curve(task.trace, By::Class, class > 0).add(chunk)?;
             }
             (Work::Piece, Part::Chunk(chunk)) => {
-                let goes_on = self.curves.last().is_some_and(|curve| curve.by == By::Piece);
+                let goes_on = self
+                    .curves
+                    .last()
+                    .is_some_and(|curve| curve.by == By::Piece);
                 self.curve(task.trace, By::Piece, goes_on).add(chunk)?;
             }
             _ => bail!("a part that is not of its task's kind"),
@@ -86,7 +101,11 @@ impl Whole {
     /// The last curve if it goes on, or a new one.
     fn curve(&mut self, trace: PathBuf, by: By, goes_on: bool) -> &mut Curve {
         if !goes_on || self.curves.is_empty() {
-            self.curves.push(Curve { trace, by, chunks: Vec::new() });
+            self.curves.push(Curve {
+                trace,
+                by,
+                chunks: Vec::new(),
+            });
         }
         let last = self.curves.len() - 1;
         &mut self.curves[last]
@@ -117,25 +136,50 @@ impl Curve {
 }
 
 fn scores(path: &Path, rows: &[(String, String, Score)]) -> Result<(PathBuf, usize)> {
-    let whole_number = |value: fn(&Score) -> u64| Column::Whole(rows.iter().map(|row| value(&row.2) as i64).collect());
+    let whole_number = |value: fn(&Score) -> u64| {
+        Column::Whole(rows.iter().map(|row| value(&row.2) as i64).collect())
+    };
     let columns = [
-        ("trace", Column::Text(rows.iter().map(|row| row.0.clone()).collect())),
-        ("policy", Column::Text(rows.iter().map(|row| row.1.clone()).collect())),
-        ("options", Column::Text(rows.iter().map(|row| row.2.options.clone()).collect())),
+        (
+            "trace",
+            Column::Text(rows.iter().map(|row| row.0.clone()).collect()),
+        ),
+        (
+            "policy",
+            Column::Text(rows.iter().map(|row| row.1.clone()).collect()),
+        ),
+        (
+            "options",
+            Column::Text(rows.iter().map(|row| row.2.options.clone()).collect()),
+        ),
         ("capacity", whole_number(|score| score.capacity as u64)),
         ("references", whole_number(|score| score.references)),
         ("distinct", whole_number(|score| score.distinct)),
         ("misses", whole_number(|score| score.misses)),
-        ("miss_ratio", Column::Real(rows.iter().map(|row| row.2.miss_ratio()).collect())),
-        ("mean_size", Column::Real(rows.iter().map(|row| row.2.mean_size).collect())),
-        ("writebacks", Column::Maybe(rows.iter().map(|row| row.2.writebacks.map(|count| count as i64)).collect())),
+        (
+            "miss_ratio",
+            Column::Real(rows.iter().map(|row| row.2.miss_ratio()).collect()),
+        ),
+        (
+            "mean_size",
+            Column::Real(rows.iter().map(|row| row.2.mean_size).collect()),
+        ),
+        (
+            "writebacks",
+            Column::Maybe(
+                rows.iter()
+                    .map(|row| row.2.writebacks.map(|count| count as i64))
+                    .collect(),
+            ),
+        ),
     ];
     whole(path, |file| write(file, &columns))?;
     Ok((path.to_owned(), rows.len()))
 }
 
 fn curves(path: &Path, curves: &[Curve]) -> Result<(PathBuf, usize)> {
-    let (mut trace, mut by, mut size, mut misses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut trace, mut by, mut size, mut misses) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for curve in curves {
         let name = curve.trace.display().to_string();
         let how = match curve.by {

@@ -67,56 +67,88 @@ pub(super) fn plan(path: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     let name = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("{name}: cannot read"))?;
     let sweep: Sweep = toml::from_str(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-    let tasks = tasks(&sweep, path.parent().unwrap_or(Path::new(""))).with_context(|| name.to_string())?;
+    let tasks =
+        tasks(&sweep, path.parent().unwrap_or(Path::new(""))).with_context(|| name.to_string())?;
     let into = folder.join("tasks");
-    fs::create_dir_all(&into).with_context(|| format!("{}: cannot make the folder", into.display()))?;
+    fs::create_dir_all(&into)
+        .with_context(|| format!("{}: cannot make the folder", into.display()))?;
     let (mut ids, mut seen) = (Vec::new(), HashSet::new());
     for task in &tasks {
         let id = task.id()?;
         let bytes = serde_json::to_vec_pretty(task)?;
         if seen.insert(id.clone()) {
-            whole(&into.join(format!("{id}.json")), |file| Ok(file.write_all(&bytes)?))?;
+            whole(&into.join(format!("{id}.json")), |file| {
+                Ok(file.write_all(&bytes)?)
+            })?;
         } else if task.what.work != Work::Piece {
             // A piece may come again; anything else is the same twice.
             continue;
         }
         ids.push(id);
     }
-    whole(&folder.join("plan.json"), |file| Ok(serde_json::to_writer_pretty(file, &ids)?))?;
-    Ok(ids.iter().map(|id| into.join(format!("{id}.json"))).collect())
+    whole(&folder.join("plan.json"), |file| {
+        Ok(serde_json::to_writer_pretty(file, &ids)?)
+    })?;
+    Ok(ids
+        .iter()
+        .map(|id| into.join(format!("{id}.json")))
+        .collect())
 }
 
 /// The tasks of the plan in a folder, in their order.
 pub(super) fn planned(folder: &Path) -> Result<Vec<PathBuf>> {
     let path = folder.join("plan.json");
     let text = fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
-    let ids: Vec<String> =
-        serde_json::from_slice(&text).with_context(|| format!("{}: no plan of a sweep", path.display()))?;
-    Ok(ids.iter().map(|id| folder.join("tasks").join(format!("{id}.json"))).collect())
+    let ids: Vec<String> = serde_json::from_slice(&text)
+        .with_context(|| format!("{}: no plan of a sweep", path.display()))?;
+    Ok(ids
+        .iter()
+        .map(|id| folder.join("tasks").join(format!("{id}.json")))
+        .collect())
 }
 
 fn tasks(sweep: &Sweep, folder: &Path) -> Result<Vec<Task>> {
     let policies = policies(sweep)?;
-    ensure!(policies.is_empty() == sweep.capacities.is_empty(), "policies and capacities go together");
+    ensure!(
+        policies.is_empty() == sweep.capacities.is_empty(),
+        "policies and capacities go together"
+    );
     ensure!(!sweep.traces.is_empty(), "no traces");
     let draws = sweep.curve.pieces || sweep.curve.chunks + sweep.curve.classes > 0;
-    ensure!(!policies.is_empty() || draws, "nothing to do: policies, or a curve");
-    let how = How { format: sweep.format.clone(), page_size: sweep.page_size, timed: sweep.clock == Clock::Trace };
+    ensure!(
+        !policies.is_empty() || draws,
+        "nothing to do: policies, or a curve"
+    );
+    let how = How {
+        format: sweep.format.clone(),
+        page_size: sweep.page_size,
+        timed: sweep.clock == Clock::Trace,
+    };
     let (mut tasks, mut pieces) = (Vec::new(), Vec::new());
     for trace in &sweep.traces {
         let trace = folder.join(trace);
-        let trace = fs::canonicalize(&trace).with_context(|| format!("{}: cannot read", trace.display()))?;
+        let trace = fs::canonicalize(&trace)
+            .with_context(|| format!("{}: cannot read", trace.display()))?;
         let sha256 = sha256(&trace)?;
         let task = |work| {
-            let what = What { task: FORM, sha256: sha256.clone(), reading: how.clone(), work };
-            Task { trace: trace.clone(), what }
+            let what = What {
+                task: FORM,
+                sha256: sha256.clone(),
+                reading: how.clone(),
+                work,
+            };
+            Task {
+                trace: trace.clone(),
+                what,
+            }
         };
         let capacities = &sweep.capacities;
-        tasks.extend(
-            policies
-                .iter()
-                .map(|policy| task(Work::Simulate { policy: policy.clone(), capacities: capacities.clone() })),
-        );
+        tasks.extend(policies.iter().map(|policy| {
+            task(Work::Simulate {
+                policy: policy.clone(),
+                capacities: capacities.clone(),
+            })
+        }));
         tasks.extend(curves(&sweep.curve, &trace, &how)?.into_iter().map(task));
         if sweep.curve.pieces {
             pieces.push(task(Work::Piece));
@@ -134,7 +166,10 @@ fn policies(sweep: &Sweep) -> Result<Vec<String>> {
         for (option, values) in sweep.parameters.get(choice.spec.name).into_iter().flatten() {
             let with = |label: &String| {
                 let joint = if label.contains(':') { ',' } else { ':' };
-                values.iter().map(|value| format!("{label}{joint}{option}={value}")).collect::<Vec<_>>()
+                values
+                    .iter()
+                    .map(|value| format!("{label}{joint}{option}={value}"))
+                    .collect::<Vec<_>>()
             };
             choices = choices.iter().flat_map(with).collect();
         }
@@ -142,22 +177,39 @@ fn policies(sweep: &Sweep) -> Result<Vec<String>> {
             labels.push(Choice::parse(&label)?.label());
         }
     }
-    if let Some(unused) = sweep.parameters.keys().find(|name| labels.iter().all(|label| !label.starts_with(*name))) {
+    if let Some(unused) = sweep
+        .parameters
+        .keys()
+        .find(|name| labels.iter().all(|label| !label.starts_with(*name)))
+    {
         anyhow::bail!("parameters of {unused}, which is no policy of the sweep");
     }
     Ok(labels)
 }
 
 fn curves(curve: &Curve, trace: &Path, how: &How) -> Result<Vec<Work>> {
-    let classes = (0..curve.classes).map(|class| Work::Class { class, of: curve.classes });
+    let classes = (0..curve.classes).map(|class| Work::Class {
+        class,
+        of: curve.classes,
+    });
     if curve.chunks == 0 {
         return Ok(classes.collect());
     }
-    let (mut source, mut batch, mut references) = (open(trace, how, None)?, Batch::default(), 0_u64);
-    while source.fill(&mut batch).with_context(|| trace.display().to_string())? {
+    let (mut source, mut batch, mut references) =
+        (open(trace, how, None)?, Batch::default(), 0_u64);
+    while source
+        .fill(&mut batch)
+        .with_context(|| trace.display().to_string())?
+    {
         references += batch.len() as u64;
     }
     let chunks = curve.chunks.min(references).max(1);
     let at = |chunk: u64| (u128::from(references) * u128::from(chunk) / u128::from(chunks)) as u64;
-    Ok((0..chunks).map(|chunk| Work::Chunk { from: at(chunk), to: at(chunk + 1) }).chain(classes).collect())
+    Ok((0..chunks)
+        .map(|chunk| Work::Chunk {
+            from: at(chunk),
+            to: at(chunk + 1),
+        })
+        .chain(classes)
+        .collect())
 }

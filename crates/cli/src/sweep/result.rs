@@ -44,7 +44,10 @@ impl Column {
             }
             (Self::Maybe(numbers), ColumnWriter::Int64ColumnWriter(writer)) => {
                 let known: Vec<i64> = numbers.iter().flatten().copied().collect();
-                let levels: Vec<i16> = numbers.iter().map(|number| i16::from(number.is_some())).collect();
+                let levels: Vec<i16> = numbers
+                    .iter()
+                    .map(|number| i16::from(number.is_some()))
+                    .collect();
                 writer.write_batch(&known, Some(&levels), None)?
             }
             _ => anyhow::bail!("a column of another kind than its schema says"),
@@ -54,9 +57,17 @@ impl Column {
 
 /// A table of columns of one length.
 pub(super) fn write(out: &mut (dyn Write + Send), columns: &[(&str, Column)]) -> Result<()> {
-    let fields: Vec<String> = columns.iter().map(|(name, column)| column.kind().replace('#', name)).collect();
-    let schema = Arc::new(parse_message_type(&format!("message sweep {{ {} }}", fields.concat()))?);
-    let packed = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let fields: Vec<String> = columns
+        .iter()
+        .map(|(name, column)| column.kind().replace('#', name))
+        .collect();
+    let schema = Arc::new(parse_message_type(&format!(
+        "message sweep {{ {} }}",
+        fields.concat()
+    ))?);
+    let packed = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
     let mut file = SerializedFileWriter::new(out, schema, Arc::new(packed))?;
     let mut group = file.next_row_group()?;
     for (_, column) in columns {

@@ -39,9 +39,12 @@ pub(super) fn run(path: &Path) -> Result<bool> {
     }
     let part = done(&task).with_context(|| format!("task {id}"))?;
     if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("{}: cannot make the folder", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
     }
-    whole(&target, |file| Ok(serde_json::to_writer(file, &Kept { id, part })?))?;
+    whole(&target, |file| {
+        Ok(serde_json::to_writer(file, &Kept { id, part })?)
+    })?;
     Ok(true)
 }
 
@@ -52,19 +55,33 @@ fn done(task: &Task) -> Result<Part> {
             let choice = Choice::parse(policy)?;
             let trace = traces::read(&mut *task.open(None)?, &|_| {}).with_context(name)?;
             let sizes = capacity::of_trace(capacities, &trace).with_context(name)?;
-            let scores = sizes.iter().map(|size| choice.spec.run(&trace, *size, &choice.options));
-            Part::Scores(scores.collect::<Result<_, _>>().with_context(|| choice.label())?)
+            let scores = sizes
+                .iter()
+                .map(|size| choice.spec.run(&trace, *size, &choice.options));
+            Part::Scores(
+                scores
+                    .collect::<Result<_, _>>()
+                    .with_context(|| choice.label())?,
+            )
         }
-        Work::Chunk { from, to } => {
-            Part::Chunk(Chunk::of(&traces::read(&mut *task.open(Some((*from, *to)))?, &|_| {}).with_context(name)?))
-        }
-        Work::Piece => Part::Chunk(Chunk::of(&traces::read(&mut *task.open(None)?, &|_| {}).with_context(name)?)),
+        Work::Chunk { from, to } => Part::Chunk(Chunk::of(
+            &traces::read(&mut *task.open(Some((*from, *to)))?, &|_| {}).with_context(name)?,
+        )),
+        Work::Piece => Part::Chunk(Chunk::of(
+            &traces::read(&mut *task.open(None)?, &|_| {}).with_context(name)?,
+        )),
         Work::Class { class, of } => {
-            let mut source = OfClass { source: task.open(None)?, class: *class, of: *of };
+            let mut source = OfClass {
+                source: task.open(None)?,
+                class: *class,
+                of: *of,
+            };
             match traces::read(&mut source, &|_| {}) {
                 Ok(trace) => Part::Chunk(Chunk::of(&trace)),
                 // No page of the trace is of this class.
-                Err(traces::Error::Trace(workingset::Error::Empty)) => Part::Chunk(Chunk::default()),
+                Err(traces::Error::Trace(workingset::Error::Empty)) => {
+                    Part::Chunk(Chunk::default())
+                }
                 Err(error) => return Err(error).with_context(name),
             }
         }
@@ -81,8 +98,11 @@ struct OfClass {
 impl Source for OfClass {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, traces::Error> {
         while self.source.fill(batch)? {
-            let keep: Vec<bool> =
-                batch.page.iter().map(|page| chunk::is_of_class(*page, self.class, self.of)).collect();
+            let keep: Vec<bool> = batch
+                .page
+                .iter()
+                .map(|page| chunk::is_of_class(*page, self.class, self.of))
+                .collect();
             batch.retain(&keep);
             if !batch.is_empty() {
                 return Ok(true);
@@ -107,14 +127,26 @@ pub(super) fn all(tasks: &[PathBuf], jobs: usize) -> Result<()> {
     };
     let failed: Vec<anyhow::Error> = pool.install(|| tasks.par_iter().filter_map(one).collect());
     bar.finish_and_clear();
-    let Some(first) = failed.first() else { return Ok(()) };
-    bail!("{} of {} tasks failed; the first: {first:#}", failed.len(), tasks.len())
+    let Some(first) = failed.first() else {
+        return Ok(());
+    };
+    bail!(
+        "{} of {} tasks failed; the first: {first:#}",
+        failed.len(),
+        tasks.len()
+    )
 }
 
 /// Where the part of a task is.
 pub(super) fn place(task: &Path) -> Result<PathBuf> {
-    let folder = task.parent().and_then(Path::parent).context("a task is in FOLDER/tasks")?;
-    let stem = task.file_stem().context("a task has a name")?.to_string_lossy();
+    let folder = task
+        .parent()
+        .and_then(Path::parent)
+        .context("a task is in FOLDER/tasks")?;
+    let stem = task
+        .file_stem()
+        .context("a task has a name")?
+        .to_string_lossy();
     Ok(folder.join("parts").join(format!("{stem}.json.zst")))
 }
 
@@ -123,7 +155,8 @@ pub(super) fn load(path: &Path, id: &str) -> Result<Part> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("{name}: cannot read"))?;
     let bytes = zstd::decode_all(file).with_context(|| format!("{name}: damaged"))?;
-    let kept: Kept = serde_json::from_slice(&bytes).with_context(|| format!("{name}: no part of a sweep"))?;
+    let kept: Kept =
+        serde_json::from_slice(&bytes).with_context(|| format!("{name}: no part of a sweep"))?;
     if kept.id != id {
         bail!("{name}: the part of another task, {}", kept.id);
     }

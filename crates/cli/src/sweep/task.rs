@@ -43,7 +43,10 @@ pub(super) struct How {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Work {
     /// A policy at some sizes: they share the reading.
-    Simulate { policy: String, capacities: Vec<String> },
+    Simulate {
+        policy: String,
+        capacities: Vec<String>,
+    },
     /// LRU's curve, of the references from..to.
     Chunk { from: u64, to: u64 },
     /// LRU's curve, of a trace that is a piece of one in several files.
@@ -65,9 +68,13 @@ impl Task {
     pub(super) fn load(path: &Path) -> Result<Self> {
         let name = path.display();
         let text = fs::read(path).with_context(|| format!("{name}: cannot read"))?;
-        let task: Self = serde_json::from_slice(&text).with_context(|| format!("{name}: no task of a sweep"))?;
+        let task: Self =
+            serde_json::from_slice(&text).with_context(|| format!("{name}: no task of a sweep"))?;
         let form = task.what.task;
-        ensure!(form == FORM, "{name}: a task of form {form}, where only form {FORM} is understood");
+        ensure!(
+            form == FORM,
+            "{name}: a task of form {form}, where only form {FORM} is understood"
+        );
         let id = task.id()?;
         ensure!(
             path.file_stem().is_some_and(|stem| *stem == *id),
@@ -90,11 +97,21 @@ impl Task {
 /// A trace as it comes.
 pub(super) fn open(path: &Path, how: &How, window: Option<(u64, u64)>) -> Result<Box<dyn Source>> {
     let name = path.display().to_string();
-    let reading = Reading { time: how.timed, ..Reading::of_pages(how.page_size)? };
+    let reading = Reading {
+        time: how.timed,
+        ..Reading::of_pages(how.page_size)?
+    };
     let format = how.format.as_deref().map(Format::named).transpose()?;
     let file = File::open(path).with_context(|| format!("{name}: cannot read"))?;
     let source = traces::open(file, &name, format, reading).with_context(|| name.clone())?;
-    Ok(traces::part(source, Wanted { window, task: None, time: how.timed }))
+    Ok(traces::part(
+        source,
+        Wanted {
+            window,
+            task: None,
+            time: how.timed,
+        },
+    ))
 }
 
 /// Of a file's bytes.
@@ -106,5 +123,7 @@ pub(super) fn sha256(path: &Path) -> Result<String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

@@ -42,7 +42,15 @@ impl Accesses {
     /// Of the machine at `root`. Asks nothing yet.
     pub(super) fn of(root: &Path) -> Self {
         let (units, watched, used) = (HashSet::new(), Vec::new(), HashMap::new());
-        Self { root: root.to_owned(), damon: None, since: None, units, watched, told: Told::default(), used }
+        Self {
+            root: root.to_owned(),
+            damon: None,
+            since: None,
+            units,
+            watched,
+            told: Told::default(),
+            used,
+        }
     }
 
     /// Watches all processes of the first of these, as far as there is room for whole ones.
@@ -65,7 +73,11 @@ impl Accesses {
         // The old one has to go before there can be another.
         self.damon = None;
         if !self.watched.is_empty() {
-            self.damon = Some(Damon::start(&self.root, Space::Virtual(&self.watched), EVERY)?);
+            self.damon = Some(Damon::start(
+                &self.root,
+                Space::Virtual(&self.watched),
+                EVERY,
+            )?);
         }
         Ok(())
     }
@@ -76,7 +88,9 @@ impl Accesses {
     pub(super) fn look(&mut self, survey: &Survey, all: &mut [Holding]) -> Result<()> {
         self.hear()?;
         match self.since {
-            None => self.watch(survey, all).map_err(|no| no_damon(no, "without --damon it needs none"))?,
+            None => self
+                .watch(survey, all)
+                .map_err(|no| no_damon(no, "without --damon it needs none"))?,
             // Somebody who has just gone, or another who uses DAMON now: the other means go on until the next time.
             Some(since) if since.elapsed() >= AFRESH => drop(self.watch(survey, all)),
             Some(_) => {}
@@ -90,7 +104,9 @@ impl Accesses {
     }
 
     fn hear(&mut self) -> io::Result<()> {
-        let Some(damon) = &mut self.damon else { return Ok(()) };
+        let Some(damon) = &mut self.damon else {
+            return Ok(());
+        };
         let mut buffer = [0; 16 * 1024];
         while let Some(count) = damon.read(&mut buffer)? {
             self.told.take(&buffer[..count]);
@@ -103,8 +119,11 @@ impl Accesses {
 
     /// What these use together; `None` unless something is known of each.
     fn use_of(&self, pids: &[u32]) -> Option<Bytes> {
-        let known: Option<Vec<Bytes>> = pids.iter().map(|pid| self.used.get(pid).copied()).collect();
-        known.filter(|known| !known.is_empty()).map(|known| known.into_iter().sum())
+        let known: Option<Vec<Bytes>> =
+            pids.iter().map(|pid| self.used.get(pid).copied()).collect();
+        known
+            .filter(|known| !known.is_empty())
+            .map(|known| known.into_iter().sum())
     }
 }
 
@@ -122,7 +141,11 @@ struct Told {
 impl Told {
     fn take(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
-        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let whole = self
+            .rest
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
         let lines: Vec<u8> = self.rest.drain(..whole).collect();
         // What is no region, such as a note on lost lines, says nothing of what is used.
         lines
@@ -163,7 +186,12 @@ mod tests {
     #[test]
     fn a_snapshot_is_what_was_told_at_once() {
         let mut told = Told::default();
-        let first = [line(10, 0, (0, 4096), 2), line(10, 1, (0, 8192), 0), line(10, 1, (8192, 65536), 1)].concat();
+        let first = [
+            line(10, 0, (0, 4096), 2),
+            line(10, 1, (0, 8192), 0),
+            line(10, 1, (8192, 65536), 1),
+        ]
+        .concat();
         // In pieces, as a pipe gives it.
         let (a, b) = first.as_bytes().split_at(100);
         told.take(a);
@@ -179,7 +207,10 @@ mod tests {
         let mut accesses = Accesses::of(Path::new("/"));
         accesses.used = HashMap::from([(7, Bytes::mib(2)), (8, Bytes::mib(3))]);
         assert_eq!(accesses.use_of(&[7, 8]), Some(Bytes::mib(5)));
-        assert_eq!((accesses.use_of(&[7, 9]), accesses.use_of(&[])), (None, None));
+        assert_eq!(
+            (accesses.use_of(&[7, 9]), accesses.use_of(&[])),
+            (None, None)
+        );
     }
 
     #[test]
@@ -188,8 +219,13 @@ mod tests {
         let unit = root.path().join("sys/fs/cgroup/a.service");
         std::fs::create_dir_all(&unit).unwrap();
         std::fs::write(unit.join("cgroup.procs"), "7\n8\n").unwrap();
-        let (mut accesses, survey) = (Accesses::of(root.path()), Survey::of(root.path(), Bytes::kib(4)));
-        let said = accesses.look(&survey, &mut [example::holding("/a.service", 12)]).unwrap_err();
+        let (mut accesses, survey) = (
+            Accesses::of(root.path()),
+            Survey::of(root.path(), Bytes::kib(4)),
+        );
+        let said = accesses
+            .look(&survey, &mut [example::holding("/a.service", 12)])
+            .unwrap_err();
         assert_eq!(accesses.watched, [7, 8]);
         let said = format!("{said:#}");
         assert!(said.contains("CONFIG_DAMON_SYSFS"), "{said}");

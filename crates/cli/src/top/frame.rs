@@ -54,7 +54,11 @@ impl Frame {
         let columns = usize::from(self.size.0);
         for (line, style) in self.rows() {
             let line: String = line.trim_end().chars().take(columns).collect();
-            let _ = writeln!(text, "{}", style.map_or(line.clone(), |style| paint.paint(style, &line)));
+            let _ = writeln!(
+                text,
+                "{}",
+                style.map_or(line.clone(), |style| paint.paint(style, &line))
+            );
         }
         text
     }
@@ -63,16 +67,28 @@ impl Frame {
         let (mut rows, below) = (self.above(), self.below());
         rows.push((String::new(), None));
         // A line is left for the cursor, and one for the head of each table.
-        let room = usize::from(self.size.1).saturating_sub(rows.len() + below.len() + 2).max(1);
-        let units = if room < BOTH { 0 } else { self.holdings.len().min((room - 1) / 2) };
+        let room = usize::from(self.size.1)
+            .saturating_sub(rows.len() + below.len() + 2)
+            .max(1);
+        let units = if room < BOTH {
+            0
+        } else {
+            self.holdings.len().min((room - 1) / 2)
+        };
         if units > 0 {
             rows.push((holdings::head(self.columns()), Some(Style::Strong)));
-            let row = |(one, role): &(Holding, &'static str)| holdings::row(one, role, self.columns());
+            let row =
+                |(one, role): &(Holding, &'static str)| holdings::row(one, role, self.columns());
             rows.extend(self.holdings.iter().take(units).map(row));
         }
         rows.push((Line::head(self.is_narrow()), Some(Style::Strong)));
         let room = room.saturating_sub(if units > 0 { units + 1 } else { 0 });
-        rows.extend(self.lines.iter().take(room).map(|line| line.row(self.is_narrow())));
+        rows.extend(
+            self.lines
+                .iter()
+                .take(room)
+                .map(|line| line.row(self.is_narrow())),
+        );
         rows.extend(below);
         rows
     }
@@ -86,13 +102,21 @@ impl Frame {
     }
 
     fn is_narrow(&self) -> bool {
-        Screen { paint: Paint::Plain, columns: self.size.0.into() }.is_narrow()
+        Screen {
+            paint: Paint::Plain,
+            columns: self.size.0.into(),
+        }
+        .is_narrow()
     }
 
     /// A line that is cut where it does not fit, or wrapped where there is room.
     fn put(&self, rows: &mut Vec<(String, Option<Style>)>, line: &str, style: Option<Style>) {
         if self.is_narrow() && self.size.1 >= TALL {
-            rows.extend(wrapped(line, self.size.0.into()).into_iter().map(|line| (line, style)));
+            rows.extend(
+                wrapped(line, self.size.0.into())
+                    .into_iter()
+                    .map(|line| (line, style)),
+            );
         } else {
             rows.push((line.to_owned(), style));
         }
@@ -100,17 +124,32 @@ impl Frame {
 
     fn above(&self) -> Vec<(String, Option<Style>)> {
         let mut rows = Vec::new();
-        self.put(&mut rows, &format!("warmset top · {}", self.state), Some(Style::Strong));
+        self.put(
+            &mut rows,
+            &format!("warmset top · {}", self.state),
+            Some(Style::Strong),
+        );
         match Parts::of(&self.sample.memory) {
             Some(parts) => {
-                let Parts { total, programs, caches, free } = parts;
+                let Parts {
+                    total,
+                    programs,
+                    caches,
+                    free,
+                } = parts;
                 let columns = usize::from(self.size.0).saturating_sub(total.to_string().len() + 1);
                 rows.push((format!("{} {total}", parts.bar(columns)), None));
                 let rest = parts.rest();
-                let parts = format!("# programs {programs} · k kernel {rest} · = caches {caches} · . free {free}");
+                let parts = format!(
+                    "# programs {programs} · k kernel {rest} · = caches {caches} · . free {free}"
+                );
                 self.put(&mut rows, &parts, None);
             }
-            None => self.put(&mut rows, "the kernel does not say what memory is used for", Some(Style::Bad)),
+            None => self.put(
+                &mut rows,
+                "the kernel does not say what memory is used for",
+                Some(Style::Bad),
+            ),
         }
         self.put(&mut rows, &self.swap(), None);
         self.put(&mut rows, &self.pressure(), None);
@@ -121,8 +160,13 @@ impl Frame {
 
     fn below(&self) -> Vec<(String, Option<Style>)> {
         let mut rows = vec![(String::new(), None)];
-        self.limited().iter().for_each(|line| self.put(&mut rows, line, Some(Style::Notable)));
-        let last = self.last.as_ref().map_or_else(String::new, |last| format!("last: {last}"));
+        self.limited()
+            .iter()
+            .for_each(|line| self.put(&mut rows, line, Some(Style::Notable)));
+        let last = self
+            .last
+            .as_ref()
+            .map_or_else(String::new, |last| format!("last: {last}"));
         self.put(&mut rows, &last, None);
         rows.push(("* has a floor, is never ended · q ends".to_owned(), None));
         rows
@@ -131,24 +175,47 @@ impl Frame {
     /// Whom the guard holds up, and who stands still.
     fn limited(&self) -> Vec<String> {
         let contained = self.groups.contained.iter();
-        let contained =
-            contained.map(|one| format!("held up: {} has {} of at most {}", one.unit, one.used, one.ceiling));
+        let contained = contained.map(|one| {
+            format!(
+                "held up: {} has {} of at most {}",
+                one.unit, one.used, one.ceiling
+            )
+        });
         let stopped = self.groups.stopped.iter().filter(|one| one.is_still());
-        contained.chain(stopped.map(|one| format!("stopped: {}, its user is asked", one.unit))).collect()
+        contained
+            .chain(stopped.map(|one| format!("stopped: {}, its user is asked", one.unit)))
+            .collect()
     }
 
     fn swap(&self) -> String {
         let memory = &self.sample.memory;
-        let (total, free) = (memory.swap_total.unwrap_or_default(), memory.swap_free.unwrap_or_default());
-        let swap =
-            if total == Bytes::ZERO { "no swap".to_owned() } else { format!("swap {} of {total}", total.less(free)) };
-        let gap = self.forecast.gap.map_or_else(String::new, |gap| format!(" · gap {gap}"));
+        let (total, free) = (
+            memory.swap_total.unwrap_or_default(),
+            memory.swap_free.unwrap_or_default(),
+        );
+        let swap = if total == Bytes::ZERO {
+            "no swap".to_owned()
+        } else {
+            format!("swap {} of {total}", total.less(free))
+        };
+        let gap = self
+            .forecast
+            .gap
+            .map_or_else(String::new, |gap| format!(" · gap {gap}"));
         let held = self.forecast.withheld.filter(|held| *held > Bytes::ZERO);
-        let floor =
-            self.forecast.outlook.map_or_else(String::new, |outlook| format!(" · cache in use {}", outlook.floor));
+        let floor = self.forecast.outlook.map_or_else(String::new, |outlook| {
+            format!(" · cache in use {}", outlook.floor)
+        });
         let kept: Bytes = self.groups.wards.iter().filter_map(|ward| ward.ours).sum();
-        let kept = if kept == Bytes::ZERO { String::new() } else { format!(" · floors {kept}") };
-        format!("{swap}{gap}{}{floor}{kept}", held.map_or_else(String::new, |held| format!(", {held} withheld")))
+        let kept = if kept == Bytes::ZERO {
+            String::new()
+        } else {
+            format!(" · floors {kept}")
+        };
+        format!(
+            "{swap}{gap}{}{floor}{kept}",
+            held.map_or_else(String::new, |held| format!(", {held} withheld"))
+        )
     }
 
     fn pressure(&self) -> String {
@@ -163,15 +230,28 @@ impl Frame {
 
     /// The forecast as a time.
     fn outlook(&self) -> (String, Option<Style>) {
-        let Some(Outlook { room, growth, left, .. }) = self.forecast.outlook else {
+        let Some(Outlook {
+            room, growth, left, ..
+        }) = self.forecast.outlook
+        else {
             return ("room: unknown".to_owned(), None);
         };
         match left {
             Some(left) if left.get().as_secs() < 600 => {
-                let style = if left.get().as_secs() < 15 { Style::Bad } else { Style::Notable };
-                (format!("room for {room} more, growing by {growth}: out of memory in {left}"), Some(style))
+                let style = if left.get().as_secs() < 15 {
+                    Style::Bad
+                } else {
+                    Style::Notable
+                };
+                (
+                    format!("room for {room} more, growing by {growth}: out of memory in {left}"),
+                    Some(style),
+                )
             }
-            _ => (format!("room for {room} more, growing by {growth}: no end in sight"), Some(Style::Good)),
+            _ => (
+                format!("room for {room} more, growing by {growth}: no end in sight"),
+                Some(Style::Good),
+            ),
         }
     }
 }
@@ -180,20 +260,36 @@ impl Line {
     /// The names of the columns.
     fn head(is_narrow: bool) -> String {
         if is_narrow {
-            return format!("{:>7} {:<10} {:>9} {:>11}", "PID", "NAME", "MEMORY", "GROWTH");
+            return format!(
+                "{:>7} {:<10} {:>9} {:>11}",
+                "PID", "NAME", "MEMORY", "GROWTH"
+            );
         }
-        format!("{:>7} {:<15} {:>9} {:>9} {:>12} {:<22}", "PID", "NAME", "MEMORY", "SWAP", "GROWTH", "UNIT")
+        format!(
+            "{:>7} {:<15} {:>9} {:>9} {:>12} {:<22}",
+            "PID", "NAME", "MEMORY", "SWAP", "GROWTH", "UNIT"
+        )
     }
 
     fn row(&self, is_narrow: bool) -> (String, Option<Style>) {
         let suspect = &self.suspect;
         let (growth_text, style) = holdings::growth(self.growth);
         let mark = if self.shield.is_some() { '*' } else { ' ' };
-        let swapped = if suspect.swapped == Bytes::ZERO { String::new() } else { suspect.swapped.to_string() };
+        let swapped = if suspect.swapped == Bytes::ZERO {
+            String::new()
+        } else {
+            suspect.swapped.to_string()
+        };
         if is_narrow {
             let name: String = suspect.name.chars().take(10).collect();
             let size = (suspect.resident + suspect.swapped).to_string();
-            return (format!("{:>7}{mark}{name:<10} {size:>9} {growth_text:>11}", suspect.who.pid), style);
+            return (
+                format!(
+                    "{:>7}{mark}{name:<10} {size:>9} {growth_text:>11}",
+                    suspect.who.pid
+                ),
+                style,
+            );
         }
         let row = format!(
             "{:>7}{mark}{:<15} {:>9} {:>9} {:>12} {:<22}",
@@ -252,15 +348,25 @@ mod tests {
             growth: Some((Rate::new(98 << 20), true)),
             shield: None,
         };
-        let still = Line { suspect: suspect(1200, "gnome-shell", 400), growth: None, shield: Some(Shield::Program) };
+        let still = Line {
+            suspect: suspect(1200, "gnome-shell", 400),
+            growth: None,
+            shield: Some(Shield::Program),
+        };
         let status = example::guarding();
         Frame {
             size,
             state: "guard · distress".to_owned(),
             sample: example::sample(),
-            forecast: Forecast { outlook: Some(outlook), ..status.decision.forecast },
+            forecast: Forecast {
+                outlook: Some(outlook),
+                ..status.decision.forecast
+            },
             holdings: vec![
-                (holding("app-gnome-org.mozilla.firefox-4711.scope", 2700), "foreground"),
+                (
+                    holding("app-gnome-org.mozilla.firefox-4711.scope", 2700),
+                    "foreground",
+                ),
                 (holding("ssh.service", 12), "critical"),
             ],
             lines: vec![grows, still],
@@ -272,7 +378,10 @@ mod tests {
     #[test]
     fn a_picture_fits_eighty_by_twenty_four() {
         let text = frame((80, 24)).text(Paint::Plain);
-        assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         expect_test::expect![[r"
             warmset top · guard · distress
             [########################kkk=============================........] 7.8 GiB
@@ -297,19 +406,31 @@ mod tests {
     #[test]
     fn a_wide_terminal_shows_what_was_evicted_of_the_files_in_use() {
         let text = frame((90, 24)).text(Paint::Plain);
-        assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
-        let told = text.lines().filter(|line| line.contains("EVICTED") || line.contains("ssh.service"));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 90),
+            "{text}"
+        );
+        let told = text
+            .lines()
+            .filter(|line| line.contains("EVICTED") || line.contains("ssh.service"));
         expect_test::expect![[r"
             WARM        OF   EVICTED       GROWTH AGAIN/S KNOWN BY ROLE       WHOSE
             12 MiB*   212 MiB     1 MiB                      lists    critical   ssh.service
         "]]
-        .assert_eq(&told.flat_map(|line| [line.trim_start(), "\n"]).collect::<String>());
+        .assert_eq(
+            &told
+                .flat_map(|line| [line.trim_start(), "\n"])
+                .collect::<String>(),
+        );
     }
 
     #[test]
     fn a_phone_shows_all_that_matters() {
         let text = frame((40, 30)).text(Paint::Plain);
-        assert!(text.lines().count() < 30 && text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(
+            text.lines().count() < 30 && text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
         expect_test::expect![[r"
             warmset top · guard · distress
             [###########k==============....] 7.8 GiB
@@ -341,23 +462,58 @@ mod tests {
         let mut limited = frame((80, 24));
         let (id, unit, since) = (1, UnitName::from("batch.service").unwrap(), Span::secs(1));
         let (used, ceiling, reserve) = (Bytes::mib(690), Bytes::mib(700), Bytes::mib(60));
-        limited.groups.contained.push(Contained { id, unit, since, used, ceiling, reserve, pushes: 3 });
+        limited.groups.contained.push(Contained {
+            id,
+            unit,
+            since,
+            used,
+            ceiling,
+            reserve,
+            pushes: 3,
+        });
         let room = Bytes::mib(60);
-        let stopped = Stopped { id, unit, user: 1000, since, room, thawed: None, answer: None };
-        limited.groups.stopped.extend([stopped, Stopped { thawed: Some(since), ..stopped }]);
+        let stopped = Stopped {
+            id,
+            unit,
+            user: 1000,
+            since,
+            room,
+            thawed: None,
+            answer: None,
+        };
+        limited.groups.stopped.extend([
+            stopped,
+            Stopped {
+                thawed: Some(since),
+                ..stopped
+            },
+        ]);
         let text = limited.text(Paint::Plain);
         assert!(
             text.contains("\nheld up: batch.service has 690 MiB of at most 700 MiB\nstopped: batch.service, its user"),
             "{text}"
         );
-        assert_eq!(text.matches("stopped:").count(), 1, "who was let go on is not");
+        assert_eq!(
+            text.matches("stopped:").count(),
+            1,
+            "who was let go on is not"
+        );
     }
 
     #[test]
     fn a_small_terminal_loses_lines_of_the_table_first() {
         let mut many = frame((40, 12));
-        many.lines = (0..12).map(|pid| Line { suspect: suspect(pid, "x", 1), growth: None, shield: None }).collect();
+        many.lines = (0..12)
+            .map(|pid| Line {
+                suspect: suspect(pid, "x", 1),
+                growth: None,
+                shield: None,
+            })
+            .collect();
         let text = many.text(Paint::Plain);
-        assert!(text.lines().count() <= 12 && text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(
+            text.lines().count() <= 12 && text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
     }
 }

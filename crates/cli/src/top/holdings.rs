@@ -45,13 +45,19 @@ pub(super) fn head(columns: Columns) -> String {
 
 /// The column of what was evicted, where there is room for it.
 fn evicted(text: &str, columns: Columns) -> String {
-    if columns == Columns::All { format!("{text:>9} ") } else { String::new() }
+    if columns == Columns::All {
+        format!("{text:>9} ")
+    } else {
+        String::new()
+    }
 }
 
 /// How fast something grows, as all tables have it.
 pub(super) fn growth(of: Option<(Rate, bool)>) -> (String, Option<Style>) {
     let growth = of.filter(|(rate, _)| rate.get() >= LEAST_GROWTH);
-    let text = growth.map_or_else(String::new, |(rate, up)| format!("{}{rate}", if up { '+' } else { '-' }));
+    let text = growth.map_or_else(String::new, |(rate, up)| {
+        format!("{}{rate}", if up { '+' } else { '-' })
+    });
     (text, growth.filter(|(_, up)| *up).map(|_| Style::Notable))
 }
 
@@ -60,10 +66,20 @@ pub(super) fn row(one: &Holding, role: &str, columns: Columns) -> (String, Optio
     let (growth_text, style) = growth(one.growth);
     let (warm, used) = (one.warm.to_string(), one.used.to_string());
     if columns == Columns::Few {
-        return (format!("{warm:>9} {growth_text:>11} {:<18}", one.name), style);
+        return (
+            format!("{warm:>9} {growth_text:>11} {:<18}", one.name),
+            style,
+        );
     }
-    let again = one.refaults.filter(|pages| *pages > 0).map_or_else(String::new, |pages| pages.to_string());
-    let evicted = evicted(&one.evicted.map_or_else(String::new, |gone| gone.to_string()), columns);
+    let again = one
+        .refaults
+        .filter(|pages| *pages > 0)
+        .map_or_else(String::new, |pages| pages.to_string());
+    let evicted = evicted(
+        &one.evicted
+            .map_or_else(String::new, |gone| gone.to_string()),
+        columns,
+    );
     let mark = if one.floor > Bytes::ZERO { "*" } else { "" };
     let row = format!(
         "{:>9} {used:>9} {evicted}{growth_text:>12} {again:>7} {:<8} {role:<10} {:<19}",

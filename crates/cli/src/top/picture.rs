@@ -46,7 +46,11 @@ impl<'f> Picture<'f> {
         Self {
             guard: &frame.state,
             forecast: &frame.forecast,
-            units: frame.holdings.iter().map(|(one, role)| Unit::of(one, role)).collect(),
+            units: frame
+                .holdings
+                .iter()
+                .map(|(one, role)| Unit::of(one, role))
+                .collect(),
             processes: frame
                 .lines
                 .iter()

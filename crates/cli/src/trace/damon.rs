@@ -1,6 +1,8 @@
 //! `--engine damon` and `damon-physical`: what the kernel's own monitor tells, through the reader of its records.
 
-use super::living::{Living, NAP, PAGE, Regions, Said, Until, about, apart, process, program, region};
+use super::living::{
+    Living, NAP, PAGE, Regions, Said, Until, about, apart, process, program, region,
+};
 use super::{Args, Engine};
 use crate::hinted::Hinted;
 use anyhow::Result;
@@ -80,22 +82,63 @@ struct Recording {
     most: Option<u64>,
 }
 
-pub(super) fn start(args: &Args, engine: Engine, root: &Path, until: Until) -> Result<Box<dyn Living>> {
+pub(super) fn start(
+    args: &Args,
+    engine: Engine,
+    root: &Path,
+    until: Until,
+) -> Result<Box<dyn Living>> {
     let physical = engine == Engine::DamonPhysical;
-    let pid = if physical { None } else { Some(process(args, engine)?) };
-    let space = pid.as_ref().map_or(Space::Physical, |pid| Space::Virtual(std::slice::from_ref(pid)));
-    let every = args.every.map_or(EVERY, units::Span::get).max(Duration::from_millis(5));
-    let damon = Damon::start(root, space, every).map_err(|no| explained(no, "--engine sample needs no DAMON"))?;
-    let name = pid.map_or_else(|| "all memory, by physical address".to_owned(), |pid| program(root, pid));
-    let mapped = Mapped { root: root.to_owned(), pid, first: pid.map(|pid| known(root, pid)).unwrap_or_default() };
-    let gone = if physical { "with the kdamond, which someone else ended" } else { "with the process" };
-    let session = Session { damon, until, cost: Duration::ZERO, lasted: Duration::ZERO, gone, end: None };
+    let pid = if physical {
+        None
+    } else {
+        Some(process(args, engine)?)
+    };
+    let space = pid.as_ref().map_or(Space::Physical, |pid| {
+        Space::Virtual(std::slice::from_ref(pid))
+    });
+    let every = args
+        .every
+        .map_or(EVERY, units::Span::get)
+        .max(Duration::from_millis(5));
+    let damon = Damon::start(root, space, every)
+        .map_err(|no| explained(no, "--engine sample needs no DAMON"))?;
+    let name = pid.map_or_else(
+        || "all memory, by physical address".to_owned(),
+        |pid| program(root, pid),
+    );
+    let mapped = Mapped {
+        root: root.to_owned(),
+        pid,
+        first: pid.map(|pid| known(root, pid)).unwrap_or_default(),
+    };
+    let gone = if physical {
+        "with the kdamond, which someone else ended"
+    } else {
+        "with the process"
+    };
+    let session = Session {
+        damon,
+        until,
+        cost: Duration::ZERO,
+        lasted: Duration::ZERO,
+        gone,
+        end: None,
+    };
     let session = Arc::new(Mutex::new(session));
     let lines = Box::new(Lines(Arc::clone(&session)));
     let format = Some(Format::named("damon-text")?);
     let source = traces::open(lines, engine.name(), format, Reading::default())?;
     let about = about(engine, name);
-    Ok(Box::new(Recording { source, session, about, mapped, every, references: 0, most: args.references }))
+    Ok(Box::new(Recording {
+        source,
+        session,
+        about,
+        mapped,
+        every,
+        references: 0,
+        most: args.references,
+    }))
 }
 
 /// Mappings of the process at the beginning; those at the end are added while it is there.
@@ -107,7 +150,10 @@ struct Mapped {
 
 impl Mapped {
     fn all(&self) -> Regions {
-        let mut all = self.pid.map(|pid| known(&self.root, pid)).unwrap_or_default();
+        let mut all = self
+            .pid
+            .map(|pid| known(&self.root, pid))
+            .unwrap_or_default();
         for (first, region) in &self.first {
             all.entry(*first).or_insert_with(|| region.clone());
         }
@@ -117,7 +163,10 @@ impl Mapped {
 
 fn known(root: &Path, pid: u32) -> Regions {
     let mapped = mappings(root, pid).unwrap_or_default();
-    mapped.into_iter().map(|it| (it.from / PAGE, (it.to / PAGE - 1, region(it.name)))).collect()
+    mapped
+        .into_iter()
+        .map(|it| (it.from / PAGE, (it.to / PAGE - 1, region(it.name))))
+        .collect()
 }
 
 /// What is missing, and what to do about it, or instead.
@@ -129,7 +178,9 @@ pub(crate) fn explained(no: NoDamon, instead: &str) -> anyhow::Error {
         NoDamon::InUse => format!("who it is: ls /sys/kernel/mm/damon/admin/kdamonds; {instead}"),
         NoDamon::Untold(place) => format!("mount -t tracefs nodev {}", place.display()),
         NoDamon::Nobody(_) => "its number, as ps prints it".to_owned(),
-        NoDamon::Refused(_, error) if error.kind() == ErrorKind::PermissionDenied => "only root may ask it".to_owned(),
+        NoDamon::Refused(_, error) if error.kind() == ErrorKind::PermissionDenied => {
+            "only root may ask it".to_owned()
+        }
         NoDamon::Refused(..) => format!("nothing is left of it; {instead}"),
     };
     Hinted::new(no, hint).into()
@@ -149,9 +200,15 @@ impl Source for Recording {
 
     fn about(&self) -> About {
         let regions = apart(&self.mapped.all());
-        let mut about = About { tasks: self.source.about().tasks, regions, ..self.about.clone() };
+        let mut about = About {
+            tasks: self.source.about().tasks,
+            regions,
+            ..self.about.clone()
+        };
         let end = held(&self.session).end.clone();
-        about.parameters.push(("ended".to_owned(), end.unwrap_or_default()));
+        about
+            .parameters
+            .push(("ended".to_owned(), end.unwrap_or_default()));
         about
     }
 }

@@ -40,25 +40,34 @@ pub(crate) enum Engine {
 impl Engine {
     /// The one that is meant.
     pub(super) fn of(args: &Args) -> Result<Self> {
-        let engine = args.engine.unwrap_or(if args.pid.is_some() { Self::Sample } else { Self::Lackey });
+        let engine = args.engine.unwrap_or(if args.pid.is_some() {
+            Self::Sample
+        } else {
+            Self::Lackey
+        });
         let wrong = |what: &str, hint: &str| Err(Hinted::new(what, hint).into());
         match engine {
-            Self::Lackey if args.pid.is_some() => {
-                wrong("lackey sees programs that it starts", "a process that runs: --engine sample --pid NUMBER")
-            }
-            Self::Lackey if args.every.is_some() => {
-                wrong("--every: lackey sees every reference", "a process that runs: --engine sample --pid NUMBER")
-            }
-            Self::DamonPhysical if args.pid.is_some() || !args.what.is_empty() => {
-                wrong("damon-physical looks at all memory, not at a process", "--engine damon --pid NUMBER")
-            }
-            Self::Perf if args.every.is_some() => {
-                wrong("--every: with perf the processor samples at its own pace", "leave it out, or --engine sample")
-            }
+            Self::Lackey if args.pid.is_some() => wrong(
+                "lackey sees programs that it starts",
+                "a process that runs: --engine sample --pid NUMBER",
+            ),
+            Self::Lackey if args.every.is_some() => wrong(
+                "--every: lackey sees every reference",
+                "a process that runs: --engine sample --pid NUMBER",
+            ),
+            Self::DamonPhysical if args.pid.is_some() || !args.what.is_empty() => wrong(
+                "damon-physical looks at all memory, not at a process",
+                "--engine damon --pid NUMBER",
+            ),
+            Self::Perf if args.every.is_some() => wrong(
+                "--every: with perf the processor samples at its own pace",
+                "leave it out, or --engine sample",
+            ),
             Self::Lackey => Ok(engine),
-            _ if args.alone || args.as_published || args.skip > 0 => {
-                wrong("--alone, --as-published and --skip are for programs that lackey starts", "leave them out")
-            }
+            _ if args.alone || args.as_published || args.skip > 0 => wrong(
+                "--alone, --as-published and --skip are for programs that lackey starts",
+                "leave them out",
+            ),
             _ => Ok(engine),
         }
     }
@@ -78,7 +87,9 @@ impl Engine {
     pub(super) const fn cannot_see(self) -> &'static str {
         match self {
             Self::Lackey => "nothing",
-            Self::Sample => "order and number of uses between two looks, and use by read() and write()",
+            Self::Sample => {
+                "order and number of uses between two looks, and use by read() and write()"
+            }
             Self::Damon | Self::DamonPhysical => {
                 "small places within a region, order and number of uses in an interval"
             }

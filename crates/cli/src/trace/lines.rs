@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType, recvmsg, socketpair,
-    sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
+    recvmsg, socketpair, sockopt,
 };
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use std::ffi::{OsStr, OsString};
@@ -60,10 +60,15 @@ pub(crate) struct Lines {
 /// Whether there are a program and Valgrind.
 pub(crate) fn check(what: &[OsString]) -> Result<()> {
     let Some(program) = what.first().filter(|program| !program.is_empty()) else {
-        return Err(Hinted::new("no program is named", "such as: warmset trace -- ls -lR /usr").into());
+        return Err(Hinted::new(
+            "no program is named",
+            "such as: warmset trace -- ls -lR /usr",
+        )
+        .into());
     };
     find(program)?;
-    find(OsStr::new(VALGRIND)).map_err(|_| Hinted::new("valgrind is not installed", "apt-get install valgrind"))?;
+    find(OsStr::new(VALGRIND))
+        .map_err(|_| Hinted::new("valgrind is not installed", "apt-get install valgrind"))?;
     Ok(())
 }
 
@@ -71,14 +76,26 @@ pub(crate) fn check(what: &[OsString]) -> Result<()> {
 pub(crate) fn start(what: &[OsString], whose: Whose) -> Result<(Child, Lines)> {
     let (ours, theirs) = ends(whose).context("no pipe to Valgrind")?;
     let mut command = Command::new(VALGRIND);
-    command.args(["--tool=lackey", "--basic-counts=no", "--trace-mem=yes", "--trace-sched=yes"]);
+    command.args([
+        "--tool=lackey",
+        "--basic-counts=no",
+        "--trace-mem=yes",
+        "--trace-sched=yes",
+    ]);
     command.args(match whose {
         Whose::Family => ["--trace-children=yes", "--child-silent-after-fork=no"],
         Whose::Alone => ["--trace-children=no", "--child-silent-after-fork=yes"],
     });
-    command.arg(format!("--log-fd={}", theirs.as_raw_fd())).arg("--").args(what);
+    command
+        .arg(format!("--log-fd={}", theirs.as_raw_fd()))
+        .arg("--")
+        .args(what);
     let child = command.spawn().context("valgrind cannot be started")?;
-    let lines = Lines { end: ours, whose, pid: child.id() };
+    let lines = Lines {
+        end: ours,
+        whose,
+        pid: child.id(),
+    };
     Ok((child, lines))
 }
 
@@ -92,7 +109,12 @@ fn ends(whose: Whose) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
             (ours, theirs)
         }
         Whose::Family => {
-            let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)?;
+            let (ours, theirs) = socketpair(
+                AddressFamily::UNIX,
+                SocketType::STREAM,
+                SocketFlags::empty(),
+                None,
+            )?;
             sockopt::set_socket_passcred(&ours, true)?;
             let forced = sockopt::set_socket_send_buffer_size_force(&theirs, SOCKET);
             forced.or_else(|_| sockopt::set_socket_send_buffer_size(&theirs, SOCKET))?;
@@ -123,7 +145,12 @@ impl Lines {
     fn received(&self, buffer: &mut [u8]) -> rustix::io::Result<(u32, usize)> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
         let mut about = RecvAncillaryBuffer::new(&mut space);
-        let got = recvmsg(&self.end, &mut [IoSliceMut::new(buffer)], &mut about, RecvFlags::empty())?;
+        let got = recvmsg(
+            &self.end,
+            &mut [IoSliceMut::new(buffer)],
+            &mut about,
+            RecvFlags::empty(),
+        )?;
         let writer = about.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmCredentials(who) => Some(who.pid.as_raw_nonzero().get()),
             _ => None,
@@ -142,12 +169,26 @@ pub(crate) fn find(program: &OsStr) -> Result<PathBuf> {
         Some(PathBuf::from(program)).filter(is_file)
     } else {
         let paths = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&paths).map(|folder| folder.join(program)).find(is_file)
+        std::env::split_paths(&paths)
+            .map(|folder| folder.join(program))
+            .find(is_file)
     };
-    let found = found.ok_or_else(|| Hinted::new(format!("{name}: no such program"), "its path, or a name on PATH"))?;
-    let mode = std::fs::metadata(&found).with_context(|| name.clone())?.permissions().mode();
+    let found = found.ok_or_else(|| {
+        Hinted::new(
+            format!("{name}: no such program"),
+            "its path, or a name on PATH",
+        )
+    })?;
+    let mode = std::fs::metadata(&found)
+        .with_context(|| name.clone())?
+        .permissions()
+        .mode();
     if mode & 0o111 == 0 {
-        return Err(Hinted::new(format!("{name}: not executable"), format!("chmod +x {name}")).into());
+        return Err(Hinted::new(
+            format!("{name}: not executable"),
+            format!("chmod +x {name}"),
+        )
+        .into());
     }
     Ok(found)
 }
@@ -160,10 +201,18 @@ mod tests {
     fn programs_are_found_as_a_shell_finds_them() {
         assert!(find(OsStr::new("sh")).unwrap().ends_with("sh"));
         assert!(find(OsStr::new("/bin/sh")).is_ok());
-        for (name, says) in
-            [("no-such-program", "no such program"), ("/", "no such program"), ("/etc/passwd", "not executable")]
-        {
-            assert!(find(OsStr::new(name)).unwrap_err().to_string().contains(says), "{name}");
+        for (name, says) in [
+            ("no-such-program", "no such program"),
+            ("/", "no such program"),
+            ("/etc/passwd", "not executable"),
+        ] {
+            assert!(
+                find(OsStr::new(name))
+                    .unwrap_err()
+                    .to_string()
+                    .contains(says),
+                "{name}"
+            );
         }
     }
 }

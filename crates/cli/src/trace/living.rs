@@ -45,7 +45,11 @@ impl Until {
 
     /// By these limits alone: no signal is heeded.
     pub(super) fn within(limits: Limits) -> Self {
-        Self { limits, signal: Arc::new(AtomicBool::new(false)), began: Instant::now() }
+        Self {
+            limits,
+            signal: Arc::new(AtomicBool::new(false)),
+            began: Instant::now(),
+        }
     }
 
     /// Since the recording began.
@@ -57,10 +61,21 @@ impl Until {
     pub(super) fn reached(&self, references: u64) -> Option<String> {
         if self.signal.load(Ordering::Relaxed) {
             Some("by a signal".to_owned())
-        } else if self.limits.references.is_some_and(|most| references >= most) {
+        } else if self
+            .limits
+            .references
+            .is_some_and(|most| references >= most)
+        {
             Some(format!("after {references} references, as asked"))
-        } else if self.limits.duration.is_some_and(|most| self.elapsed() >= most) {
-            Some(format!("after {:.0} s, as asked", self.elapsed().as_secs_f64()))
+        } else if self
+            .limits
+            .duration
+            .is_some_and(|most| self.elapsed() >= most)
+        {
+            Some(format!(
+                "after {:.0} s, as asked",
+                self.elapsed().as_secs_f64()
+            ))
         } else {
             None
         }
@@ -102,10 +117,18 @@ struct Recorded {
     ended: String,
 }
 
-pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+pub(super) fn run(
+    args: &Args,
+    engine: Engine,
+    context: &Context,
+    out: &mut impl Write,
+) -> Result<ExitCode> {
     let path = args.output.clone().unwrap_or_else(|| named(args, engine));
     let output = output_of(&path)?;
-    anyhow::ensure!(args.page_size == PAGE, "--page-size: what runs is looked at in pages of 4096 bytes");
+    anyhow::ensure!(
+        args.page_size == PAGE,
+        "--page-size: what runs is looked at in pages of 4096 bytes"
+    );
     let (mut recorded, mut refused) = (None, None);
     // The file is begun before the engine: a folder that cannot be written to leaves none behind.
     let done = reference::whole(&path, |file| {
@@ -140,7 +163,11 @@ pub(super) fn run(args: &Args, engine: Engine, context: &Context, out: &mut impl
 }
 
 /// Looks until it is enough: how many references there were, and what is said of them.
-fn record(living: &mut dyn Living, output: Output, file: &mut (dyn Write + Send)) -> Result<(u64, Said)> {
+fn record(
+    living: &mut dyn Living,
+    output: Output,
+    file: &mut (dyn Write + Send),
+) -> Result<(u64, Said)> {
     let written = traces::write(living.source(), output, file);
     let said = living.said();
     if let Err(traces::Error::Trace(workingset::Error::Empty)) = written {
@@ -152,7 +179,10 @@ fn record(living: &mut dyn Living, output: Output, file: &mut (dyn Write + Send)
 
 /// Begins to look, with what the engine needs for it set up.
 fn start(args: &Args, engine: Engine, root: &Path) -> Result<Box<dyn Living>> {
-    let until = Until::new(Limits { references: args.references, duration: args.duration.map(units::Span::get) })?;
+    let until = Until::new(Limits {
+        references: args.references,
+        duration: args.duration.map(units::Span::get),
+    })?;
     match engine {
         Engine::Sample => sample::start(args, root, until),
         Engine::Damon | Engine::DamonPhysical => damon::start(args, engine, root, until),
@@ -162,7 +192,10 @@ fn start(args: &Args, engine: Engine, root: &Path) -> Result<Box<dyn Living>> {
 }
 
 fn named(args: &Args, engine: Engine) -> PathBuf {
-    let what = args.pid.map(|pid| OsString::from(pid.to_string())).or_else(|| args.what.first().cloned());
+    let what = args
+        .pid
+        .map(|pid| OsString::from(pid.to_string()))
+        .or_else(|| args.what.first().cloned());
     default_output(&[what.unwrap_or_else(|| OsString::from(engine.name()))])
 }
 
@@ -170,8 +203,20 @@ fn tell(out: &mut impl Write, form: Form, recorded: &Recorded) -> Result<()> {
     if form == Form::Json {
         return json(out, recorded);
     }
-    let Recorded { output, engine, references, seconds, resolution, cannot_see, ended, .. } = recorded;
-    writeln!(out, "{output}: {references} uses of pages in {seconds:.1} s by {engine}, resolution {resolution}")?;
+    let Recorded {
+        output,
+        engine,
+        references,
+        seconds,
+        resolution,
+        cannot_see,
+        ended,
+        ..
+    } = recorded;
+    writeln!(
+        out,
+        "{output}: {references} uses of pages in {seconds:.1} s by {engine}, resolution {resolution}"
+    )?;
     if let Some(share) = recorded.looking_share {
         writeln!(out, "looking took {:.2} % of a processor", 100.0 * share)?;
     }
@@ -184,7 +229,11 @@ pub(super) fn process(args: &Args, engine: Engine) -> Result<u32> {
     if let Some(pid) = args.pid {
         return Ok(pid);
     }
-    let word = args.what.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let word = args
+        .what
+        .first()
+        .map(|word| word.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let number = word.parse().ok().filter(|_| args.what.len() == 1);
     number.ok_or_else(|| {
         let name = engine.name();
@@ -212,9 +261,16 @@ pub(super) fn about(engine: Engine, program: String) -> About {
 /// What a process is called: its command line; what has none, by its number.
 pub(super) fn program(root: &Path, pid: u32) -> String {
     let line = std::fs::read(root.join(format!("proc/{pid}/cmdline"))).unwrap_or_default();
-    let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).collect();
+    let words: Vec<_> = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .collect();
     let words: Vec<_> = words.into_iter().map(String::from_utf8_lossy).collect();
-    if words.is_empty() { format!("process {pid}") } else { words.join(" ") }
+    if words.is_empty() {
+        format!("process {pid}")
+    } else {
+        words.join(" ")
+    }
 }
 
 /// Mappings that were seen at different times may overlap: the later ends the one before.
@@ -231,7 +287,11 @@ pub(super) fn apart(regions: &Regions) -> Vec<(u64, u64, String)> {
 
 /// What a mapping without a name is called.
 pub(super) fn region(name: String) -> String {
-    if name.is_empty() { "[anonymous]".to_owned() } else { name }
+    if name.is_empty() {
+        "[anonymous]".to_owned()
+    } else {
+        name
+    }
 }
 
 #[cfg(test)]
@@ -241,6 +301,9 @@ mod tests {
     #[test]
     fn mappings_of_different_times_do_not_overlap() {
         let regions: Regions = [(1, (9, region(String::new()))), (5, (20, "/b".to_owned()))].into();
-        assert_eq!(apart(&regions), [(1, 4, "[anonymous]".to_owned()), (5, 20, "/b".to_owned())]);
+        assert_eq!(
+            apart(&regions),
+            [(1, 4, "[anonymous]".to_owned()), (5, 20, "/b".to_owned())]
+        );
     }
 }

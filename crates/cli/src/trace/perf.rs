@@ -38,17 +38,41 @@ pub(super) fn start(args: &Args, until: Until) -> Result<Box<dyn Living>> {
     let about = about(Engine::Perf, program(Path::new("/"), pid));
     let folder = tempfile::tempdir()?;
     let mut record = Command::new("perf");
-    record.args(["mem", "record", "-o"]).arg(folder.path().join(DATA)).args(["--", "-p", &pid.to_string()]);
-    let record = record.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("perf cannot be started")?;
-    let said = Said { resolution: "single loads and stores, one in many".to_owned(), ..Said::default() };
+    record
+        .args(["mem", "record", "-o"])
+        .arg(folder.path().join(DATA))
+        .args(["--", "-p", &pid.to_string()]);
+    let record = record
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("perf cannot be started")?;
+    let said = Said {
+        resolution: "single loads and stores, one in many".to_owned(),
+        ..Said::default()
+    };
     let most = args.references;
-    Ok(Box::new(Perf { record, until, script: None, about, said, last: 0, references: 0, most, folder }))
+    Ok(Box::new(Perf {
+        record,
+        until,
+        script: None,
+        about,
+        said,
+        last: 0,
+        references: 0,
+        most,
+        folder,
+    }))
 }
 
 /// What perf has recorded into this file, as text.
 fn script(data: &Path) -> Result<(Child, BufReader<ChildStdout>)> {
     let mut script = Command::new("perf");
-    script.args(["script", "-F", "time,addr", "-i"]).arg(data).stdout(Stdio::piped()).stderr(Stdio::null());
+    script
+        .args(["script", "-F", "time,addr", "-i"])
+        .arg(data)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut script = script.spawn()?;
     let lines = BufReader::new(script.stdout.take().context("perf script has no output")?);
     Ok((script, lines))
@@ -56,7 +80,9 @@ fn script(data: &Path) -> Result<(Child, BufReader<ChildStdout>)> {
 
 /// Whether there are perf, and a processor that samples addresses.
 fn able(perf: &Path) -> Result<()> {
-    let listed = Command::new(perf).args(["mem", "record", "-e", "list"]).output();
+    let listed = Command::new(perf)
+        .args(["mem", "record", "-e", "list"])
+        .output();
     let Ok(listed) = listed else {
         return Err(Hinted::new("perf is not installed", "apt-get install linux-perf").into());
     };
@@ -64,7 +90,11 @@ fn able(perf: &Path) -> Result<()> {
     if !listed.status.success() || !said.contains(": available") {
         let why = said.lines().next().unwrap_or_default().to_owned();
         let hint = "a processor with PEBS, IBS or SPE, and no virtual machine in between; --engine sample needs none";
-        return Err(Hinted::new(format!("this machine samples no addresses of memory: perf says '{why}'"), hint).into());
+        return Err(Hinted::new(
+            format!("this machine samples no addresses of memory: perf says '{why}'"),
+            hint,
+        )
+        .into());
     }
     Ok(())
 }
@@ -77,11 +107,18 @@ fn wait(record: &mut Child, until: &Until) -> Result<String> {
         let reached = until.reached(0);
         if let Some(status) = status {
             let stopped = reached.is_some() && matches!(status.signal(), Some(SIGINT | SIGTERM));
-            anyhow::ensure!(status.success() || stopped, "perf mem record failed: {}", last_words(record)?);
+            anyhow::ensure!(
+                status.success() || stopped,
+                "perf mem record failed: {}",
+                last_words(record)?
+            );
             return Ok(reached.unwrap_or_else(|| "with the process".to_owned()));
         }
         if let Some(why) = reached {
-            let pid = i32::try_from(record.id()).ok().and_then(Pid::from_raw).context("perf has no number")?;
+            let pid = i32::try_from(record.id())
+                .ok()
+                .and_then(Pid::from_raw)
+                .context("perf has no number")?;
             kill_process(pid, Signal::INT)?;
             record.wait()?;
             return Ok(why);
@@ -103,20 +140,28 @@ fn last_words(ended: &mut Child) -> Result<String> {
 fn sample(line: &str) -> Option<(u64, u64)> {
     let (time, address) = line.trim().split_once(':')?;
     let at = Duration::try_from_secs_f64(time.trim().parse().ok()?).ok()?;
-    let address =
-        u64::from_str_radix(address.trim().trim_start_matches("0x"), 16).ok().filter(|address| *address > 0)?;
+    let address = u64::from_str_radix(address.trim().trim_start_matches("0x"), 16)
+        .ok()
+        .filter(|address| *address > 0)?;
     Some((u64::try_from(at.as_nanos()).ok()?, address))
 }
 
 /// Takes samples until there are so many. Processors tell each in its own order: what is late has the latest time.
-fn take(lines: &mut impl BufRead, batch: &mut Batch, room: usize, last: &mut u64) -> io::Result<()> {
+fn take(
+    lines: &mut impl BufRead,
+    batch: &mut Batch,
+    room: usize,
+    last: &mut u64,
+) -> io::Result<()> {
     let mut line = String::new();
     while batch.len() < room {
         line.clear();
         if lines.read_line(&mut line)? == 0 {
             break;
         }
-        let Some((at, address)) = sample(&line) else { continue };
+        let Some((at, address)) = sample(&line) else {
+            continue;
+        };
         *last = at.max(*last);
         batch.page.push(address / PAGE);
         batch.time.push(*last);
@@ -133,19 +178,30 @@ impl Source for Perf {
             self.said.lasted = self.until.elapsed();
             self.script = Some(script(&self.folder.path().join(DATA)).map_err(broken)?);
         }
-        let left = self.most.map_or(u64::MAX, |most| most.saturating_sub(self.references));
+        let left = self
+            .most
+            .map_or(u64::MAX, |most| most.saturating_sub(self.references));
         if left == 0 {
             self.said.end = format!("after {} references, as asked", self.references);
         }
-        let Some((_, lines)) = &mut self.script else { return Ok(false) };
-        take(lines, batch, left.min(BATCH as u64) as usize, &mut self.last)?;
+        let Some((_, lines)) = &mut self.script else {
+            return Ok(false);
+        };
+        take(
+            lines,
+            batch,
+            left.min(BATCH as u64) as usize,
+            &mut self.last,
+        )?;
         self.references += batch.len() as u64;
         Ok(!batch.is_empty())
     }
 
     fn about(&self) -> About {
         let mut about = self.about.clone();
-        about.parameters.push(("ended".to_owned(), self.said.end.clone()));
+        about
+            .parameters
+            .push(("ended".to_owned(), self.said.end.clone()));
         about
     }
 }
@@ -163,7 +219,8 @@ impl Living for Perf {
 impl Drop for Perf {
     /// It has said all, or nobody listens any more.
     fn drop(&mut self) {
-        let children = std::iter::once(&mut self.record).chain(self.script.as_mut().map(|script| &mut script.0));
+        let children = std::iter::once(&mut self.record)
+            .chain(self.script.as_mut().map(|script| &mut script.0));
         for child in children {
             let _ = child.kill().and_then(|()| child.wait());
         }
@@ -178,14 +235,29 @@ mod tests {
     #[test]
     fn perf_has_not_failed_if_it_ends_by_what_ends_us() {
         let ended = |script: &str, duration| {
-            let mut child = Command::new("sh").args(["-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+            let mut child = Command::new("sh")
+                .args(["-c", script])
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
             child.wait().unwrap();
-            wait(&mut child, &Until::within(Limits { references: None, duration }))
+            wait(
+                &mut child,
+                &Until::within(Limits {
+                    references: None,
+                    duration,
+                }),
+            )
         };
         let over = Some(Duration::ZERO);
         assert!(ended("kill -TERM $$", over).unwrap().contains("as asked"));
         assert!(ended("kill -TERM $$", None).is_err(), "nobody asked");
-        assert!(ended("echo no such event >&2; exit 1", over).unwrap_err().to_string().ends_with("no such event"));
+        assert!(
+            ended("echo no such event >&2; exit 1", over)
+                .unwrap_err()
+                .to_string()
+                .ends_with("no such event")
+        );
         assert_eq!(ended("true", None).unwrap(), "with the process");
     }
 
@@ -194,12 +266,18 @@ mod tests {
         let mut lines = "1.0: 1000\n\n0.5: 2000\n2.0: 3000\n".as_bytes();
         let (mut batch, mut last) = (Batch::default(), 0);
         take(&mut lines, &mut batch, 2, &mut last).unwrap();
-        assert_eq!((&batch.page[..], &batch.time[..]), (&[1, 2][..], &[1_000_000_000; 2][..]));
+        assert_eq!(
+            (&batch.page[..], &batch.time[..]),
+            (&[1, 2][..], &[1_000_000_000; 2][..])
+        );
     }
 
     #[test]
     fn lines_of_perf_are_times_and_addresses() {
-        assert_eq!(sample("  82877.315633:     7ffd1234"), Some((82_877_315_633_000, 0x7ffd_1234)));
+        assert_eq!(
+            sample("  82877.315633:     7ffd1234"),
+            Some((82_877_315_633_000, 0x7ffd_1234))
+        );
         for no in ["", "82877.3: 0", "x: 12", "82877.3: zz"] {
             assert_eq!(sample(no), None, "{no}");
         }
@@ -208,7 +286,15 @@ mod tests {
     #[test]
     fn who_has_no_perf_is_told_what_to_install() {
         let said = able(Path::new("/no/such/perf")).unwrap_err();
-        assert!(said.downcast_ref::<Hinted>().is_some_and(|hinted| hinted.hint.contains("linux-perf")));
-        assert!(able(Path::new("/bin/false")).unwrap_err().to_string().contains("samples no addresses"));
+        assert!(
+            said.downcast_ref::<Hinted>()
+                .is_some_and(|hinted| hinted.hint.contains("linux-perf"))
+        );
+        assert!(
+            able(Path::new("/bin/false"))
+                .unwrap_err()
+                .to_string()
+                .contains("samples no addresses")
+        );
     }
 }

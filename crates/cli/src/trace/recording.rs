@@ -58,7 +58,12 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Of a program that has been started; signals come to us from now on.
-    pub(crate) fn new((child, lines): (Child, Lines), whose: Whose, skip: u64, about: About) -> Result<Self> {
+    pub(crate) fn new(
+        (child, lines): (Child, Lines),
+        whose: Whose,
+        skip: u64,
+        about: About,
+    ) -> Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM] {
             signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)?;
@@ -83,7 +88,11 @@ impl Recording {
 
     /// Takes what has come, or waits a little.
     fn step(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        match self.lines.read(&mut self.buffer).map_err(|error| Error::Format(format!("{error:#}")))? {
+        match self
+            .lines
+            .read(&mut self.buffer)
+            .map_err(|error| Error::Format(format!("{error:#}")))?
+        {
             Came::Bytes(pid, size) => {
                 self.decoder.push(pid, &self.buffer[..size], batch)?;
                 self.tell_what_is_skipped();
@@ -111,16 +120,22 @@ impl Recording {
         match self.decoder.to_skip() {
             0 if self.bar.message() == RECORDS => {}
             0 => self.bar.set_message(RECORDS),
-            left => self.bar.set_message(format!("{left} references to leave out")),
+            left => self
+                .bar
+                .set_message(format!("{left} references to leave out")),
         }
     }
 
     fn look_after_child(&mut self) -> Result<(), Error> {
         if self.ended.is_none() {
-            self.ended = self.child.try_wait()?.map(|status| (status, Instant::now()));
+            self.ended = self
+                .child
+                .try_wait()?
+                .map(|status| (status, Instant::now()));
         }
         // Forks of the program that are not followed may live on with its descriptor.
-        if self.whose == Whose::Alone && self.ended.is_some_and(|(_, when)| when.elapsed() > QUIET) {
+        if self.whose == Whose::Alone && self.ended.is_some_and(|(_, when)| when.elapsed() > QUIET)
+        {
             self.over = true;
         }
         Ok(())
@@ -128,7 +143,11 @@ impl Recording {
 
     fn heed_limits(&mut self) {
         let (references, elapsed) = (self.decoder.references(), self.began.elapsed());
-        let reached = if self.limits.references.is_some_and(|most| references >= most) {
+        let reached = if self
+            .limits
+            .references
+            .is_some_and(|most| references >= most)
+        {
             format!("after {references} references, as asked")
         } else if self.limits.duration.is_some_and(|most| elapsed >= most) {
             format!("after {} s, as asked", elapsed.as_secs())
@@ -151,12 +170,22 @@ impl Recording {
             self.over = true;
             return;
         }
-        self.cut = Some(format!("by a signal after {} references", self.decoder.references()));
+        self.cut = Some(format!(
+            "by a signal after {} references",
+            self.decoder.references()
+        ));
         // A terminal has sent its Ctrl-C to the program as well.
         if signal == SIGTERM || !io::stdin().is_terminal() {
-            self.send(if signal == SIGTERM { Signal::TERM } else { Signal::INT });
+            self.send(if signal == SIGTERM {
+                Signal::TERM
+            } else {
+                Signal::INT
+            });
         }
-        let _ = writeln!(io::stderr(), "the program has been told to stop; once more, and the recording ends at once");
+        let _ = writeln!(
+            io::stderr(),
+            "the program has been told to stop; once more, and the recording ends at once"
+        );
     }
 
     fn send(&mut self, signal: Signal) {
@@ -216,8 +245,16 @@ impl Source for Recording {
         if let Some((status, _)) = self.ended {
             parameters.push(("ended".to_owned(), ended(status)));
         }
-        parameters.push(("pages not found in a mapping".to_owned(), self.regions.unknown().to_string()));
-        About { tasks: self.decoder.tasks(), regions: self.regions.told(), parameters, ..self.about.clone() }
+        parameters.push((
+            "pages not found in a mapping".to_owned(),
+            self.regions.unknown().to_string(),
+        ));
+        About {
+            tasks: self.decoder.tasks(),
+            regions: self.regions.told(),
+            parameters,
+            ..self.about.clone()
+        }
     }
 }
 

@@ -29,7 +29,12 @@ pub(crate) struct Regions {
 
 impl Regions {
     pub(crate) fn new(page_size: u64) -> Self {
-        Self { page_size, of: HashMap::new(), used: BTreeMap::new(), unknown: 0 }
+        Self {
+            page_size,
+            of: HashMap::new(),
+            used: BTreeMap::new(),
+            unknown: 0,
+        }
     }
 
     /// Looks up pages that were used for the first time.
@@ -46,7 +51,8 @@ impl Regions {
                 continue;
             };
             let mapping = &known.mappings[at];
-            let [first, behind] = [mapping.from, mapping.to].map(|address| space | (address / self.page_size));
+            let [first, behind] =
+                [mapping.from, mapping.to].map(|address| space | (address / self.page_size));
             let entry = (behind - 1, known.name(mapping));
             self.used.insert(first, entry);
         }
@@ -57,7 +63,9 @@ impl Regions {
         let mut told: Vec<(u64, u64, String)> = Vec::new();
         for (first, (last, name)) in &self.used {
             match told.last_mut() {
-                Some(before) if before.1 + 1 >= *first && before.2 == *name && name.starts_with('[') => {
+                Some(before)
+                    if before.1 + 1 >= *first && before.2 == *name && name.starts_with('[') =>
+                {
                     before.1 = before.1.max(*last);
                 }
                 Some(before) => {
@@ -79,7 +87,11 @@ impl Regions {
 impl Known {
     /// The place of an address's mapping; all are read anew if it is not among those known.
     fn find(&mut self, pid: u32, address: u64) -> Option<usize> {
-        let place = |mappings: &[Mapping]| mappings.iter().position(|map| (map.from..map.to).contains(&address));
+        let place = |mappings: &[Mapping]| {
+            mappings
+                .iter()
+                .position(|map| (map.from..map.to).contains(&address))
+        };
         if let Some(at) = place(&self.mappings) {
             return Some(at);
         }
@@ -104,7 +116,13 @@ impl Known {
     /// Whether a mapping begins where the dynamic loader's end: there Valgrind lays the heap.
     fn is_after_loader(&self, mapping: &Mapping) -> bool {
         let before = self.mappings.iter().find(|other| other.to == mapping.from);
-        before.is_some_and(|before| before.name.rsplit('/').next().is_some_and(|file| file.starts_with("ld-")))
+        before.is_some_and(|before| {
+            before
+                .name
+                .rsplit('/')
+                .next()
+                .is_some_and(|file| file.starts_with("ld-"))
+        })
     }
 }
 
@@ -117,9 +135,21 @@ mod tests {
         let mut regions = Regions::new(4096);
         let page = std::ptr::from_ref(&regions) as u64 / 4096;
         let space = 3 << SPACE;
-        regions.note(&[Fresh { pid: std::process::id(), page: space | page }, Fresh { pid: u32::MAX, page }]);
+        regions.note(&[
+            Fresh {
+                pid: std::process::id(),
+                page: space | page,
+            },
+            Fresh {
+                pid: u32::MAX,
+                page,
+            },
+        ]);
         let told = regions.told();
-        assert!(told.len() == 1 && told[0].0 <= space | page && told[0].1 >= space | page, "{told:?}");
+        assert!(
+            told.len() == 1 && told[0].0 <= space | page && told[0].1 >= space | page,
+            "{told:?}"
+        );
         assert_eq!(regions.unknown(), 1);
     }
 
@@ -127,11 +157,18 @@ mod tests {
     fn regions_do_not_overlap() {
         let mut regions = Regions::new(4096);
         let entry = |last: u64, name: &str| (last, name.to_owned());
-        regions.used =
-            [(1, entry(9, "/a")), (5, entry(20, "/b")), (30, entry(30, "[s]")), (31, entry(35, "[s]"))].into();
+        regions.used = [
+            (1, entry(9, "/a")),
+            (5, entry(20, "/b")),
+            (30, entry(30, "[s]")),
+            (31, entry(35, "[s]")),
+        ]
+        .into();
         let told = regions.told();
-        let told: Vec<(u64, u64, &str)> =
-            told.iter().map(|(first, last, name)| (*first, *last, name.as_str())).collect();
+        let told: Vec<(u64, u64, &str)> = told
+            .iter()
+            .map(|(first, last, name)| (*first, *last, name.as_str()))
+            .collect();
         assert_eq!(told, [(1, 4, "/a"), (5, 20, "/b"), (30, 35, "[s]")]);
     }
 }

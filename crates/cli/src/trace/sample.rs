@@ -1,6 +1,8 @@
 //! `--engine sample`: the pages of a process that runs, by their accessed bits.
 
-use super::living::{Living, NAP, PAGE, Regions, Said, Until, about, apart, process, program, region};
+use super::living::{
+    Living, NAP, PAGE, Regions, Said, Until, about, apart, process, program, region,
+};
 use super::watch::{PART, every, explained, nobody};
 use super::{Args, Engine};
 use anyhow::Result;
@@ -37,9 +39,18 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
     let before = processor_time();
     // What a look costs is known from the first, which is not recorded.
     let any = pages.begin().map_err(explained)? && pages.end().map_err(explained)?.is_some();
-    anyhow::ensure!(any, "{pid}: it has ended, or has no memory of its own, as the kernel's threads have none");
-    let which = if pages.are_exact() { "exact" } else { "how many of a mapping; its first stand for them" };
-    about.parameters.push(("pages".to_owned(), which.to_owned()));
+    anyhow::ensure!(
+        any,
+        "{pid}: it has ended, or has no memory of its own, as the kernel's threads have none"
+    );
+    let which = if pages.are_exact() {
+        "exact"
+    } else {
+        "how many of a mapping; its first stand for them"
+    };
+    about
+        .parameters
+        .push(("pages".to_owned(), which.to_owned()));
     let (queue, regions) = (VecDeque::new(), Regions::new());
     let sample = Sample {
         pages,
@@ -62,7 +73,10 @@ impl Sample {
         let broken = |trouble| Error::Format(format!("{:#}", explained(trouble)));
         // This look will take as much as the last.
         let now = processor_time();
-        let (all, round) = (now.saturating_sub(self.processor.0), now.saturating_sub(self.processor.1));
+        let (all, round) = (
+            now.saturating_sub(self.processor.0),
+            now.saturating_sub(self.processor.1),
+        );
         self.processor.1 = now;
         let references = self.references + self.references / self.looks.max(1);
         let packing = PACKING.saturating_mul(u32::try_from(references).unwrap_or(u32::MAX));
@@ -88,7 +102,10 @@ impl Sample {
         let at = u64::try_from(self.until.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.looks += 1;
         for Touched { mapping, pages } in touched {
-            let seen = self.regions.entry(mapping.from / PAGE).or_insert((0, region(mapping.name)));
+            let seen = self
+                .regions
+                .entry(mapping.from / PAGE)
+                .or_insert((0, region(mapping.name)));
             seen.0 = seen.0.max(mapping.to / PAGE - 1);
             for (first, count) in pages {
                 self.references += count;
@@ -104,7 +121,8 @@ impl Source for Sample {
         while self.queue.is_empty() && self.end.is_none() {
             self.look()?;
         }
-        while let Some((first, count, at)) = self.queue.front_mut().filter(|_| batch.len() < BATCH) {
+        while let Some((first, count, at)) = self.queue.front_mut().filter(|_| batch.len() < BATCH)
+        {
             let now = (*count).min((BATCH - batch.len()) as u64);
             batch.page.extend(*first..*first + now);
             batch.time.extend(std::iter::repeat_n(*at, now as usize));
@@ -118,8 +136,13 @@ impl Source for Sample {
 
     fn about(&self) -> About {
         let mut about = self.about.clone();
-        let said = [("looks", self.looks.to_string()), ("ended", self.end.clone().unwrap_or_default())];
-        about.parameters.extend(said.map(|(name, value)| (name.to_owned(), value)));
+        let said = [
+            ("looks", self.looks.to_string()),
+            ("ended", self.end.clone().unwrap_or_default()),
+        ];
+        about
+            .parameters
+            .extend(said.map(|(name, value)| (name.to_owned(), value)));
         about.regions = apart(&self.regions);
         about
     }
@@ -132,10 +155,22 @@ impl Living for Sample {
 
     fn said(&mut self) -> Said {
         let lasted = self.until.elapsed();
-        let which = if self.pages.are_exact() { "single pages" } else { "mappings: how many pages of each" };
+        let which = if self.pages.are_exact() {
+            "single pages"
+        } else {
+            "mappings: how many pages of each"
+        };
         Said {
-            resolution: format!("{:.2} s on average, {which}", lasted.as_secs_f64() / self.looks.max(1) as f64),
-            looking: Some(processor_time().saturating_sub(self.processor.0).as_secs_f64() / lasted.as_secs_f64()),
+            resolution: format!(
+                "{:.2} s on average, {which}",
+                lasted.as_secs_f64() / self.looks.max(1) as f64
+            ),
+            looking: Some(
+                processor_time()
+                    .saturating_sub(self.processor.0)
+                    .as_secs_f64()
+                    / lasted.as_secs_f64(),
+            ),
             lasted,
             end: self.end.clone().unwrap_or_default(),
         }
@@ -145,5 +180,8 @@ impl Living for Sample {
 /// What this program has had of the processors, all of its threads.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }

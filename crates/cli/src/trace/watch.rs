@@ -62,19 +62,36 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let watch = Watch::of(&context.root, whom(args)?).map_err(explained)?;
     let began = Instant::now();
     // What a look costs is known from the first, which is not shown.
-    let Some(mut before) = watch.end().map_err(explained)? else { return Err(nobody_of_that_name(args)) };
+    let Some(mut before) = watch.end().map_err(explained)? else {
+        return Err(nobody_of_that_name(args));
+    };
     let (mut every, mut lines) = (every(args).max(before.cost * 2 * PART), 0);
     loop {
         let looked = Instant::now();
-        let Some(clearing) = watch.begin().map_err(explained)? else { break };
+        let Some(clearing) = watch.begin().map_err(explained)? else {
+            break;
+        };
         std::thread::sleep(every.saturating_sub(looked.elapsed()));
-        let Some(used) = watch.end().map_err(explained)? else { break };
+        let Some(used) = watch.end().map_err(explained)? else {
+            break;
+        };
         let cost = clearing + used.cost;
         let line = Line::of((&used, &before), looked.elapsed(), cost);
-        tell(out, context.form, lines, &Line { seconds: began.elapsed().as_secs_f64(), ..line })?;
+        tell(
+            out,
+            context.form,
+            lines,
+            &Line {
+                seconds: began.elapsed().as_secs_f64(),
+                ..line
+            },
+        )?;
         (before, lines) = (used, lines + 1);
         every = every.max(cost * PART);
-        if args.duration.is_some_and(|duration| began.elapsed() >= duration.get()) {
+        if args
+            .duration
+            .is_some_and(|duration| began.elapsed() >= duration.get())
+        {
             return Ok(ExitCode::SUCCESS);
         }
     }
@@ -94,8 +111,15 @@ fn nobody_of_that_name(args: &Args) -> anyhow::Error {
 
 /// What is meant, as it was written.
 fn named(args: &Args) -> String {
-    let word = || args.what.first().map(|word| word.to_string_lossy().into_owned());
-    args.pid.map(|pid| pid.to_string()).or_else(word).unwrap_or_default()
+    let word = || {
+        args.what
+            .first()
+            .map(|word| word.to_string_lossy().into_owned())
+    };
+    args.pid
+        .map(|pid| pid.to_string())
+        .or_else(word)
+        .unwrap_or_default()
 }
 
 fn whom(args: &Args) -> Result<Whom> {
@@ -123,9 +147,11 @@ pub(super) fn explained(trouble: Trouble) -> anyhow::Error {
 /// A refusal to look at a process at all.
 pub(super) fn nobody(trouble: Trouble, pid: u32) -> anyhow::Error {
     match &trouble.kind {
-        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::NotFound => {
-            Hinted::new(format!("{pid}: no such process"), "its number, as ps prints it").into()
-        }
+        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::NotFound => Hinted::new(
+            format!("{pid}: no such process"),
+            "its number, as ps prints it",
+        )
+        .into(),
         _ => explained(trouble),
     }
 }
@@ -139,7 +165,15 @@ fn tell(out: &mut impl Write, form: Form, lines: usize, line: &Line) -> Result<(
         writeln!(
             out,
             "{:>8} {:>8} {:>12} {:>12} {:>8} {:>12} {:>10} {:>10} {:>8}",
-            "time, s", "window", "used, MiB", "resident", "share", "swapped", "minor/s", "major/s", "looking"
+            "time, s",
+            "window",
+            "used, MiB",
+            "resident",
+            "share",
+            "swapped",
+            "minor/s",
+            "major/s",
+            "looking"
         )?;
     }
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);

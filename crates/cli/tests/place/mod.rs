@@ -1,6 +1,11 @@
 //! What the tests of the program share: where it runs, and what it said.
 
-#![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "each test uses a part of it")]
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    unreachable_pub,
+    reason = "each test uses a part of it"
+)]
 
 use expect_test::Expect;
 use serde_json::Value;
@@ -17,7 +22,9 @@ pub struct Place {
 impl Place {
     /// An empty one.
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// Where this is in it.
@@ -36,8 +43,16 @@ impl Place {
     /// The program on the recorded machine.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
-        command.arg("--root").arg(fixture()).arg("--run").arg(self.path("run"));
-        command.args(args).current_dir(self.dir.path()).env("NO_COLOR", "1").env_remove("COLUMNS");
+        command
+            .arg("--root")
+            .arg(fixture())
+            .arg("--run")
+            .arg(self.path("run"));
+        command
+            .args(args)
+            .current_dir(self.dir.path())
+            .env("NO_COLOR", "1")
+            .env_remove("COLUMNS");
         command
     }
 
@@ -57,8 +72,16 @@ pub struct Said {
 
 impl Said {
     pub fn new(output: Output, place: &Path) -> Self {
-        let text = |bytes| String::from_utf8(bytes).unwrap().replace(&place.display().to_string(), "PLACE");
-        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        let text = |bytes| {
+            String::from_utf8(bytes)
+                .unwrap()
+                .replace(&place.display().to_string(), "PLACE")
+        };
+        Self {
+            code: output.status.code(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
     }
 
     /// Its output, read.
@@ -69,7 +92,10 @@ impl Said {
     /// Exit code, standard output and standard error in one text.
     pub fn assert(&self, expected: &Expect) {
         let code = self.code.map_or("none".to_owned(), |code| code.to_string());
-        expected.assert_eq(&format!("exit {code}\n--- out\n{}--- err\n{}", self.out, self.err));
+        expected.assert_eq(&format!(
+            "exit {code}\n--- out\n{}--- err\n{}",
+            self.out, self.err
+        ));
     }
 }
 

@@ -42,23 +42,32 @@ impl Door {
             Ok((listener, (file.dev(), file.ino())))
         };
         let (listener, identity) = open().with_context(|| path.display().to_string())?;
-        Ok(Self::Unix(UnixDoor { listener, path, identity }))
+        Ok(Self::Unix(UnixDoor {
+            listener,
+            path,
+            identity,
+        }))
     }
 
     /// Listens on `address`, which must be of the loopback.
     pub(crate) fn loopback(address: &str) -> Result<Self> {
         let expected = "a loopback address and port, such as \"127.0.0.1:9750\" or \"[::1]:9750\"";
-        let parsed: SocketAddr =
-            address.parse().map_err(|_| anyhow!("metrics.listen: expected {expected}, found {address:?}"))?;
+        let parsed: SocketAddr = address
+            .parse()
+            .map_err(|_| anyhow!("metrics.listen: expected {expected}, found {address:?}"))?;
         if !parsed.ip().is_loopback() {
-            bail!("metrics.listen: {address:?} can be reached from other machines; expected {expected}");
+            bail!(
+                "metrics.listen: {address:?} can be reached from other machines; expected {expected}"
+            );
         }
         let open = || -> io::Result<_> {
             let listener = TcpListener::bind(parsed)?;
             listener.set_nonblocking(true)?;
             Ok(listener)
         };
-        open().map(Self::Loopback).with_context(|| format!("metrics.listen: {address}"))
+        open()
+            .map(Self::Loopback)
+            .with_context(|| format!("metrics.listen: {address}"))
     }
 
     /// The next visitor, on a socket that does not block.
@@ -130,9 +139,20 @@ mod tests {
         for local in ["127.0.0.1:0", "127.8.8.8:0"] {
             assert!(Door::loopback(local).is_ok(), "{local}");
         }
-        for bad in ["0.0.0.0:9750", "[::]:9750", "10.0.0.1:9750", "[::ffff:10.0.0.1]:1", "localhost:9750", "9750", ""] {
+        for bad in [
+            "0.0.0.0:9750",
+            "[::]:9750",
+            "10.0.0.1:9750",
+            "[::ffff:10.0.0.1]:1",
+            "localhost:9750",
+            "9750",
+            "",
+        ] {
             let error = Door::loopback(bad).unwrap_err().to_string();
-            assert!(error.starts_with("metrics.listen: ") && error.contains(&format!("{bad:?}")), "{error}");
+            assert!(
+                error.starts_with("metrics.listen: ") && error.contains(&format!("{bad:?}")),
+                "{error}"
+            );
         }
     }
 
@@ -155,7 +175,10 @@ mod tests {
         let path = folder.path().join("warmset.sock");
         fs::write(&path, "precious").unwrap();
         let error = Door::unix(path.clone(), 0o600).unwrap_err().to_string();
-        assert!(error.ends_with("warmset.sock is there and is no socket"), "{error}");
+        assert!(
+            error.ends_with("warmset.sock is there and is no socket"),
+            "{error}"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 

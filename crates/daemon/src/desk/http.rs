@@ -22,7 +22,9 @@ impl Page {
         match self {
             Self::Index => "text/plain; charset=utf-8",
             Self::Status => "application/json",
-            Self::Metrics(Dialect::OpenMetrics) => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Metrics(Dialect::OpenMetrics) => {
+                "application/openmetrics-text; version=1.0.0; charset=utf-8"
+            }
             Self::Metrics(Dialect::Prometheus) => "text/plain; version=0.0.4; charset=utf-8",
         }
     }
@@ -45,12 +47,21 @@ impl Refusal {
     pub(super) const fn says(self) -> (&'static str, &'static str) {
         match self {
             Self::Malformed => ("400 Bad Request", "This is not an HTTP request.\n"),
-            Self::ForeignHost => ("403 Forbidden", "The Host header must name this machine's loopback.\n"),
+            Self::ForeignHost => (
+                "403 Forbidden",
+                "The Host header must name this machine's loopback.\n",
+            ),
             Self::NoSuchPage => ("404 Not Found", "There are /status and /metrics.\n"),
             Self::OnlyGet => ("405 Method Not Allowed", "Only GET is answered.\n"),
             Self::LineTooLong => ("414 URI Too Long", "The request line exceeds 4 KiB.\n"),
-            Self::HeadTooLong => ("431 Request Header Fields Too Large", "The head exceeds 16 KiB.\n"),
-            Self::Version => ("505 HTTP Version Not Supported", "HTTP/1.0 and HTTP/1.1 are spoken here.\n"),
+            Self::HeadTooLong => (
+                "431 Request Header Fields Too Large",
+                "The head exceeds 16 KiB.\n",
+            ),
+            Self::Version => (
+                "505 HTTP Version Not Supported",
+                "HTTP/1.0 and HTTP/1.1 are spoken here.\n",
+            ),
         }
     }
 }
@@ -76,7 +87,10 @@ pub(super) fn read(bytes: &[u8]) -> Option<Result<Request, Refusal>> {
         return (bytes.len() >= HEAD).then_some(Err(Refusal::HeadTooLong));
     };
     let page = page(trimmed(&bytes[..line_end]), fields.dialect);
-    Some(page.map(|page| Request { page, host_is_local: fields.hosts.iter().all(is_local) }))
+    Some(page.map(|page| Request {
+        page,
+        host_is_local: fields.hosts.iter().all(is_local),
+    }))
 }
 
 /// What the fields of a head tell.
@@ -87,7 +101,10 @@ struct Fields<'a> {
 
 /// The fields up to the empty line; `None` while that has not come.
 fn fields(mut rest: &[u8]) -> Option<Fields<'_>> {
-    let mut fields = Fields { hosts: arrayvec::ArrayVec::new(), dialect: Dialect::Prometheus };
+    let mut fields = Fields {
+        hosts: arrayvec::ArrayVec::new(),
+        dialect: Dialect::Prometheus,
+    };
     loop {
         let end = rest.iter().position(|&byte| byte == b'\n')?;
         let line = trimmed(&rest[..end]);
@@ -114,7 +131,9 @@ fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 /// Whether `accepted` names the newer format. Who does not gets the older one, which all that scrape can read.
 fn names_openmetrics(accepted: &[u8]) -> bool {
     let name = b"application/openmetrics-text";
-    accepted.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name))
+    accepted
+        .windows(name.len())
+        .any(|part| part.eq_ignore_ascii_case(name))
 }
 
 fn trimmed(line: &[u8]) -> &[u8] {
@@ -123,7 +142,8 @@ fn trimmed(line: &[u8]) -> &[u8] {
 
 fn page(line: &[u8], dialect: Dialect) -> Result<Page, Refusal> {
     let mut words = line.split(|&byte| byte == b' ');
-    let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
     else {
         return Err(Refusal::Malformed);
     };
@@ -142,26 +162,43 @@ fn page(line: &[u8], dialect: Dialect) -> Result<Page, Refusal> {
         b"/metrics" => Page::Metrics(dialect),
         _ => return Err(Refusal::NoSuchPage),
     };
-    if method == b"GET" { Ok(page) } else { Err(Refusal::OnlyGet) }
+    if method == b"GET" {
+        Ok(page)
+    } else {
+        Err(Refusal::OnlyGet)
+    }
 }
 
 /// Whether a `Host` names the loopback, with or without a port.
 fn is_local(host: &&[u8]) -> bool {
-    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let Ok(host) = std::str::from_utf8(host) else {
+        return false;
+    };
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((inside, _)) => inside,
         None => host.split_once(':').map_or(host, |(name, _)| name),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || name
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// Writes the head of an answer with a body of `length` bytes.
-pub(super) fn head(answer: Result<Page, Refusal>, length: usize, out: &mut impl fmt::Write) -> fmt::Result {
+pub(super) fn head(
+    answer: Result<Page, Refusal>,
+    length: usize,
+    out: &mut impl fmt::Write,
+) -> fmt::Result {
     let (status, media_type) = match answer {
         Ok(page) => ("200 OK", page.media_type()),
         Err(refusal) => (refusal.says().0, "text/plain; charset=utf-8"),
     };
-    let allow = if answer == Err(Refusal::OnlyGet) { "Allow: GET\r\n" } else { "" };
+    let allow = if answer == Err(Refusal::OnlyGet) {
+        "Allow: GET\r\n"
+    } else {
+        ""
+    };
     write!(
         out,
         "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n{allow}\
@@ -183,7 +220,10 @@ mod tests {
         let table = [
             ("GET / HTTP/1.0", Ok(Page::Index)),
             ("GET /status HTTP/1.1", Ok(Page::Status)),
-            ("GET /metrics?name[]=x HTTP/1.1", Ok(Page::Metrics(Dialect::Prometheus))),
+            (
+                "GET /metrics?name[]=x HTTP/1.1",
+                Ok(Page::Metrics(Dialect::Prometheus)),
+            ),
             ("GET /status/ HTTP/1.1", Err(Refusal::NoSuchPage)),
             ("GET ../status HTTP/1.1", Err(Refusal::NoSuchPage)),
             ("POST /status HTTP/1.1", Err(Refusal::OnlyGet)),
@@ -195,7 +235,11 @@ mod tests {
             ("", Err(Refusal::Malformed)),
         ];
         for (line, expected) in table {
-            assert_eq!(answer(&format!("{line}\r\nA: b\r\n\r\n")), Some(expected), "{line}");
+            assert_eq!(
+                answer(&format!("{line}\r\nA: b\r\n\r\n")),
+                Some(expected),
+                "{line}"
+            );
             assert_eq!(answer(&format!("{line}\n\n")), Some(expected), "{line}");
         }
     }
@@ -213,26 +257,61 @@ mod tests {
     #[test]
     fn a_foreign_host_is_seen() {
         let local = |host: &str| {
-            read(format!("GET / HTTP/1.1\r\nhOST: {host}\r\n\r\n").as_bytes()).unwrap().unwrap().host_is_local
+            read(format!("GET / HTTP/1.1\r\nhOST: {host}\r\n\r\n").as_bytes())
+                .unwrap()
+                .unwrap()
+                .host_is_local
         };
-        for host in ["localhost", "LOCALHOST:9750", "127.0.0.1:9750", "127.1.2.3", "[::1]:9750", "::1"] {
+        for host in [
+            "localhost",
+            "LOCALHOST:9750",
+            "127.0.0.1:9750",
+            "127.1.2.3",
+            "[::1]:9750",
+            "::1",
+        ] {
             assert_eq!(local(host), host != "::1", "{host}");
         }
-        for host in ["example.org", "example.org:9750", "127.0.0.1.example.org", "10.0.0.1", "[::2]", "\u{fe0f}"] {
+        for host in [
+            "example.org",
+            "example.org:9750",
+            "127.0.0.1.example.org",
+            "10.0.0.1",
+            "[::2]",
+            "\u{fe0f}",
+        ] {
             assert!(!local(host), "{host}");
         }
-        let two = read(b"GET / HTTP/1.1\nHost: localhost\nHost: example.org\n\n").unwrap().unwrap();
+        let two = read(b"GET / HTTP/1.1\nHost: localhost\nHost: example.org\n\n")
+            .unwrap()
+            .unwrap();
         assert!(!two.host_is_local);
     }
 
     #[test]
     fn who_names_openmetrics_gets_it() {
-        let asked = |accept: &str| answer(&format!("GET /metrics HTTP/1.1\r\n{accept}\r\n\r\n")).unwrap().unwrap();
+        let asked = |accept: &str| {
+            answer(&format!("GET /metrics HTTP/1.1\r\n{accept}\r\n\r\n"))
+                .unwrap()
+                .unwrap()
+        };
         let prometheus = "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         assert_eq!(asked(prometheus), Page::Metrics(Dialect::OpenMetrics));
-        assert_eq!(asked("ACCEPT:text/html, Application/OpenMetrics-Text"), Page::Metrics(Dialect::OpenMetrics));
-        for accept in ["Accept: */*", "Accept: text/plain", "Accept:", "X: application/openmetrics-text"] {
-            assert_eq!(asked(accept), Page::Metrics(Dialect::Prometheus), "{accept}");
+        assert_eq!(
+            asked("ACCEPT:text/html, Application/OpenMetrics-Text"),
+            Page::Metrics(Dialect::OpenMetrics)
+        );
+        for accept in [
+            "Accept: */*",
+            "Accept: text/plain",
+            "Accept:",
+            "X: application/openmetrics-text",
+        ] {
+            assert_eq!(
+                asked(accept),
+                Page::Metrics(Dialect::Prometheus),
+                "{accept}"
+            );
         }
     }
 

@@ -36,7 +36,10 @@ impl Place {
     }
 
     fn get(&self, path: &str) -> (String, String) {
-        converse(self.visit(), &format!("GET {path} HTTP/1.1\r\nHost: warmset\r\n\r\n"))
+        converse(
+            self.visit(),
+            &format!("GET {path} HTTP/1.1\r\nHost: warmset\r\n\r\n"),
+        )
     }
 }
 
@@ -45,7 +48,10 @@ fn converse(mut visit: impl Read + Write, request: &str) -> (String, String) {
     let mut answer = String::new();
     visit.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+    assert!(
+        head.contains(&format!("Content-Length: {}\r\n", body.len())),
+        "{head}"
+    );
     (head.to_owned(), body.to_owned())
 }
 
@@ -55,7 +61,10 @@ fn status_is_what_is_on_the_board() {
     let _desk = place.desk();
     place.board.read().tally.samples = 4711;
     let (head, body) = place.get("/status");
-    assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"),
+        "{head}"
+    );
     let status: Status = serde_json::from_str(&body).unwrap();
     assert_eq!(status.tally.samples, 4711);
     assert_eq!(status.pid, 42);
@@ -66,12 +75,26 @@ fn metrics_come_in_the_format_that_was_asked_for() {
     let place = Place::new();
     let _desk = place.desk();
     let (head, body) = place.get("/metrics");
-    assert!(head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
-    assert!(body.contains("\nwarmset_samples_total 7\n") && !body.contains("# EOF"), "{body}");
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+        "{head}"
+    );
+    assert!(
+        body.contains("\nwarmset_samples_total 7\n") && !body.contains("# EOF"),
+        "{body}"
+    );
     let asked = "GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n";
     let (head, body) = converse(place.visit(), asked);
-    assert!(head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"), "{head}");
-    assert!(body.contains("\nwarmset_samples_total 7\n") && body.ends_with("\n# EOF\n"), "{body}");
+    assert!(
+        head.contains(
+            "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
+        ),
+        "{head}"
+    );
+    assert!(
+        body.contains("\nwarmset_samples_total 7\n") && body.ends_with("\n# EOF\n"),
+        "{body}"
+    );
     assert_eq!(place.get("/").1, INDEX);
 }
 
@@ -79,9 +102,21 @@ fn metrics_come_in_the_format_that_was_asked_for() {
 fn what_is_not_there_is_refused_in_words() {
     let place = Place::new();
     let _desk = place.desk();
-    assert!(place.get("/etc/passwd").0.starts_with("HTTP/1.1 404 Not Found\r\n"));
-    let (head, _) = converse(place.visit(), "POST /status HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
-    assert!(head.starts_with("HTTP/1.1 405 Method Not Allowed\r\n") && head.contains("\r\nAllow: GET\r\n"), "{head}");
+    assert!(
+        place
+            .get("/etc/passwd")
+            .0
+            .starts_with("HTTP/1.1 404 Not Found\r\n")
+    );
+    let (head, _) = converse(
+        place.visit(),
+        "POST /status HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+    );
+    assert!(
+        head.starts_with("HTTP/1.1 405 Method Not Allowed\r\n")
+            && head.contains("\r\nAllow: GET\r\n"),
+        "{head}"
+    );
     let (head, _) = converse(place.visit(), &"x".repeat(60_000));
     assert!(head.starts_with("HTTP/1.1 414 "), "{head}");
 }
@@ -89,7 +124,10 @@ fn what_is_not_there_is_refused_in_words() {
 #[test]
 fn the_loopback_answers_to_its_own_names_only() {
     let mut place = Place::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     place.metrics.listen = Some(free.to_string());
     let _desk = place.desk();
     let ask = |host: &str| {
@@ -103,7 +141,12 @@ fn the_loopback_answers_to_its_own_names_only() {
 #[test]
 fn a_silent_visitor_is_not_waited_for() {
     let place = Place::new();
-    let mut clerk = Clerk::new(place.folder.path(), &place.metrics, Arc::clone(&place.board)).unwrap();
+    let mut clerk = Clerk::new(
+        place.folder.path(),
+        &place.metrics,
+        Arc::clone(&place.board),
+    )
+    .unwrap();
     clerk.patience = Duration::from_millis(50);
     let _desk = Desk::start(clerk).unwrap();
     let mut silent = place.visit();
@@ -117,7 +160,12 @@ fn a_silent_visitor_is_not_waited_for() {
 #[test]
 fn closing_does_not_wait_for_a_visitor() {
     let place = Place::new();
-    let mut clerk = Clerk::new(place.folder.path(), &place.metrics, Arc::clone(&place.board)).unwrap();
+    let mut clerk = Clerk::new(
+        place.folder.path(),
+        &place.metrics,
+        Arc::clone(&place.board),
+    )
+    .unwrap();
     clerk.patience = Duration::from_secs(3600);
     let desk = Desk::start(clerk).unwrap();
     let mut silent = place.visit();
@@ -133,7 +181,10 @@ fn the_textfile_is_there_from_the_start_and_gone_at_the_end() {
     place.metrics.textfile = Some(folder.path().to_str().unwrap().to_owned());
     let desk = place.desk();
     let text = std::fs::read_to_string(folder.path().join("warmset.prom")).unwrap();
-    assert!(text.contains("# TYPE warmset_samples_total counter\n") && !text.contains("# EOF"), "{text}");
+    assert!(
+        text.contains("# TYPE warmset_samples_total counter\n") && !text.contains("# EOF"),
+        "{text}"
+    );
     drop(desk);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -143,7 +194,12 @@ fn a_textfile_that_cannot_be_renewed_is_a_trouble_told_once() {
     let mut place = Place::new();
     let folder = tempfile::tempdir().unwrap();
     place.metrics.textfile = Some(folder.path().to_str().unwrap().to_owned());
-    let mut clerk = Clerk::new(place.folder.path(), &place.metrics, Arc::clone(&place.board)).unwrap();
+    let mut clerk = Clerk::new(
+        place.folder.path(),
+        &place.metrics,
+        Arc::clone(&place.board),
+    )
+    .unwrap();
     folder.close().unwrap();
     for _ in 0..2 {
         clerk.textfile.as_mut().unwrap().1 = Instant::now();
@@ -151,5 +207,8 @@ fn a_textfile_that_cannot_be_renewed_is_a_trouble_told_once() {
     }
     let troubles = place.board.read().troubles.clone();
     assert_eq!(troubles.len(), 1, "{troubles:?}");
-    assert!(troubles[0].starts_with("metrics.textfile: /"), "{troubles:?}");
+    assert!(
+        troubles[0].starts_with("metrics.textfile: /"),
+        "{troubles:?}"
+    );
 }

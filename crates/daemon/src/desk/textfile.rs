@@ -21,7 +21,10 @@ impl Textfile {
             bail!("metrics.textfile: expected an absolute path, found {folder:?}");
         }
         let folder = Path::new(folder);
-        Ok(Self { path: folder.join("warmset.prom"), draft: folder.join(".warmset.prom.draft") })
+        Ok(Self {
+            path: folder.join("warmset.prom"),
+            draft: folder.join(".warmset.prom.draft"),
+        })
     }
 
     /// Puts `text` in the file's place: a reader sees the old text or the new.
@@ -41,7 +44,11 @@ impl Textfile {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.draft)
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&self.draft)
     }
 }
 
@@ -69,7 +76,11 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o644);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the draft became the file");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "the draft became the file"
+        );
         drop(textfile);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -81,7 +92,10 @@ mod tests {
         fs::write(&victim, "precious").unwrap();
         symlink(&victim, folder.path().join(".warmset.prom.draft")).unwrap();
         symlink(&victim, folder.path().join("warmset.prom")).unwrap();
-        Textfile::new(folder.path().to_str().unwrap()).unwrap().renew("text").unwrap();
+        Textfile::new(folder.path().to_str().unwrap())
+            .unwrap()
+            .renew("text")
+            .unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     }
 
@@ -91,7 +105,13 @@ mod tests {
         assert!(error.contains("\"metrics\""), "{error}");
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
-        let error = Textfile::new(gone.to_str().unwrap()).unwrap().renew("text").unwrap_err();
-        assert!(format!("{error:#}").contains("gone/warmset.prom: No such file"), "{error:#}");
+        let error = Textfile::new(gone.to_str().unwrap())
+            .unwrap()
+            .renew("text")
+            .unwrap_err();
+        assert!(
+            format!("{error:#}").contains("gone/warmset.prom: No such file"),
+            "{error:#}"
+        );
     }
 }

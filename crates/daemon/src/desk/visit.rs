@@ -85,7 +85,10 @@ impl Visit<'_> {
 
     fn wait(&self, events: PollFlags, deadline: Instant) -> Result<(), Gone> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let mut fds = [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(&self.socket, events)];
+        let mut fds = [
+            PollFd::new(&self.stop, PollFlags::IN),
+            PollFd::new(&self.socket, events),
+        ];
         let ready = poll(&mut fds, Some(&timespec(left)));
         let (stopped, socket) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         match ready {
@@ -99,5 +102,8 @@ impl Visit<'_> {
 
 /// As the kernel takes it; a span too long for it never ends anyway.
 pub(super) fn timespec(span: Duration) -> Timespec {
-    Timespec { tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(span.subsec_nanos()) }
+    Timespec {
+        tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(span.subsec_nanos()),
+    }
 }

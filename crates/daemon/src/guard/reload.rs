@@ -27,7 +27,10 @@ impl Guard {
                 self.open_to_people();
                 self.voice.say(Topic::Action, "configuration read again");
             }
-            Err(error) => self.voice.say(Topic::Error, format_args!("{error}; the old configuration stays in force")),
+            Err(error) => self.voice.say(
+                Topic::Error,
+                format_args!("{error}; the old configuration stays in force"),
+            ),
         }
         self.notify.ready();
     }
@@ -48,12 +51,17 @@ impl Guard {
                 self.sample = Sample::default();
                 let why = "the configuration says so, and to act again takes a restart";
                 self.board.read().only_observes = Some(why.to_owned());
-                self.voice.say(Topic::Action, format_args!("only observes from now on: {why}"));
+                self.voice.say(
+                    Topic::Action,
+                    format_args!("only observes from now on: {why}"),
+                );
             }
             (Permission::Observe(why), mode) if mode != Mode::Observe => {
                 self.voice.say(
                     Topic::Action,
-                    format_args!("still only observes ({why}): the mode counts from the next start"),
+                    format_args!(
+                        "still only observes ({why}): the mode counts from the next start"
+                    ),
                 );
             }
             _ => {}

@@ -1,4 +1,7 @@
-#![allow(clippy::large_stack_arrays, reason = "some samples beside each other, in a test")]
+#![allow(
+    clippy::large_stack_arrays,
+    reason = "some samples beside each other, in a test"
+)]
 
 mod sketch;
 
@@ -23,7 +26,11 @@ fn a_busy_guard_reads_so_in_both_dialects() {
 #[test]
 fn both_dialects_say_the_same() {
     let samples = |dialect| -> Vec<String> {
-        text(&busy(), dialect).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        text(&busy(), dialect)
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(str::to_owned)
+            .collect()
     };
     assert_eq!(samples(Dialect::OpenMetrics), samples(Dialect::Prometheus));
 }
@@ -31,12 +38,26 @@ fn both_dialects_say_the_same() {
 #[test]
 fn what_is_unknown_has_no_line() {
     let text = text(&bare(), Dialect::OpenMetrics);
-    for unknown in
-        ["knob", "demand_", "gap", "exhaustion", "memory_", "swap_", "zone_", "pressure_stall", "recent_steps"]
-    {
-        assert!(!text.contains(&format!("warmset_{unknown}")), "{unknown} in\n{text}");
+    for unknown in [
+        "knob",
+        "demand_",
+        "gap",
+        "exhaustion",
+        "memory_",
+        "swap_",
+        "zone_",
+        "pressure_stall",
+        "recent_steps",
+    ] {
+        assert!(
+            !text.contains(&format!("warmset_{unknown}")),
+            "{unknown} in\n{text}"
+        );
     }
-    assert!(text.contains("\nwarmset_samples_total 7\n"), "a count of nothing is known:\n{text}");
+    assert!(
+        text.contains("\nwarmset_samples_total 7\n"),
+        "a count of nothing is known:\n{text}"
+    );
 }
 
 #[test]
@@ -44,7 +65,10 @@ fn a_label_cannot_break_out_of_its_quotes() {
     let mut status = bare();
     status.facts.kernel = "6\"} 1\n\\x".into();
     let text = text(&status, Dialect::OpenMetrics);
-    assert!(text.contains("warmset_machine_info{kernel=\"6\\\"} 1\\n\\\\x\"} 1\n"), "{text}");
+    assert!(
+        text.contains("warmset_machine_info{kernel=\"6\\\"} 1\\n\\\\x\"} 1\n"),
+        "{text}"
+    );
     assert_eq!(fault(&text), None);
 }
 
@@ -89,9 +113,14 @@ struct Family<'a> {
 
 /// The first line that breaks a rule of the `OpenMetrics` text format.
 fn fault(text: &str) -> Option<String> {
-    let Some(body) = text.strip_suffix("# EOF\n") else { return Some("no # EOF at the end".into()) };
-    let (mut families, mut samples, mut family) = (HashSet::new(), HashSet::new(), Family::default());
-    body.lines().find(|line| !keeps_rules(line, &mut family, &mut families, &mut samples)).map(str::to_owned)
+    let Some(body) = text.strip_suffix("# EOF\n") else {
+        return Some("no # EOF at the end".into());
+    };
+    let (mut families, mut samples, mut family) =
+        (HashSet::new(), HashSet::new(), Family::default());
+    body.lines()
+        .find(|line| !keeps_rules(line, &mut family, &mut families, &mut samples))
+        .map(str::to_owned)
 }
 
 fn keeps_rules<'a>(
@@ -104,8 +133,14 @@ fn keeps_rules<'a>(
     let (first, what, name, rest) = (words.next(), words.next(), words.next(), words.next());
     match (first, what, name, rest) {
         (Some("#"), Some("TYPE"), Some(name), Some(kind)) => {
-            *family = Family { name, kind, has_help: false };
-            ["gauge", "counter", "info", "stateset"].contains(&kind) && is_name(name) && families.insert(name)
+            *family = Family {
+                name,
+                kind,
+                has_help: false,
+            };
+            ["gauge", "counter", "info", "stateset"].contains(&kind)
+                && is_name(name)
+                && families.insert(name)
         }
         (Some("#"), Some("UNIT"), Some(name), Some(unit)) => {
             name == family.name && name.ends_with(&format!("_{unit}")) && !family.has_help
@@ -120,19 +155,27 @@ fn keeps_rules<'a>(
 }
 
 fn is_sample<'a>(line: &'a str, family: &Family<'_>, samples: &mut HashSet<&'a str>) -> bool {
-    let Some((series, value)) = line.rsplit_once(' ') else { return false };
-    let (name, labels) = series.split_once('{').map_or((series, None), |(name, labels)| (name, Some(labels)));
+    let Some((series, value)) = line.rsplit_once(' ') else {
+        return false;
+    };
+    let (name, labels) = series
+        .split_once('{')
+        .map_or((series, None), |(name, labels)| (name, Some(labels)));
     let suffix = match family.kind {
         "counter" => "_total",
         "info" => "_info",
         _ => "",
     };
-    let Some(names) = labels.map_or(Some(Vec::new()), label_names) else { return false };
+    let Some(names) = labels.map_or(Some(Vec::new()), label_names) else {
+        return false;
+    };
     name.strip_suffix(suffix) == Some(family.name)
         && family.has_help
         && (family.kind != "stateset" || names == [family.name])
         && names.iter().collect::<HashSet<_>>().len() == names.len()
-        && value.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0)
+        && value
+            .parse::<f64>()
+            .is_ok_and(|number| number.is_finite() && number >= 0.0)
         && samples.insert(series)
 }
 
@@ -160,7 +203,10 @@ fn label_names(mut rest: &str) -> Option<Vec<&str>> {
 
 fn is_name(name: &str) -> bool {
     let is_letter = |character: char| character.is_ascii_alphabetic() || character == '_';
-    name.starts_with(is_letter) && name.chars().all(|character| is_letter(character) || character.is_ascii_digit())
+    name.starts_with(is_letter)
+        && name
+            .chars()
+            .all(|character| is_letter(character) || character.is_ascii_digit())
 }
 
 /// So that the test below, and the reader of the expected files, see every name.
@@ -182,14 +228,28 @@ fn every_name_in_a_dashboard_or_an_alert_is_exported() {
         .filter_map(|line| line.split([' ', '{']).next())
         .collect();
     let packaging = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
-    for (file, least) in [("grafana/warmset.json", 30), ("prometheus/warmset.rules.yml", 10)] {
+    for (file, least) in [
+        ("grafana/warmset.json", 30),
+        ("prometheus/warmset.rules.yml", 10),
+    ] {
         let text = std::fs::read_to_string(packaging.join(file)).unwrap();
-        let words = text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+        let words =
+            text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
         let asked: HashSet<&str> = words.filter(|word| word.starts_with("warmset_")).collect();
-        let label =
-            |name: &&str| FAMILIES.iter().any(|(head, _)| head.to_string() == **name && head.kind == Kind::States);
-        let unknown: Vec<_> = asked.iter().filter(|name| !exported.contains(*name) && !label(name)).collect();
-        assert!(asked.len() >= least && unknown.is_empty(), "{file}: {} names, not exported: {unknown:?}", asked.len());
+        let label = |name: &&str| {
+            FAMILIES
+                .iter()
+                .any(|(head, _)| head.to_string() == **name && head.kind == Kind::States)
+        };
+        let unknown: Vec<_> = asked
+            .iter()
+            .filter(|name| !exported.contains(*name) && !label(name))
+            .collect();
+        assert!(
+            asked.len() >= least && unknown.is_empty(),
+            "{file}: {} names, not exported: {unknown:?}",
+            asked.len()
+        );
     }
 }
 

@@ -117,7 +117,12 @@ impl fmt::Display for Head {
 
 impl<'a> Points<'a> {
     pub(super) fn new(head: Head, dialect: Dialect, out: &'a mut String) -> Self {
-        Self { out, dialect, head, begun: false }
+        Self {
+            out,
+            dialect,
+            head,
+            begun: false,
+        }
     }
 
     /// One sample without labels; nothing if it is unknown.
@@ -172,7 +177,11 @@ impl<'a> Points<'a> {
             write!(Quoted(self.out), "{value}")?;
             self.out.push('"');
         }
-        writeln!(self.out, "{} {value}", if labels.is_empty() { "" } else { "}" })
+        writeln!(
+            self.out,
+            "{} {value}",
+            if labels.is_empty() { "" } else { "}" }
+        )
     }
 }
 

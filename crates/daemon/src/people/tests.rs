@@ -14,16 +14,43 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn end(user: u32) -> News {
     let (who, name) = (Identity { pid: 77, start: 1 }, Name::from("hog").unwrap());
-    let (unit, signal, extent) = (UnitName::from("app-hog.scope").unwrap(), Signal::Kill, Extent::Process);
-    let action = Action::End { who, name, unit, signal, extent, size: Bytes::mib(3) };
-    News { what: What::Done(Step { action, why: Reason::Stop }), user: Some(user) }
+    let (unit, signal, extent) = (
+        UnitName::from("app-hog.scope").unwrap(),
+        Signal::Kill,
+        Extent::Process,
+    );
+    let action = Action::End {
+        who,
+        name,
+        unit,
+        signal,
+        extent,
+        size: Bytes::mib(3),
+    };
+    News {
+        what: What::Done(Step {
+            action,
+            why: Reason::Stop,
+        }),
+        user: Some(user),
+    }
 }
 
 fn freeze() -> Step {
     let unit = UnitName::from("app-hog.scope").unwrap();
     let user = rustix::process::getuid().as_raw();
     let (used, room, wait) = (Bytes::mib(700), Bytes::mib(60), Span::secs(15));
-    Step { action: Action::Group(Grip::Freeze { id: 9, unit, user, used, room, wait }), why: Reason::Stop }
+    Step {
+        action: Action::Group(Grip::Freeze {
+            id: 9,
+            unit,
+            user,
+            used,
+            room,
+            wait,
+        }),
+        why: Reason::Stop,
+    }
 }
 
 fn wait(what: &str, done: impl Fn() -> bool) {
@@ -47,47 +74,93 @@ fn visit(run: &Path) -> UnixStream {
 
 #[test]
 fn others_hear_that_it_happened_and_not_to_whom() {
-    assert_eq!(told(&end(1000), 1001), Some(Tell::EndedElsewhere { size: Bytes::mib(3) }));
+    assert_eq!(
+        told(&end(1000), 1001),
+        Some(Tell::EndedElsewhere {
+            size: Bytes::mib(3)
+        })
+    );
     for user in [1000, 0] {
-        assert!(matches!(told(&end(1000), user), Some(Tell::Ended { pid: 77, .. })), "{user}");
+        assert!(
+            matches!(told(&end(1000), user), Some(Tell::Ended { pid: 77, .. })),
+            "{user}"
+        );
     }
-    let freeze = News { what: What::Done(freeze()), user: Some(1000) };
+    let freeze = News {
+        what: What::Done(freeze()),
+        user: Some(1000),
+    };
     assert!(matches!(told(&freeze, 1000), Some(Tell::Ask { id: 9, .. })));
     assert_eq!(told(&freeze, 1001), None, "a question is for whose it is");
-    let unknown = News { user: None, ..end(0) };
-    assert_eq!(told(&unknown, 1000), Some(Tell::EndedElsewhere { size: Bytes::mib(3) }));
+    let unknown = News {
+        user: None,
+        ..end(0)
+    };
+    assert_eq!(
+        told(&unknown, 1000),
+        Some(Tell::EndedElsewhere {
+            size: Bytes::mib(3)
+        })
+    );
 }
 
 #[test]
 fn a_visitor_hears_a_question_and_its_answer_arrives() {
     let dir = tempfile::tempdir().unwrap();
     let people = People::open(dir.path()).unwrap();
-    let mode = std::fs::metadata(dir.path().join(SOCKET)).unwrap().permissions().mode();
+    let mode = std::fs::metadata(dir.path().join(SOCKET))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o666);
     let mut visitor = visit(dir.path());
     wait("nobody was let in", || users(&people) == 1);
     let mut decision = crate::testing::decision();
     decision.steps.push(freeze());
     let outcome = Outcome::default().doing(0);
-    people.tell(&Turn { sample: &Sample::default(), decision: &decision, outcome: &outcome });
+    people.tell(&Turn {
+        sample: &Sample::default(),
+        decision: &decision,
+        outcome: &outcome,
+    });
     let mut line = String::new();
-    BufReader::new(visitor.try_clone().unwrap()).read_line(&mut line).unwrap();
-    let Ok(Tell::Ask { id: 9, unit, used, .. }) = serde_json::from_str(&line) else { panic!("{line}") };
+    BufReader::new(visitor.try_clone().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let Ok(Tell::Ask {
+        id: 9, unit, used, ..
+    }) = serde_json::from_str(&line)
+    else {
+        panic!("{line}")
+    };
     assert_eq!((unit.as_str(), used), ("app-hog.scope", Bytes::mib(700)));
     visitor.write_all(b"{\"id\":9,\"ans").unwrap();
     visitor.write_all(b"wer\":\"go-on\"}\n").unwrap();
-    wait("no answer", || format!("{:?}", people.heard).contains("GoOn"));
+    wait("no answer", || {
+        format!("{:?}", people.heard).contains("GoOn")
+    });
     // Who comes later is asked what is still open, and nobody answers what they were not asked.
     let mut later = visit(dir.path());
     let mut line = String::new();
-    BufReader::new(later.try_clone().unwrap()).read_line(&mut line).unwrap();
-    assert!(matches!(serde_json::from_str(&line), Ok(Tell::Ask { id: 9, .. })), "{line}");
-    later.write_all(b"{\"id\":10,\"answer\":\"end\"}\n").unwrap();
+    BufReader::new(later.try_clone().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(
+        matches!(serde_json::from_str(&line), Ok(Tell::Ask { id: 9, .. })),
+        "{line}"
+    );
+    later
+        .write_all(b"{\"id\":10,\"answer\":\"end\"}\n")
+        .unwrap();
     assert_eq!(later.read(&mut [0; 64]).unwrap(), 0, "shown out");
     assert!(!format!("{:?}", people.heard).contains("id: 10"));
     drop((visitor, later));
     wait("still counted", || users(&people) == 0);
-    assert!(format!("{:?}", people.heard).contains("users: []"), "{:?}", people.heard);
+    assert!(
+        format!("{:?}", people.heard).contains("users: []"),
+        "{:?}",
+        people.heard
+    );
 }
 
 #[test]
@@ -101,10 +174,16 @@ fn who_has_closed_the_sending_side_hears_and_cannot_be_asked() {
     wait("it can still be asked", || asked().contains("users: []"));
     assert_eq!(users(&people), 1);
     let mut decision = crate::testing::decision();
-    let What::Done(step) = end(0).what else { panic!() };
+    let What::Done(step) = end(0).what else {
+        panic!()
+    };
     decision.steps.push(step);
     let outcome = Outcome::default().doing(0);
-    people.tell(&Turn { sample: &Sample::default(), decision: &decision, outcome: &outcome });
+    people.tell(&Turn {
+        sample: &Sample::default(),
+        decision: &decision,
+        outcome: &outcome,
+    });
     let mut line = String::new();
     BufReader::new(&mut listener).read_line(&mut line).unwrap();
     assert!(line.contains("ended"), "{line}");
@@ -116,8 +195,11 @@ fn who_has_closed_the_sending_side_hears_and_cannot_be_asked() {
 fn who_talks_nonsense_or_comes_in_crowds_is_shown_out() {
     let dir = tempfile::tempdir().unwrap();
     let people = People::open(dir.path()).unwrap();
-    for nonsense in ["GET / HTTP/1.0\r\n\r\n".to_owned(), "x".repeat(LONG), "{\"id\":9,\"answer\":\"no\"}\n".to_owned()]
-    {
+    for nonsense in [
+        "GET / HTTP/1.0\r\n\r\n".to_owned(),
+        "x".repeat(LONG),
+        "{\"id\":9,\"answer\":\"no\"}\n".to_owned(),
+    ] {
         let mut visitor = visit(dir.path());
         visitor.write_all(nonsense.as_bytes()).unwrap();
         let mut rest = Vec::new();
@@ -146,6 +228,10 @@ fn who_does_not_read_is_shown_out_and_nobody_waits_for_them() {
     let begun = Instant::now();
     while users(&people) == 1 {
         assert!(begun.elapsed() < PATIENCE);
-        people.tell(&Turn { sample: &Sample::default(), decision: &decision, outcome: &outcome });
+        people.tell(&Turn {
+            sample: &Sample::default(),
+            decision: &decision,
+            outcome: &outcome,
+        });
     }
 }

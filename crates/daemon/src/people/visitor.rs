@@ -25,7 +25,14 @@ impl Visitor {
     /// `None` if the kernel does not say who it is.
     pub(super) fn of(socket: OwnedFd) -> Option<Self> {
         let user = socket_peercred(&socket).ok()?.uid.as_raw();
-        Some(Self { socket, user, said: Vec::with_capacity(LINE), asked: Vec::new(), mute: false, gone: false })
+        Some(Self {
+            socket,
+            user,
+            said: Vec::with_capacity(LINE),
+            asked: Vec::new(),
+            mute: false,
+            gone: false,
+        })
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -44,9 +51,15 @@ impl Visitor {
             Tell::Settled { id } => self.asked.retain(|asked| asked != id),
             _ => {}
         }
-        let Ok(mut line) = serde_json::to_vec(tell) else { return };
+        let Ok(mut line) = serde_json::to_vec(tell) else {
+            return;
+        };
         line.push(b'\n');
-        let sent = send(&self.socket, &line, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        let sent = send(
+            &self.socket,
+            &line,
+            SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+        );
         self.gone |= sent != Ok(line.len());
     }
 
@@ -68,7 +81,9 @@ impl Visitor {
         while let Some(end) = self.said.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.said.drain(..=end).collect();
             match serde_json::from_slice::<Reply>(&line) {
-                Ok(Reply { id, answer }) if self.asked.contains(&id) => heard.answer(id, self.user, answer),
+                Ok(Reply { id, answer }) if self.asked.contains(&id) => {
+                    heard.answer(id, self.user, answer)
+                }
                 Ok(_) | Err(_) => self.gone = true,
             }
         }

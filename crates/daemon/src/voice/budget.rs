@@ -22,7 +22,11 @@ pub(super) struct Budgets([Bucket; Topic::ALL.len()]);
 
 impl Budgets {
     pub(super) fn new(now: Instant) -> Self {
-        let full = |topic| Bucket { credit: interval(topic) * BURST, filled: now, suppressed: 0 };
+        let full = |topic| Bucket {
+            credit: interval(topic) * BURST,
+            filled: now,
+            suppressed: 0,
+        };
         Self(Topic::ALL.map(full))
     }
 
@@ -36,15 +40,22 @@ impl Budgets {
 
     /// Topics with suppressed messages that may be reported by now, each once.
     pub(super) fn reports(&mut self, now: Instant) -> impl Iterator<Item = (Topic, u64)> + '_ {
-        Topic::ALL.into_iter().zip(&mut self.0).filter_map(move |(topic, bucket)| {
-            let due = bucket.suppressed > 0 && bucket.pays(interval(topic), now);
-            due.then(|| (topic, std::mem::take(&mut bucket.suppressed)))
-        })
+        Topic::ALL
+            .into_iter()
+            .zip(&mut self.0)
+            .filter_map(move |(topic, bucket)| {
+                let due = bucket.suppressed > 0 && bucket.pays(interval(topic), now);
+                due.then(|| (topic, std::mem::take(&mut bucket.suppressed)))
+            })
     }
 
     /// What is still unreported, at the end.
     pub(super) fn rest(&self) -> impl Iterator<Item = (Topic, u64)> + '_ {
-        Topic::ALL.into_iter().zip(&self.0).map(|(topic, bucket)| (topic, bucket.suppressed)).filter(|rest| rest.1 > 0)
+        Topic::ALL
+            .into_iter()
+            .zip(&self.0)
+            .map(|(topic, bucket)| (topic, bucket.suppressed))
+            .filter(|rest| rest.1 > 0)
     }
 
     pub(super) fn any_suppressed(&self) -> bool {
@@ -83,11 +94,18 @@ mod tests {
     fn a_burst_passes_then_one_a_second() {
         let start = Instant::now();
         let mut budgets = Budgets::new(start);
-        let passed = (0..100).filter(|_| budgets.allows(Topic::Action, start)).count();
+        let passed = (0..100)
+            .filter(|_| budgets.allows(Topic::Action, start))
+            .count();
         assert_eq!(passed, 20);
-        assert!(budgets.allows(Topic::Reason, start), "another topic is not touched");
+        assert!(
+            budgets.allows(Topic::Reason, start),
+            "another topic is not touched"
+        );
         let later = start + Duration::from_millis(3500);
-        let passed = (0..100).filter(|_| budgets.allows(Topic::Action, later)).count();
+        let passed = (0..100)
+            .filter(|_| budgets.allows(Topic::Action, later))
+            .count();
         assert_eq!(passed, 3);
     }
 
@@ -98,10 +116,17 @@ mod tests {
         for _ in 0..25 {
             budgets.allows(Topic::Action, start);
         }
-        assert_eq!(budgets.reports(start).count(), 0, "not while the flood lasts");
+        assert_eq!(
+            budgets.reports(start).count(),
+            0,
+            "not while the flood lasts"
+        );
         assert_eq!(budgets.rest().collect::<Vec<_>>(), [(Topic::Action, 5)]);
         let later = start + Duration::from_secs(1);
-        assert_eq!(budgets.reports(later).collect::<Vec<_>>(), [(Topic::Action, 5)]);
+        assert_eq!(
+            budgets.reports(later).collect::<Vec<_>>(),
+            [(Topic::Action, 5)]
+        );
         assert!(!budgets.any_suppressed());
     }
 

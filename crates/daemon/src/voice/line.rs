@@ -29,7 +29,8 @@ impl<const N: usize> Bounded<N> {
         self.cut = true;
         let end = boundary(piece, self.text.remaining_capacity());
         self.text.push_str(&piece[..end]);
-        self.text.truncate(boundary(&self.text, N.saturating_sub(MARK.len())));
+        self.text
+            .truncate(boundary(&self.text, N.saturating_sub(MARK.len())));
         // A line too short for the mark does without.
         let _ = self.text.try_push_str(MARK);
     }
@@ -41,7 +42,10 @@ const MARK: &str = "…";
 /// The last place up to `end` where `text` can be cut.
 fn boundary(text: &str, end: usize) -> usize {
     let end = end.min(text.len());
-    (0..=end).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+    (0..=end)
+        .rev()
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(0)
 }
 
 /// Never fails: what does not fit is cut.
@@ -72,7 +76,11 @@ fn escape(character: char) -> ArrayString<12> {
     let mut escaped = ArrayString::new();
     let code = u32::from(character);
     // The longest escape, \u{10ffff}, takes ten bytes.
-    let _ = if code < 0x100 { write!(escaped, "\\x{code:02x}") } else { write!(escaped, "\\u{{{code:x}}}") };
+    let _ = if code < 0x100 {
+        write!(escaped, "\\x{code:02x}")
+    } else {
+        write!(escaped, "\\u{{{code:x}}}")
+    };
     escaped
 }
 
@@ -85,7 +93,10 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(topic: Topic, text: fmt::Arguments<'_>) -> Self {
-        let mut line = Self { topic, text: Bounded::default() };
+        let mut line = Self {
+            topic,
+            text: Bounded::default(),
+        };
         // Bounded text cuts instead of failing; a Display that fails leaves what it wrote.
         let _ = line.text.write_fmt(text);
         line
@@ -103,14 +114,21 @@ mod tests {
 
     #[test]
     fn a_terminal_cannot_be_driven() {
-        let line = Line::new(Topic::Action, format_args!("a\x1b[2Jb\nc\u{9b}d\u{202e}e\tü"));
+        let line = Line::new(
+            Topic::Action,
+            format_args!("a\x1b[2Jb\nc\u{9b}d\u{202e}e\tü"),
+        );
         assert_eq!(line.text(), "a\\x1b[2Jb\\x0ac\\x9bd\\u{202e}e\\x09ü");
     }
 
     #[test]
     fn a_long_text_is_cut_with_a_mark() {
         let line = Line::new(Topic::Action, format_args!("{}", "ä".repeat(400)));
-        assert!(line.text().ends_with("ä…") && line.text().len() <= TEXT, "{}", line.text());
+        assert!(
+            line.text().ends_with("ä…") && line.text().len() <= TEXT,
+            "{}",
+            line.text()
+        );
     }
 
     proptest! {

@@ -25,7 +25,9 @@ pub(super) struct Outlets {
 impl Outlets {
     /// The usual ones, with what `JOURNAL_STREAM` says of standard error.
     pub(super) fn usual() -> Self {
-        let stderr = rustix::fs::fstat(io::stderr()).ok().map(|file| (file.st_dev, file.st_ino));
+        let stderr = rustix::fs::fstat(io::stderr())
+            .ok()
+            .map(|file| (file.st_dev, file.st_ino));
         let stream = std::env::var("JOURNAL_STREAM").ok();
         Self {
             journal_reads_stderr: stream.is_some_and(|stream| is_journal(&stream, stderr)),
@@ -37,7 +39,9 @@ impl Outlets {
 
 /// Whether `stream` (`8:1234`, device and inode) is standard error; the variable may be inherited.
 fn is_journal(stream: &str, stderr: Option<(u64, u64)>) -> bool {
-    let numbers = stream.split_once(':').and_then(|(device, inode)| Some((device.parse().ok()?, inode.parse().ok()?)));
+    let numbers = stream
+        .split_once(':')
+        .and_then(|(device, inode)| Some((device.parse().ok()?, inode.parse().ok()?)));
     numbers.is_some() && numbers == stderr
 }
 
@@ -66,7 +70,11 @@ pub(super) struct Sink {
 impl Sink {
     /// Errors: no socket could be made.
     pub(super) fn open(choice: config::Log, outlets: &Outlets) -> io::Result<Self> {
-        let fallback = if outlets.journal_reads_stderr { Form::Prefixed } else { Form::Plain };
+        let fallback = if outlets.journal_reads_stderr {
+            Form::Prefixed
+        } else {
+            Form::Plain
+        };
         let (form, path) = match choice {
             config::Log::Auto | config::Log::Stderr => (fallback, None),
             config::Log::Journal => (Form::Journal, Some(outlets.journal.clone())),
@@ -78,7 +86,12 @@ impl Sink {
             io::Result::Ok((socket, path))
         };
         let socket = path.map(open).transpose()?;
-        Ok(Self { form, fallback, socket, buffer: Vec::with_capacity(2048) })
+        Ok(Self {
+            form,
+            fallback,
+            socket,
+            buffer: Vec::with_capacity(2048),
+        })
     }
 
     /// Writes the message, on standard error where its socket does not take it. The socket is
@@ -103,14 +116,23 @@ fn render(form: Form, line: &Line, out: &mut Vec<u8>) {
     let _ = match form {
         Form::Plain => writeln!(out, "{IDENT}: {}{text}", line.topic.label()),
         Form::Prefixed => writeln!(out, "<{priority}>{text}"),
-        Form::Syslog => write!(out, "<{}>{IDENT}[{}]: {text}", FACILITY_DAEMON | priority, std::process::id()),
+        Form::Syslog => write!(
+            out,
+            "<{}>{IDENT}[{}]: {text}",
+            FACILITY_DAEMON | priority,
+            std::process::id()
+        ),
         Form::Journal => journal(line, out),
     };
 }
 
 fn journal(line: &Line, out: &mut Vec<u8>) -> io::Result<()> {
     let (priority, topic) = (line.topic.priority(), line.topic.name());
-    writeln!(out, "MESSAGE={}\nPRIORITY={priority}\nSYSLOG_IDENTIFIER={IDENT}", line.text())?;
+    writeln!(
+        out,
+        "MESSAGE={}\nPRIORITY={priority}\nSYSLOG_IDENTIFIER={IDENT}",
+        line.text()
+    )?;
     writeln!(out, "WARMSET_TOPIC={topic}")?;
     if let Some(id) = line.topic.message_id() {
         writeln!(out, "MESSAGE_ID={id}")?;
@@ -132,10 +154,22 @@ mod tests {
 
     #[test]
     fn each_form_is_what_its_reader_expects() {
-        assert_eq!(rendered(Form::Plain, Topic::Action), "warmsetd: gap raised\\x0ato 12 MiB\n");
-        assert_eq!(rendered(Form::Plain, Topic::Error), "warmsetd: error: gap raised\\x0ato 12 MiB\n");
-        assert_eq!(rendered(Form::Prefixed, Topic::Reason), "<6>gap raised\\x0ato 12 MiB\n");
-        let syslog = format!("<27>warmsetd[{}]: gap raised\\x0ato 12 MiB", std::process::id());
+        assert_eq!(
+            rendered(Form::Plain, Topic::Action),
+            "warmsetd: gap raised\\x0ato 12 MiB\n"
+        );
+        assert_eq!(
+            rendered(Form::Plain, Topic::Error),
+            "warmsetd: error: gap raised\\x0ato 12 MiB\n"
+        );
+        assert_eq!(
+            rendered(Form::Prefixed, Topic::Reason),
+            "<6>gap raised\\x0ato 12 MiB\n"
+        );
+        let syslog = format!(
+            "<27>warmsetd[{}]: gap raised\\x0ato 12 MiB",
+            std::process::id()
+        );
         assert_eq!(rendered(Form::Syslog, Topic::Error), syslog);
     }
 
@@ -150,7 +184,12 @@ mod tests {
     #[test]
     fn an_inherited_journal_stream_is_not_trusted() {
         assert!(is_journal("8:1234", Some((8, 1234))));
-        for (stream, stderr) in [("8:1235", Some((8, 1234))), ("8", Some((8, 0))), ("", None), ("8:x", None)] {
+        for (stream, stderr) in [
+            ("8:1235", Some((8, 1234))),
+            ("8", Some((8, 0))),
+            ("", None),
+            ("8:x", None),
+        ] {
             assert!(!is_journal(stream, stderr), "{stream}");
         }
     }

@@ -21,7 +21,9 @@ pub(crate) fn hold() -> io::Result<bool> {
     let without = place.left_of("0")?;
     drop(file);
     if without >= SIZE / 2 {
-        return Err(io::Error::other("reclaim took nothing of a group without a floor: it cannot be told"));
+        return Err(io::Error::other(
+            "reclaim took nothing of a group without a floor: it cannot be told",
+        ));
     }
     Ok(with >= SIZE / 2)
 }
@@ -29,7 +31,11 @@ pub(crate) fn hold() -> io::Result<bool> {
 /// What a killed probe left behind goes; one that runs has somebody in its group, and stays.
 fn sweep() {
     for entry in fs::read_dir(TOP).into_iter().flatten().flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+        if entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes())
+        {
             let _ = fs::remove_dir(entry.path().join(INNER));
             let _ = fs::remove_dir(entry.path());
         }
@@ -47,10 +53,15 @@ impl Place {
     fn make() -> io::Result<Self> {
         let own = fs::read_to_string("/proc/self/cgroup")?;
         let home = own.lines().find_map(|line| line.strip_prefix("0::/"));
-        let home = Path::new(TOP).join(home.ok_or_else(|| io::Error::other("no control groups of version 2"))?);
+        let home = Path::new(TOP)
+            .join(home.ok_or_else(|| io::Error::other("no control groups of version 2"))?);
         sweep();
         let outer = Path::new(TOP).join(format!("{PREFIX}{}", std::process::id()));
-        let place = Self { inner: outer.join(INNER), outer, home };
+        let place = Self {
+            inner: outer.join(INNER),
+            outer,
+            home,
+        };
         fs::create_dir(&place.outer).map_err(|error| at(&place.outer, &error))?;
         put(&place.outer.join("cgroup.subtree_control"), "+memory")?;
         fs::create_dir(&place.inner)?;
@@ -62,7 +73,11 @@ impl Place {
     fn fill(&self) -> io::Result<File> {
         // Not below /tmp: what is in a tmpfs cannot be reclaimed without swap.
         let path = Path::new("/var/tmp").join(format!("{PREFIX}{}", std::process::id()));
-        let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)?;
         fs::remove_file(&path)?;
         (0..SIZE >> 12).try_for_each(|_| file.write_all(&[1; 4096]))?;
         file.sync_all()?;
@@ -78,7 +93,10 @@ impl Place {
         // Less than was asked for, or nothing, is what a floor is for.
         let _ = put(&self.outer.join("memory.reclaim"), &SIZE.to_string());
         let stat = fs::read_to_string(self.inner.join("memory.stat"))?;
-        let file = stat.lines().find_map(|line| line.strip_prefix("file ")).and_then(|number| number.parse().ok());
+        let file = stat
+            .lines()
+            .find_map(|line| line.strip_prefix("file "))
+            .and_then(|number| number.parse().ok());
         file.ok_or_else(|| io::Error::other("memory.stat has no file"))
     }
 }
@@ -93,7 +111,12 @@ impl Drop for Place {
 
 /// Writes a file that is there.
 fn put(path: &Path, text: &str) -> io::Result<()> {
-    let write = || File::options().write(true).open(path)?.write_all(text.as_bytes());
+    let write = || {
+        File::options()
+            .write(true)
+            .open(path)?
+            .write_all(text.as_bytes())
+    };
     write().map_err(|error| at(path, &error))
 }
 

@@ -29,16 +29,35 @@ impl Group {
     /// Finds our group under `root`, and opens its files.
     pub(super) fn open(root: &Path) -> Self {
         let text = |path: &str| fs::read(root.join(path)).unwrap_or_default();
-        let folder = own_cgroup(&mounts(&text("proc/self/mountinfo")), &text("proc/self/cgroup"));
-        let mut group = Self { numbers: Vec::new(), pairs: Vec::new(), last: Cgroup::default(), pace: Pace::every(1) };
+        let folder = own_cgroup(
+            &mounts(&text("proc/self/mountinfo")),
+            &text("proc/self/cgroup"),
+        );
+        let mut group = Self {
+            numbers: Vec::new(),
+            pairs: Vec::new(),
+            last: Cgroup::default(),
+            pace: Pace::every(1),
+        };
         let Some(folder) = folder else { return group };
         let folder = root.join(folder.strip_prefix("/").unwrap_or(&folder));
-        let keyed = [("memory.stat", "memory.stat."), ("memory.events", "memory.events.")];
+        let keyed = [
+            ("memory.stat", "memory.stat."),
+            ("memory.events", "memory.events."),
+        ];
         let fields = Cgroup::FIELDS.iter().enumerate();
-        let singles = fields.filter(|(_, field)| !keyed.iter().any(|(_, prefix)| field.name.starts_with(prefix)));
+        let singles = fields.filter(|(_, field)| {
+            !keyed
+                .iter()
+                .any(|(_, prefix)| field.name.starts_with(prefix))
+        });
         let file = |name, room| Source::open(folder.join(name), Length::One, room);
-        group.numbers = singles.map(|(index, field)| (index, file(field.name, 64))).collect();
-        let pairs = keyed.into_iter().map(|(name, prefix)| Pairs::new(file(name, 4096), Dialect::Prefixed(prefix)));
+        group.numbers = singles
+            .map(|(index, field)| (index, file(field.name, 64)))
+            .collect();
+        let pairs = keyed
+            .into_iter()
+            .map(|(name, prefix)| Pairs::new(file(name, 4096), Dialect::Prefixed(prefix)));
         group.pairs = pairs.collect();
         group
     }
@@ -55,10 +74,17 @@ impl Group {
             }
         }
         *cgroup = self.last;
-        if vanished { Outcome::Vanished } else { Outcome::Read }
+        if vanished {
+            Outcome::Vanished
+        } else {
+            Outcome::Read
+        }
     }
 
     pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.numbers.iter().map(|(_, source)| source).chain(self.pairs.iter().map(Pairs::source))
+        self.numbers
+            .iter()
+            .map(|(_, source)| source)
+            .chain(self.pairs.iter().map(Pairs::source))
     }
 }

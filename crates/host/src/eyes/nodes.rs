@@ -38,7 +38,10 @@ impl Nodes {
         let ids = entries.filter_map(|entry| id(entry.file_name().to_str()?));
         let mut list: Vec<NodeFiles> = ids.map(|id| NodeFiles::open(&folder, id)).collect();
         list.sort_by_key(|node| node.id);
-        Self { list, pace: Pace::every(10) }
+        Self {
+            list,
+            pace: Pace::every(10),
+        }
     }
 
     /// Fills `nodes` with those that have memory.
@@ -55,13 +58,22 @@ impl Nodes {
             }
             let mut amounts = node.slow;
             vanished |= node.vmstat.read(&mut amounts) == Outcome::Vanished;
-            nodes.push(Node { id: node.id, amounts });
+            nodes.push(Node {
+                id: node.id,
+                amounts,
+            });
         }
-        if vanished { Outcome::Vanished } else { Outcome::Read }
+        if vanished {
+            Outcome::Vanished
+        } else {
+            Outcome::Read
+        }
     }
 
     pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.list.iter().flat_map(|node| [node.meminfo.source(), node.vmstat.source()])
+        self.list
+            .iter()
+            .flat_map(|node| [node.meminfo.source(), node.vmstat.source()])
     }
 }
 

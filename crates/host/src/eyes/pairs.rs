@@ -13,7 +13,10 @@ pub(super) struct Pairs {
 
 impl Pairs {
     pub(super) fn new(source: Source, dialect: Dialect) -> Self {
-        Self { source, parser: Keyed::new(dialect) }
+        Self {
+            source,
+            parser: Keyed::new(dialect),
+        }
     }
 
     /// Sets the fields of `section` that the file names; the others are left as they are.

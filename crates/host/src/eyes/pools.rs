@@ -32,14 +32,29 @@ impl Pools {
         let mut list: Vec<PoolFiles> = entries
             .filter_map(|entry| {
                 let name = entry.file_name();
-                let kib: u64 = name.to_str()?.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+                let kib: u64 = name
+                    .to_str()?
+                    .strip_prefix("hugepages-")?
+                    .strip_suffix("kB")?
+                    .parse()
+                    .ok()?;
                 let file = |name| Source::open(entry.path().join(name), Length::One, 64);
-                let files = PoolAmounts::FIELDS.iter().map(|field| file(field.name)).collect();
-                Some(PoolFiles { size: Bytes::kib(kib), files })
+                let files = PoolAmounts::FIELDS
+                    .iter()
+                    .map(|field| file(field.name))
+                    .collect();
+                Some(PoolFiles {
+                    size: Bytes::kib(kib),
+                    files,
+                })
             })
             .collect();
         list.sort_by_key(|pool| pool.size);
-        Self { last: Vec::with_capacity(list.len()), list, pace: Pace::every(1) }
+        Self {
+            last: Vec::with_capacity(list.len()),
+            list,
+            pace: Pace::every(1),
+        }
     }
 
     pub(super) fn read(&mut self, at: Duration, pools: &mut Vec<Pool>) {
@@ -61,6 +76,9 @@ impl PoolFiles {
         for (index, source) in self.files.iter_mut().enumerate() {
             amounts.set(index, read_number(source));
         }
-        Pool { size: self.size, amounts }
+        Pool {
+            size: self.size,
+            amounts,
+        }
     }
 }

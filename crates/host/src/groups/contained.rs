@@ -25,15 +25,37 @@ pub(super) struct Cell {
 impl Cell {
     /// `None` if the group is gone, has no such files, or the grip is no containment.
     pub(super) fn open(folder: Folder, grip: &Grip, since: Span) -> Option<Self> {
-        let Grip::Contain { id, unit, ceiling, reserve, .. } = *grip else { return None };
+        let Grip::Contain {
+            id,
+            unit,
+            ceiling,
+            reserve,
+            ..
+        } = *grip
+        else {
+            return None;
+        };
         let file = |name: &str| {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             rustix::fs::openat(&folder.file, name, flags, Mode::empty()).ok()
         };
         let (used, events) = (file("memory.current")?, file("memory.events")?);
-        let told = Contained { id, unit, since, used: Bytes::ZERO, ceiling, reserve, pushes: 0 };
+        let told = Contained {
+            id,
+            unit,
+            since,
+            used: Bytes::ZERO,
+            ceiling,
+            reserve,
+            pushes: 0,
+        };
         let limited = Limited::open(folder, Kind::High)?;
-        Some(Self { limited, used, events, told })
+        Some(Self {
+            limited,
+            used,
+            events,
+            told,
+        })
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -46,7 +68,13 @@ impl Cell {
         let used = self.current().unwrap_or_default();
         // The kernel counts in pages.
         let page = rustix::param::page_size() as u64;
-        let ceiling = self.told.ceiling.max(used).get().checked_next_multiple_of(page).unwrap_or(u64::MAX);
+        let ceiling = self
+            .told
+            .ceiling
+            .max(used)
+            .get()
+            .checked_next_multiple_of(page)
+            .unwrap_or(u64::MAX);
         self.told.ceiling = Bytes::new(ceiling);
         self.limited.set(self.told.ceiling.get(), log)
     }
@@ -62,7 +90,9 @@ impl Cell {
         self.told.used = self.current()?;
         let mut buffer = [0; 256];
         let text = read(&self.events, &mut buffer)?;
-        let high = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"high "))?;
+        let high = text
+            .split(|byte| *byte == b'\n')
+            .find_map(|line| line.strip_prefix(b"high "))?;
         self.told.pushes = number(high)?;
         (self.limited.now().ok().flatten() == Some(self.told.ceiling.get())).then_some(self.told)
     }

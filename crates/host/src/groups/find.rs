@@ -26,16 +26,30 @@ pub(super) struct Search {
 impl Search {
     /// Units as the configuration names them.
     pub(super) fn new(units: &[String]) -> Self {
-        let (paths, names): (Vec<_>, Vec<_>) = units.iter().cloned().partition(|unit| unit.starts_with('/'));
-        let (desktop, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|unit| unit == DESKTOP);
-        Self { names, paths, desktop: !desktop.is_empty() }
+        let (paths, names): (Vec<_>, Vec<_>) = units
+            .iter()
+            .cloned()
+            .partition(|unit| unit.starts_with('/'));
+        let (desktop, names): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|unit| unit == DESKTOP);
+        Self {
+            names,
+            paths,
+            desktop: !desktop.is_empty(),
+        }
     }
 
     /// Those that are there, at most [`MAX_WARDS`]: what a person asked for, then services, then desktops.
     pub(super) fn run(&self, root: &Path) -> Vec<Folder> {
         let asked = self.paths.iter().filter_map(|path| asked(root, path));
         let services = || self.services(root);
-        let desktops = || if self.desktop { desktops(root) } else { Vec::new() };
+        let desktops = || {
+            if self.desktop {
+                desktops(root)
+            } else {
+                Vec::new()
+            }
+        };
         let mut found: Vec<Folder> = asked.chain(services()).chain(desktops()).collect();
         let mut seen = Vec::new();
         found.retain(|folder| {
@@ -56,7 +70,10 @@ impl Search {
         let deeper: Vec<Vec<u8>> = slices.flat_map(|slice| children(root, slice)).collect();
         let units = below.iter().chain(&deeper);
         let wanted = units.filter(|path| self.names.iter().any(|name| is_called(path, name)));
-        wanted.filter(|path| place(path).place == Place::Service).filter_map(|path| Folder::of(root, path)).collect()
+        wanted
+            .filter(|path| place(path).place == Place::Service)
+            .filter_map(|path| Folder::of(root, path))
+            .collect()
     }
 }
 
@@ -70,15 +87,27 @@ fn asked(root: &Path, path: &str) -> Option<Folder> {
 /// The desktop of each user who is logged in.
 fn desktops(root: &Path) -> Vec<Folder> {
     let begins = |path: &[u8], name: &[u8]| base(path).starts_with(name);
-    let users = children(root, b"/user.slice").into_iter().filter(|path| begins(path, b"user-"));
-    let managers = users.flat_map(|user| children(root, &user)).filter(|path| begins(path, b"user@"));
-    managers.filter_map(|manager| Folder::of(root, &[&manager[..], b"/session.slice"].concat())).collect()
+    let users = children(root, b"/user.slice")
+        .into_iter()
+        .filter(|path| begins(path, b"user-"));
+    let managers = users
+        .flat_map(|user| children(root, &user))
+        .filter(|path| begins(path, b"user@"));
+    managers
+        .filter_map(|manager| Folder::of(root, &[&manager[..], b"/session.slice"].concat()))
+        .collect()
 }
 
 /// The groups just below one, by their paths.
 fn children(root: &Path, path: &[u8]) -> Vec<Vec<u8>> {
-    let Some(folder) = Folder::of(root, path) else { return Vec::new() };
-    folder.names_below(root).iter().map(|name| [path, b"/", name.as_bytes()].concat()).collect()
+    let Some(folder) = Folder::of(root, path) else {
+        return Vec::new();
+    };
+    folder
+        .names_below(root)
+        .iter()
+        .map(|name| [path, b"/", name.as_bytes()].concat())
+        .collect()
 }
 
 fn base(path: &[u8]) -> &[u8] {
@@ -96,9 +125,14 @@ fn is_called(path: &[u8], pattern: &str) -> bool {
 /// Our own group and those above it: what slows them down slows us down.
 pub(super) fn own(root: &Path) -> Vec<Folder> {
     let text = |path: &str| fs::read(root.join(path)).unwrap_or_default();
-    let path = own_cgroup(&mounts(&text("proc/self/mountinfo")), &text("proc/self/cgroup"));
+    let path = own_cgroup(
+        &mounts(&text("proc/self/mountinfo")),
+        &text("proc/self/cgroup"),
+    );
     let path: Option<PathBuf> = path.map(|path| path.strip_prefix("/").unwrap_or(&path).to_owned());
-    let Some(folder) = path.and_then(|path| Folder::open(root, &path)) else { return Vec::new() };
+    let Some(folder) = path.and_then(|path| Folder::open(root, &path)) else {
+        return Vec::new();
+    };
     let mut own = folder.above(root);
     own.push(folder);
     own
@@ -107,12 +141,15 @@ pub(super) fn own(root: &Path) -> Vec<Folder> {
 /// Whether a group above passes what it keeps on to those below that ask for nothing (`memory_recursiveprot`).
 pub(super) fn is_recursive(root: &Path) -> bool {
     let text = fs::read(root.join("proc/self/mountinfo")).unwrap_or_default();
-    mounts(&text).iter().any(|mount| mount.kind == "cgroup2" && mount.has("memory_recursiveprot"))
+    mounts(&text)
+        .iter()
+        .any(|mount| mount.kind == "cgroup2" && mount.has("memory_recursiveprot"))
 }
 
 /// Whether processes live in the group itself, and not in groups below it.
 pub(super) fn is_leaf(root: &Path, folder: &Folder) -> bool {
     let entries = fs::read_dir(root.join(OsStr::from_bytes(folder.path.as_os_str().as_bytes())));
-    entries
-        .is_ok_and(|mut entries| !entries.any(|it| it.is_ok_and(|it| it.file_type().is_ok_and(|kind| kind.is_dir()))))
+    entries.is_ok_and(|mut entries| {
+        !entries.any(|it| it.is_ok_and(|it| it.file_type().is_ok_and(|kind| kind.is_dir())))
+    })
 }

@@ -35,7 +35,9 @@ impl Limited {
 
     /// What it was before us; `None` if the group is gone.
     pub(super) fn found(&self, log: &UndoLog) -> Option<u64> {
-        log.limit(&self.limit).map(|held| held.found).or_else(|| self.now().ok().flatten())
+        log.limit(&self.limit)
+            .map(|held| held.found)
+            .or_else(|| self.now().ok().flatten())
     }
 
     /// What it is now; `None` if the group is gone.
@@ -62,7 +64,9 @@ impl Limited {
     /// Sets it, entered in the log first.
     pub(super) fn set(&self, to: u64, log: &mut UndoLog) -> Result<(), Trouble> {
         let now = self.now().map_err(|error| self.trouble(error))?;
-        let Some(now) = now else { return Err(self.trouble(io::Error::other("the group is gone"))) };
+        let Some(now) = now else {
+            return Err(self.trouble(io::Error::other("the group is gone")));
+        };
         let before = log.limit(&self.limit);
         if before.is_some_and(|held| now != held.ours && now != held.found) {
             self.forget(log);
@@ -73,19 +77,37 @@ impl Limited {
             return self.put_back(log).map(drop);
         }
         let last = before.map_or(now, |held| held.ours);
-        log.set_limit(&self.limit, Some(Held { found, ours: to, before: last }))?;
+        log.set_limit(
+            &self.limit,
+            Some(Held {
+                found,
+                ours: to,
+                before: last,
+            }),
+        )?;
         limit::write(&self.folder.file, self.limit.kind, to).map_err(|error| {
             // The write did not happen, so the log goes back to what it said.
             let _ = log.set_limit(&self.limit, before);
-            self.trouble(io::Error::other(format!("{} cannot be written: {error}", limit::shown(to))))
+            self.trouble(io::Error::other(format!(
+                "{} cannot be written: {error}",
+                limit::shown(to)
+            )))
         })
     }
 
     /// Puts it back if it is still ours. After an error it is held on to.
     pub(super) fn put_back(&self, log: &mut UndoLog) -> Result<Back, Trouble> {
-        let Some(held) = log.limit(&self.limit) else { return Ok(Back::Nothing) };
-        let change = |from, to| Change { knob: self.limit.name(), from, to };
-        let stays = |error: io::Error| self.trouble(io::Error::other(format!("cannot be put back: {error}")));
+        let Some(held) = log.limit(&self.limit) else {
+            return Ok(Back::Nothing);
+        };
+        let change = |from, to| Change {
+            knob: self.limit.name(),
+            from,
+            to,
+        };
+        let stays = |error: io::Error| {
+            self.trouble(io::Error::other(format!("cannot be put back: {error}")))
+        };
         let back = match self.now().map_err(stays)? {
             Some(now) if now == held.found => Back::Nothing,
             Some(now) if now == held.ours => {

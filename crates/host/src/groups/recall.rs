@@ -24,13 +24,19 @@ pub(crate) fn recall(root: &Path, group: &Path, amount: Bytes) -> io::Result<()>
         for pid in inside.lines() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let process = rustix::fs::open(root.join("proc").join(pid), flags, Mode::empty());
-            left -= process.map_or(0, |process| touch(&process, Which::Swapped, left).unwrap_or(0));
+            left -= process.map_or(0, |process| {
+                touch(&process, Which::Swapped, left).unwrap_or(0)
+            });
             if left == 0 {
                 return Ok(());
             }
         }
         if depth > 0 {
-            let below = std::fs::read_dir(&group).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+            let below = std::fs::read_dir(&group)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter(|entry| entry.path().is_dir());
             open.extend(below.map(|entry| (entry.path(), depth - 1)));
         }
     }

@@ -30,11 +30,33 @@ pub(super) struct Still {
 impl Still {
     /// `None` if the group is gone, the kernel cannot stop it, or the grip is another.
     pub(super) fn open(folder: Folder, grip: &Grip, since: Span) -> Option<Self> {
-        let Grip::Freeze { id, unit, user, room, .. } = *grip else { return None };
+        let Grip::Freeze {
+            id,
+            unit,
+            user,
+            room,
+            ..
+        } = *grip
+        else {
+            return None;
+        };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let events = rustix::fs::openat(&folder.file, "cgroup.events", flags, Mode::empty()).ok()?;
-        let told = Stopped { id, unit, user, since, room, thawed: None, answer: None };
-        Some(Self { limited: Limited::open(folder, Kind::Freeze)?, events, told })
+        let events =
+            rustix::fs::openat(&folder.file, "cgroup.events", flags, Mode::empty()).ok()?;
+        let told = Stopped {
+            id,
+            unit,
+            user,
+            since,
+            room,
+            thawed: None,
+            answer: None,
+        };
+        Some(Self {
+            limited: Limited::open(folder, Kind::Freeze)?,
+            events,
+            told,
+        })
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -45,7 +67,10 @@ impl Still {
     pub(super) fn stop(&self, log: &mut UndoLog) -> Result<(), Trouble> {
         if self.limited.found(log) == Some(STILL) {
             let path = Path::new(self.told.unit.as_str());
-            return Err(Trouble::unreadable(path, io::Error::other("someone else has stopped it")));
+            return Err(Trouble::unreadable(
+                path,
+                io::Error::other("someone else has stopped it"),
+            ));
         }
         self.limited.set(STILL, log)
     }
@@ -69,7 +94,9 @@ impl Still {
         let mut buffer = [0; 128];
         let length = rustix::io::pread(&self.events, &mut buffer, 0).ok()?;
         let populated = |line: &[u8]| line.strip_prefix(b"populated ").and_then(number);
-        let lives = buffer[..length].split(|byte| *byte == b'\n').find_map(populated);
+        let lives = buffer[..length]
+            .split(|byte| *byte == b'\n')
+            .find_map(populated);
         if lives == Some(0_u64) {
             return None;
         }
@@ -79,7 +106,10 @@ impl Still {
             self.limited.forget(log);
             self.told.thawed = Some(at);
         }
-        let long_ago = self.told.thawed.is_some_and(|thawed| at.get().saturating_sub(thawed.get()) >= AGAIN);
+        let long_ago = self
+            .told
+            .thawed
+            .is_some_and(|thawed| at.get().saturating_sub(thawed.get()) >= AGAIN);
         (!long_ago).then_some(self.told)
     }
 }

@@ -31,7 +31,11 @@ impl Bench {
         fs::write(dir.path().join("proc/sys/kernel/random/boot_id"), "a\n").unwrap();
         let mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,memory_recursiveprot\n";
         fs::write(dir.path().join("proc/self/mountinfo"), mounts).unwrap();
-        fs::write(dir.path().join("proc/self/cgroup"), "0::/system.slice/warmsetd.service\n").unwrap();
+        fs::write(
+            dir.path().join("proc/self/cgroup"),
+            "0::/system.slice/warmsetd.service\n",
+        )
+        .unwrap();
         for path in [SSH, DESKTOP, IMPOSTOR, HOG, "system.slice/warmsetd.service"] {
             make(dir.path(), path);
         }
@@ -39,7 +43,13 @@ impl Bench {
         let groups = Groups::at(&places.root);
         let mut sample = Sample::default();
         sample.memory.total = Some(Bytes::mib(1024));
-        Self { _dir: dir, places, groups, log, sample }
+        Self {
+            _dir: dir,
+            places,
+            groups,
+            log,
+            sample,
+        }
     }
 
     fn file(&self, path: &str, name: &str) -> PathBuf {
@@ -47,7 +57,10 @@ impl Bench {
     }
 
     fn get(&self, path: &str, name: &str) -> String {
-        fs::read_to_string(self.file(path, name)).unwrap().trim().to_owned()
+        fs::read_to_string(self.file(path, name))
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
     fn set(&self, path: &str, name: &str, value: &str) {
@@ -65,24 +78,50 @@ impl Bench {
 
     fn grip(&mut self, grip: &Grip) -> Result<(), Trouble> {
         let root = self.places.root.clone();
-        let folder =
-            |id| [HOG, SSH].iter().filter_map(|path| Folder::of(&root, path.as_bytes())).find(|it| it.inode == id);
+        let folder = |id| {
+            [HOG, SSH]
+                .iter()
+                .filter_map(|path| Folder::of(&root, path.as_bytes()))
+                .find(|it| it.inode == id)
+        };
         self.groups.grip(grip, &mut self.log, &folder)
     }
 
     fn keep(&mut self, path: &str, mib: u64) -> Result<(), Trouble> {
         let (id, unit) = (self.id(path), UnitName::new());
-        self.grip(&Grip::Keep { id, unit, from: Bytes::ZERO, to: Bytes::mib(mib) })
+        self.grip(&Grip::Keep {
+            id,
+            unit,
+            from: Bytes::ZERO,
+            to: Bytes::mib(mib),
+        })
     }
 
     fn contain(&mut self, mib: u64) -> Result<(), Trouble> {
         let (id, unit, used, reserve) = (self.id(HOG), UnitName::new(), Bytes::ZERO, Bytes::ZERO);
-        self.grip(&Grip::Contain { id, unit, used, ceiling: Bytes::mib(mib), reserve })
+        self.grip(&Grip::Contain {
+            id,
+            unit,
+            used,
+            ceiling: Bytes::mib(mib),
+            reserve,
+        })
     }
 
     fn freeze(&mut self) -> Result<(), Trouble> {
-        let (id, unit, room) = (self.id(HOG), UnitName::from("batch.service").unwrap(), Bytes::mib(60));
-        self.grip(&Grip::Freeze { id, unit, user: 1000, used: Bytes::ZERO, room, wait: Span::secs(15) })
+        let (id, unit, room) = (
+            self.id(HOG),
+            UnitName::from("batch.service").unwrap(),
+            Bytes::mib(60),
+        );
+        self.grip(&Grip::Freeze {
+            id,
+            unit,
+            user: 1000,
+            used: Bytes::ZERO,
+            room,
+            wait: Span::secs(15),
+        })
     }
 
     fn thaw(&mut self) -> Result<(), Trouble> {
@@ -108,7 +147,10 @@ fn make(root: &Path, path: &str) {
             ("cgroup.freeze", "0"),
             ("cgroup.events", "populated 1\nfrozen 0"),
             ("memory.events", "low 0\nhigh 7\nmax 0\n"),
-            ("memory.stat", "anon 1\nactive_anon 1048576\nactive_file 2097152\nworkingset_refault_file 256\n"),
+            (
+                "memory.stat",
+                "anon 1\nactive_anon 1048576\nactive_file 2097152\nworkingset_refault_file 256\n",
+            ),
         ] {
             fs::write(folder.join(name), format!("{text}\n")).unwrap();
         }
@@ -117,7 +159,12 @@ fn make(root: &Path, path: &str) {
 
 fn wards(units: &[&str]) -> Bench {
     let mut bench = Bench::new();
-    bench.groups.ward(&units.iter().map(|unit| (*unit).to_owned()).collect::<Vec<_>>());
+    bench.groups.ward(
+        &units
+            .iter()
+            .map(|unit| (*unit).to_owned())
+            .collect::<Vec<_>>(),
+    );
     bench.look(100);
     bench
 }
@@ -126,16 +173,37 @@ fn wards(units: &[&str]) -> Bench {
 fn a_ward_is_who_root_names_the_desktop_itself_or_what_was_asked_for() {
     let names = |units: &[&str]| {
         let bench = wards(units);
-        bench.sample.groups.wards.iter().map(|ward| (ward.unit.to_string(), ward.id)).collect::<Vec<_>>()
+        bench
+            .sample
+            .groups
+            .wards
+            .iter()
+            .map(|ward| (ward.unit.to_string(), ward.id))
+            .collect::<Vec<_>>()
     };
     let bench = wards(&["ssh.service", "session.slice"]);
     let told = &bench.sample.groups.wards;
-    assert_eq!(told.iter().map(|ward| ward.id).collect::<Vec<_>>(), [bench.id(SSH), bench.id(DESKTOP)]);
-    assert_eq!((told[0].warm, told[0].used), (Bytes::mib(3), Bytes::mib(40)));
+    assert_eq!(
+        told.iter().map(|ward| ward.id).collect::<Vec<_>>(),
+        [bench.id(SSH), bench.id(DESKTOP)]
+    );
+    assert_eq!(
+        (told[0].warm, told[0].used),
+        (Bytes::mib(3), Bytes::mib(40))
+    );
     assert_eq!(names(&["ss*"]).len(), 1);
-    assert_eq!(names(&[&format!("/{IMPOSTOR}")])[0].0, "ssh.service", "by its path, a person asked for it");
-    for unit in ["/user.slice", "/", "/user.slice/user-1000.slice/user@1000.service/app.slice", "app.slice", "/../etc"]
-    {
+    assert_eq!(
+        names(&[&format!("/{IMPOSTOR}")])[0].0,
+        "ssh.service",
+        "by its path, a person asked for it"
+    );
+    for unit in [
+        "/user.slice",
+        "/",
+        "/user.slice/user-1000.slice/user@1000.service/app.slice",
+        "app.slice",
+        "/../etc",
+    ] {
         assert!(names(&[unit]).is_empty(), "{unit} may hold anything");
     }
 }
@@ -159,8 +227,15 @@ fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
     bench.keep(DESKTOP, 100).unwrap();
     bench.look(106);
     let mins = |bench: &Bench| {
-        [SSH, "system.slice", DESKTOP, "user.slice/user-1000.slice", "user.slice", HOG]
-            .map(|path| bench.get(path, "memory.min").parse::<u64>().unwrap() / MIB)
+        [
+            SSH,
+            "system.slice",
+            DESKTOP,
+            "user.slice/user-1000.slice",
+            "user.slice",
+            HOG,
+        ]
+        .map(|path| bench.get(path, "memory.min").parse::<u64>().unwrap() / MIB)
     };
     assert_eq!(mins(&bench), [24, 24, 100, 100, 100, 0]);
     assert_eq!(bench.sample.groups.wards[0].ours, Some(Bytes::mib(24)));
@@ -168,7 +243,9 @@ fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
     bench.grip(&Grip::Leave { id, unit }).unwrap();
     assert_eq!(mins(&bench), [24, 24, 0, 0, 4, 0]);
     let mut restored = Restored::default();
-    bench.groups.put_everything_back(&mut bench.log, &mut restored);
+    bench
+        .groups
+        .put_everything_back(&mut bench.log, &mut restored);
     assert_eq!((mins(&bench), restored.back.len()), ([0, 0, 0, 0, 4, 0], 2));
     assert!(!bench.places.run.join("undo").exists(), "nothing is held");
 }
@@ -178,19 +255,45 @@ fn a_floor_of_somebody_else_below_the_same_group_takes_no_part_of_it() {
     let mut bench = wards(&["ssh.service", "session.slice"]);
     // The guard's own, by its unit, of which it uses all; one that asks for more than it has.
     bench.set("system.slice/warmsetd.service", "memory.min", "8388608");
-    bench.set("user.slice/user-1000.slice/user@1000.service/app.slice", "memory.min", "1073741824");
+    bench.set(
+        "user.slice/user-1000.slice/user@1000.service/app.slice",
+        "memory.min",
+        "1073741824",
+    );
     bench.keep(SSH, 24).unwrap();
     bench.keep(DESKTOP, 100).unwrap();
-    let min = |bench: &Bench, path: &str| bench.get(path, "memory.min").parse::<u64>().unwrap() / MIB;
+    let min =
+        |bench: &Bench, path: &str| bench.get(path, "memory.min").parse::<u64>().unwrap() / MIB;
     assert_eq!(min(&bench, "system.slice"), 24 + 8);
-    let above = ["user.slice/user-1000.slice/user@1000.service", "user.slice/user-1000.slice", "user.slice"];
-    assert_eq!(above.map(|path| min(&bench, path)), [100 + 40; 3], "what it has counts, all the way up");
+    let above = [
+        "user.slice/user-1000.slice/user@1000.service",
+        "user.slice/user-1000.slice",
+        "user.slice",
+    ];
+    assert_eq!(
+        above.map(|path| min(&bench, path)),
+        [100 + 40; 3],
+        "what it has counts, all the way up"
+    );
     bench.keep(DESKTOP, 220).unwrap();
-    assert_eq!(min(&bench, "user.slice"), 220 + 12, "no more than a quarter in all");
+    assert_eq!(
+        min(&bench, "user.slice"),
+        220 + 12,
+        "no more than a quarter in all"
+    );
     let mut restored = Restored::default();
-    bench.groups.put_everything_back(&mut bench.log, &mut restored);
-    assert_eq!((min(&bench, "system.slice"), min(&bench, "user.slice")), (0, 0));
-    assert_eq!(min(&bench, "system.slice/warmsetd.service"), 8, "theirs is left alone");
+    bench
+        .groups
+        .put_everything_back(&mut bench.log, &mut restored);
+    assert_eq!(
+        (min(&bench, "system.slice"), min(&bench, "user.slice")),
+        (0, 0)
+    );
+    assert_eq!(
+        min(&bench, "system.slice/warmsetd.service"),
+        8,
+        "theirs is left alone"
+    );
 }
 
 #[test]
@@ -210,11 +313,24 @@ fn what_a_killed_guard_kept_and_contained_is_put_back() {
     bench.contain(400).unwrap();
     assert_eq!(bench.get(HOG, "memory.high"), (400 * MIB).to_string());
     bench.contain(440).unwrap();
-    assert_eq!(bench.get(HOG, "memory.high"), (440 * MIB).to_string(), "more, and still one");
+    assert_eq!(
+        bench.get(HOG, "memory.high"),
+        (440 * MIB).to_string(),
+        "more, and still one"
+    );
     let restored = bench.killed();
     assert_eq!(restored.back.len(), 3, "{restored}");
-    assert!(restored.to_string().contains("batch.service/memory.high 461373440 → max"), "{restored}");
-    let now = [bench.get(SSH, "memory.min"), bench.get("system.slice", "memory.min"), bench.get(HOG, "memory.high")];
+    assert!(
+        restored
+            .to_string()
+            .contains("batch.service/memory.high 461373440 → max"),
+        "{restored}"
+    );
+    let now = [
+        bench.get(SSH, "memory.min"),
+        bench.get("system.slice", "memory.min"),
+        bench.get(HOG, "memory.high"),
+    ];
     assert_eq!(now, ["0", "0", "max"]);
 }
 
@@ -227,8 +343,18 @@ fn a_group_that_is_gone_or_another_by_its_name_is_left_alone() {
     make(&bench.places.root, HOG);
     bench.set(HOG, "memory.high", &(400 * MIB).to_string());
     let restored = bench.killed();
-    assert!(restored.back.is_empty() && restored.to_string().contains("is gone: nothing to put back"), "{restored}");
-    assert_eq!(bench.get(HOG, "memory.high"), (400 * MIB).to_string(), "it is not the one we contained");
+    assert!(
+        restored.back.is_empty()
+            && restored
+                .to_string()
+                .contains("is gone: nothing to put back"),
+        "{restored}"
+    );
+    assert_eq!(
+        bench.get(HOG, "memory.high"),
+        (400 * MIB).to_string(),
+        "it is not the one we contained"
+    );
 }
 
 #[test]
@@ -236,10 +362,24 @@ fn a_group_that_vanishes_between_reading_and_writing_costs_nothing() {
     let mut bench = wards(&["ssh.service"]);
     let (id, unit) = (bench.id(SSH), UnitName::new());
     fs::remove_dir_all(bench.file(SSH, "")).unwrap();
-    assert!(bench.grip(&Grip::Keep { id, unit, from: Bytes::ZERO, to: Bytes::mib(9) }).is_err(), "said once");
+    assert!(
+        bench
+            .grip(&Grip::Keep {
+                id,
+                unit,
+                from: Bytes::ZERO,
+                to: Bytes::mib(9)
+            })
+            .is_err(),
+        "said once"
+    );
     bench.look(110);
     assert!(bench.sample.groups.wards.is_empty());
-    assert_eq!(bench.get("system.slice", "memory.min"), "0", "nothing is kept above for nobody");
+    assert_eq!(
+        bench.get("system.slice", "memory.min"),
+        "0",
+        "nothing is kept above for nobody"
+    );
     bench.contain(400).unwrap();
     fs::remove_dir_all(bench.file(HOG, "")).unwrap();
     // The open files of a removed group say nothing more; here they are plain files, and the limit is what is gone.
@@ -254,8 +394,14 @@ fn a_ceiling_is_never_below_what_the_group_has_now() {
     assert_eq!(bench.get(HOG, "memory.high"), (40 * MIB).to_string());
     bench.look(101);
     let told = bench.sample.groups.contained[0];
-    assert_eq!((told.ceiling, told.used, told.pushes), (Bytes::mib(40), Bytes::mib(40), 7));
-    let grip = Grip::Free { id: told.id, unit: told.unit };
+    assert_eq!(
+        (told.ceiling, told.used, told.pushes),
+        (Bytes::mib(40), Bytes::mib(40), 7)
+    );
+    let grip = Grip::Free {
+        id: told.id,
+        unit: told.unit,
+    };
     bench.grip(&grip).unwrap();
     assert_eq!(bench.get(HOG, "memory.high"), "max");
 }
@@ -268,10 +414,21 @@ fn what_someone_else_sets_meanwhile_is_theirs() {
     bench.set(SSH, "memory.min", "5");
     bench.set(HOG, "memory.high", "7");
     bench.look(110);
-    assert_eq!((bench.sample.groups.wards[0].ours, bench.sample.groups.contained.len()), (None, 0));
+    assert_eq!(
+        (
+            bench.sample.groups.wards[0].ours,
+            bench.sample.groups.contained.len()
+        ),
+        (None, 0)
+    );
     let mut restored = Restored::default();
-    bench.groups.put_everything_back(&mut bench.log, &mut restored);
-    assert_eq!((bench.get(SSH, "memory.min"), bench.get(HOG, "memory.high")), ("5".to_owned(), "7".to_owned()));
+    bench
+        .groups
+        .put_everything_back(&mut bench.log, &mut restored);
+    assert_eq!(
+        (bench.get(SSH, "memory.min"), bench.get(HOG, "memory.high")),
+        ("5".to_owned(), "7".to_owned())
+    );
 }
 
 #[test]
@@ -283,7 +440,11 @@ fn what_a_manager_resets_is_seen_and_kept_again() {
         let at = bench.sample.at.get().as_secs() + 10;
         bench.look(at);
         let ward = bench.sample.groups.wards[0];
-        assert_eq!((ward.ours, ward.floor), (Some(Bytes::mib(24)), Bytes::ZERO), "{reset}");
+        assert_eq!(
+            (ward.ours, ward.floor),
+            (Some(Bytes::mib(24)), Bytes::ZERO),
+            "{reset}"
+        );
         bench.keep(SSH, 24).unwrap();
         assert_eq!(bench.get(reset, "memory.min"), (24 * MIB).to_string());
     }
@@ -307,7 +468,10 @@ fn what_cannot_be_put_back_now_is_put_back_at_the_end_or_by_the_next_guard() {
     let mut bench = wards(&["ssh.service"]);
     bench.keep(SSH, 24).unwrap();
     bench.contain(400).unwrap();
-    let (min, high) = (bench.file(SSH, "memory.min"), bench.file(HOG, "memory.high"));
+    let (min, high) = (
+        bench.file(SSH, "memory.min"),
+        bench.file(HOG, "memory.high"),
+    );
     let away = |path: &Path| {
         fs::rename(path, path.with_extension("away")).unwrap();
         std::os::unix::fs::symlink("/dev/null", path).unwrap();
@@ -316,21 +480,36 @@ fn what_cannot_be_put_back_now_is_put_back_at_the_end_or_by_the_next_guard() {
     away(&min);
     away(&high);
     bench.look(110);
-    assert!(bench.sample.groups.contained.is_empty() && bench.sample.groups.wards.is_empty(), "neither can be read");
-    assert!(bench.places.run.join("undo").exists(), "but both are still ours");
+    assert!(
+        bench.sample.groups.contained.is_empty() && bench.sample.groups.wards.is_empty(),
+        "neither can be read"
+    );
+    assert!(
+        bench.places.run.join("undo").exists(),
+        "but both are still ours"
+    );
     again(&min);
     again(&high);
     let mut restored = Restored::default();
-    bench.groups.put_everything_back(&mut bench.log, &mut restored);
+    bench
+        .groups
+        .put_everything_back(&mut bench.log, &mut restored);
     assert_eq!(restored.back.len(), 2, "{restored}");
-    assert_eq!((bench.get(SSH, "memory.min"), bench.get(HOG, "memory.high")), ("0".to_owned(), "max".to_owned()));
+    assert_eq!(
+        (bench.get(SSH, "memory.min"), bench.get(HOG, "memory.high")),
+        ("0".to_owned(), "max".to_owned())
+    );
 }
 
 #[test]
 fn our_own_group_is_never_contained() {
     let mut bench = Bench::new();
     let mut suspect = |path: &str| {
-        let group = Group { id: bench.id(path), used: Bytes::mib(40), ..Group::default() };
+        let group = Group {
+            id: bench.id(path),
+            used: Bytes::mib(40),
+            ..Group::default()
+        };
         bench.sample.census = census(group);
         bench.look(100);
         bench.sample.census.suspects[0].group.unwrap().used
@@ -357,5 +536,8 @@ fn census(group: Group) -> Census {
         group: Some(group),
         life: Life::Alive,
     };
-    Census { suspects: [suspect].into_iter().collect(), ..Census::default() }
+    Census {
+        suspects: [suspect].into_iter().collect(),
+        ..Census::default()
+    }
 }

@@ -28,14 +28,28 @@ impl Usage {
         let used = amount(&folder, "memory.current")?;
         let stat = text(&folder, "memory.stat")?;
         let value = |name: &&[u8]| {
-            let line = stat.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(*name)?.strip_prefix(b" "));
+            let line = stat
+                .split(|byte| *byte == b'\n')
+                .find_map(|line| line.strip_prefix(*name)?.strip_prefix(b" "));
             line.and_then(|rest| number(rest.trim_ascii()))
         };
-        let active = [&b"active_anon"[..], b"active_file"].iter().filter_map(value).sum();
+        let active = [&b"active_anon"[..], b"active_file"]
+            .iter()
+            .filter_map(value)
+            .sum();
         // One count before 5.9, two since.
-        let kinds = [&b"workingset_refault_anon"[..], b"workingset_refault_file", b"workingset_refault"];
+        let kinds = [
+            &b"workingset_refault_anon"[..],
+            b"workingset_refault_file",
+            b"workingset_refault",
+        ];
         let refaulted = kinds.iter().filter_map(value).reduce(u64::saturating_add);
-        Some(Self { used, active: Bytes::new(active), refaulted, swapped: amount(&folder, "memory.swap.current") })
+        Some(Self {
+            used,
+            active: Bytes::new(active),
+            refaulted,
+            swapped: amount(&folder, "memory.swap.current"),
+        })
     }
 }
 

@@ -39,13 +39,25 @@ struct Kept {
 impl Wards {
     pub(super) fn at(root: &Path) -> Self {
         let (all, above, refused, stuck) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { root: root.to_owned(), all, above, refused, stuck, most: Bytes::ZERO }
+        Self {
+            root: root.to_owned(),
+            all,
+            above,
+            refused,
+            stuck,
+            most: Bytes::ZERO,
+        }
     }
 
     /// These are the wards now: who was one stays as it is, who is none any more is let go.
     pub(super) fn replace(&mut self, found: Vec<Folder>, log: &mut UndoLog) {
         let is_gone = |kept: &&Kept| !found.iter().any(|folder| folder.inode == kept.told.id);
-        let gone: Vec<u64> = self.all.iter().filter(is_gone).map(|kept| kept.told.id).collect();
+        let gone: Vec<u64> = self
+            .all
+            .iter()
+            .filter(is_gone)
+            .map(|kept| kept.told.id)
+            .collect();
         gone.into_iter().for_each(|id| self.dismiss(id, log));
         for folder in found {
             let is_known = self.all.iter().any(|kept| kept.told.id == folder.inode);
@@ -54,7 +66,11 @@ impl Wards {
             }
         }
         let wards = &self.all;
-        self.above.retain(|one| wards.iter().any(|kept| kept.above.contains(&one.folder.inode)));
+        self.above.retain(|one| {
+            wards
+                .iter()
+                .any(|kept| kept.above.contains(&one.folder.inode))
+        });
     }
 
     fn admit(&mut self, folder: Folder) {
@@ -65,12 +81,23 @@ impl Wards {
         let above = folder.above(&self.root);
         let inodes = above.iter().map(|folder| folder.inode).collect();
         for folder in above {
-            if self.above.iter().all(|one| one.folder.inode != folder.inode) {
+            if self
+                .above
+                .iter()
+                .all(|one| one.folder.inode != folder.inode)
+            {
                 self.above.extend(Limited::open(folder, Kind::Min));
             }
         }
-        let Some(limited) = Limited::open(folder, Kind::Min) else { return };
-        let found = limited.now().ok().flatten().map(Bytes::new).unwrap_or_default();
+        let Some(limited) = Limited::open(folder, Kind::Min) else {
+            return;
+        };
+        let found = limited
+            .now()
+            .ok()
+            .flatten()
+            .map(Bytes::new)
+            .unwrap_or_default();
         let told = Ward {
             id: limited.folder.inode,
             unit: name(&limited.folder.path),
@@ -84,13 +111,19 @@ impl Wards {
             away: None,
             away_before: None,
         };
-        self.all.push(Kept { limited, above: inodes, told });
+        self.all.push(Kept {
+            limited,
+            above: inodes,
+            told,
+        });
     }
 
     /// Lets a ward go.
     fn dismiss(&mut self, id: u64, log: &mut UndoLog) {
         let _ = self.leave(id, log);
-        let Some(index) = self.all.iter().position(|kept| kept.told.id == id) else { return };
+        let Some(index) = self.all.iter().position(|kept| kept.told.id == id) else {
+            return;
+        };
         let Kept { limited, .. } = self.all.swap_remove(index);
         if limited.is_held(log) {
             self.stuck.push(limited);
@@ -103,8 +136,18 @@ impl Wards {
         let gone: Vec<u64> = self.all.iter_mut().filter_map(read).collect();
         gone.into_iter().for_each(|id| self.dismiss(id, log));
         let is_less = |one: &Limited, now: u64| now < self.below(one.folder.inode).get();
-        let is_reset = |one: &&Limited| one.now().ok().flatten().is_some_and(|now| is_less(one, now));
-        let reset: Vec<u64> = self.above.iter().filter(is_reset).map(|one| one.folder.inode).collect();
+        let is_reset = |one: &&Limited| {
+            one.now()
+                .ok()
+                .flatten()
+                .is_some_and(|now| is_less(one, now))
+        };
+        let reset: Vec<u64> = self
+            .above
+            .iter()
+            .filter(is_reset)
+            .map(|one| one.folder.inode)
+            .collect();
         for kept in &mut self.all {
             if kept.told.ours.is_some() && kept.above.iter().any(|inode| reset.contains(inode)) {
                 kept.told.floor = kept.told.found;
@@ -123,9 +166,22 @@ impl Wards {
     }
 
     /// Has reclaim leave `to` to a ward, if all wards together stay within `most`.
-    pub(super) fn keep(&mut self, id: u64, to: Bytes, most: Bytes, log: &mut UndoLog) -> Result<(), Trouble> {
-        let Some(index) = self.all.iter().position(|kept| kept.told.id == id) else { return Ok(()) };
-        let others: Bytes = self.all.iter().filter(|kept| kept.told.id != id).filter_map(|kept| kept.told.ours).sum();
+    pub(super) fn keep(
+        &mut self,
+        id: u64,
+        to: Bytes,
+        most: Bytes,
+        log: &mut UndoLog,
+    ) -> Result<(), Trouble> {
+        let Some(index) = self.all.iter().position(|kept| kept.told.id == id) else {
+            return Ok(());
+        };
+        let others: Bytes = self
+            .all
+            .iter()
+            .filter(|kept| kept.told.id != id)
+            .filter_map(|kept| kept.told.ours)
+            .sum();
         if others + to > most {
             // A smaller one comes first, and this with the next decision.
             return Ok(());
@@ -133,7 +189,9 @@ impl Wards {
         self.most = most;
         self.all[index].told.ours = Some(to);
         let above = self.all[index].above.clone();
-        let done = self.raise(&above, log).and_then(|()| self.all[index].limited.set(to.get(), log));
+        let done = self
+            .raise(&above, log)
+            .and_then(|()| self.all[index].limited.set(to.get(), log));
         match &done {
             Ok(()) => self.all[index].told.floor = to,
             Err(_) => {
@@ -146,27 +204,44 @@ impl Wards {
 
     /// The folder of a ward. What it has in swap now counts as what it had before it was brought back.
     pub(super) fn folder(&self, id: u64) -> Option<&Path> {
-        self.all.iter().find(|kept| kept.told.id == id).map(|kept| kept.limited.folder.path.as_path())
+        self.all
+            .iter()
+            .find(|kept| kept.told.id == id)
+            .map(|kept| kept.limited.folder.path.as_path())
     }
 
     /// What of a ward is in swap is being read back: it is not asked for again before more has left.
     pub(super) fn recalled(&mut self, id: u64) {
-        self.all.iter_mut().filter(|kept| kept.told.id == id).for_each(|kept| kept.told.away_before = kept.told.away);
+        self.all
+            .iter_mut()
+            .filter(|kept| kept.told.id == id)
+            .for_each(|kept| kept.told.away_before = kept.told.away);
     }
 
     /// Puts a ward's floor back, and what is above it.
     pub(super) fn leave(&mut self, id: u64, log: &mut UndoLog) -> Result<(), Trouble> {
-        let Some(kept) = self.all.iter_mut().find(|kept| kept.told.id == id) else { return Ok(()) };
+        let Some(kept) = self.all.iter_mut().find(|kept| kept.told.id == id) else {
+            return Ok(());
+        };
         let back = kept.limited.put_back(log).map(drop);
         kept.told.ours = None;
-        kept.told.floor = kept.limited.now().ok().flatten().map_or(kept.told.found, Bytes::new);
+        kept.told.floor = kept
+            .limited
+            .now()
+            .ok()
+            .flatten()
+            .map_or(kept.told.found, Bytes::new);
         let above = kept.above.clone();
         back.and(self.raise(&above, log))
     }
 
     /// What is kept below a group.
     fn below(&self, inode: u64) -> Bytes {
-        self.all.iter().filter(|kept| kept.above.contains(&inode)).filter_map(|kept| kept.told.ours).sum()
+        self.all
+            .iter()
+            .filter(|kept| kept.above.contains(&inode))
+            .filter_map(|kept| kept.told.ours)
+            .sum()
     }
 
     /// Gives each of these groups above the sum of what is below it, or what was found if that is more.
@@ -177,14 +252,24 @@ impl Wards {
     fn raise(&self, above: &[u64], log: &mut UndoLog) -> Result<(), Trouble> {
         let ours: Bytes = self.all.iter().filter_map(|kept| kept.told.ours).sum();
         let spare = self.most.get().saturating_sub(ours.get());
-        let mut groups: Vec<&Limited> = self.above.iter().filter(|one| above.contains(&one.folder.inode)).collect();
+        let mut groups: Vec<&Limited> = self
+            .above
+            .iter()
+            .filter(|one| above.contains(&one.folder.inode))
+            .collect();
         // The innermost first, since what is above them is made of what they get.
         groups.sort_by_key(|one| std::cmp::Reverse(one.folder.path.components().count()));
         let mut beside = Vec::with_capacity(groups.len());
         for one in groups {
-            let Some(found) = one.found(log) else { continue };
+            let Some(found) = one.found(log) else {
+                continue;
+            };
             let below = self.below(one.folder.inode).get();
-            let others = if below > 0 { self.others(&one.folder, &beside).min(spare) } else { 0 };
+            let others = if below > 0 {
+                self.others(&one.folder, &beside).min(spare)
+            } else {
+                0
+            };
             beside.push((one.folder.inode, others));
             let to = (below + others).max(found);
             if one.now().ok().flatten() != Some(to) {
@@ -196,7 +281,11 @@ impl Wards {
 
     /// What the groups just below this one keep that is none of ours; `beside` has it of those that we set.
     fn others(&self, above: &Folder, beside: &[(u64, u64)]) -> u64 {
-        let is_ours = |inode| self.all.iter().any(|kept| kept.told.id == inode && kept.told.ours.is_some());
+        let is_ours = |inode| {
+            self.all
+                .iter()
+                .any(|kept| kept.told.id == inode && kept.told.ours.is_some())
+        };
         let one = |name| {
             let folder = Folder::open(&self.root, &above.path.join(name))?;
             if is_ours(folder.inode) {
@@ -208,12 +297,21 @@ impl Wards {
             let floor = amount(&folder.file, "memory.min")?;
             Some(floor.min(amount(&folder.file, "memory.current")?).get())
         };
-        above.names_below(&self.root).into_iter().filter_map(one).sum()
+        above
+            .names_below(&self.root)
+            .into_iter()
+            .filter_map(one)
+            .sum()
     }
 
     /// Puts every floor back that is still ours, and tells.
     pub(super) fn put_everything_back(&mut self, log: &mut UndoLog, restored: &mut Restored) {
-        for limited in self.all.drain(..).map(|kept| kept.limited).chain(self.stuck.drain(..)) {
+        for limited in self
+            .all
+            .drain(..)
+            .map(|kept| kept.limited)
+            .chain(self.stuck.drain(..))
+        {
             tell(limited.put_back(log), restored);
         }
         for one in self.above.drain(..).rev() {
@@ -233,7 +331,10 @@ impl Kept {
         self.told.floor = Bytes::new(self.limited.now().ok()??);
         let away = usage.swapped;
         // More has left since.
-        self.told.away_before = self.told.away_before.filter(|before| away.is_some_and(|away| away <= *before));
+        self.told.away_before = self
+            .told
+            .away_before
+            .filter(|before| away.is_some_and(|away| away <= *before));
         self.told.away = away;
         self.told.at = at;
         Some(())

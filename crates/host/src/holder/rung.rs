@@ -29,7 +29,11 @@ impl Rung {
             "no" => false,
             _ => return None,
         };
-        Some(Self { name: words.next()?.to_owned(), works, says: words.next()?.to_owned() })
+        Some(Self {
+            name: words.next()?.to_owned(),
+            works,
+            says: words.next()?.to_owned(),
+        })
     }
 }
 
@@ -37,9 +41,18 @@ impl Rung {
 pub fn rungs() -> Result<Vec<Rung>, String> {
     let program = program();
     let mut probe = Command::new(&program);
-    probe.arg("--probe").stdin(Stdio::null()).stderr(Stdio::null()).env_clear();
-    let said = probe.output().map_err(|error| format!("{}: {error}", program.display()))?;
-    Ok(String::from_utf8_lossy(&said.stdout).lines().filter_map(Rung::parse).collect())
+    probe
+        .arg("--probe")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .env_clear();
+    let said = probe
+        .output()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    Ok(String::from_utf8_lossy(&said.stdout)
+        .lines()
+        .filter_map(Rung::parse)
+        .collect())
 }
 
 #[cfg(test)]
@@ -48,7 +61,11 @@ mod tests {
 
     #[test]
     fn a_rung_is_read_as_it_was_printed() {
-        let rung = Rung { name: "locks".to_owned(), works: false, says: "no:\tnothing".to_owned() };
+        let rung = Rung {
+            name: "locks".to_owned(),
+            works: false,
+            says: "no:\tnothing".to_owned(),
+        };
         assert_eq!(Rung::parse(&rung.line()), Some(rung));
         assert_eq!(Rung::parse("maybe\tx\ty"), None);
         assert_eq!(Rung::parse("yes"), None);

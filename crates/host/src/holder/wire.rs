@@ -32,7 +32,13 @@ pub fn order(act: &Act) -> [u8; ORDER] {
     let words = match act {
         Act::Watch => [1, 0, 0, 0, 0],
         Act::Rest => [2, 0, 0, 0, 0],
-        Act::Hold { file, ranges, .. } => [3, file.device, file.inode, ranges.shift.into(), ranges.segments],
+        Act::Hold { file, ranges, .. } => [
+            3,
+            file.device,
+            file.inode,
+            ranges.shift.into(),
+            ranges.segments,
+        ],
         Act::Release { file } => [4, file.device, file.inode, 0, 0],
     };
     let mut message = [0; ORDER];
@@ -57,8 +63,14 @@ pub fn act(message: &[u8]) -> Option<Act> {
         1 => Some(Act::Watch),
         2 => Some(Act::Rest),
         3 => {
-            let shift = u32::try_from(shift).ok().filter(|shift| *shift < u64::BITS)?;
-            Some(Act::Hold { file, ranges: Ranges { shift, segments }, amount: Bytes::ZERO })
+            let shift = u32::try_from(shift)
+                .ok()
+                .filter(|shift| *shift < u64::BITS)?;
+            Some(Act::Hold {
+                file,
+                ranges: Ranges { shift, segments },
+                amount: Bytes::ZERO,
+            })
         }
         4 => Some(Act::Release { file }),
         _ => None,
@@ -80,9 +92,12 @@ pub fn report(warm: &Warm, out: &mut Vec<u8>) {
 pub fn name(file: FileId, name: &str, out: &mut Vec<u8>) {
     out.clear();
     out.push(b'N');
-    [file.device, file.inode].iter().for_each(|word| out.extend_from_slice(&word.to_ne_bytes()));
+    [file.device, file.inode]
+        .iter()
+        .for_each(|word| out.extend_from_slice(&word.to_ne_bytes()));
     let room = MOST_BYTES - out.len();
-    let cut = (name.len().saturating_sub(room)..=name.len()).find(|cut| name.is_char_boundary(*cut));
+    let cut =
+        (name.len().saturating_sub(room)..=name.len()).find(|cut| name.is_char_boundary(*cut));
     out.extend_from_slice(&name.as_bytes()[cut.unwrap_or(name.len())..]);
 }
 
@@ -98,7 +113,10 @@ pub fn tale<'m>(message: &'m [u8], warm: &mut Warm) -> Option<Tale<'m>> {
     let (kind, rest) = message.split_first()?;
     match kind {
         b'R' => {
-            let mut words = rest.chunks_exact(WORD).filter_map(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
+            let mut words = rest
+                .chunks_exact(WORD)
+                .filter_map(|bytes| bytes.try_into().ok())
+                .map(u64::from_ne_bytes);
             for section in warm.sections_mut() {
                 for index in 0..section.fields().len() {
                     let word = words.next()?;
@@ -110,7 +128,10 @@ pub fn tale<'m>(message: &'m [u8], warm: &mut Warm) -> Option<Tale<'m>> {
         b'N' => {
             let (device, rest) = rest.split_first_chunk::<WORD>()?;
             let (inode, rest) = rest.split_first_chunk::<WORD>()?;
-            let file = FileId { device: u64::from_ne_bytes(*device), inode: u64::from_ne_bytes(*inode) };
+            let file = FileId {
+                device: u64::from_ne_bytes(*device),
+                inode: u64::from_ne_bytes(*inode),
+            };
             Some(Tale::Name(file, std::str::from_utf8(rest).ok()?))
         }
         b'T' => Some(Tale::Trouble(std::str::from_utf8(rest).ok()?)),
@@ -125,9 +146,24 @@ mod tests {
 
     #[test]
     fn every_act_arrives_as_it_was_sent() {
-        let file = FileId { device: 0xfe01, inode: 12 };
-        let ranges = Ranges { shift: 9, segments: 0xff0 };
-        for sent in [Act::Watch, Act::Rest, Act::Hold { file, ranges, amount: Bytes::ZERO }, Act::Release { file }] {
+        let file = FileId {
+            device: 0xfe01,
+            inode: 12,
+        };
+        let ranges = Ranges {
+            shift: 9,
+            segments: 0xff0,
+        };
+        for sent in [
+            Act::Watch,
+            Act::Rest,
+            Act::Hold {
+                file,
+                ranges,
+                amount: Bytes::ZERO,
+            },
+            Act::Release { file },
+        ] {
             assert_eq!(act(&order(&sent)), Some(sent));
         }
         assert_eq!(act(&[0; ORDER]), None);
@@ -150,7 +186,10 @@ mod tests {
     #[test]
     fn names_and_troubles_arrive_and_long_ones_are_cut() {
         let (mut out, mut warm) = (Vec::new(), Warm::default());
-        let file = FileId { device: 1, inode: 2 };
+        let file = FileId {
+            device: 1,
+            inode: 2,
+        };
         name(file, "/data/höt", &mut out);
         assert_eq!(tale(&out, &mut warm), Some(Tale::Name(file, "/data/höt")));
         name(file, &"ö".repeat(3000), &mut out);

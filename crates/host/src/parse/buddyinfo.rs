@@ -23,7 +23,14 @@ pub(crate) fn parse<'t>(text: &'t [u8], zones: &mut [Zone]) -> Result<(), Malfor
             continue;
         };
         let is_it = |zone: &Zone| (zone.node, zone.kind) == name;
-        let Some(index) = zones.iter().skip(next).position(is_it).map(|ahead| next + ahead) else { continue };
+        let Some(index) = zones
+            .iter()
+            .skip(next)
+            .position(is_it)
+            .map(|ahead| next + ahead)
+        else {
+            continue;
+        };
         match blocks(line) {
             Some(blocks) => zones[index].blocks = blocks,
             None => wrong = wrong.or(Some(Malformed::new("free blocks", line))),
@@ -41,7 +48,10 @@ pub(crate) fn parse<'t>(text: &'t [u8], zones: &mut [Zone]) -> Result<(), Malfor
 fn blocks(line: &[u8]) -> Option<Blocks> {
     let mut blocks = Blocks::default();
     for (order, word) in words(line).skip(HEADER).enumerate() {
-        *blocks.counts.get_mut(order).filter(|_| order < MAX_ORDERS)? = number(word)?;
+        *blocks
+            .counts
+            .get_mut(order)
+            .filter(|_| order < MAX_ORDERS)? = number(word)?;
         blocks.orders = order as u8 + 1;
     }
     (blocks.orders > 0).then_some(blocks)
@@ -53,7 +63,11 @@ mod tests {
     use pressure::sample::ZoneKind;
 
     fn zone(node: u32, kind: ZoneKind) -> Zone {
-        Zone { node, kind, ..Zone::default() }
+        Zone {
+            node,
+            kind,
+            ..Zone::default()
+        }
     }
 
     #[test]
@@ -62,8 +76,14 @@ mod tests {
         let text = b"Node 0, zone    DMA32      9      9 \nNode 0, zone   Normal      1      2 \n\
                      Node 1, zone   Normal      3      4      5 \n";
         parse(text, &mut zones).unwrap();
-        assert_eq!((zones[0].blocks.orders, &zones[0].blocks.counts[..3]), (2, &[1, 2, 0][..]));
-        assert_eq!((zones[1].blocks.orders, &zones[1].blocks.counts[..3]), (3, &[3, 4, 5][..]));
+        assert_eq!(
+            (zones[0].blocks.orders, &zones[0].blocks.counts[..3]),
+            (2, &[1, 2, 0][..])
+        );
+        assert_eq!(
+            (zones[1].blocks.orders, &zones[1].blocks.counts[..3]),
+            (3, &[3, 4, 5][..])
+        );
     }
 
     #[test]
@@ -74,7 +94,10 @@ mod tests {
         assert_eq!(usize::from(zones[0].blocks.orders), MAX_ORDERS);
         let mut zones = [zone(0, ZoneKind::Normal)];
         let line = format!("Node 0, zone   Normal {}\n", "1 ".repeat(MAX_ORDERS + 1));
-        assert_eq!(parse(line.as_bytes(), &mut zones).unwrap_err().field, "free blocks");
+        assert_eq!(
+            parse(line.as_bytes(), &mut zones).unwrap_err().field,
+            "free blocks"
+        );
         assert_eq!(zones[0].blocks.orders, 0);
     }
 }

@@ -26,7 +26,10 @@ pub(crate) fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// What follows the last newline: empty if the text is whole.
 pub(crate) fn tail(text: &[u8]) -> &[u8] {
-    let start = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let start = text
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |end| end + 1);
     &text[start..]
 }
 
@@ -48,14 +51,20 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
 /// and brackets too, so it ends at the last bracket.
 pub(crate) fn stat(text: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> {
     let open = text.iter().position(|byte| *byte == b'(')?;
-    let close = text.iter().rposition(|byte| *byte == b')').filter(|close| *close > open)?;
-    let fields = text[close + 1..].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let close = text
+        .iter()
+        .rposition(|byte| *byte == b')')
+        .filter(|close| *close > open)?;
+    let fields = text[close + 1..]
+        .split(|byte| *byte == b' ')
+        .filter(|word| !word.is_empty());
     Some((&text[open + 1..close], fields))
 }
 
 /// Words between spaces and tabs.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+    line.split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
 }
 
 /// For each line the bytes it starts with, and what the rest is for.
@@ -68,7 +77,10 @@ pub(crate) struct Plan<T> {
 
 impl<T: Copy> Plan<T> {
     pub(crate) const fn new() -> Self {
-        Self { lines: Vec::new(), keys: Vec::new() }
+        Self {
+            lines: Vec::new(),
+            keys: Vec::new(),
+        }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -86,12 +98,20 @@ impl<T: Copy> Plan<T> {
     /// the planned one, or at the end if lines are missing.
     ///
     /// `take` answers whether the rest is as planned.
-    pub(crate) fn follow<'t>(&self, text: &'t [u8], mut take: impl FnMut(T, &'t [u8], &'t [u8]) -> bool) -> bool {
+    pub(crate) fn follow<'t>(
+        &self,
+        text: &'t [u8],
+        mut take: impl FnMut(T, &'t [u8], &'t [u8]) -> bool,
+    ) -> bool {
         let mut text = text;
         let mut start = 0;
         for &(end, target) in &self.lines {
-            let Some((line, behind)) = next_line(text) else { return false };
-            let Some(rest) = line.strip_prefix(&self.keys[start..end]) else { return false };
+            let Some((line, behind)) = next_line(text) else {
+                return false;
+            };
+            let Some(rest) = line.strip_prefix(&self.keys[start..end]) else {
+                return false;
+            };
             if !take(target, rest, line) {
                 return false;
             }
@@ -109,7 +129,16 @@ mod tests {
     #[test]
     fn a_number_must_fit_and_stand_alone() {
         assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        for bad in [&b""[..], b"18446744073709551616", b"99999999999999999999", b"-1", b"+1", b"1 ", b"1x", b"\xff"] {
+        for bad in [
+            &b""[..],
+            b"18446744073709551616",
+            b"99999999999999999999",
+            b"-1",
+            b"+1",
+            b"1 ",
+            b"1x",
+            b"\xff",
+        ] {
             assert_eq!(number(bad), None, "{bad:?}");
         }
     }
@@ -133,7 +162,13 @@ mod tests {
             true
         }));
         assert_eq!(seen, [(1, b"10".to_vec()), (2, b"20".to_vec())]);
-        for other in [&b"a 1\n"[..], b"a 1\nc 2\n", b"a 1\nb 2\nc 3\n", b"", b"a 1\nb 2"] {
+        for other in [
+            &b"a 1\n"[..],
+            b"a 1\nc 2\n",
+            b"a 1\nb 2\nc 3\n",
+            b"",
+            b"a 1\nb 2",
+        ] {
             assert!(!plan.follow(other, |_, _, _| true), "{other:?}");
         }
     }

@@ -38,7 +38,12 @@ fn mount(line: &[u8]) -> Option<Mount> {
     let point = path(words.next()?);
     words.find(|word| *word == b"-")?;
     let kind = text(words.next()?);
-    Some(Mount { root, point, kind, options: text(words.nth(1)?) })
+    Some(Mount {
+        root,
+        point,
+        kind,
+        options: text(words.nth(1)?),
+    })
 }
 
 /// A path with blanks printed as `\040`.
@@ -46,8 +51,14 @@ fn path(word: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((&first, behind)) = rest.split_first() {
-        let code = rest.get(1..4).filter(|digits| first == b'\\' && digits.iter().all(|d| (b'0'..b'8').contains(d)));
-        let byte = code.map(|d| d.iter().fold(0u8, |sum, digit| sum.wrapping_mul(8).wrapping_add(digit - b'0')));
+        let code = rest
+            .get(1..4)
+            .filter(|digits| first == b'\\' && digits.iter().all(|d| (b'0'..b'8').contains(d)));
+        let byte = code.map(|d| {
+            d.iter().fold(0u8, |sum, digit| {
+                sum.wrapping_mul(8).wrapping_add(digit - b'0')
+            })
+        });
         bytes.push(byte.unwrap_or(first));
         rest = if byte.is_some() { &rest[4..] } else { behind };
     }
@@ -61,8 +72,13 @@ pub(crate) fn own_cgroup(mounts: &[Mount], cgroup: &[u8]) -> Option<PathBuf> {
     let mount = mounts.iter().find(|mount| mount.kind == "cgroup2")?;
     let group = lines(cgroup).find_map(|line| line.strip_prefix(b"0::"))?;
     let group = Path::new(OsStr::from_bytes(group));
-    let below = group.strip_prefix(&mount.root).or_else(|_| group.strip_prefix("/")).ok()?;
-    let plain = below.components().all(|part| matches!(part, Component::Normal(_)));
+    let below = group
+        .strip_prefix(&mount.root)
+        .or_else(|_| group.strip_prefix("/"))
+        .ok()?;
+    let plain = below
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
     plain.then(|| mount.point.join(below))
 }
 
@@ -89,7 +105,10 @@ mod tests {
     fn our_control_group_is_found_below_its_mount() {
         let mounts = mounts(V2);
         let own = |text: &[u8]| own_cgroup(&mounts, text);
-        assert_eq!(own(b"1:cpu:/x\n0::/system.slice/w\n"), Some("/sys/fs/cgroup/system.slice/w".into()));
+        assert_eq!(
+            own(b"1:cpu:/x\n0::/system.slice/w\n"),
+            Some("/sys/fs/cgroup/system.slice/w".into())
+        );
         assert_eq!(own(b"0::/\n"), Some("/sys/fs/cgroup".into()));
         assert_eq!(own(b"0::/../other\n"), None, "outside of our namespace");
         assert_eq!(own(b"4:memory:/x\n"), None);

@@ -7,18 +7,25 @@ use crate::trouble::Malformed;
 pub(crate) fn single(text: &[u8]) -> Result<Option<u64>, Malformed<'_>> {
     match text.strip_suffix(b"\n") {
         Some(b"max") => Ok(None),
-        Some(line) => number(line.trim_ascii()).map(Some).ok_or(Malformed::new("number", text)),
+        Some(line) => number(line.trim_ascii())
+            .map(Some)
+            .ok_or(Malformed::new("number", text)),
         None => Err(Malformed::new("number", text)),
     }
 }
 
 /// The first `N` words of the only line as numbers; there may be more.
 pub(crate) fn row<const N: usize>(text: &[u8]) -> Result<[u64; N], Malformed<'_>> {
-    let line = text.strip_suffix(b"\n").ok_or(Malformed::new("number", text))?;
+    let line = text
+        .strip_suffix(b"\n")
+        .ok_or(Malformed::new("number", text))?;
     let mut numbers = [0; N];
     let mut words = words(line);
     for slot in &mut numbers {
-        *slot = words.next().and_then(number).ok_or(Malformed::new("number", text))?;
+        *slot = words
+            .next()
+            .and_then(number)
+            .ok_or(Malformed::new("number", text))?;
     }
     Ok(numbers)
 }

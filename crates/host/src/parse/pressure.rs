@@ -31,7 +31,11 @@ pub(crate) fn parse(text: &[u8]) -> Result<Pressure, Malformed<'_>> {
             _ => {}
         }
     }
-    if pressure.some_total.is_none() { Err(Malformed::new("some", text)) } else { Ok(pressure) }
+    if pressure.some_total.is_none() {
+        Err(Malformed::new("some", text))
+    } else {
+        Ok(pressure)
+    }
 }
 
 /// Sets what `word` names; `None` if its number is wrong. Names of a newer kernel are passed over.
@@ -67,7 +71,9 @@ fn percent(text: &[u8]) -> Option<Percent> {
     let point = text.iter().position(|&byte| byte == b'.')?;
     let decimals = Some(&text[point + 1..]).filter(|decimals| decimals.len() == 2)?;
     let whole = number(&text[..point])?.checked_mul(100)?;
-    whole.checked_add(number(decimals)?).map(Percent::hundredths)
+    whole
+        .checked_add(number(decimals)?)
+        .map(Percent::hundredths)
 }
 
 #[cfg(test)]
@@ -88,8 +94,13 @@ mod tests {
 
     #[test]
     fn a_bad_number_is_quoted_with_its_line() {
-        for bad in ["some avg10=4.5 total=1\n", "some avg10=4.50 total=\n", "some\n", "some avg10\n", "full total=1\n"]
-        {
+        for bad in [
+            "some avg10=4.5 total=1\n",
+            "some avg10=4.50 total=\n",
+            "some\n",
+            "some avg10\n",
+            "full total=1\n",
+        ] {
             assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
         }
         let error = parse(b"some avg10=x total=1\n").unwrap_err();

@@ -24,7 +24,9 @@ pub(crate) fn parse<'t>(text: &'t [u8], swaps: &mut Vec<Swap>) -> Result<(), Mal
 /// removed while in use has ` (deleted)` behind its name, so the numbers are counted from the end.
 fn swap(line: &[u8]) -> Option<Swap> {
     let name = words(line).next()?;
-    let mut from_the_end = line.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut from_the_end = line
+        .rsplit(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
     let _priority = from_the_end.next()?;
     let used = number(from_the_end.next()?)?.checked_mul(1024)?;
     let size = number(from_the_end.next()?)?.checked_mul(1024)?;
@@ -34,7 +36,13 @@ fn swap(line: &[u8]) -> Option<Swap> {
         b"partition" => SwapKind::Partition,
         _ => return None,
     };
-    Some(Swap { kind, amounts: SwapAmounts { size: Some(Bytes::new(size)), used: Some(Bytes::new(used)) } })
+    Some(Swap {
+        kind,
+        amounts: SwapAmounts {
+            size: Some(Bytes::new(size)),
+            used: Some(Bytes::new(used)),
+        },
+    })
 }
 
 #[cfg(test)]
@@ -51,7 +59,15 @@ mod tests {
         let mut swaps = Vec::new();
         parse(text, &mut swaps).unwrap();
         let kinds: Vec<_> = swaps.iter().map(|swap| swap.kind).collect();
-        assert_eq!(kinds, [SwapKind::Partition, SwapKind::File, SwapKind::File, SwapKind::Zram]);
+        assert_eq!(
+            kinds,
+            [
+                SwapKind::Partition,
+                SwapKind::File,
+                SwapKind::File,
+                SwapKind::Zram
+            ]
+        );
         assert_eq!(swaps[0].amounts.size, Some(Bytes::kib(8_388_604)));
         assert_eq!(swaps[0].amounts.used, Some(Bytes::kib(1024)));
     }
@@ -59,7 +75,13 @@ mod tests {
     #[test]
     fn a_heading_alone_is_a_machine_without_swap() {
         let mut swaps = vec![Swap::default()];
-        assert_eq!(parse(b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n", &mut swaps), Ok(()));
+        assert_eq!(
+            parse(
+                b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+                &mut swaps
+            ),
+            Ok(())
+        );
         assert!(swaps.is_empty());
         assert!(parse(b"", &mut swaps).is_err());
     }

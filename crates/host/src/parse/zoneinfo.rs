@@ -38,7 +38,11 @@ impl Zoneinfo {
     /// Fills `zones` with the populated zones of the text, in its order; blocks are left empty.
     ///
     /// On error `zones` holds what was understood.
-    pub(crate) fn parse<'t>(&mut self, text: &'t [u8], zones: &mut Vec<Zone>) -> Result<(), Malformed<'t>> {
+    pub(crate) fn parse<'t>(
+        &mut self,
+        text: &'t [u8],
+        zones: &mut Vec<Zone>,
+    ) -> Result<(), Malformed<'t>> {
         if text.is_empty() {
             zones.clear();
             return Err(Malformed::new("first line", text));
@@ -47,7 +51,8 @@ impl Zoneinfo {
             return result;
         }
         self.make_plan(text);
-        self.follow(text, zones).unwrap_or(Err(Malformed::new("lines", text)))
+        self.follow(text, zones)
+            .unwrap_or(Err(Malformed::new("lines", text)))
     }
 
     fn make_plan(&mut self, text: &[u8]) {
@@ -56,7 +61,8 @@ impl Zoneinfo {
         for line in lines(text) {
             if line.starts_with(b"Node ") {
                 inside = false;
-                let target = header(line).map_or(Target::Strange, |(node, kind)| Target::Zone { node, kind });
+                let target = header(line)
+                    .map_or(Target::Strange, |(node, kind)| Target::Zone { node, kind });
                 self.plan.push(line, target);
                 continue;
             }
@@ -64,19 +70,28 @@ impl Zoneinfo {
             let name = key.trim_ascii();
             inside = (inside || name == b"pages free") && line.trim_ascii() != b"pagesets";
             let field = field(name).filter(|_| inside);
-            self.plan.push(key, field.map_or(Target::Skip, Target::Field));
+            self.plan
+                .push(key, field.map_or(Target::Skip, Target::Field));
         }
     }
 
     /// `None` if the text does not follow the plan.
-    fn follow<'t>(&self, text: &'t [u8], zones: &mut Vec<Zone>) -> Option<Result<(), Malformed<'t>>> {
+    fn follow<'t>(
+        &self,
+        text: &'t [u8],
+        zones: &mut Vec<Zone>,
+    ) -> Option<Result<(), Malformed<'t>>> {
         zones.clear();
         let mut open = None;
         let mut wrong = None;
         let held = self.plan.follow(text, |target, rest, line| match target {
             Target::Zone { node, kind } => {
                 zones.extend(open.take().and_then(finished));
-                open = Some(Zone { node, kind, ..Zone::default() });
+                open = Some(Zone {
+                    node,
+                    kind,
+                    ..Zone::default()
+                });
                 rest.is_empty()
             }
             Target::Strange => {
@@ -111,13 +126,17 @@ impl Zoneinfo {
 
 /// A line up to its last space: what stays the same while the number changes.
 fn key(line: &[u8]) -> &[u8] {
-    line.iter().rposition(|&byte| byte == b' ').map_or(&[], |end| &line[..=end])
+    line.iter()
+        .rposition(|&byte| byte == b' ')
+        .map_or(&[], |end| &line[..=end])
 }
 
 /// The field printed as `name`; the first number of a zone is `pages free`.
 fn field(name: &[u8]) -> Option<u16> {
     let name = name.strip_prefix(b"pages ").unwrap_or(name);
-    let index = ZoneAmounts::FIELDS.iter().position(|field| field.name.as_bytes() == name)?;
+    let index = ZoneAmounts::FIELDS
+        .iter()
+        .position(|field| field.name.as_bytes() == name)?;
     u16::try_from(index).ok()
 }
 
@@ -135,9 +154,16 @@ fn finished(mut zone: Zone) -> Option<Zone> {
     let amounts = &mut zone.amounts;
     amounts.managed.filter(|managed| *managed > Pages::ZERO)?;
     let boost = amounts.boost.unwrap_or(Pages::ZERO).get();
-    for mark in [&mut amounts.min, &mut amounts.low, &mut amounts.high, &mut amounts.promo] {
+    for mark in [
+        &mut amounts.min,
+        &mut amounts.low,
+        &mut amounts.high,
+        &mut amounts.promo,
+    ] {
         // A boost above its watermark is two moments mixed: unknown.
-        *mark = mark.and_then(|mark| mark.get().checked_sub(boost)).map(Pages::new);
+        *mark = mark
+            .and_then(|mark| mark.get().checked_sub(boost))
+            .map(Pages::new);
     }
     Some(zone)
 }
@@ -224,7 +250,11 @@ Node 1, zone   Normal
         let names: Vec<_> = zones.iter().map(|zone| (zone.node, zone.kind)).collect();
         assert_eq!(names, [(0, ZoneKind::Dma32), (1, ZoneKind::Normal)]);
         assert_eq!(zones[1].amounts.managed, Some(Pages::new(393_216)));
-        assert_eq!(zones[1].amounts.high, Some(Pages::new(8516)), "and not the pageset's");
+        assert_eq!(
+            zones[1].amounts.high,
+            Some(Pages::new(8516)),
+            "and not the pageset's"
+        );
         assert_eq!(zones[0].amounts.inactive_file, Some(Pages::new(3)));
         assert_eq!(zones[1].amounts.inactive_file, None);
     }
@@ -232,13 +262,25 @@ Node 1, zone   Normal
     #[test]
     fn the_boost_is_taken_off_every_watermark() {
         let amounts = zones(TWO_NODES)[0].amounts;
-        let marks = [amounts.boost, amounts.min, amounts.low, amounts.high, amounts.promo];
-        assert_eq!(marks.map(|mark| mark.map(Pages::get)), [6, 10, 20, 30, 40].map(Some));
+        let marks = [
+            amounts.boost,
+            amounts.min,
+            amounts.low,
+            amounts.high,
+            amounts.promo,
+        ];
+        assert_eq!(
+            marks.map(|mark| mark.map(Pages::get)),
+            [6, 10, 20, 30, 40].map(Some)
+        );
     }
 
     #[test]
     fn a_boost_above_a_watermark_makes_it_unknown() {
-        let text = String::from_utf8(TWO_NODES.to_vec()).unwrap().replacen("boost    6", "boost    17", 1);
+        let text =
+            String::from_utf8(TWO_NODES.to_vec())
+                .unwrap()
+                .replacen("boost    6", "boost    17", 1);
         let amounts = zones(text.as_bytes())[0].amounts;
         assert_eq!((amounts.min, amounts.low), (None, Some(Pages::new(9))));
     }
@@ -248,19 +290,38 @@ Node 1, zone   Normal
         let mut zoneinfo = Zoneinfo::new();
         let mut zones = Vec::new();
         zoneinfo.parse(TWO_NODES, &mut zones).unwrap();
-        let text = String::from_utf8(TWO_NODES.to_vec()).unwrap().replacen("managed  0", "managed  512", 1);
+        let text = String::from_utf8(TWO_NODES.to_vec()).unwrap().replacen(
+            "managed  0",
+            "managed  512",
+            1,
+        );
         zoneinfo.parse(text.as_bytes(), &mut zones).unwrap();
         let names: Vec<_> = zones.iter().map(|zone| (zone.node, zone.kind)).collect();
-        assert_eq!(names, [(0, ZoneKind::Dma32), (0, ZoneKind::Movable), (1, ZoneKind::Normal)]);
+        assert_eq!(
+            names,
+            [
+                (0, ZoneKind::Dma32),
+                (0, ZoneKind::Movable),
+                (1, ZoneKind::Normal)
+            ]
+        );
     }
 
     #[test]
     fn a_zone_of_unknown_kind_is_quoted_and_the_others_are_kept() {
-        let text = String::from_utf8(TWO_NODES.to_vec()).unwrap().replace("Movable", "Private");
+        let text = String::from_utf8(TWO_NODES.to_vec())
+            .unwrap()
+            .replace("Movable", "Private");
         let mut zones = Vec::new();
-        let error = Zoneinfo::new().parse(text.as_bytes(), &mut zones).unwrap_err();
+        let error = Zoneinfo::new()
+            .parse(text.as_bytes(), &mut zones)
+            .unwrap_err();
         assert_eq!(error, Malformed::new("zone", b"Node 0, zone  Private"));
         assert_eq!(zones.len(), 2);
-        assert_eq!(zones[0].amounts.managed, Some(Pages::new(3840)), "not overwritten by the strange zone");
+        assert_eq!(
+            zones[0].amounts.managed,
+            Some(Pages::new(3840)),
+            "not overwritten by the strange zone"
+        );
     }
 }

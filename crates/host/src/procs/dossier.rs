@@ -76,7 +76,9 @@ impl Dossier {
         let stat = file(&folder, "stat")?;
         let live = root == Path::new("/");
         let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw)?;
-        let pidfd = live.then(|| pidfd_open(pid, PidfdFlags::empty()).ok()).flatten();
+        let pidfd = live
+            .then(|| pidfd_open(pid, PidfdFlags::empty()).ok())
+            .flatten();
         // The folder is of one process for ever. If it still is of the one that was seen, after the pidfd was had by
         // the number, the pidfd is of that one too.
         let mut buffer = [0; 1024];
@@ -86,13 +88,27 @@ impl Dossier {
         let groups = file(&folder, "cgroup");
         let home = groups.as_ref().map(home_of).unwrap_or_default();
         let found = place(&home);
-        let own = found.place.is_of_its_own().then(|| Folder::of(root, found.folder)).flatten();
-        let unit = own.as_ref().filter(|_| live).and_then(|folder| written(&folder.file, "cgroup.kill"));
-        let events = unit.as_ref().and_then(|_| file(&own.as_ref()?.file, "cgroup.events"));
+        let own = found
+            .place
+            .is_of_its_own()
+            .then(|| Folder::of(root, found.folder))
+            .flatten();
+        let unit = own
+            .as_ref()
+            .filter(|_| live)
+            .and_then(|folder| written(&folder.file, "cgroup.kill"));
+        let events = unit
+            .as_ref()
+            .and_then(|_| file(&own.as_ref()?.file, "cgroup.events"));
         Some(Self {
             who: entry.identity(),
             wanted: true,
-            hold: Hold { pidfd, stat, unit, events },
+            hold: Hold {
+                pidfd,
+                stat,
+                unit,
+                events,
+            },
             adjustment: file(&folder, "oom_score_adj"),
             runs: running(folder.as_fd()),
             program: program(root, folder.as_fd()),
@@ -110,7 +126,10 @@ impl Dossier {
     /// now, and a process by what it is now.
     pub(super) fn has_changed(&self) -> bool {
         let mut buffer = [0; GROUPS];
-        let text = self.groups.as_ref().and_then(|file| read(file, &mut buffer));
+        let text = self
+            .groups
+            .as_ref()
+            .and_then(|file| read(file, &mut buffer));
         text.is_some_and(|text| text::cgroup(text).unwrap_or(b"/") != self.home)
             || running(self.folder.as_fd()) != self.runs
     }
@@ -119,23 +138,39 @@ impl Dossier {
     pub(super) fn members(&self) -> ArrayVec<u32, MEMBERS> {
         let mut buffer = [0; 8 * MEMBERS];
         let file = self.group.as_ref().and_then(|group| group.members.as_ref());
-        let text = file.and_then(|file| read(file, &mut buffer)).unwrap_or_default();
+        let text = file
+            .and_then(|file| read(file, &mut buffer))
+            .unwrap_or_default();
         // What is cut off behind the last line is no number.
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let numbers = text[..whole].split(|byte| *byte == b'\n').filter_map(number);
-        numbers.filter_map(|pid| u32::try_from(pid).ok()).take(MEMBERS).collect()
+        let whole = text
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
+        let numbers = text[..whole]
+            .split(|byte| *byte == b'\n')
+            .filter_map(number);
+        numbers
+            .filter_map(|pid| u32::try_from(pid).ok())
+            .take(MEMBERS)
+            .collect()
     }
 
     /// Where its unit's folder is, if that is this one.
     pub(super) fn group_path(&self, id: u64) -> Option<&Path> {
-        self.group.as_ref().filter(|group| group.id == id).map(|group| group.path.as_path())
+        self.group
+            .as_ref()
+            .filter(|group| group.id == id)
+            .map(|group| group.path.as_path())
     }
 
     /// The suspect as it is now.
     pub(super) fn suspect(&self, entry: &Entry, page_size: Bytes) -> Suspect {
         let started = Duration::from_millis(entry.start.saturating_mul(1000 / TICKS));
         let mut buffer = [0; 32];
-        let adjusted = self.adjustment.as_ref().and_then(|file| text::adjustment(read(file, &mut buffer)?));
+        let adjusted = self
+            .adjustment
+            .as_ref()
+            .and_then(|file| text::adjustment(read(file, &mut buffer)?));
         Suspect {
             who: self.who,
             age: Span::new(boot_time().saturating_sub(started)),
@@ -150,7 +185,10 @@ impl Dossier {
             // What cannot be read protects: the kernel itself would not kill at −1000.
             oom_score_adj: adjusted.unwrap_or(-1000),
             mark: self.mark,
-            group: self.group.as_ref().map(|group| Group { one_by_one: self.hold.unit.is_none(), ..group.read() }),
+            group: self.group.as_ref().map(|group| Group {
+                one_by_one: self.hold.unit.is_none(),
+                ..group.read()
+            }),
             life: entry.life,
         }
     }
@@ -158,17 +196,37 @@ impl Dossier {
 
 impl GroupFiles {
     fn open(folder: Folder) -> Option<Self> {
-        let Folder { file: open, path, inode: id } = folder;
-        let [used, stat, swap, processes, members, high] =
-            ["memory.current", "memory.stat", "memory.swap.current", "pids.current", "cgroup.procs", "memory.high"]
-                .map(|name| file(&open, name));
-        stat.is_some().then_some(Self { id, path, used, stat, swap, processes, members, high })
+        let Folder {
+            file: open,
+            path,
+            inode: id,
+        } = folder;
+        let [used, stat, swap, processes, members, high] = [
+            "memory.current",
+            "memory.stat",
+            "memory.swap.current",
+            "pids.current",
+            "cgroup.procs",
+            "memory.high",
+        ]
+        .map(|name| file(&open, name));
+        stat.is_some().then_some(Self {
+            id,
+            path,
+            used,
+            stat,
+            swap,
+            processes,
+            members,
+            high,
+        })
     }
 
     fn read(&self) -> Group {
         let one = |file: &Option<OwnedFd>| {
             let mut buffer = [0; 64];
-            file.as_ref().and_then(|file| number(read(file, &mut buffer)?.trim_ascii()))
+            file.as_ref()
+                .and_then(|file| number(read(file, &mut buffer)?.trim_ascii()))
         };
         // The first line of `memory.stat` is anonymous memory.
         let mut buffer = [0; 64];
@@ -181,7 +239,9 @@ impl GroupFiles {
             used: Bytes::new(one(&self.used).unwrap_or(0)),
             anon: Bytes::new(anon.unwrap_or(0)),
             swapped: Bytes::new(one(&self.swap).unwrap_or(0)),
-            processes: one(&self.processes).and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+            processes: one(&self.processes)
+                .and_then(|count| u32::try_from(count).ok())
+                .unwrap_or(1),
             high: one(&self.high).map(Bytes::new),
             ..Group::default()
         }
@@ -191,7 +251,10 @@ impl GroupFiles {
 /// The path of the group that a process is in.
 fn home_of(groups: &OwnedFd) -> Vec<u8> {
     let mut buffer = [0; GROUPS];
-    read(groups, &mut buffer).and_then(text::cgroup).unwrap_or(b"/").to_vec()
+    read(groups, &mut buffer)
+        .and_then(text::cgroup)
+        .unwrap_or(b"/")
+        .to_vec()
 }
 
 /// A file below an open folder; never through a link.

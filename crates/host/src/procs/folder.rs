@@ -23,10 +23,15 @@ impl Folder {
     /// not there, or the path climbs.
     pub(crate) fn of(root: &Path, path: &[u8]) -> Option<Self> {
         let below = Path::new(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)));
-        if !below.components().all(|part| matches!(part, Component::Normal(_))) {
+        if !below
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
             return None;
         }
-        MOUNTS.iter().find_map(|mount| Self::open(root, &Path::new(mount).join(below)))
+        MOUNTS
+            .iter()
+            .find_map(|mount| Self::open(root, &Path::new(mount).join(below)))
     }
 
     /// The folder at this path from the machine's root.
@@ -34,13 +39,21 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let file = rustix::fs::open(root.join(path), flags, Mode::empty()).ok()?;
         let inode = rustix::fs::fstat(&file).ok()?.st_ino;
-        Some(Self { file, path: path.to_owned(), inode })
+        Some(Self {
+            file,
+            path: path.to_owned(),
+            inode,
+        })
     }
 
     /// The names of the groups just below it, in order.
     pub(crate) fn names_below(&self, root: &Path) -> Vec<OsString> {
-        let Ok(entries) = std::fs::read_dir(root.join(&self.path)) else { return Vec::new() };
-        let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let Ok(entries) = std::fs::read_dir(root.join(&self.path)) else {
+            return Vec::new();
+        };
+        let folders = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let mut names: Vec<OsString> = folders.map(|entry| entry.file_name()).collect();
         names.sort();
         names
@@ -48,8 +61,14 @@ impl Folder {
 
     /// The groups above it, outermost first, without the root of all: that has no limits.
     pub(crate) fn above(&self, root: &Path) -> Vec<Self> {
-        let mount = MOUNTS.iter().rev().map(Path::new).find(|mount| self.path.starts_with(mount));
-        let Some(mount) = mount else { return Vec::new() };
+        let mount = MOUNTS
+            .iter()
+            .rev()
+            .map(Path::new)
+            .find(|mount| self.path.starts_with(mount));
+        let Some(mount) = mount else {
+            return Vec::new();
+        };
         let mut above: Vec<Self> = self
             .path
             .ancestors()

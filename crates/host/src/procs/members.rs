@@ -33,28 +33,44 @@ pub(super) struct Unit {
 impl Processes {
     /// How many in a suspect's unit may not be ended, by a look not long ago.
     pub(super) fn spared_beside(&mut self, at: Span, suspect: &Suspect) -> u32 {
-        let Some(group) = suspect.group.filter(|group| group.processes > 1) else { return 0 };
+        let Some(group) = suspect.group.filter(|group| group.processes > 1) else {
+            return 0;
+        };
         let is_fresh = |unit: &Unit| unit.id == group.id && at.get() < unit.next;
         if let Some(unit) = self.units.iter().find(|unit| is_fresh(unit)) {
             return unit.spared;
         }
         let begun = monotonic();
-        let dossier = self.dossiers.iter().find(|dossier| dossier.who == suspect.who);
-        let members: ArrayVec<u32, MEMBERS> = dossier.map(super::Dossier::members).unwrap_or_default();
-        let is_spared = |pid: &u32| self.member(*pid, suspect).is_some_and(|it| shield(&it, &self.rules).is_some());
-        let spared = u32::try_from(members.iter().filter(|pid| is_spared(pid)).count()).unwrap_or(u32::MAX);
+        let dossier = self
+            .dossiers
+            .iter()
+            .find(|dossier| dossier.who == suspect.who);
+        let members: ArrayVec<u32, MEMBERS> =
+            dossier.map(super::Dossier::members).unwrap_or_default();
+        let is_spared = |pid: &u32| {
+            self.member(*pid, suspect)
+                .is_some_and(|it| shield(&it, &self.rules).is_some())
+        };
+        let spared =
+            u32::try_from(members.iter().filter(|pid| is_spared(pid)).count()).unwrap_or(u32::MAX);
         self.units.retain(|unit| unit.id != group.id);
         if self.units.is_full() {
             self.units.remove(0);
         }
         let took = monotonic().saturating_sub(begun);
-        self.units.push(Unit { id: group.id, next: at.get() + PACE.max(took * REST), spared });
+        self.units.push(Unit {
+            id: group.id,
+            next: at.get() + PACE.max(took * REST),
+            spared,
+        });
         spared
     }
 
     /// One of a suspect's unit, as far as it matters to whether it may be ended; `None` if it is gone or on its way out.
     fn member(&self, pid: u32, like: &Suspect) -> Option<Suspect> {
-        let Kind::Process(entry) = roll::entry(&self.proc, pid)? else { return None };
+        let Kind::Process(entry) = roll::entry(&self.proc, pid)? else {
+            return None;
+        };
         if entry.life == Life::Dying {
             return None;
         }
@@ -63,7 +79,8 @@ impl Processes {
         let is_service = like.place == Place::Service;
         let status = is_service.then(|| roll::status(&self.proc, pid)).flatten();
         let mut buffer = [0; 32];
-        let adjusted = roll::read_at(&self.proc, pid, "oom_score_adj", &mut buffer).and_then(text::adjustment)?;
+        let adjusted = roll::read_at(&self.proc, pid, "oom_score_adj", &mut buffer)
+            .and_then(text::adjustment)?;
         Some(Suspect {
             who: entry.identity(),
             name: entry.name,

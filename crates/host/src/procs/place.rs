@@ -15,8 +15,16 @@ pub(crate) struct Found<'p> {
 }
 
 /// How container runtimes name the group of a container.
-const CONTAINERS: &[&[u8]] =
-    &[b"docker-", b"libpod-", b"crio-", b"cri-containerd-", b"machine-", b"lxc.payload.", b"nspawn-", b"buildkit-"];
+const CONTAINERS: &[&[u8]] = &[
+    b"docker-",
+    b"libpod-",
+    b"crio-",
+    b"cri-containerd-",
+    b"machine-",
+    b"lxc.payload.",
+    b"nspawn-",
+    b"buildkit-",
+];
 
 /// The place that a group's path names.
 ///
@@ -25,17 +33,30 @@ const CONTAINERS: &[&[u8]] =
 /// the folder is not found, which takes the unit's files and nothing else.
 pub(crate) fn place(path: &[u8]) -> Found<'_> {
     let mut path = path;
-    while let Some(rest) = path.strip_prefix(b"/..").filter(|rest| rest.first().is_none_or(|byte| *byte == b'/')) {
+    while let Some(rest) = path
+        .strip_prefix(b"/..")
+        .filter(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
+    {
         path = rest;
     }
     let mut parts = Parts::of(path);
-    let Some(first) = parts.next() else { return Found { place: Place::Unknown, unit: b"", folder: b"/" } };
+    let Some(first) = parts.next() else {
+        return Found {
+            place: Place::Unknown,
+            unit: b"",
+            folder: b"/",
+        };
+    };
     if let Some(found) = Parts::of(path).find_map(|part| container(path, part)) {
         return found;
     }
     let found = |part: Part<'_>, place| {
         let (start, end) = (part.end - part.name.len(), part.end);
-        Found { place, unit: &path[start..end], folder: &path[..end] }
+        Found {
+            place,
+            unit: &path[start..end],
+            folder: &path[..end],
+        }
     };
     match first.name {
         b"init.scope" => found(first, Place::Service),
@@ -50,7 +71,11 @@ pub(crate) fn place(path: &[u8]) -> Found<'_> {
 }
 
 fn users<'p>(path: &'p [u8], mut parts: Parts<'p>) -> Option<Found<'p>> {
-    let found = |part: Part<'p>, place| Found { place, unit: part.name, folder: &path[..part.end] };
+    let found = |part: Part<'p>, place| Found {
+        place,
+        unit: part.name,
+        folder: &path[..part.end],
+    };
     let _slice = parts.next()?;
     let top = parts.next()?;
     if !(top.name.starts_with(b"user@") && top.name.ends_with(b".service")) {
@@ -72,16 +97,26 @@ fn users<'p>(path: &'p [u8], mut parts: Parts<'p>) -> Option<Found<'p>> {
 }
 
 fn container<'p>(path: &'p [u8], part: Part<'p>) -> Option<Found<'p>> {
-    let by_name = CONTAINERS.iter().any(|beginning| part.name.starts_with(beginning));
+    let by_name = CONTAINERS
+        .iter()
+        .any(|beginning| part.name.starts_with(beginning));
     // `/docker/<64 hexadecimal digits>`, `/kubepods/…/<id>`.
     let by_id = part.name.len() == 64 && part.name.iter().all(u8::is_ascii_hexdigit);
     if !(by_name || by_id) {
         return None;
     }
     // A container may be a whole system: what grows is one unit of it.
-    let inner = Parts { path, from: part.end }.find(|part| is_unit(part.name));
+    let inner = Parts {
+        path,
+        from: part.end,
+    }
+    .find(|part| is_unit(part.name));
     let Part { name, end } = inner.unwrap_or(part);
-    Some(Found { place: Place::Container, unit: name, folder: &path[..end] })
+    Some(Found {
+        place: Place::Container,
+        unit: name,
+        folder: &path[..end],
+    })
 }
 
 fn is_unit(name: &[u8]) -> bool {
@@ -115,9 +150,15 @@ impl<'p> Iterator for Parts<'p> {
             self.from += 1;
         }
         let rest = self.path.get(self.from..).filter(|rest| !rest.is_empty())?;
-        let length = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+        let length = rest
+            .iter()
+            .position(|byte| *byte == b'/')
+            .unwrap_or(rest.len());
         self.from += length;
-        Some(Part { name: &rest[..length], end: self.from })
+        Some(Part {
+            name: &rest[..length],
+            end: self.from,
+        })
     }
 }
 
@@ -130,14 +171,24 @@ mod tests {
         for (path, place_, unit, folder) in [
             ("/", Place::Unknown, "", "/"),
             ("/init.scope", Place::Service, "init.scope", "/init.scope"),
-            ("/system.slice/sshd.service", Place::Service, "sshd.service", "/system.slice/sshd.service"),
+            (
+                "/system.slice/sshd.service",
+                Place::Service,
+                "sshd.service",
+                "/system.slice/sshd.service",
+            ),
             (
                 "/system.slice/system-getty.slice/getty@tty1.service",
                 Place::Service,
                 "getty@tty1.service",
                 "/system.slice/system-getty.slice/getty@tty1.service",
             ),
-            ("/system.slice/a.service/sub/deep", Place::Service, "a.service", "/system.slice/a.service"),
+            (
+                "/system.slice/a.service/sub/deep",
+                Place::Service,
+                "a.service",
+                "/system.slice/a.service",
+            ),
             (
                 "/user.slice/user-1000.slice/session-2.scope",
                 Place::Session,
@@ -196,7 +247,11 @@ mod tests {
             ),
         ] {
             let found = place(path.as_bytes());
-            let shown = (found.place, String::from_utf8_lossy(found.unit), String::from_utf8_lossy(found.folder));
+            let shown = (
+                found.place,
+                String::from_utf8_lossy(found.unit),
+                String::from_utf8_lossy(found.folder),
+            );
             assert_eq!(shown, (place_, unit.into(), folder.into()), "{path}");
         }
     }

@@ -29,8 +29,15 @@ pub(super) fn program(root: &Path, process: BorrowedFd<'_>) -> Option<Name> {
         return base(path);
     }
     let relative = path.strip_prefix(b"/").unwrap_or(path);
-    let there = seen(CWD.as_fd(), root.join(OsStr::from_bytes(relative)).as_os_str())?;
-    if identity(&running) == identity(&there) { base(path) } else { None }
+    let there = seen(
+        CWD.as_fd(),
+        root.join(OsStr::from_bytes(relative)).as_os_str(),
+    )?;
+    if identity(&running) == identity(&there) {
+        base(path)
+    } else {
+        None
+    }
 }
 
 /// Device and inode of a file.
@@ -43,7 +50,13 @@ pub(super) fn running(process: BorrowedFd<'_>) -> Option<Running> {
 
 /// No question goes to a server over the network: what is known of the file has to do.
 fn seen(folder: BorrowedFd<'_>, path: &OsStr) -> Option<Statx> {
-    statx(folder, path, AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS).ok()
+    statx(
+        folder,
+        path,
+        AtFlags::STATX_DONT_SYNC,
+        StatxFlags::BASIC_STATS,
+    )
+    .ok()
 }
 
 const fn identity(file: &Statx) -> Running {

@@ -20,8 +20,20 @@ impl Processes {
             let mut buffer = [0; 1024];
             let turn = read_at(&self.proc, entry.pid, "sched", &mut buffer).and_then(turn);
             if let Some(turn) = turn {
-                let (who, name, resident) = (entry.identity(), entry.name, entry.resident.to_bytes(self.page_size));
-                put(&mut census.runners, Runner { who, name, resident, turn });
+                let (who, name, resident) = (
+                    entry.identity(),
+                    entry.name,
+                    entry.resident.to_bytes(self.page_size),
+                );
+                put(
+                    &mut census.runners,
+                    Runner {
+                        who,
+                        name,
+                        resident,
+                        turn,
+                    },
+                );
             }
         }
     }
@@ -38,7 +50,9 @@ fn put(runners: &mut ArrayVec<Runner, MAX_RUNNERS>, one: Runner) {
 
 /// `se.vruntime  :  123.456789`: milliseconds, in ns.
 fn turn(text: &[u8]) -> Option<u64> {
-    let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(FIELD))?;
+    let line = text
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.starts_with(FIELD))?;
     let value = line.rsplit(|byte| *byte == b':').next()?.trim_ascii();
     let dot = value.iter().position(|byte| *byte == b'.')?;
     let (whole, part) = (number(&value[..dot])?, value.get(dot + 1..dot + 7)?);
@@ -61,8 +75,19 @@ mod tests {
     fn of_many_the_first_and_the_last_stay() {
         let mut runners = ArrayVec::new();
         for turn in (0..100).map(|number| number * 37 % 100) {
-            let (who, name) = (pressure::census::Identity { pid: 1, start: 1 }, "sh".parse().unwrap());
-            put(&mut runners, Runner { who, name, resident: units::Bytes::ZERO, turn });
+            let (who, name) = (
+                pressure::census::Identity { pid: 1, start: 1 },
+                "sh".parse().unwrap(),
+            );
+            put(
+                &mut runners,
+                Runner {
+                    who,
+                    name,
+                    resident: units::Bytes::ZERO,
+                    turn,
+                },
+            );
         }
         assert!(runners.is_full() && runners.is_sorted_by_key(|runner| runner.turn));
         assert_eq!((runners[0].turn, runners[MAX_RUNNERS - 1].turn), (0, 99));
@@ -71,10 +96,15 @@ mod tests {
     #[test]
     fn who_runs_is_in_the_queue_and_who_sleeps_is_not() {
         let spawn = |program: &str, argument: &str| {
-            std::process::Command::new(program).arg(argument).stdout(std::process::Stdio::null()).spawn().unwrap()
+            std::process::Command::new(program)
+                .arg(argument)
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
         };
         let (mut busy, mut idle) = (spawn("yes", "x"), spawn("sleep", "600"));
-        let mut processes = Processes::open(std::path::Path::new("/"), units::Bytes::kib(4)).unwrap();
+        let mut processes =
+            Processes::open(std::path::Path::new("/"), units::Bytes::kib(4)).unwrap();
         let mut census = Census::default();
         let mut found = (false, true);
         // A kernel without CONFIG_SCHED_DEBUG has no turns to tell.

@@ -18,11 +18,14 @@ impl Reaper {
     pub(super) fn start() -> io::Result<Self> {
         let (queue, dead) = sync_channel::<OwnedFd>(QUEUE);
         // It ends with the process, or with the queue.
-        std::thread::Builder::new().name("warmset-reaper".to_owned()).stack_size(STACK).spawn(move || {
-            for process in dead {
-                release(&process);
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("warmset-reaper".to_owned())
+            .stack_size(STACK)
+            .spawn(move || {
+                for process in dead {
+                    release(&process);
+                }
+            })?;
         Ok(Self { queue })
     }
 

@@ -82,7 +82,8 @@ impl Roll {
         self.is_through = self.go_on(proc, patience);
         if self.is_through {
             let began = self.began;
-            self.entries.retain(|entry| entry.part.wrapping_sub(began) < u32::MAX / 2);
+            self.entries
+                .retain(|entry| entry.part.wrapping_sub(began) < u32::MAX / 2);
         }
         self.entries.sort_unstable_by_key(|entry| entry.pid);
         self.ask_some(proc);
@@ -112,9 +113,13 @@ impl Roll {
             if may_stop && monotonic().saturating_sub(begun) >= patience {
                 return false;
             }
-            let Some(Ok(folder)) = folders.next() else { return true };
+            let Some(Ok(folder)) = folders.next() else {
+                return true;
+            };
             seen += 1;
-            if let Some(pid) = number(folder.file_name().to_bytes()).and_then(|pid| u32::try_from(pid).ok()) {
+            if let Some(pid) =
+                number(folder.file_name().to_bytes()).and_then(|pid| u32::try_from(pid).ok())
+            {
                 sorted = self.note(proc, pid, sorted);
             }
         }
@@ -126,16 +131,23 @@ impl Roll {
             return sorted;
         }
         match entry(proc, pid) {
-            Some(Kind::Process(entry)) => match self.entries[..sorted].binary_search_by_key(&pid, |known| known.pid) {
-                Ok(index) => self.entries[index].become_of(entry, self.parts),
-                Err(_) => {
-                    if make_room(&mut self.entries, self.page_size) {
-                        sorted = self.entries.len();
+            Some(Kind::Process(entry)) => {
+                match self.entries[..sorted].binary_search_by_key(&pid, |known| known.pid) {
+                    Ok(index) => self.entries[index].become_of(entry, self.parts),
+                    Err(_) => {
+                        if make_room(&mut self.entries, self.page_size) {
+                            sorted = self.entries.len();
+                        }
+                        self.entries.push(Entry {
+                            part: self.parts,
+                            ..entry
+                        });
                     }
-                    self.entries.push(Entry { part: self.parts, ..entry });
                 }
-            },
-            Some(Kind::Kernel) if self.kernels.last().is_none_or(|last| *last < pid) => self.kernels.push(pid),
+            }
+            Some(Kind::Kernel) if self.kernels.last().is_none_or(|last| *last < pid) => {
+                self.kernels.push(pid)
+            }
             _ => {}
         }
         sorted
@@ -162,15 +174,23 @@ impl Roll {
         if old.part == self.parts {
             return Some(*old);
         }
-        let Kind::Process(new) = entry(proc, old.pid)? else { return None };
-        let index = self.entries.binary_search_by_key(&old.pid, |known| known.pid).ok()?;
+        let Kind::Process(new) = entry(proc, old.pid)? else {
+            return None;
+        };
+        let index = self
+            .entries
+            .binary_search_by_key(&old.pid, |known| known.pid)
+            .ok()?;
         self.entries[index].become_of(new, self.parts);
         Some(self.entries[index])
     }
 
     /// Keeps what was read of a process's swap.
     pub(super) fn remember(&mut self, entry: &Entry) {
-        if let Ok(index) = self.entries.binary_search_by_key(&entry.pid, |known| known.pid) {
+        if let Ok(index) = self
+            .entries
+            .binary_search_by_key(&entry.pid, |known| known.pid)
+        {
             self.entries[index].swapped = entry.swapped;
         }
     }
@@ -194,7 +214,10 @@ impl Roll {
 
 impl Entry {
     pub(super) const fn identity(&self) -> Identity {
-        Identity { pid: self.pid, start: self.start }
+        Identity {
+            pid: self.pid,
+            start: self.start,
+        }
     }
 
     fn size(&self, page_size: Bytes) -> Bytes {
@@ -203,8 +226,16 @@ impl Entry {
 
     /// What was read in this part; its swap is known still if it is the same process.
     fn become_of(&mut self, new: Self, part: u32) {
-        let swapped = if new.start == self.start { self.swapped } else { Bytes::ZERO };
-        *self = Self { swapped, part, ..new };
+        let swapped = if new.start == self.start {
+            self.swapped
+        } else {
+            Bytes::ZERO
+        };
+        *self = Self {
+            swapped,
+            part,
+            ..new
+        };
     }
 }
 
@@ -212,7 +243,8 @@ impl Entry {
 fn make_room(entries: &mut Vec<Entry>, page_size: Bytes) -> bool {
     let is_full = entries.len() == MOST;
     if is_full {
-        entries.select_nth_unstable_by_key(MOST / 2, |entry| std::cmp::Reverse(entry.size(page_size)));
+        entries
+            .select_nth_unstable_by_key(MOST / 2, |entry| std::cmp::Reverse(entry.size(page_size)));
         entries.truncate(MOST / 2);
         entries.sort_unstable_by_key(|entry| entry.pid);
     }
@@ -260,7 +292,12 @@ pub(super) fn status(proc: &OwnedFd, pid: u32) -> Option<Status> {
 }
 
 /// `PID/FILE`, read once into `buffer`; what does not fit is left out.
-pub(super) fn read_at<'b>(proc: &OwnedFd, pid: u32, file: &str, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+pub(super) fn read_at<'b>(
+    proc: &OwnedFd,
+    pid: u32,
+    file: &str,
+    buffer: &'b mut [u8],
+) -> Option<&'b [u8]> {
     let mut path = arrayvec::ArrayString::<32>::new();
     std::fmt::Write::write_fmt(&mut path, format_args!("{pid}/{file}")).ok()?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -299,14 +336,19 @@ mod tests {
         }
         assert_eq!(entries.len(), MOST / 2 + 1);
         assert_eq!(entries.last().unwrap().pid, MOST as u32);
-        assert!(entries[..MOST / 2].iter().all(|entry| entry.resident >= Pages::new(50)));
+        assert!(
+            entries[..MOST / 2]
+                .iter()
+                .all(|entry| entry.resident >= Pages::new(50))
+        );
     }
 
     /// Processes in a folder, each of so many pages.
     fn write(folder: &std::path::Path, pid: u32, pages: u64) {
         let process = folder.join(pid.to_string());
         std::fs::create_dir_all(&process).unwrap();
-        let stat = format!("{pid} (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 {pages} 0 0\n");
+        let stat =
+            format!("{pid} (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 {pages} 0 0\n");
         std::fs::write(process.join("stat"), stat).unwrap();
     }
 
@@ -315,7 +357,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let many = 4 * AT_LEAST as u32;
         (1..=many).for_each(|pid| write(folder.path(), pid, 1));
-        let proc = rustix::fs::open(folder.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let proc = rustix::fs::open(
+            folder.path(),
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Mode::empty(),
+        )
+        .unwrap();
         let mut roll = Roll::new(Bytes::kib(4));
         assert!(!roll.read(&proc, Duration::ZERO));
         let known = roll.entries.len();
@@ -324,7 +371,10 @@ mod tests {
         let first = roll.entries[0];
         write(folder.path(), first.pid, 1000);
         assert!(!roll.read(&proc, Duration::ZERO));
-        assert_eq!(roll.renew(&proc, &first).unwrap().resident, Pages::new(1000));
+        assert_eq!(
+            roll.renew(&proc, &first).unwrap().resident,
+            Pages::new(1000)
+        );
         assert_eq!(roll.largest::<1>()[0].pid, first.pid);
         while !roll.read(&proc, Duration::ZERO) {}
         assert_eq!(roll.entries.len(), many as usize);

@@ -66,13 +66,24 @@ pub(super) struct Struck {
 impl Processes {
     /// Ends a process that the last look has found. Takes no memory, opens nothing, waits for nobody.
     pub fn strike(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
-        let (mut hold, before) = match self.struck.iter().position(|struck| struck.victim.who == order.who) {
+        let (mut hold, before) = match self
+            .struck
+            .iter()
+            .position(|struck| struck.victim.who == order.who)
+        {
             Some(index) => {
-                let Struck { victim, extent, hold } = self.struck.swap_remove(index);
+                let Struck {
+                    victim,
+                    extent,
+                    hold,
+                } = self.struck.swap_remove(index);
                 (hold, Some((victim, extent)))
             }
             None => {
-                let index = self.dossiers.iter().position(|dossier| dossier.who == order.who);
+                let index = self
+                    .dossiers
+                    .iter()
+                    .position(|dossier| dossier.who == order.who);
                 let index = index.ok_or(Missed::Unknown)?;
                 (self.dossiers.swap_remove(index).hold, None)
             }
@@ -90,14 +101,31 @@ impl Processes {
             }
             self.refused.push((order.who, at.get()));
         }
-        let Order { who, name, signal, size, .. } = *order;
-        let victim = Victim { who, name, size, signal, at, gone: None };
+        let Order {
+            who,
+            name,
+            signal,
+            size,
+            ..
+        } = *order;
+        let victim = Victim {
+            who,
+            name,
+            size,
+            signal,
+            at,
+            gone: None,
+        };
         // What it was asked before stands if it cannot be asked again.
         if let Some((victim, extent)) = sent.ok().map(|extent| (victim, extent)).or(before) {
             if self.struck.len() == MAX_VICTIMS {
                 self.struck.remove(0);
             }
-            self.struck.push(Struck { victim, extent, hold });
+            self.struck.push(Struck {
+                victim,
+                extent,
+                hold,
+            });
         }
         sent.map(drop)
     }
@@ -110,8 +138,16 @@ impl Processes {
             Some(gone) => since(gone) < REMEMBERED,
             None => since(struck.victim.at) < WATCHED,
         });
-        for Struck { victim, extent, hold } in &mut self.struck {
-            if victim.gone.is_none() && is_gone(hold, victim.who) && (*extent == Extent::Process || is_empty(hold)) {
+        for Struck {
+            victim,
+            extent,
+            hold,
+        } in &mut self.struck
+        {
+            if victim.gone.is_none()
+                && is_gone(hold, victim.who)
+                && (*extent == Extent::Process || is_empty(hold))
+            {
                 victim.gone = Some(at);
             }
             let _ = census.victims.try_push(*victim);
@@ -143,7 +179,10 @@ fn send(hold: &Hold, order: &Order) -> Result<Extent, Missed> {
 /// Whether nobody is left in its unit: until then memory of those who were in it is on its way.
 fn is_empty(hold: &Hold) -> bool {
     let mut buffer = [0; 64];
-    let events = hold.events.as_ref().and_then(|file| read(file, &mut buffer));
+    let events = hold
+        .events
+        .as_ref()
+        .and_then(|file| read(file, &mut buffer));
     // The folder goes with the last of them.
     events.is_none_or(|text| text.starts_with(b"populated 0"))
 }

@@ -21,8 +21,15 @@ struct Told<'a> {
     group: &'a str,
 }
 
-const PLAIN: Told<'static> =
-    Told { pid: 100, name: "plain", state: 'S', flags: 0, anon_kib: 1000, swap_kib: 0, group: "/" };
+const PLAIN: Told<'static> = Told {
+    pid: 100,
+    name: "plain",
+    state: 'S',
+    flags: 0,
+    anon_kib: 1000,
+    swap_kib: 0,
+    group: "/",
+};
 
 impl Machine {
     fn new() -> Self {
@@ -38,8 +45,17 @@ impl Machine {
     }
 
     fn add(&self, told: &Told<'_>) {
-        let Told { pid, name, state, flags, anon_kib, swap_kib, group } = told;
-        let mut stat = format!("{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
+        let Told {
+            pid,
+            name,
+            state,
+            flags,
+            anon_kib,
+            swap_kib,
+            group,
+        } = told;
+        let mut stat =
+            format!("{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
         let _ = writeln!(stat, "{} 99 {} 1 2 3", pid * 10, anon_kib / 4);
         self.write(&format!("proc/{pid}/stat"), stat);
         let status = format!(
@@ -62,17 +78,45 @@ impl Machine {
 #[test]
 fn the_largest_come_first_and_the_kernels_threads_not_at_all() {
     let machine = Machine::new();
-    machine.add(&Told { pid: 2, name: "kthreadd", flags: 0x0020_0000, anon_kib: 9_999_999, ..PLAIN });
+    machine.add(&Told {
+        pid: 2,
+        name: "kthreadd",
+        flags: 0x0020_0000,
+        anon_kib: 9_999_999,
+        ..PLAIN
+    });
     for pid in 100..140 {
-        machine.add(&Told { pid, anon_kib: u64::from(pid) * 100, ..PLAIN });
+        machine.add(&Told {
+            pid,
+            anon_kib: u64::from(pid) * 100,
+            ..PLAIN
+        });
     }
-    machine.add(&Told { pid: 150, name: "hog", anon_kib: 900_000, ..PLAIN });
-    machine.add(&Told { pid: 151, name: "on swap", anon_kib: 13_000, swap_kib: 800_000, ..PLAIN });
+    machine.add(&Told {
+        pid: 150,
+        name: "hog",
+        anon_kib: 900_000,
+        ..PLAIN
+    });
+    machine.add(&Told {
+        pid: 151,
+        name: "on swap",
+        anon_kib: 13_000,
+        swap_kib: 800_000,
+        ..PLAIN
+    });
     let census = machine.census();
-    let pids: Vec<u32> = census.suspects.iter().map(|suspect| suspect.who.pid).collect();
+    let pids: Vec<u32> = census
+        .suspects
+        .iter()
+        .map(|suspect| suspect.who.pid)
+        .collect();
     assert_eq!(pids[..4], [150, 151, 139, 138]);
     assert_eq!(pids.len(), MAX_SUSPECTS);
-    assert_eq!((census.at, census.suspects[0].who.start), (Span::secs(9), 1500));
+    assert_eq!(
+        (census.at, census.suspects[0].who.start),
+        (Span::secs(9), 1500)
+    );
     assert_eq!(census.suspects[1].size(), Bytes::kib(813_000));
     assert_eq!(census.suspects[0].user, 1000);
 }
@@ -80,7 +124,10 @@ fn the_largest_come_first_and_the_kernels_threads_not_at_all() {
 #[test]
 fn hostile_names_of_processes_and_groups_stay_names() {
     let machine = Machine::new();
-    let long = format!("/user.slice/user-1000.slice/session-{}.scope", "9".repeat(200));
+    let long = format!(
+        "/user.slice/user-1000.slice/session-{}.scope",
+        "9".repeat(200)
+    );
     for (pid, name, group) in [
         (200, "a) R 1 2 3 4 5", "/"),
         (201, "\u{1b}[2J", "/system.slice/\u{1b}[31m.service"),
@@ -89,15 +136,28 @@ fn hostile_names_of_processes_and_groups_stay_names() {
         (204, "sshd", &long),
         (205, "new\\nline", "/a\u{202e}b"),
     ] {
-        machine.add(&Told { pid, name, group, ..PLAIN });
+        machine.add(&Told {
+            pid,
+            name,
+            group,
+            ..PLAIN
+        });
     }
     let census = machine.census();
     assert_eq!(census.suspects.len(), 6);
     for suspect in &census.suspects {
         assert_eq!(suspect.who.start, u64::from(suspect.who.pid) * 10);
-        assert!(suspect.group.is_none(), "nothing outside of the groups' mount is opened");
+        assert!(
+            suspect.group.is_none(),
+            "nothing outside of the groups' mount is opened"
+        );
         let text = format!("{}{}", suspect.name, suspect.unit);
-        assert!(!text.chars().any(|letter| letter.is_control() || letter == '\u{202e}'), "{text:?}");
+        assert!(
+            !text
+                .chars()
+                .any(|letter| letter.is_control() || letter == '\u{202e}'),
+            "{text:?}"
+        );
     }
 }
 
@@ -110,7 +170,10 @@ fn what_is_cut_short_or_gone_is_left_out() {
     machine.write("proc/302/stat", [0xff; 3000]);
     fs::create_dir(machine.folder.path().join("proc/303")).unwrap();
     machine.write("proc/self", "no folder");
-    machine.write("proc/99999999999999999999/stat", "99999999999999999999 (x) S");
+    machine.write(
+        "proc/99999999999999999999/stat",
+        "99999999999999999999 (x) S",
+    );
     let census = machine.census();
     assert_eq!(census.suspects.len(), 1);
 }
@@ -118,13 +181,30 @@ fn what_is_cut_short_or_gone_is_left_out() {
 #[test]
 fn a_dead_process_is_seen_as_dead_and_what_cannot_be_read_protects() {
     let machine = Machine::new();
-    machine.add(&Told { pid: 400, state: 'Z', ..PLAIN });
-    machine.add(&Told { pid: 401, state: 'D', ..PLAIN });
+    machine.add(&Told {
+        pid: 400,
+        state: 'Z',
+        ..PLAIN
+    });
+    machine.add(&Told {
+        pid: 401,
+        state: 'D',
+        ..PLAIN
+    });
     machine.write("proc/401/oom_score_adj", "many");
     let census = machine.census();
-    let find = |pid| census.suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap();
+    let find = |pid| {
+        census
+            .suspects
+            .iter()
+            .find(|suspect| suspect.who.pid == pid)
+            .unwrap()
+    };
     assert_eq!(find(400).life, Life::Dying);
-    assert_eq!((find(401).life, find(401).oom_score_adj), (Life::Stuck, -1000));
+    assert_eq!(
+        (find(401).life, find(401).oom_score_adj),
+        (Life::Stuck, -1000)
+    );
 }
 
 #[test]
@@ -140,7 +220,13 @@ fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
         let exe = root.join(format!("proc/{pid}/exe"));
         let _ = fs::remove_file(&exe);
         symlink(link, exe).unwrap();
-        let found = machine.census().suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap().program;
+        let found = machine
+            .census()
+            .suspects
+            .iter()
+            .find(|suspect| suspect.who.pid == pid)
+            .unwrap()
+            .program;
         found.map(|name| name.to_string())
     };
     // The link names the file by the whole path, and this machine has its own file below that path, or none.
@@ -151,9 +237,17 @@ fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
         (target.to_str().unwrap().to_owned(), below)
     };
     let (sshd, below) = shown("usr/sbin/sshd");
-    assert_eq!(program(500, &sshd), None, "there is no such file at its path");
+    assert_eq!(
+        program(500, &sshd),
+        None,
+        "there is no such file at its path"
+    );
     fs::write(&below, "an impostor's view").unwrap();
-    assert_eq!(program(501, &sshd), None, "at its path there is another file");
+    assert_eq!(
+        program(501, &sshd),
+        None,
+        "at its path there is another file"
+    );
     fs::remove_file(&below).unwrap();
     fs::hard_link(&sshd, &below).unwrap();
     assert_eq!(program(502, &sshd).as_deref(), Some("sshd"));
@@ -172,13 +266,33 @@ fn a_unit_of_its_own_is_read_with_its_marks_by_its_owner() {
     machine.write(&format!("{folder}/memory.swap.current"), "8192\n");
     machine.write(&format!("{folder}/pids.current"), "7\n");
     machine.write(&format!("{folder}/memory.high"), "max\n");
-    machine.add(&Told { pid: 600, group, ..PLAIN });
-    machine.add(&Told { pid: 601, group: "/user.slice/user-1000.slice/session-3.scope", ..PLAIN });
+    machine.add(&Told {
+        pid: 600,
+        group,
+        ..PLAIN
+    });
+    machine.add(&Told {
+        pid: 601,
+        group: "/user.slice/user-1000.slice/session-3.scope",
+        ..PLAIN
+    });
     let census = machine.census();
-    let find = |pid| census.suspects.iter().find(|suspect| suspect.who.pid == pid).unwrap();
+    let find = |pid| {
+        census
+            .suspects
+            .iter()
+            .find(|suspect| suspect.who.pid == pid)
+            .unwrap()
+    };
     let of = find(600).group.unwrap();
-    assert_eq!((of.anon, of.swapped, of.processes, of.high), (Bytes::new(4_096_000), Bytes::new(8192), 7, None));
-    assert_eq!((find(600).place, find(600).unit.as_str(), find(600).mark), (Place::App, "app-x.scope", Mark::None));
+    assert_eq!(
+        (of.anon, of.swapped, of.processes, of.high),
+        (Bytes::new(4_096_000), Bytes::new(8192), 7, None)
+    );
+    assert_eq!(
+        (find(600).place, find(600).unit.as_str(), find(600).mark),
+        (Place::App, "app-x.scope", Mark::None)
+    );
     assert_eq!((find(601).place, find(601).group), (Place::Session, None));
 }
 
@@ -190,27 +304,59 @@ fn a_small_one_that_may_not_end_saves_the_unit_it_lives_in() {
     machine.write(&format!("{folder}/memory.stat"), "anon 4096000\n");
     machine.write(&format!("{folder}/pids.current"), "3\n");
     machine.write(&format!("{folder}/cgroup.procs"), "600\n601\n602\n60");
-    machine.add(&Told { pid: 600, group, anon_kib: 9000, ..PLAIN });
-    machine.add(&Told { pid: 601, group, ..PLAIN });
-    machine.add(&Told { pid: 602, group, state: 'Z', ..PLAIN });
+    machine.add(&Told {
+        pid: 600,
+        group,
+        anon_kib: 9000,
+        ..PLAIN
+    });
+    machine.add(&Told {
+        pid: 601,
+        group,
+        ..PLAIN
+    });
+    machine.add(&Told {
+        pid: 602,
+        group,
+        state: 'Z',
+        ..PLAIN
+    });
     machine.write("proc/602/oom_score_adj", "-1000");
-    assert_eq!(machine.census().suspects[0].group.unwrap().spared, 0, "a dead one needs no saving");
+    assert_eq!(
+        machine.census().suspects[0].group.unwrap().spared,
+        0,
+        "a dead one needs no saving"
+    );
     machine.write("proc/601/oom_score_adj", "-1000");
     let group = machine.census().suspects[0].group.unwrap();
-    assert_eq!((group.spared, group.one_by_one), (1, true), "a recorded machine has no cgroup.kill");
+    assert_eq!(
+        (group.spared, group.one_by_one),
+        (1, true),
+        "a recorded machine has no cgroup.kill"
+    );
 }
 
 #[test]
 fn who_moves_is_known_by_where_it_is_now() {
     let machine = Machine::new();
-    machine.add(&Told { pid: 600, group: "/system.slice/a.service", ..PLAIN });
+    machine.add(&Told {
+        pid: 600,
+        group: "/system.slice/a.service",
+        ..PLAIN
+    });
     let mut processes = Processes::open(machine.folder.path(), Bytes::kib(4)).unwrap();
     let mut census = Census::default();
     processes.look(Span::secs(1), &mut census);
     assert_eq!(census.suspects[0].unit.as_str(), "a.service");
-    machine.write("proc/600/cgroup", "0::/user.slice/user-1000.slice/session-3.scope\n");
+    machine.write(
+        "proc/600/cgroup",
+        "0::/user.slice/user-1000.slice/session-3.scope\n",
+    );
     processes.look(Span::secs(5), &mut census);
-    assert_eq!((census.suspects[0].unit.as_str(), census.suspects[0].place), ("session-3.scope", Place::Session));
+    assert_eq!(
+        (census.suspects[0].unit.as_str(), census.suspects[0].place),
+        ("session-3.scope", Place::Session)
+    );
 }
 
 #[test]
@@ -234,10 +380,19 @@ fn who_becomes_another_program_is_known_by_what_it_is_now() {
     let mut census = Census::default();
     runs(sudo);
     processes.look(Span::secs(1), &mut census);
-    assert_eq!(census.suspects[0].program.map(|name| name.to_string()).as_deref(), Some("sudo"));
+    assert_eq!(
+        census.suspects[0]
+            .program
+            .map(|name| name.to_string())
+            .as_deref(),
+        Some("sudo")
+    );
     runs(root.join("home/me/sudo"));
     processes.look(Span::secs(5), &mut census);
-    assert_eq!(census.suspects[0].program, None, "the name is the same, the file is not");
+    assert_eq!(
+        census.suspects[0].program, None,
+        "the name is the same, the file is not"
+    );
 }
 
 #[test]
@@ -255,7 +410,12 @@ fn what_is_read_is_kept_for_a_moment_and_who_is_gone_is_gone() {
     processes.look(Span::millis(1050), &mut census);
     assert_eq!(census, first);
     processes.look(Span::secs(60), &mut census);
-    assert!(!census.suspects.iter().any(|suspect| suspect.who.pid == 1000));
+    assert!(
+        !census
+            .suspects
+            .iter()
+            .any(|suspect| suspect.who.pid == 1000)
+    );
     processes.rest(&mut census);
     assert!(census.is_empty());
 }
@@ -275,8 +435,14 @@ fn a_recorded_machine_has_nobody_to_end() {
         extent: pressure::distress::Extent::Process,
         size: Bytes::ZERO,
     };
-    assert_eq!(processes.strike(Span::secs(1), &order), Err(Missed::NoMeans));
-    assert_eq!(processes.strike(Span::secs(1), &order), Err(Missed::Unknown));
+    assert_eq!(
+        processes.strike(Span::secs(1), &order),
+        Err(Missed::NoMeans)
+    );
+    assert_eq!(
+        processes.strike(Span::secs(1), &order),
+        Err(Missed::Unknown)
+    );
     // Who cannot be signalled does not stand before others at once.
     processes.look(Span::secs(5), &mut census);
     assert!(census.suspects.is_empty());

@@ -46,7 +46,15 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
         _ => Life::Alive,
     };
     let is_kernels = flags & PF_KTHREAD != 0;
-    Some(Stat { name, life, runs: state == b'R', is_kernels, is_dead, start, resident })
+    Some(Stat {
+        name,
+        life,
+        runs: state == b'R',
+        is_kernels,
+        is_dead,
+        start,
+        resident,
+    })
 }
 
 /// What is taken from `status`.
@@ -62,9 +70,15 @@ pub(super) struct Status {
 pub(super) fn status(text: &[u8]) -> Status {
     let mut status = Status::default();
     for line in text.split(|byte| *byte == b'\n').skip(1) {
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
-        let mut words = line[colon + 1..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        let Some(value) = words.next().and_then(number) else { continue };
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            continue;
+        };
+        let mut words = line[colon + 1..]
+            .split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty());
+        let Some(value) = words.next().and_then(number) else {
+            continue;
+        };
         match &line[..colon] {
             b"RssAnon" => status.anon = Some(Bytes::kib(value)),
             b"VmSwap" => status.swapped = Some(Bytes::kib(value)),
@@ -79,21 +93,32 @@ pub(super) fn status(text: &[u8]) -> Status {
 pub(crate) fn cgroup(text: &[u8]) -> Option<&[u8]> {
     let lines = || text.split(|byte| *byte == b'\n');
     let path = |line: &'_ [u8], prefix: &[u8]| line.strip_prefix(prefix).map(<[u8]>::len);
-    let v2 = lines().find_map(|line| path(line, b"0::").filter(|length| *length > 1).map(|_| &line[3..]));
+    let v2 = lines().find_map(|line| {
+        path(line, b"0::")
+            .filter(|length| *length > 1)
+            .map(|_| &line[3..])
+    });
     let named = || {
         lines().find_map(|line| {
-            let at = line.windows(14).position(|window| window == b":name=systemd:")?;
+            let at = line
+                .windows(14)
+                .position(|window| window == b":name=systemd:")?;
             Some(&line[at + 14..])
         })
     };
-    v2.or_else(named).or_else(|| lines().find_map(|line| line.strip_prefix(b"0::")))
+    v2.or_else(named)
+        .or_else(|| lines().find_map(|line| line.strip_prefix(b"0::")))
 }
 
 /// −1000 to 1000, and a newline.
 pub(super) fn adjustment(text: &[u8]) -> Option<i16> {
     let text = text.trim_ascii();
-    let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
-    let value = i16::try_from(number(digits)?).ok().filter(|value| *value <= 1000)?;
+    let (sign, digits) = text
+        .strip_prefix(b"-")
+        .map_or((1, text), |digits| (-1, digits));
+    let value = i16::try_from(number(digits)?)
+        .ok()
+        .filter(|value| *value <= 1000)?;
     Some(sign * value)
 }
 
@@ -101,7 +126,11 @@ pub(super) fn adjustment(text: &[u8]) -> Option<i16> {
 pub(crate) fn printable<const N: usize>(bytes: &[u8]) -> arrayvec::ArrayString<N> {
     let mut text = arrayvec::ArrayString::new();
     for letter in String::from_utf8_lossy(bytes).chars() {
-        let letter = if letter.is_control() || letter == '\u{fffd}' || is_bidi(letter) { '?' } else { letter };
+        let letter = if letter.is_control() || letter == '\u{fffd}' || is_bidi(letter) {
+            '?'
+        } else {
+            letter
+        };
         if text.try_push(letter).is_err() {
             break;
         }
@@ -126,10 +155,23 @@ mod tests {
 
     #[test]
     fn a_hostile_name_moves_no_field() {
-        for name in ["sshd", "a) R 1 1 1", "((", "))", ") Z 0", "", "new\nline", "\u{7f}\u{1b}[2J"] {
+        for name in [
+            "sshd",
+            "a) R 1 1 1",
+            "((",
+            "))",
+            ") Z 0",
+            "",
+            "new\nline",
+            "\u{7f}\u{1b}[2J",
+        ] {
             let text = line(name);
             let stat = stat(&text).unwrap();
-            assert_eq!((stat.start, stat.resident, stat.life), (4242, Pages::new(512), Life::Stuck), "{name:?}");
+            assert_eq!(
+                (stat.start, stat.resident, stat.life),
+                (4242, Pages::new(512), Life::Stuck),
+                "{name:?}"
+            );
             assert_eq!(stat.name, name.as_bytes());
         }
     }
@@ -138,22 +180,36 @@ mod tests {
     fn a_zombie_is_dead_only_with_its_last_thread() {
         let text = String::from_utf8(line("x")).unwrap();
         let life = |text: &str| stat(text.as_bytes()).unwrap().life;
-        assert_eq!(life(&text.replace(") D", ") Z")), Life::Alive, "two others run");
-        assert_eq!(life(&text.replace(") D", ") Z").replace("20 0 3 0", "20 0 1 0")), Life::Dying);
+        assert_eq!(
+            life(&text.replace(") D", ") Z")),
+            Life::Alive,
+            "two others run"
+        );
+        assert_eq!(
+            life(&text.replace(") D", ") Z").replace("20 0 3 0", "20 0 1 0")),
+            Life::Dying
+        );
         assert_eq!(life(&text.replace(") D", ") T")), Life::Stopped);
     }
 
     #[test]
     fn status_is_read_by_its_labels_and_the_name_is_skipped() {
         let text = b"Name:\tVmSwap:\t9 kB\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t  900 kB\nRssAnon:\t     512 kB\nVmSwap:\t   4 kB\n";
-        let expected = Status { anon: Some(Bytes::kib(512)), swapped: Some(Bytes::kib(4)), user: Some(1000) };
+        let expected = Status {
+            anon: Some(Bytes::kib(512)),
+            swapped: Some(Bytes::kib(4)),
+            user: Some(1000),
+        };
         assert_eq!(status(text), expected);
         assert_eq!(status(b"Name:\tkworker\nUid:\t0\n").anon, None);
     }
 
     #[test]
     fn the_group_is_of_version_two_or_systemds() {
-        assert_eq!(cgroup(b"0::/user.slice/x.scope\n"), Some(&b"/user.slice/x.scope"[..]));
+        assert_eq!(
+            cgroup(b"0::/user.slice/x.scope\n"),
+            Some(&b"/user.slice/x.scope"[..])
+        );
         assert_eq!(
             cgroup(b"4:memory:/m\n1:name=systemd:/system.slice/a.service\n0::/\n"),
             Some(&b"/system.slice/a.service"[..])

@@ -35,7 +35,10 @@ pub fn newest(folder: &Path) -> io::Result<Option<PathBuf>> {
 
 /// The running number in a name.
 fn number(name: &str) -> Option<u64> {
-    let (_, number) = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.rsplit_once('-')?;
+    let (_, number) = name
+        .strip_prefix(PREFIX)?
+        .strip_suffix(SUFFIX)?
+        .rsplit_once('-')?;
     number.parse().ok()
 }
 
@@ -61,45 +64,77 @@ impl Folder {
     /// they could make names of ours.
     pub(super) fn open(path: &Path, limits: &Recording) -> Result<Self, RecordError> {
         let at = |error| io_at(path, error);
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(at)?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|error| at(error.into()))?;
-        let mode = rustix::fs::fstat(&handle).map_err(|error| at(error.into()))?.st_mode;
+        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty())
+            .map_err(|error| at(error.into()))?;
+        let mode = rustix::fs::fstat(&handle)
+            .map_err(|error| at(error.into()))?
+            .st_mode;
         if mode & 0o022 != 0 {
-            let refusal = format!("others may write to this folder (mode {:o}, want 700)", mode & 0o7777);
+            let refusal = format!(
+                "others may write to this folder (mode {:o}, want 700)",
+                mode & 0o7777
+            );
             return Err(at(io::Error::new(io::ErrorKind::PermissionDenied, refusal)));
         }
         let last = newest(path).map_err(at)?;
-        let last = last.and_then(|path| number(path.file_name()?.to_str()?)).unwrap_or(0);
+        let last = last
+            .and_then(|path| number(path.file_name()?.to_str()?))
+            .unwrap_or(0);
         let next = last.saturating_add(1);
-        Ok(Self { path: path.to_owned(), handle, limits: limits.clone(), current: None, next })
+        Ok(Self {
+            path: path.to_owned(),
+            handle,
+            limits: limits.clone(),
+            current: None,
+            next,
+        })
     }
 
     /// The file being written.
     pub(super) fn path(&self) -> Option<PathBuf> {
-        self.current.as_ref().map(|current| self.path.join(&current.name))
+        self.current
+            .as_ref()
+            .map(|current| self.path.join(&current.name))
     }
 
     /// Whether there is no file, or a full one.
     pub(super) fn needs_file(&self) -> bool {
-        self.current.as_ref().is_none_or(|current| current.written >= self.limits.file_size.get())
+        self.current
+            .as_ref()
+            .is_none_or(|current| current.written >= self.limits.file_size.get())
     }
 
     /// Begins a new file, and deletes the oldest beyond the limit.
     pub(super) fn next_file(&mut self, wall: Wall) -> Result<(), RecordError> {
         let name = format!("{PREFIX}{}-{:06}{SUFFIX}", utc(wall), self.next);
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.handle, name.as_str(), flags, Mode::RUSR | Mode::WUSR)
             .map_err(|error| io_at(&self.path.join(&name), error.into()))?;
         self.next = self.next.saturating_add(1);
-        self.current = Some(Current { name, file: File::from(file), written: 0 });
-        self.forget_oldest().map_err(|error| io_at(&self.path, error))
+        self.current = Some(Current {
+            name,
+            file: File::from(file),
+            written: 0,
+        });
+        self.forget_oldest()
+            .map_err(|error| io_at(&self.path, error))
     }
 
     fn forget_oldest(&self) -> io::Result<()> {
         let files = list(&self.path)?;
         let surplus = files.len().saturating_sub(self.limits.files as usize);
-        for name in files.iter().take(surplus).filter_map(|path| path.file_name()) {
+        for name in files
+            .iter()
+            .take(surplus)
+            .filter_map(|path| path.file_name())
+        {
             rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?;
         }
         Ok(())
@@ -107,7 +142,9 @@ impl Folder {
 
     /// Writes one gzip member.
     pub(super) fn write(&mut self, member: &[u8]) -> Result<(), RecordError> {
-        let Some(current) = &mut self.current else { return Ok(()) };
+        let Some(current) = &mut self.current else {
+            return Ok(());
+        };
         let written = current.file.write_all(member);
         current.written += member.len() as u64;
         written.map_err(|error| io_at(&self.path.join(&current.name), error))
@@ -120,7 +157,10 @@ pub(super) fn utc(wall: Wall) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
     let (hour, minute) = (second / 3600, second / 60 % 60);
-    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{:02}Z", second % 60)
+    format!(
+        "{year:04}{month:02}{day:02}T{hour:02}{minute:02}{:02}Z",
+        second % 60
+    )
 }
 
 /// Year, month and day of a number of days since 1970.

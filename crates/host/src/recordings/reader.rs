@@ -41,7 +41,10 @@ pub enum ReadError {
 /// All entries of files, oldest first, and what should be known of them; `told` hears how many there are.
 ///
 /// A line that cannot be read is a note; a file that cannot be, or has no entry, is an error.
-pub fn read(files: &[PathBuf], told: &mut dyn FnMut(&Path, usize)) -> Result<(Vec<Entry>, Vec<String>), ReadError> {
+pub fn read(
+    files: &[PathBuf],
+    told: &mut dyn FnMut(&Path, usize),
+) -> Result<(Vec<Entry>, Vec<String>), ReadError> {
     let (mut entries, mut notes) = (Vec::new(), Vec::new());
     for path in files {
         let before = entries.len();
@@ -56,8 +59,14 @@ pub fn read(files: &[PathBuf], told: &mut dyn FnMut(&Path, usize)) -> Result<(Ve
         }
         notes.extend_from_slice(reader.notes());
         if entries.len() == before {
-            let why = notes.last().map(|note| format!(": {note}")).unwrap_or_default();
-            return Err(ReadError::Nothing { path: path.clone(), why });
+            let why = notes
+                .last()
+                .map(|note| format!(": {note}"))
+                .unwrap_or_default();
+            return Err(ReadError::Nothing {
+                path: path.clone(),
+                why,
+            });
         }
     }
     Ok((entries, notes))
@@ -86,9 +95,16 @@ impl Reader {
                 Box::new(BufReader::new(File::open(path)?))
             };
             let is_gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-            Ok(if is_gzip { Box::new(BufReader::new(MultiGzDecoder::new(input))) } else { input })
+            Ok(if is_gzip {
+                Box::new(BufReader::new(MultiGzDecoder::new(input)))
+            } else {
+                input
+            })
         };
-        let input = open().map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        let input = open().map_err(|source| ReadError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
         Ok(Self {
             path: path.to_owned(),
             input,
@@ -108,7 +124,11 @@ impl Reader {
     /// Reads a line into `self.line`; false at the end.
     fn next_line(&mut self) -> io::Result<bool> {
         self.line.clear();
-        let read = self.input.by_ref().take(LONGEST).read_until(b'\n', &mut self.line);
+        let read = self
+            .input
+            .by_ref()
+            .take(LONGEST)
+            .read_until(b'\n', &mut self.line);
         let cut = match read {
             Ok(0) => return Ok(false),
             Ok(_) if self.line.ends_with(b"\n") => {
@@ -117,18 +137,30 @@ impl Reader {
                 return Ok(true);
             }
             Ok(_) if self.line.len() as u64 >= LONGEST => {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line longer than 16 MiB"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "a line longer than 16 MiB",
+                ));
             }
             Ok(_) => "cut in the middle of a line",
             // The decoder's words for a member that ends early, and for one that is garbled.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => "cut in the middle of a member",
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                "cut in the middle of a member"
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+                ) =>
+            {
                 "damaged: not gzip"
             }
             Err(error) => return Err(error),
         };
         let (path, lines) = (self.path.display(), self.lines);
-        self.notes.push(format!("{path}: {cut}, after line {lines}; what comes before it is read"));
+        self.notes.push(format!(
+            "{path}: {cut}, after line {lines}; what comes before it is read"
+        ));
         Ok(false)
     }
 }
@@ -143,7 +175,10 @@ impl Iterator for Reader {
                 Ok(false) => self.done = true,
                 Err(source) => {
                     self.done = true;
-                    return Some(Err(ReadError::Io { path: self.path.clone(), source }));
+                    return Some(Err(ReadError::Io {
+                        path: self.path.clone(),
+                        source,
+                    }));
                 }
             }
             if self.done {
@@ -153,12 +188,19 @@ impl Iterator for Reader {
                 Ok(None) => {}
                 Ok(Some(entry)) => {
                     if let Entry::Header(header) = &entry {
-                        let at = |note: &String| format!("{}: line {}: {note}", self.path.display(), self.lines);
+                        let at = |note: &String| {
+                            format!("{}: line {}: {note}", self.path.display(), self.lines)
+                        };
                         self.notes.extend(header.notes.iter().map(at));
                     }
                     return Some(Ok(entry));
                 }
-                Err(source) => return Some(Err(ReadError::Line { path: self.path.clone(), source })),
+                Err(source) => {
+                    return Some(Err(ReadError::Line {
+                        path: self.path.clone(),
+                        source,
+                    }));
+                }
             }
         }
         None

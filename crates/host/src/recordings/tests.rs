@@ -23,9 +23,14 @@ fn facts() -> Facts {
 
 /// One sample a second, of numbers that do not compress to nothing.
 fn sample(second: u64) -> Sample {
-    let mut sample = Sample { at: Span::secs(second), wall: Wall(WALL.0 + second * 1000), ..Sample::default() };
+    let mut sample = Sample {
+        at: Span::secs(second),
+        wall: Wall(WALL.0 + second * 1000),
+        ..Sample::default()
+    };
     sample.zones.push(Zone::default());
-    sample.counters.nr_free_pages = Some(Pages::new(second.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20));
+    sample.counters.nr_free_pages =
+        Some(Pages::new(second.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20));
     sample
 }
 
@@ -41,19 +46,31 @@ fn record(recorder: &mut Recorder, config: &Config, seconds: std::ops::Range<u64
     let mut history = History::new(&facts(), config);
     for second in seconds {
         history.push(&sample(second));
-        recorder.push(&sample(second), Some(&decide(config, &history))).unwrap();
+        recorder
+            .push(&sample(second), Some(&decide(config, &history)))
+            .unwrap();
     }
 }
 
 fn seconds(reader: &mut Reader) -> Vec<u64> {
     let entries = reader.map(Result::unwrap);
     entries
-        .filter_map(|entry| if let Entry::Sample(sample) = entry { Some(sample.at.get().as_secs()) } else { None })
+        .filter_map(|entry| {
+            if let Entry::Sample(sample) = entry {
+                Some(sample.at.get().as_secs())
+            } else {
+                None
+            }
+        })
         .collect()
 }
 
 fn all(folder: &Path) -> Vec<u64> {
-    list(folder).unwrap().iter().flat_map(|path| seconds(&mut Reader::open(path).unwrap())).collect()
+    list(folder)
+        .unwrap()
+        .iter()
+        .flat_map(|path| seconds(&mut Reader::open(path).unwrap()))
+        .collect()
 }
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
@@ -74,11 +91,23 @@ fn files_are_private_and_named_by_time_and_number() {
     record(&mut first, &config, 0..3);
     drop(first);
     record(&mut recorder(&path, &config).unwrap(), &config, 3..5);
-    let names: Vec<String> =
-        list(&path).unwrap().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
-    assert_eq!(names, ["warmset-20261121T014805Z-000001.rec.gz", "warmset-20261121T014808Z-000002.rec.gz"]);
+    let names: Vec<String> = list(&path)
+        .unwrap()
+        .iter()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "warmset-20261121T014805Z-000001.rec.gz",
+            "warmset-20261121T014808Z-000002.rec.gz"
+        ]
+    );
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-    assert_eq!((mode(&path), mode(&newest(&path).unwrap().unwrap())), (0o700, 0o600));
+    assert_eq!(
+        (mode(&path), mode(&newest(&path).unwrap().unwrap())),
+        (0o700, 0o600)
+    );
     assert_eq!(all(&path), [0, 1, 2, 3, 4]);
 }
 
@@ -102,11 +131,19 @@ fn full_files_make_room_and_every_file_stands_alone() {
     let files = list(&path).unwrap();
     assert_eq!(files.len(), 3);
     let kept = all(&path);
-    assert_eq!(kept, (kept[0]..400).collect::<Vec<_>>(), "the oldest are gone, and nothing else");
+    assert_eq!(
+        kept,
+        (kept[0]..400).collect::<Vec<_>>(),
+        "the oldest are gone, and nothing else"
+    );
     for file in &files {
         let entries: Vec<Entry> = Reader::open(file).unwrap().map(Result::unwrap).collect();
         let again = pressure::replay::decide_again(&entries, None).unwrap();
-        assert!(again.decisions > 0 && again.differing.is_empty(), "{}", file.display());
+        assert!(
+            again.decisions > 0 && again.differing.is_empty(),
+            "{}",
+            file.display()
+        );
     }
 }
 
@@ -119,16 +156,35 @@ fn a_file_cut_anywhere_loses_its_last_member_only() {
     drop(recorder);
     let file = newest(&path).unwrap().unwrap();
     let whole = std::fs::read(&file).unwrap();
-    let members: Vec<usize> = (0..whole.len() - 3).filter(|&at| whole[at..].starts_with(&[0x1f, 0x8b, 8, 0])).collect();
-    assert_eq!(members.len(), 5, "the header's, one for each thirty seconds, and the rest");
-    for cut in [members[4] - 1, members[4], members[4] + 1, members[4] + 9, members[4] + 40, whole.len() - 1] {
+    let members: Vec<usize> = (0..whole.len() - 3)
+        .filter(|&at| whole[at..].starts_with(&[0x1f, 0x8b, 8, 0]))
+        .collect();
+    assert_eq!(
+        members.len(),
+        5,
+        "the header's, one for each thirty seconds, and the rest"
+    );
+    for cut in [
+        members[4] - 1,
+        members[4],
+        members[4] + 1,
+        members[4] + 9,
+        members[4] + 40,
+        whole.len() - 1,
+    ] {
         std::fs::write(&file, &whole[..cut]).unwrap();
         let mut reader = Reader::open(&file).unwrap();
         let read = seconds(&mut reader);
         // A member takes 31 samples: it is closed by the one thirty seconds after its first.
         let least = if cut < members[4] { 63 } else { 94 };
-        assert!(read.len() >= least && read.iter().copied().eq(0..read.len() as u64), "{cut}: {read:?}");
-        let noted = reader.notes().iter().any(|note| note.contains("cut in the middle"));
+        assert!(
+            read.len() >= least && read.iter().copied().eq(0..read.len() as u64),
+            "{cut}: {read:?}"
+        );
+        let noted = reader
+            .notes()
+            .iter()
+            .any(|note| note.contains("cut in the middle"));
         assert_eq!(noted, cut != members[4], "{cut}: {:?}", reader.notes());
     }
 }
@@ -143,16 +199,29 @@ fn plain_text_is_read_too_and_a_half_line_is_not() {
     record(&mut recorder, &config, 0..3);
     recorder.lost(2);
     drop(recorder);
-    let again = Recorder::single(&path, &facts(), &config, &history).map(drop).unwrap_err().to_string();
-    assert!(again.contains("plain.rec: cannot record: File exists"), "{again}");
+    let again = Recorder::single(&path, &facts(), &config, &history)
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        again.contains("plain.rec: cannot record: File exists"),
+        "{again}"
+    );
     let mut text = String::new();
-    File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+    File::open(&path)
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
     assert!(text.starts_with("{\"warmset-recording\":1,") && text.ends_with("\nlost\t2\n"));
     text.push_str("s\t99");
     std::fs::write(&path, text).unwrap();
     let mut reader = Reader::open(&path).unwrap();
     assert_eq!(seconds(&mut reader), [0, 1, 2]);
-    assert!(reader.notes()[0].contains("cut in the middle of a line, after line 8"), "{:?}", reader.notes());
+    assert!(
+        reader.notes()[0].contains("cut in the middle of a line, after line 8"),
+        "{:?}",
+        reader.notes()
+    );
 }
 
 #[test]
@@ -162,7 +231,10 @@ fn what_others_may_write_to_is_refused() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
     let config = Config::default();
     let error = recorder(&path, &config).unwrap_err().to_string();
-    assert!(error.contains("others may write to this folder (mode 777, want 700)"), "{error}");
+    assert!(
+        error.contains("others may write to this folder (mode 777, want 700)"),
+        "{error}"
+    );
     let link = path.with_file_name("link");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
     symlink(&path, &link).unwrap();
@@ -175,11 +247,19 @@ fn a_full_disk_is_told_once() {
     let config = Config::default();
     let history = History::new(&facts(), &config);
     let temp = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::single(&temp.path().join("a.rec"), &facts(), &config, &history).unwrap();
+    let mut recorder =
+        Recorder::single(&temp.path().join("a.rec"), &facts(), &config, &history).unwrap();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    recorder.target = Target::Stream { path: "/dev/full".into(), out: Stream::File(full), gzip: true };
+    recorder.target = Target::Stream {
+        path: "/dev/full".into(),
+        out: Stream::File(full),
+        gzip: true,
+    };
     let error = recorder.push(&sample(0), None).unwrap_err().to_string();
-    assert!(error.contains("/dev/full: cannot record: No space left"), "{error}");
+    assert!(
+        error.contains("/dev/full: cannot record: No space left"),
+        "{error}"
+    );
     assert!(recorder.is_stopped());
     recorder.push(&sample(120), None).unwrap();
     recorder.flush().unwrap();
@@ -199,7 +279,14 @@ fn a_new_state_opens_a_new_header() {
     recorder.push(&sample(4), None).unwrap();
     drop(recorder);
     let entries: Vec<Entry> = Reader::open(&path).unwrap().map(Result::unwrap).collect();
-    let [_, Entry::Sample(_), Entry::Lost(3), Entry::Header(header), Entry::Sample(_)] = &entries[..] else {
+    let [
+        _,
+        Entry::Sample(_),
+        Entry::Lost(3),
+        Entry::Header(header),
+        Entry::Sample(_),
+    ] = &entries[..]
+    else {
         panic!("{entries:?}")
     };
     assert_eq!(header.state.as_ref(), Some(&history));
@@ -207,6 +294,12 @@ fn a_new_state_opens_a_new_header() {
 
 #[test]
 fn an_absent_file_is_an_error_with_its_path() {
-    let error = Reader::open(Path::new("/nowhere/a.rec.gz")).map(drop).unwrap_err().to_string();
-    assert_eq!(error, "/nowhere/a.rec.gz: cannot read: No such file or directory (os error 2)");
+    let error = Reader::open(Path::new("/nowhere/a.rec.gz"))
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "/nowhere/a.rec.gz: cannot read: No such file or directory (os error 2)"
+    );
 }

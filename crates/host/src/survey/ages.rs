@@ -21,7 +21,9 @@ pub(super) struct Ages {
 impl Ages {
     /// Empty where the kernel does not tell.
     pub(super) fn read(root: &Path, page_size: Bytes) -> Self {
-        std::fs::read(root.join("sys/kernel/debug/lru_gen")).map(|text| Self::of(&text, page_size)).unwrap_or_default()
+        std::fs::read(root.join("sys/kernel/debug/lru_gen"))
+            .map(|text| Self::of(&text, page_size))
+            .unwrap_or_default()
     }
 
     /// ```text
@@ -37,16 +39,23 @@ impl Ages {
         for line in lines(text) {
             if let Some(rest) = line.strip_prefix(b"memcg") {
                 ages.put(&group, &mut generations, page_size);
-                let path = rest.iter().position(|byte| *byte == b'/').map_or(&b"/"[..], |from| &rest[from..]);
+                let path = rest
+                    .iter()
+                    .position(|byte| *byte == b'/')
+                    .map_or(&b"/"[..], |from| &rest[from..]);
                 group = path.to_vec();
             } else if line.trim_ascii_start().starts_with(b"node") {
                 ages.put(&group, &mut generations, page_size);
             } else {
                 // A generation that is no more has a mark behind its count.
-                let mut numbers = words(line).map(|word| number(word.strip_suffix(b"x").unwrap_or(word)));
-                if let (Some(Some(_)), Some(Some(age)), Some(Some(anon)), Some(Some(file))) =
-                    (numbers.next(), numbers.next(), numbers.next(), numbers.next())
-                {
+                let mut numbers =
+                    words(line).map(|word| number(word.strip_suffix(b"x").unwrap_or(word)));
+                if let (Some(Some(_)), Some(Some(age)), Some(Some(anon)), Some(Some(file))) = (
+                    numbers.next(),
+                    numbers.next(),
+                    numbers.next(),
+                    numbers.next(),
+                ) {
                     generations.push((age, anon.saturating_add(file)));
                 }
             }
@@ -57,7 +66,10 @@ impl Ages {
 
     fn put(&mut self, group: &[u8], generations: &mut Vec<(u64, u64)>, page_size: Bytes) {
         let from = generations.len().saturating_sub(ACTIVE);
-        let young = generations.iter().enumerate().filter(|(index, (age, _))| *index >= from || *age <= WARM_MS);
+        let young = generations
+            .iter()
+            .enumerate()
+            .filter(|(index, (age, _))| *index >= from || *age <= WARM_MS);
         let pages: u64 = young.map(|(_, (_, pages))| *pages).sum();
         if !generations.is_empty() {
             *self.warm.entry(group.to_vec()).or_default() += page_size.scaled(pages, 1);
@@ -67,9 +79,18 @@ impl Ages {
 
     /// Warm memory of the group at this path and of all below it; `None` where it is not told.
     pub(super) fn of_group(&self, path: &[u8]) -> Option<Bytes> {
-        let is_in = |of: &[u8]| of.strip_prefix(path).is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'));
-        let below = self.warm.range(path.to_vec()..).take_while(|(of, _)| of.starts_with(path));
-        let mut found = below.filter(|(of, _)| is_in(of)).map(|(_, warm)| *warm).peekable();
+        let is_in = |of: &[u8]| {
+            of.strip_prefix(path)
+                .is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
+        };
+        let below = self
+            .warm
+            .range(path.to_vec()..)
+            .take_while(|(of, _)| of.starts_with(path));
+        let mut found = below
+            .filter(|(of, _)| is_in(of))
+            .map(|(_, warm)| *warm)
+            .peekable();
         found.peek()?;
         Some(found.sum())
     }
@@ -91,6 +112,9 @@ memcg    13 /a.service/b\n node     0\n          0       1000          0        
         // On its second node the only generation is the youngest.
         assert_eq!(ages.of_group(b"/a.service"), Some(Bytes::new(21 + 700 + 9)));
         assert_eq!(ages.of_group(b"/a.serv"), None);
-        assert_eq!(Ages::of(b"memcg 1 /x\nnonsense 1\n", Bytes::new(1)).of_group(b"/x"), None);
+        assert_eq!(
+            Ages::of(b"memcg 1 /x\nnonsense 1\n", Bytes::new(1)).of_group(b"/x"),
+            None
+        );
     }
 }

@@ -28,10 +28,17 @@ pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32
     let entries = fs::read_dir(&proc).map_err(|error| Trouble::unreadable(&proc, error))?;
     let mut crews: HashMap<u64, Crew> = HashMap::new();
     for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
         // Who has ended meanwhile is left out.
-        let Some((group, name, resident)) =
-            fs::read(entry.path().join("stat")).ok().and_then(|text| member(&text, page_size))
+        let Some((group, name, resident)) = fs::read(entry.path().join("stat"))
+            .ok()
+            .and_then(|text| member(&text, page_size))
         else {
             continue;
         };
@@ -42,10 +49,15 @@ pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32
         crew.pids.push(pid);
         crew.resident += resident;
     }
-    let mut crews: Vec<(u64, Crew)> = crews.into_iter().filter(|(_, crew)| crew.resident > Bytes::ZERO).collect();
+    let mut crews: Vec<(u64, Crew)> = crews
+        .into_iter()
+        .filter(|(_, crew)| crew.resident > Bytes::ZERO)
+        .collect();
     crews.sort_by_key(|(group, crew)| (std::cmp::Reverse(crew.resident), *group));
     let holdings = crews.into_iter().enumerate();
-    Ok(holdings.map(|(index, (group, crew))| crew.holding(&proc, group, index < WALKED)).collect())
+    Ok(holdings
+        .map(|(index, (group, crew))| crew.holding(&proc, group, index < WALKED))
+        .collect())
 }
 
 /// The process group of a `stat`, the name and what is resident; `None` of a kernel thread, which has nothing.
@@ -67,7 +79,11 @@ impl Crew {
             place: Place::Unknown,
             used,
             warm,
-            by: if walked.is_some() { By::Bits } else { By::Resident },
+            by: if walked.is_some() {
+                By::Bits
+            } else {
+                By::Resident
+            },
             swapped: walked.map(|_| swapped),
             floor: Bytes::ZERO,
             refaults: None,
@@ -101,7 +117,13 @@ mod tests {
     #[test]
     fn a_member_is_told_by_its_stat() {
         let text = b"7 (a b) S 1 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 900 5000 33 18446744073709551615 0\n";
-        assert_eq!(member(text, Bytes::kib(4)), Some((42, b"a b".to_vec(), Bytes::kib(132))));
-        assert_eq!(member(b"2 (kthreadd) S 0 0 0 0 -1 2129984", Bytes::kib(4)), None);
+        assert_eq!(
+            member(text, Bytes::kib(4)),
+            Some((42, b"a b".to_vec(), Bytes::kib(132)))
+        );
+        assert_eq!(
+            member(b"2 (kthreadd) S 0 0 0 0 -1 2129984", Bytes::kib(4)),
+            None
+        );
     }
 }

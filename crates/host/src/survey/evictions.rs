@@ -63,21 +63,33 @@ impl Evictions {
             self.open_files(&folder, &mut seen);
             self.mapped_files(&folder, &mut seen);
         }
-        let told: Vec<u64> = seen.iter().filter_map(|file| *self.asked.get(file)?).collect();
+        let told: Vec<u64> = seen
+            .iter()
+            .filter_map(|file| *self.asked.get(file)?)
+            .collect();
         (!told.is_empty()).then(|| Pages::new(told.iter().sum()).to_bytes(self.page_size))
     }
 
     fn open_files(&mut self, folder: &Path, seen: &mut HashSet<FileId>) {
-        let view = ["ns/mnt", "root"].map(|link| fs::read_link(folder.join(link)).unwrap_or_default());
+        let view =
+            ["ns/mnt", "root"].map(|link| fs::read_link(folder.join(link)).unwrap_or_default());
         if self.views.insert(view) {
-            self.mounts.extend(local_mounts(&fs::read(folder.join("mountinfo")).unwrap_or_default()));
+            self.mounts.extend(local_mounts(
+                &fs::read(folder.join("mountinfo")).unwrap_or_default(),
+            ));
         }
-        let Ok(entries) = fs::read_dir(folder.join("fd")) else { return };
+        let Ok(entries) = fs::read_dir(folder.join("fd")) else {
+            return;
+        };
         for entry in entries.flatten() {
-            let is_local = fs::read(folder.join("fdinfo").join(entry.file_name())).is_ok_and(|text| {
-                let mut mount = lines(&text).filter_map(|line| line.strip_prefix(b"mnt_id:"));
-                mount.next().and_then(|id| number(id.trim_ascii())).is_some_and(|id| self.mounts.contains(&id))
-            });
+            let is_local =
+                fs::read(folder.join("fdinfo").join(entry.file_name())).is_ok_and(|text| {
+                    let mut mount = lines(&text).filter_map(|line| line.strip_prefix(b"mnt_id:"));
+                    mount
+                        .next()
+                        .and_then(|id| number(id.trim_ascii()))
+                        .is_some_and(|id| self.mounts.contains(&id))
+                });
             if let Some(file) = is_local.then(|| pinned(&entry.path())).flatten() {
                 seen.insert(file.0);
                 self.ask(file.0, || reopened(&file.1));
@@ -90,7 +102,9 @@ impl Evictions {
         for (range, file) in lines(&maps).filter_map(mapped) {
             seen.insert(file);
             self.ask(file, || {
-                let path = folder.join("map_files").join(String::from_utf8_lossy(range).as_ref());
+                let path = folder
+                    .join("map_files")
+                    .join(String::from_utf8_lossy(range).as_ref());
                 pinned(&path).and_then(|(_, file)| reopened(&file))
             });
         }
@@ -123,7 +137,10 @@ fn mapped(line: &[u8]) -> Option<(&[u8], FileId)> {
     // range, rights, place in the file, device as two numbers to the base of 16, inode.
     let mut words = words(line);
     let (range, device, inode) = (words.next()?, words.nth(2)?, number(words.next()?)?);
-    let mut parts = std::str::from_utf8(device).ok()?.split(':').map(|part| u32::from_str_radix(part, 16).ok());
+    let mut parts = std::str::from_utf8(device)
+        .ok()?
+        .split(':')
+        .map(|part| u32::from_str_radix(part, 16).ok());
     let (major, minor) = (parts.next()??, parts.next()??);
     (major != 0 && inode != 0).then(|| (range, (makedev(major, minor), inode)))
 }
@@ -134,13 +151,19 @@ fn pinned(link: &Path) -> Option<(FileId, OwnedFd)> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = statx(&file, "", flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
     let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
-    (FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile).then_some(((device, stat.stx_ino), file))
+    (FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile)
+        .then_some(((device, stat.stx_ino), file))
 }
 
 /// The same file, to be asked. Nobody's lease is waited for.
 fn reopened(file: &OwnedFd) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    open(format!("/proc/self/fd/{}", file.as_raw_fd()), flags, Mode::empty()).ok()
+    open(
+        format!("/proc/self/fd/{}", file.as_raw_fd()),
+        flags,
+        Mode::empty(),
+    )
+    .ok()
 }
 
 /// Pages of this file that were evicted of late; of a large one by a part of it. `None` where the kernel does not tell.
@@ -164,7 +187,15 @@ fn evicted_in(file: &OwnedFd, from: u64, length: u64) -> Option<u64> {
     let mut pages = [0_u64; 5];
     // SAFETY: the call takes a descriptor, which is open for its time, two numbers to read, room for five that outlives
     // it, and flags that must be 0.
-    let code = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0) };
+    let code = unsafe {
+        libc::syscall(
+            CACHESTAT,
+            file.as_raw_fd(),
+            range.as_ptr(),
+            pages.as_mut_ptr(),
+            0,
+        )
+    };
     (code == 0).then_some(pages[4])
 }
 
@@ -177,9 +208,20 @@ mod tests {
     #[test]
     fn a_mapping_is_told_by_its_line() {
         let line = b"7f00-7f10 r-xp 00001000 fe:02 4711                      /usr/lib/a b.so";
-        assert_eq!(mapped(line), Some((&b"7f00-7f10"[..], (makedev(0xfe, 2), 4711))));
-        assert_eq!(mapped(b"7f00-7f10 rw-p 00000000 00:00 0 "), None, "anonymous");
-        assert_eq!(mapped(b"7f00-7f10 rw-s 00000000 00:01 9 /memfd:x (deleted)"), None, "no device of its own");
+        assert_eq!(
+            mapped(line),
+            Some((&b"7f00-7f10"[..], (makedev(0xfe, 2), 4711)))
+        );
+        assert_eq!(
+            mapped(b"7f00-7f10 rw-p 00000000 00:00 0 "),
+            None,
+            "anonymous"
+        );
+        assert_eq!(
+            mapped(b"7f00-7f10 rw-s 00000000 00:01 9 /memfd:x (deleted)"),
+            None,
+            "no device of its own"
+        );
         assert_eq!(mapped(b"nonsense"), None);
     }
 
@@ -201,7 +243,13 @@ mod tests {
         let told = evicted_in(&reopened(&held).unwrap(), 0, 8192);
         let why = std::io::Error::last_os_error().raw_os_error();
         let is_untold = told.is_none() && matches!(why, Some(libc::ENOSYS | libc::EPERM));
-        assert!(told == Some(0) || is_untold, "what was just written was not evicted: {told:?}, {why:?}");
-        assert!(pinned(Path::new("/dev/null")).is_none(), "only regular files");
+        assert!(
+            told == Some(0) || is_untold,
+            "what was just written was not evicted: {told:?}, {why:?}"
+        );
+        assert!(
+            pinned(Path::new("/dev/null")).is_none(),
+            "only regular files"
+        );
     }
 }

@@ -15,8 +15,16 @@ const DEEPEST: usize = 12;
 
 /// Every unit whose memory is counted; empty where control groups do not count it.
 pub(super) fn all(root: &Path, ages: &Ages) -> Vec<Holding> {
-    let mut walk = Walk { root, ages, left: MOST, found: Vec::new() };
-    for top in MOUNTS.iter().filter_map(|mount| Folder::open(root, Path::new(mount))) {
+    let mut walk = Walk {
+        root,
+        ages,
+        left: MOST,
+        found: Vec::new(),
+    };
+    for top in MOUNTS
+        .iter()
+        .filter_map(|mount| Folder::open(root, Path::new(mount)))
+    {
         let controls = text(&top.file, "cgroup.controllers").unwrap_or_default();
         if words(&controls).any(|name| name == b"memory") {
             walk.below(&top, &[], 0);
@@ -31,8 +39,17 @@ pub(super) fn members(root: &Path, path: &str) -> Vec<u32> {
     let mut folders: Vec<Folder> = Folder::of(root, path.as_bytes()).into_iter().collect();
     while let Some(folder) = folders.pop() {
         let text = text(&folder.file, "cgroup.procs").unwrap_or_default();
-        pids.extend(lines(&text).filter_map(number).filter_map(|pid| u32::try_from(pid).ok()));
-        folders.extend(folder.names_below(root).iter().filter_map(|name| Folder::open(root, &folder.path.join(name))));
+        pids.extend(
+            lines(&text)
+                .filter_map(number)
+                .filter_map(|pid| u32::try_from(pid).ok()),
+        );
+        folders.extend(
+            folder
+                .names_below(root)
+                .iter()
+                .filter_map(|name| Folder::open(root, &folder.path.join(name))),
+        );
     }
     pids
 }
@@ -53,7 +70,9 @@ impl Walk<'_> {
             }
             self.left -= 1;
             let path = [path, b"/", name.as_bytes()].concat();
-            let Some(folder) = Folder::open(self.root, &above.path.join(&name)) else { continue };
+            let Some(folder) = Folder::open(self.root, &above.path.join(&name)) else {
+                continue;
+            };
             let is_unit = is_unit(&path);
             if is_unit || text(&folder.file, "cgroup.procs").is_some_and(|pids| !pids.is_empty()) {
                 self.found.extend(self.holding(&folder, &path));
@@ -66,8 +85,16 @@ impl Walk<'_> {
 
     /// `None` if it is gone, or its memory is not counted.
     fn holding(&self, folder: &Folder, path: &[u8]) -> Option<Holding> {
-        let Usage { used, active, refaulted, swapped } = Usage::of(&folder.file)?;
-        let (warm, by) = self.ages.of_group(path).map_or((active, By::Lists), |warm| (warm, By::Ages));
+        let Usage {
+            used,
+            active,
+            refaulted,
+            swapped,
+        } = Usage::of(&folder.file)?;
+        let (warm, by) = self
+            .ages
+            .of_group(path)
+            .map_or((active, By::Lists), |warm| (warm, By::Ages));
         let found = place(path);
         Some(Holding {
             path: String::from_utf8_lossy(path).into_owned(),

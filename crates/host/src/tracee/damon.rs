@@ -85,15 +85,19 @@ impl Damon {
     pub fn start(root: &Path, space: Space<'_>, every: Duration) -> Result<Self, NoDamon> {
         clear_away(root);
         let admin = root.join(ADMIN);
-        let count = fs::read_to_string(admin.join("nr_kdamonds")).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => NoDamon::Absent,
-            _ => NoDamon::Refused(admin.join("nr_kdamonds"), error),
-        })?;
+        let count =
+            fs::read_to_string(admin.join("nr_kdamonds")).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => NoDamon::Absent,
+                _ => NoDamon::Refused(admin.join("nr_kdamonds"), error),
+            })?;
         if count.trim() != "0" {
             return Err(NoDamon::InUse);
         }
         if let Space::Virtual(pids) = space {
-            if let Some(pid) = pids.iter().find(|pid| !root.join(format!("proc/{pid}")).exists()) {
+            if let Some(pid) = pids
+                .iter()
+                .find(|pid| !root.join(format!("proc/{pid}")).exists())
+            {
                 return Err(NoDamon::Nobody(*pid));
             }
         }
@@ -101,7 +105,12 @@ impl Damon {
         if !tracing.join("events/damon/damon_aggregated").exists() {
             return Err(NoDamon::Untold(tracing));
         }
-        let mut damon = Self { root: root.to_owned(), pipe: None, instance: None, is_ours: false };
+        let mut damon = Self {
+            root: root.to_owned(),
+            pipe: None,
+            instance: None,
+            is_ours: false,
+        };
         damon.set_up(space, every)?;
         damon.listen(&tracing)?;
         damon.set("state", "on")?;
@@ -114,19 +123,29 @@ impl Damon {
         self.is_ours = true;
         self.set("contexts/nr_contexts", "1")?;
         let (name, option) = space.names();
-        let known = fs::read_to_string(self.ours().join("contexts/0/avail_operations")).unwrap_or_default();
+        let known =
+            fs::read_to_string(self.ours().join("contexts/0/avail_operations")).unwrap_or_default();
         if !known.split_whitespace().any(|known| known == name) {
             return Err(NoDamon::Without(name, option));
         }
         self.set("contexts/0/operations", name)?;
         let sample = (every.as_micros() / SAMPLES).max(LEAST_SAMPLE);
-        self.set("contexts/0/monitoring_attrs/intervals/sample_us", &sample.to_string())?;
-        self.set("contexts/0/monitoring_attrs/intervals/aggr_us", &every.as_micros().max(sample).to_string())?;
+        self.set(
+            "contexts/0/monitoring_attrs/intervals/sample_us",
+            &sample.to_string(),
+        )?;
+        self.set(
+            "contexts/0/monitoring_attrs/intervals/aggr_us",
+            &every.as_micros().max(sample).to_string(),
+        )?;
         match space {
             Space::Virtual(pids) => {
                 self.set("contexts/0/targets/nr_targets", &pids.len().to_string())?;
                 pids.iter().enumerate().try_for_each(|(index, pid)| {
-                    self.set(&format!("contexts/0/targets/{index}/pid_target"), &pid.to_string())
+                    self.set(
+                        &format!("contexts/0/targets/{index}/pid_target"),
+                        &pid.to_string(),
+                    )
                 })
             }
             Space::Physical => {
@@ -141,10 +160,19 @@ impl Damon {
         let path = self.root.join("proc/iomem");
         let text = fs::read_to_string(&path).map_err(|error| NoDamon::Refused(path, error))?;
         let ranges: Vec<(u64, u64)> = text.lines().filter_map(memory).collect();
-        self.set("contexts/0/targets/0/regions/nr_regions", &ranges.len().to_string())?;
+        self.set(
+            "contexts/0/targets/0/regions/nr_regions",
+            &ranges.len().to_string(),
+        )?;
         for (index, (start, end)) in ranges.iter().enumerate() {
-            self.set(&format!("contexts/0/targets/0/regions/{index}/start"), &start.to_string())?;
-            self.set(&format!("contexts/0/targets/0/regions/{index}/end"), &end.to_string())?;
+            self.set(
+                &format!("contexts/0/targets/0/regions/{index}/start"),
+                &start.to_string(),
+            )?;
+            self.set(
+                &format!("contexts/0/targets/0/regions/{index}/end"),
+                &end.to_string(),
+            )?;
         }
         Ok(())
     }
@@ -157,17 +185,25 @@ impl Damon {
         let path = instance.join("trace_pipe");
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let pipe = rustix::fs::open(&path, flags, Mode::empty());
-        self.pipe = Some(File::from(pipe.map_err(|error| NoDamon::Refused(path, error.into()))?));
+        self.pipe = Some(File::from(
+            pipe.map_err(|error| NoDamon::Refused(path, error.into()))?,
+        ));
         Ok(())
     }
 
     /// What it has told, in lines as `damon_aggregated` prints them; `None` if there is nothing yet.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let Some(pipe) = &mut self.pipe else { return Ok(None) };
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(None);
+        };
         match pipe.read(buffer) {
             Ok(0) => Ok(None),
             Ok(size) => Ok(Some(size)),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -217,10 +253,16 @@ impl Drop for Damon {
 
 /// Takes away what a recording that was killed has left: the instance of a process that is no more, and its kdamond.
 fn clear_away(root: &Path) {
-    let instances = fs::read_dir(root.join(TRACING).join("instances")).into_iter().flatten().flatten();
+    let instances = fs::read_dir(root.join(TRACING).join("instances"))
+        .into_iter()
+        .flatten()
+        .flatten();
     for entry in instances {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix("warmset-")).and_then(|pid| pid.parse::<u32>().ok());
+        let pid = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("warmset-"))
+            .and_then(|pid| pid.parse::<u32>().ok());
         if pid.is_some_and(|pid| !root.join(format!("proc/{pid}")).exists()) {
             let admin = root.join(ADMIN);
             let _ = write(&admin.join("0/state"), "off");
@@ -233,14 +275,20 @@ fn clear_away(root: &Path) {
 /// Writes a kernel's file, which must be there.
 fn write(path: &Path, value: &str) -> Result<(), NoDamon> {
     let file = fs::OpenOptions::new().write(true).open(path);
-    file.and_then(|mut file| file.write_all(value.as_bytes())).map_err(|error| NoDamon::Refused(path.to_owned(), error))
+    file.and_then(|mut file| file.write_all(value.as_bytes()))
+        .map_err(|error| NoDamon::Refused(path.to_owned(), error))
 }
 
 /// `00100000-bffdffff : System RAM`, one behind the last.
 fn memory(line: &str) -> Option<(u64, u64)> {
     let (range, name) = line.split_once(" : ")?;
-    let (from, to) = range.split_once('-').filter(|_| name == "System RAM" && !range.starts_with(' '))?;
-    let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+    let (from, to) = range
+        .split_once('-')
+        .filter(|_| name == "System RAM" && !range.starts_with(' '))?;
+    let (from, to) = (
+        u64::from_str_radix(from, 16).ok()?,
+        u64::from_str_radix(to, 16).ok()?,
+    );
     (from < to).then_some((from, to.checked_add(1)?))
 }
 
@@ -251,21 +299,36 @@ mod tests {
     fn machine(count: &str, known: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let ours = root.path().join(ADMIN).join("0");
-        for folder in ["contexts/0/targets/0", "contexts/0/monitoring_attrs/intervals"] {
+        for folder in [
+            "contexts/0/targets/0",
+            "contexts/0/monitoring_attrs/intervals",
+        ] {
             fs::create_dir_all(ours.join(folder)).unwrap();
         }
-        for file in ["state", "contexts/nr_contexts", "contexts/0/operations", "contexts/0/targets/nr_targets"] {
+        for file in [
+            "state",
+            "contexts/nr_contexts",
+            "contexts/0/operations",
+            "contexts/0/targets/nr_targets",
+        ] {
             fs::write(ours.join(file), "").unwrap();
         }
         fs::write(ours.join("contexts/0/avail_operations"), known).unwrap();
         fs::write(root.path().join(ADMIN).join("nr_kdamonds"), count).unwrap();
-        fs::create_dir_all(root.path().join(TRACING).join("events/damon/damon_aggregated")).unwrap();
+        fs::create_dir_all(
+            root.path()
+                .join(TRACING)
+                .join("events/damon/damon_aggregated"),
+        )
+        .unwrap();
         fs::create_dir_all(root.path().join("proc/7")).unwrap();
         root
     }
 
     fn refusal(root: &Path, space: Space<'_>) -> String {
-        Damon::start(root, space, Duration::from_millis(100)).unwrap_err().to_string()
+        Damon::start(root, space, Duration::from_millis(100))
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
@@ -274,11 +337,21 @@ mod tests {
         assert!(refusal(empty.path(), Space::Physical).contains("CONFIG_DAMON_SYSFS"));
         let busy = machine("1\n", "vaddr paddr");
         assert!(refusal(busy.path(), Space::Virtual(&[7])).contains("in use"));
-        assert_eq!(fs::read_to_string(busy.path().join(ADMIN).join("nr_kdamonds")).unwrap(), "1\n");
+        assert_eq!(
+            fs::read_to_string(busy.path().join(ADMIN).join("nr_kdamonds")).unwrap(),
+            "1\n"
+        );
         let physical = machine("0\n", "paddr\n");
         assert!(refusal(physical.path(), Space::Virtual(&[7])).contains("CONFIG_DAMON_VADDR"));
-        assert!(fs::read_to_string(physical.path().join(ADMIN).join("nr_kdamonds")).unwrap().starts_with('0'));
-        assert_eq!(fs::read_to_string(physical.path().join(ADMIN).join("0/state")).unwrap(), "off");
+        assert!(
+            fs::read_to_string(physical.path().join(ADMIN).join("nr_kdamonds"))
+                .unwrap()
+                .starts_with('0')
+        );
+        assert_eq!(
+            fs::read_to_string(physical.path().join(ADMIN).join("0/state")).unwrap(),
+            "off"
+        );
         assert!(refusal(physical.path(), Space::Virtual(&[7, 8])).contains("8: no such process"));
         fs::remove_dir_all(physical.path().join(TRACING)).unwrap();
         assert!(refusal(physical.path(), Space::Physical).contains("tracefs"));
@@ -291,13 +364,24 @@ mod tests {
         fs::create_dir_all(instances.join("warmset-8")).unwrap();
         fs::create_dir_all(instances.join("warmset-7")).unwrap();
         assert!(!refusal(left.path(), Space::Virtual(&[7])).contains("in use"));
-        assert!(!instances.join("warmset-8").exists() && instances.join("warmset-7").exists(), "7 runs");
+        assert!(
+            !instances.join("warmset-8").exists() && instances.join("warmset-7").exists(),
+            "7 runs"
+        );
     }
 
     #[test]
     fn memory_is_where_the_kernel_says() {
-        assert_eq!(memory("00100000-bffdffff : System RAM"), Some((0x0010_0000, 0xbffe_0000)));
-        for other in ["00000000-00000fff : Reserved", "  01000000-01e00fff : System RAM", "x", ""] {
+        assert_eq!(
+            memory("00100000-bffdffff : System RAM"),
+            Some((0x0010_0000, 0xbffe_0000))
+        );
+        for other in [
+            "00000000-00000fff : Reserved",
+            "  01000000-01e00fff : System RAM",
+            "x",
+            "",
+        ] {
             assert_eq!(memory(other), None, "{other}");
         }
     }

@@ -29,7 +29,11 @@ impl Idle {
         }
         let path = root.join("sys/kernel/mm/page_idle/bitmap");
         let bitmap = OpenOptions::new().read(true).write(true).open(&path).ok()?;
-        Some(Self { bitmap, path, frames: Vec::new() })
+        Some(Self {
+            bitmap,
+            path,
+            frames: Vec::new(),
+        })
     }
 
     /// Forgets all frames.
@@ -38,7 +42,12 @@ impl Idle {
     }
 
     /// Adds the resident pages of a mapping, of which there are so many; `false` if we may not know where they are.
-    pub(super) fn add(&mut self, map: &File, pages: Range<u64>, mut resident: u64) -> io::Result<bool> {
+    pub(super) fn add(
+        &mut self,
+        map: &File,
+        pages: Range<u64>,
+        mut resident: u64,
+    ) -> io::Result<bool> {
         let mut is_told = true;
         entries(map, pages, |page, entry| {
             if entry & PRESENT != 0 {
@@ -46,7 +55,11 @@ impl Idle {
                 self.frames.push((page, entry & FRAME));
                 resident = resident.saturating_sub(1);
             }
-            if is_told && resident > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if is_told && resident > 0 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         })?;
         Ok(is_told)
     }
@@ -54,7 +67,9 @@ impl Idle {
     /// Marks all of them as idle.
     pub(super) fn mark(&self) -> Result<(), Trouble> {
         for (word, bits) in self.words() {
-            self.bitmap.write_all_at(&bits.to_le_bytes(), word * 8).map_err(|error| self.trouble(error))?;
+            self.bitmap
+                .write_all_at(&bits.to_le_bytes(), word * 8)
+                .map_err(|error| self.trouble(error))?;
         }
         Ok(())
     }
@@ -64,11 +79,21 @@ impl Idle {
         let mut idle = BTreeMap::new();
         for word in self.words().into_keys() {
             let mut bytes = [0; 8];
-            self.bitmap.read_exact_at(&mut bytes, word * 8).map_err(|error| self.trouble(error))?;
+            self.bitmap
+                .read_exact_at(&mut bytes, word * 8)
+                .map_err(|error| self.trouble(error))?;
             idle.insert(word, u64::from_le_bytes(bytes));
         }
-        let is_used = |frame: u64| idle.get(&(frame / 64)).is_some_and(|bits| bits & (1 << (frame % 64)) == 0);
-        Ok(self.frames.iter().filter(|(_, frame)| is_used(*frame)).map(|(page, _)| *page).collect())
+        let is_used = |frame: u64| {
+            idle.get(&(frame / 64))
+                .is_some_and(|bits| bits & (1 << (frame % 64)) == 0)
+        };
+        Ok(self
+            .frames
+            .iter()
+            .filter(|(_, frame)| is_used(*frame))
+            .map(|(page, _)| *page)
+            .collect())
     }
 
     /// The bits of our frames, by word.

@@ -34,7 +34,11 @@ pub fn mappings(root: &Path, pid: u32) -> Result<Vec<Mapping>, Trouble> {
     let bytes = fs::read(&path).map_err(|error| Trouble::unreadable(&path, error))?;
     let text = String::from_utf8_lossy(&bytes);
     text.lines()
-        .map(|line| mapping(line).ok_or_else(|| Trouble::malformed(&path, &Malformed::new("mapping", line.as_bytes()))))
+        .map(|line| {
+            mapping(line).ok_or_else(|| {
+                Trouble::malformed(&path, &Malformed::new("mapping", line.as_bytes()))
+            })
+        })
         .collect()
 }
 
@@ -42,10 +46,21 @@ pub fn mappings(root: &Path, pid: u32) -> Result<Vec<Mapping>, Trouble> {
 pub(super) fn mapping(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
     let (from, to) = fields.next()?.split_once('-')?;
-    let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
-    let rights = fields.next().filter(|rights| rights.len() == 4 && from < to)?;
+    let (from, to) = (
+        u64::from_str_radix(from, 16).ok()?,
+        u64::from_str_radix(to, 16).ok()?,
+    );
+    let rights = fields
+        .next()
+        .filter(|rights| rights.len() == 4 && from < to)?;
     let name = fields.nth(3).unwrap_or_default().trim_start();
-    Some(Mapping { from, to, writable: rights.contains('w'), executable: rights.contains('x'), name: name.to_owned() })
+    Some(Mapping {
+        from,
+        to,
+        writable: rights.contains('w'),
+        executable: rights.contains('x'),
+        name: name.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -54,11 +69,15 @@ mod tests {
 
     #[test]
     fn lines_are_mappings_or_nothing() {
-        let line = "55df405a8000-55df405a9000 r-xp 00001000 fe:00 18500                      /bin/a name";
+        let line =
+            "55df405a8000-55df405a9000 r-xp 00001000 fe:00 18500                      /bin/a name";
         let found = mapping(line).unwrap();
         assert_eq!((found.pages(4096), found.name.as_str()), (1, "/bin/a name"));
         assert!(found.executable && !found.writable);
-        assert_eq!(mapping("7fa0-7fb0 rw-p 00000000 00:00 0 ").unwrap().name, "");
+        assert_eq!(
+            mapping("7fa0-7fb0 rw-p 00000000 00:00 0 ").unwrap().name,
+            ""
+        );
         for bad in ["", "7fa0-7fb0", "7fb0-7fa0 rw-p 0 0 0", "x-y rw-p 0 0 0"] {
             assert_eq!(mapping(bad), None, "{bad}");
         }
@@ -67,8 +86,16 @@ mod tests {
     #[test]
     fn our_own_are_there_and_those_of_nobody_are_not() {
         let own = mappings(Path::new("/"), std::process::id()).unwrap();
-        assert!(own.iter().any(|mapping| mapping.executable && mapping.name.starts_with('/')));
+        assert!(
+            own.iter()
+                .any(|mapping| mapping.executable && mapping.name.starts_with('/'))
+        );
         assert!(own.windows(2).all(|pair| pair[0].to <= pair[1].from));
-        assert!(mappings(Path::new("/"), u32::MAX).unwrap_err().to_string().contains("4294967295"));
+        assert!(
+            mappings(Path::new("/"), u32::MAX)
+                .unwrap_err()
+                .to_string()
+                .contains("4294967295")
+        );
     }
 }

@@ -63,10 +63,21 @@ impl Pages {
     /// Errors: there is none, or it may not be looked at.
     pub fn of(root: &Path, pid: u32) -> Result<Self, Trouble> {
         let path = root.join(format!("proc/{pid}"));
-        let folder = openat(rustix::fs::CWD, &path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|error| Trouble::unreadable(&path, error.into()))?;
-        let pages = Self { folder, path, idle: Idle::open(root) };
-        pages.open("clear_refs", OFlags::WRONLY).map_err(|error| Trouble::unreadable(&pages.path, error))?;
+        let folder = openat(
+            rustix::fs::CWD,
+            &path,
+            OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|error| Trouble::unreadable(&path, error.into()))?;
+        let pages = Self {
+            folder,
+            path,
+            idle: Idle::open(root),
+        };
+        pages
+            .open("clear_refs", OFlags::WRONLY)
+            .map_err(|error| Trouble::unreadable(&pages.path, error))?;
         Ok(pages)
     }
 
@@ -81,7 +92,9 @@ impl Pages {
             return Ok(lives);
         }
         let path = self.path.join("clear_refs");
-        let done = self.open("clear_refs", OFlags::WRONLY).and_then(|mut file| file.write_all(b"1"));
+        let done = self
+            .open("clear_refs", OFlags::WRONLY)
+            .and_then(|mut file| file.write_all(b"1"));
         Ok(alive(done, &path)?.is_some())
     }
 
@@ -91,9 +104,15 @@ impl Pages {
             return Ok(None);
         }
         let path = self.path.join("pagemap");
-        let Some(areas) = self.areas()? else { return Ok(Some(false)) };
-        let Some(map) = alive(self.open("pagemap", OFlags::RDONLY), &path)? else { return Ok(Some(false)) };
-        let Some(idle) = &mut self.idle else { return Ok(None) };
+        let Some(areas) = self.areas()? else {
+            return Ok(Some(false));
+        };
+        let Some(map) = alive(self.open("pagemap", OFlags::RDONLY), &path)? else {
+            return Ok(Some(false));
+        };
+        let Some(idle) = &mut self.idle else {
+            return Ok(None);
+        };
         idle.clear();
         for area in areas.iter().filter(|area| area.resident > 0) {
             match alive(idle.add(&map, area.range(), area.resident), &path)? {
@@ -111,12 +130,17 @@ impl Pages {
 
     /// What was used since the beginning, by address; `None` if the process has ended.
     pub fn end(&mut self) -> Result<Option<Vec<Touched>>, Trouble> {
-        let Some(areas) = self.areas()? else { return Ok(None) };
+        let Some(areas) = self.areas()? else {
+            return Ok(None);
+        };
         if let Some(idle) = &mut self.idle {
             let used = idle.used()?;
             let of = |area: &Area| {
                 let place = |page| used.partition_point(|used| *used < page);
-                used[place(area.range().start)..place(area.range().end)].iter().map(|page| (*page, 1)).collect()
+                used[place(area.range().start)..place(area.range().end)]
+                    .iter()
+                    .map(|page| (*page, 1))
+                    .collect()
             };
             return Ok(Some(touched(areas, of)));
         }
@@ -127,16 +151,28 @@ impl Pages {
     /// The mappings; `None` if the process has ended. A process that has none of its own, as the kernel's, is none.
     fn areas(&self) -> Result<Option<Vec<Area>>, Trouble> {
         let mut text = Vec::new();
-        let read = self.open("smaps", OFlags::RDONLY).and_then(|mut file| file.read_to_end(&mut text));
+        let read = self
+            .open("smaps", OFlags::RDONLY)
+            .and_then(|mut file| file.read_to_end(&mut text));
         if alive(read, &self.path.join("smaps"))?.is_none() || text.is_empty() {
             return Ok(None);
         }
-        let malformed = |line: &[u8]| Trouble::malformed(&self.path.join("smaps"), &Malformed::new("mapping", line));
+        let malformed = |line: &[u8]| {
+            Trouble::malformed(&self.path.join("smaps"), &Malformed::new("mapping", line))
+        };
         let mut areas: Vec<Area> = Vec::new();
         for line in text.split(|byte| *byte == b'\n') {
-            if line.first().is_some_and(|first| first.is_ascii_digit() || (b'a'..=b'f').contains(first)) {
-                let head = mapping(&String::from_utf8_lossy(line)).ok_or_else(|| malformed(line))?;
-                areas.push(Area { mapping: head, resident: 0, referenced: 0 });
+            if line
+                .first()
+                .is_some_and(|first| first.is_ascii_digit() || (b'a'..=b'f').contains(first))
+            {
+                let head =
+                    mapping(&String::from_utf8_lossy(line)).ok_or_else(|| malformed(line))?;
+                areas.push(Area {
+                    mapping: head,
+                    resident: 0,
+                    referenced: 0,
+                });
             } else if let Some(area) = areas.last_mut() {
                 let pages = |name| kilobytes(line, name).map(|bytes| bytes.get() / PAGE);
                 area.resident = pages("Rss").unwrap_or(area.resident);
@@ -147,16 +183,27 @@ impl Pages {
     }
 
     fn open(&self, name: &str, flags: OFlags) -> std::io::Result<File> {
-        Ok(File::from(openat(&self.folder, name, flags | OFlags::CLOEXEC, Mode::empty())?))
+        Ok(File::from(openat(
+            &self.folder,
+            name,
+            flags | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?))
     }
 }
 
 fn touched(areas: Vec<Area>, pages: impl Fn(&Area) -> Vec<(u64, u64)>) -> Vec<Touched> {
     let of = areas.into_iter().filter(|area| area.resident > 0);
-    let of = of.map(|area| Touched { pages: pages(&area), mapping: area.mapping });
-    of.map(|one| Touched { pages: one.pages.into_iter().filter(|run| run.1 > 0).collect(), ..one })
-        .filter(|one| !one.pages.is_empty())
-        .collect()
+    let of = of.map(|area| Touched {
+        pages: pages(&area),
+        mapping: area.mapping,
+    });
+    of.map(|one| Touched {
+        pages: one.pages.into_iter().filter(|run| run.1 > 0).collect(),
+        ..one
+    })
+    .filter(|one| !one.pages.is_empty())
+    .collect()
 }
 
 #[cfg(test)]
@@ -172,14 +219,19 @@ mod tests {
         let mut pages = Pages::of(Path::new("/"), std::process::id()).unwrap();
         let used = |pages: &mut Pages| {
             let all = pages.end().unwrap().unwrap();
-            let it = all.iter().find(|one| (one.mapping.from..one.mapping.to).contains(&(here + (32 << 20))));
+            let it = all
+                .iter()
+                .find(|one| (one.mapping.from..one.mapping.to).contains(&(here + (32 << 20))));
             it.map_or(0, |one| one.pages.iter().map(|run| run.1).sum::<u64>())
         };
         assert!(pages.begin().unwrap());
         let idle = used(&mut pages);
         memory.iter_mut().step_by(4096).for_each(|byte| *byte += 1);
         let busy = used(&mut pages);
-        assert!(busy >= 12_000 && idle < 4000, "of 16384, less what the processor remembers: {idle} {busy}");
+        assert!(
+            busy >= 12_000 && idle < 4000,
+            "of 16384, less what the processor remembers: {idle} {busy}"
+        );
         assert!(memory.contains(&2));
     }
 
@@ -197,23 +249,45 @@ mod tests {
     #[test]
     fn single_pages_are_told_where_the_kernel_knows_them() {
         let root = tempfile::tempdir().unwrap();
-        let (process, tracking) = (root.path().join("proc/7"), root.path().join("sys/kernel/mm/page_idle"));
+        let (process, tracking) = (
+            root.path().join("proc/7"),
+            root.path().join("sys/kernel/mm/page_idle"),
+        );
         fs::create_dir_all(&process).unwrap();
         fs::create_dir_all(&tracking).unwrap();
         fs::write(process.join("clear_refs"), "").unwrap();
-        fs::write(process.join("smaps"), "1000-4000 rw-p 0 0 0\nRss:   8 kB\nReferenced:   0 kB\n").unwrap();
+        fs::write(
+            process.join("smaps"),
+            "1000-4000 rw-p 0 0 0\nRss:   8 kB\nReferenced:   0 kB\n",
+        )
+        .unwrap();
         let here = |frame: u64| (1 << 63 | frame).to_le_bytes();
-        fs::write(process.join("pagemap"), [[0; 8], here(70), [0; 8], here(3)].concat()).unwrap();
+        fs::write(
+            process.join("pagemap"),
+            [[0; 8], here(70), [0; 8], here(3)].concat(),
+        )
+        .unwrap();
         fs::write(tracking.join("bitmap"), [0; 32]).unwrap();
         let mut pages = Pages::of(root.path(), 7).unwrap();
         assert!(pages.are_exact() && pages.begin().unwrap());
-        let marked: Vec<u8> = [1_u64 << 3, 1 << 6, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let marked: Vec<u8> = [1_u64 << 3, 1 << 6, 0, 0]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
         assert_eq!(fs::read(tracking.join("bitmap")).unwrap(), marked);
         // Frame 70, the first page, is used.
-        fs::write(tracking.join("bitmap"), [(1_u64 << 3).to_le_bytes(), [0; 8], [0; 8], [0; 8]].concat()).unwrap();
+        fs::write(
+            tracking.join("bitmap"),
+            [(1_u64 << 3).to_le_bytes(), [0; 8], [0; 8], [0; 8]].concat(),
+        )
+        .unwrap();
         assert_eq!(pages.end().unwrap().unwrap()[0].pages, [(1, 1)]);
         // Who may not know where pages are is told frame 0.
-        fs::write(process.join("pagemap"), [[0; 8], here(0), [0; 8], here(0)].concat()).unwrap();
+        fs::write(
+            process.join("pagemap"),
+            [[0; 8], here(0), [0; 8], here(0)].concat(),
+        )
+        .unwrap();
         assert!(pages.begin().unwrap() && !pages.are_exact());
         assert_eq!(fs::read_to_string(process.join("clear_refs")).unwrap(), "1");
     }

@@ -55,7 +55,10 @@ impl Watch {
     ///
     /// Errors: there is none of the kind.
     pub fn of(root: &Path, whom: Whom) -> Result<Self, Trouble> {
-        let watch = Self { root: root.to_owned(), whom };
+        let watch = Self {
+            root: root.to_owned(),
+            whom,
+        };
         watch.pids()?;
         Ok(watch)
     }
@@ -75,16 +78,20 @@ impl Watch {
         let (began, mut sum) = (processor_time(), Used::default());
         for pid in self.pids()? {
             let path = self.root.join(format!("proc/{pid}/smaps_rollup"));
-            let Some(text) = alive(fs::read(&path), &path)? else { continue };
+            let Some(text) = alive(fs::read(&path), &path)? else {
+                continue;
+            };
             let field = |name: &'static str| {
-                kilobytes(&text, name).ok_or_else(|| Trouble::malformed(&path, &Malformed::new(name, &text)))
+                kilobytes(&text, name)
+                    .ok_or_else(|| Trouble::malformed(&path, &Malformed::new(name, &text)))
             };
             sum.processes += 1;
             sum.referenced += field("Referenced")?;
             sum.resident += field("Rss")?;
             sum.swapped += field("Swap")?;
             let path = self.root.join(format!("proc/{pid}/stat"));
-            if let Some((minor, major)) = alive(fs::read(&path), &path)?.as_deref().and_then(faults) {
+            if let Some((minor, major)) = alive(fs::read(&path), &path)?.as_deref().and_then(faults)
+            {
                 sum.faults = (sum.faults.0 + minor, sum.faults.1 + major);
             }
         }
@@ -97,7 +104,8 @@ impl Watch {
             Whom::Process(pid) => return Ok(vec![*pid]),
             Whom::Group(folder) => folder.join("cgroup.procs"),
         };
-        let text = fs::read_to_string(&group).map_err(|error| Trouble::unreadable(&group, error))?;
+        let text =
+            fs::read_to_string(&group).map_err(|error| Trouble::unreadable(&group, error))?;
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 }
@@ -105,7 +113,10 @@ impl Watch {
 /// What this thread has had of a processor.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
 /// `Rss:   123 kB`.
@@ -153,8 +164,14 @@ mod tests {
         let idle = watch.end().unwrap().unwrap();
         memory.iter_mut().step_by(4096).for_each(|byte| *byte += 1);
         let busy = watch.end().unwrap().unwrap();
-        assert!(busy.referenced >= idle.referenced + Bytes::mib(44), "{idle:?} {busy:?}");
-        assert!(idle.resident >= Bytes::mib(64) && idle.referenced < Bytes::mib(20), "{idle:?}");
+        assert!(
+            busy.referenced >= idle.referenced + Bytes::mib(44),
+            "{idle:?} {busy:?}"
+        );
+        assert!(
+            idle.resident >= Bytes::mib(64) && idle.referenced < Bytes::mib(20),
+            "{idle:?}"
+        );
         assert!(memory.contains(&2));
     }
 

@@ -70,9 +70,17 @@ impl Limit {
 
     /// One line of the log.
     pub(super) fn line(&self, held: Held) -> String {
-        let Held { found, ours, before } = held;
+        let Held {
+            found,
+            ours,
+            before,
+        } = held;
         let folder = escaped(self.folder.as_os_str().as_bytes());
-        format!("{folder}/{}\t{}\t{found}\t{ours}\t{before}\n", self.kind.file(), self.inode)
+        format!(
+            "{folder}/{}\t{}\t{found}\t{ours}\t{before}\n",
+            self.kind.file(),
+            self.inode
+        )
     }
 
     /// The limit and its values in a line; `None` if it names no limit of a control group.
@@ -84,13 +92,27 @@ impl Limit {
             .find(|kind| path.file_name() == Some(OsStr::new(kind.file())))?;
         let folder = path.parent()?.to_owned();
         let below = folder.strip_prefix(TOP).ok()?;
-        if !below.components().all(|part| matches!(part, Component::Normal(_))) {
+        if !below
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
             return None;
         }
         let mut number = || words.next()?.parse().ok();
         let (inode, found, ours, before) = (number()?, number()?, number()?, number()?);
         let is_whole = words.next().is_none();
-        is_whole.then_some((Self { folder, inode, kind }, Held { found, ours, before }))
+        is_whole.then_some((
+            Self {
+                folder,
+                inode,
+                kind,
+            },
+            Held {
+                found,
+                ours,
+                before,
+            },
+        ))
     }
 }
 
@@ -102,7 +124,9 @@ pub(crate) fn read(folder: impl AsFd, kind: Kind) -> io::Result<Option<u64>> {
         Ok(file) => match std::fs::File::from(file).take(64).read_to_string(&mut text) {
             Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
-            Ok(_) => value(text.trim()).map(Some).ok_or_else(|| io::Error::other(format!("{text:?} is no limit"))),
+            Ok(_) => value(text.trim())
+                .map(Some)
+                .ok_or_else(|| io::Error::other(format!("{text:?} is no limit"))),
         },
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NODEV) => Ok(None),
         Err(error) => Err(error.into()),
@@ -112,29 +136,52 @@ pub(crate) fn read(folder: impl AsFd, kind: Kind) -> io::Result<Option<u64>> {
 /// Sets a limit. It does not wait for memory to be reclaimed where the kernel can be told so (6.16), and the values that
 /// are written leave nothing to reclaim.
 pub(crate) fn write(folder: impl AsFd, kind: Kind, to: u64) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut file = std::fs::File::from(rustix::fs::openat(folder, kind.file(), flags, Mode::empty())?);
+    let flags =
+        OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = std::fs::File::from(rustix::fs::openat(
+        folder,
+        kind.file(),
+        flags,
+        Mode::empty(),
+    )?);
     file.write_all(shown(to).as_bytes())
 }
 
 /// As the kernel prints it.
 pub(crate) fn shown(value: u64) -> String {
-    if value == u64::MAX { MAX.to_owned() } else { value.to_string() }
+    if value == u64::MAX {
+        MAX.to_owned()
+    } else {
+        value.to_string()
+    }
 }
 
 fn value(text: &str) -> Option<u64> {
-    if text == MAX { Some(u64::MAX) } else { text.parse().ok() }
+    if text == MAX {
+        Some(u64::MAX)
+    } else {
+        text.parse().ok()
+    }
 }
 
 /// Whether the kernel says that the group was removed.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     let code = rustix::io::Errno::from_io_error(error);
-    matches!(code, Some(rustix::io::Errno::NODEV | rustix::io::Errno::NOENT))
+    matches!(
+        code,
+        Some(rustix::io::Errno::NODEV | rustix::io::Errno::NOENT)
+    )
 }
 
 fn escaped(bytes: &[u8]) -> String {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'%';
-    let one = |byte: &u8| if is_plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") };
+    let one = |byte: &u8| {
+        if is_plain(*byte) {
+            char::from(*byte).to_string()
+        } else {
+            format!("%{byte:02x}")
+        }
+    };
     bytes.iter().map(one).collect()
 }
 
@@ -156,7 +203,11 @@ fn plain(text: &str) -> Option<Vec<u8>> {
 
 impl From<(&Folder, Kind)> for Limit {
     fn from((folder, kind): (&Folder, Kind)) -> Self {
-        Self { folder: folder.path.clone(), inode: folder.inode, kind }
+        Self {
+            folder: folder.path.clone(),
+            inode: folder.inode,
+            kind,
+        }
     }
 }
 
@@ -165,19 +216,36 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const HELD: Held = Held { found: 0, ours: 25, before: u64::MAX };
+    const HELD: Held = Held {
+        found: 0,
+        ours: 25,
+        before: u64::MAX,
+    };
 
     fn limit(folder: &[u8]) -> Limit {
-        Limit { folder: PathBuf::from(OsStr::from_bytes(folder)), inode: 4711, kind: Kind::Min }
+        Limit {
+            folder: PathBuf::from(OsStr::from_bytes(folder)),
+            inode: 4711,
+            kind: Kind::Min,
+        }
     }
 
     #[test]
     fn a_line_is_read_as_it_was_written_whatever_the_name() {
-        for name in ["ssh.service", "a b\tc%20\\x2d", "dev-disk\u{202e}.service", "a\r"] {
+        for name in [
+            "ssh.service",
+            "a b\tc%20\\x2d",
+            "dev-disk\u{202e}.service",
+            "a\r",
+        ] {
             let limit = limit(format!("sys/fs/cgroup/system.slice/{name}").as_bytes());
             let line = limit.line(HELD);
             assert_eq!(line.matches('\n').count(), 1);
-            assert_eq!(Limit::parse(line.trim_end_matches('\n')), Some((limit, HELD)), "{line:?}");
+            assert_eq!(
+                Limit::parse(line.trim_end_matches('\n')),
+                Some((limit, HELD)),
+                "{line:?}"
+            );
         }
     }
 

@@ -11,7 +11,11 @@ fn machine(log: &[u8]) -> (tempfile::TempDir, Places) {
     for folder in ["proc/sys/vm", "proc/sys/kernel/random", "run"] {
         fs::create_dir_all(dir.path().join(folder)).unwrap();
     }
-    fs::write(dir.path().join("proc/sys/kernel/random/boot_id"), format!("{BOOT}\n")).unwrap();
+    fs::write(
+        dir.path().join("proc/sys/kernel/random/boot_id"),
+        format!("{BOOT}\n"),
+    )
+    .unwrap();
     set(&places, FACTOR, 240);
     set(&places, Knob::Swappiness, 60);
     own_directory(&places.run).unwrap();
@@ -37,10 +41,20 @@ const FACTOR_LINE: &str = "proc/sys/vm/watermark_scale_factor\t10\t240\t160\n";
 fn what_a_killed_guard_left_is_put_back() {
     let (_dir, places) = machine(&log(FACTOR_LINE));
     let restored = restore(&places).unwrap();
-    assert_eq!(restored.back, [Change { knob: "vm.watermark_scale_factor".to_owned(), from: 240, to: 10 }]);
+    assert_eq!(
+        restored.back,
+        [Change {
+            knob: "vm.watermark_scale_factor".to_owned(),
+            from: 240,
+            to: 10
+        }]
+    );
     assert_eq!(get(&places, FACTOR), 10);
     assert!(!places.log().exists());
-    assert_eq!(restore(&places).unwrap().to_string(), "nothing to put back\n");
+    assert_eq!(
+        restore(&places).unwrap().to_string(),
+        "nothing to put back\n"
+    );
 }
 
 #[test]
@@ -57,7 +71,10 @@ fn what_someone_else_has_set_since_is_theirs() {
     set(&places, FACTOR, 77);
     let restored = restore(&places).unwrap();
     assert!(restored.back.is_empty());
-    assert!(restored.to_string().contains("it is 77, we had set 240"), "{restored}");
+    assert!(
+        restored.to_string().contains("it is 77, we had set 240"),
+        "{restored}"
+    );
     assert_eq!(get(&places, FACTOR), 77);
 }
 
@@ -79,7 +96,11 @@ fn a_half_written_line_was_never_acted_on() {
 
 #[test]
 fn a_log_that_is_not_ours_is_refused_and_left() {
-    for bad in [&b"#!/bin/sh\n"[..], &log("etc/passwd\t0\t1\t1\n"), &log("proc/sys/vm/swappiness\t9999\t60\t60\n")] {
+    for bad in [
+        &b"#!/bin/sh\n"[..],
+        &log("etc/passwd\t0\t1\t1\n"),
+        &log("proc/sys/vm/swappiness\t9999\t60\t60\n"),
+    ] {
         let (_dir, places) = machine(bad);
         let error = restore(&places).unwrap_err().to_string();
         assert!(error.contains("run/warmset/undo"), "{error}");
@@ -93,11 +114,21 @@ fn a_linked_or_open_run_directory_is_refused() {
     let (dir, places) = machine(b"");
     fs::remove_dir_all(&places.run).unwrap();
     std::os::unix::fs::symlink(dir.path(), &places.run).unwrap();
-    assert!(UndoLog::open(&places, BOOT).unwrap_err().to_string().contains("not a directory of ours"));
+    assert!(
+        UndoLog::open(&places, BOOT)
+            .unwrap_err()
+            .to_string()
+            .contains("not a directory of ours")
+    );
     fs::remove_file(&places.run).unwrap();
     fs::create_dir(&places.run).unwrap();
     fs::set_permissions(&places.run, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(UndoLog::open(&places, BOOT).unwrap_err().to_string().contains("others can write"));
+    assert!(
+        UndoLog::open(&places, BOOT)
+            .unwrap_err()
+            .to_string()
+            .contains("others can write")
+    );
 }
 
 #[test]
@@ -105,7 +136,15 @@ fn the_log_of_a_guard_is_read_back_by_restore() {
     let (_dir, places) = machine(b"");
     fs::remove_file(places.log()).unwrap();
     let mut undo = UndoLog::open(&places, BOOT).unwrap();
-    undo.set(FACTOR, Some(Held { found: 10, ours: 240, before: 10 })).unwrap();
+    undo.set(
+        FACTOR,
+        Some(Held {
+            found: 10,
+            ours: 240,
+            before: 10,
+        }),
+    )
+    .unwrap();
     assert_eq!(fs::metadata(places.log()).unwrap().mode() & 0o777, 0o600);
     assert_eq!(restore(&places).unwrap().back.len(), 1);
     undo.set(FACTOR, None).unwrap();

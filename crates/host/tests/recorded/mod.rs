@@ -19,6 +19,10 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 /// A machine that is gone with its folder.
 pub(crate) fn machine() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a folder");
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/firecracker-6.18-hybrid-cgroup"), dir.path());
+    copy(
+        &Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fixtures/firecracker-6.18-hybrid-cgroup"),
+        dir.path(),
+    );
     dir
 }

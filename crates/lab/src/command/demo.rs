@@ -24,7 +24,12 @@ pub(crate) struct Demo {
     #[arg(default_value = "storm")]
     scenario: String,
     /// Without, and with
-    #[arg(long, value_delimiter = ',', default_value = "none,warmset", value_name = "ARM,ARM")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "none,warmset",
+        value_name = "ARM,ARM"
+    )]
     arms: Vec<String>,
     /// 6.1, 6.12, 7, or the folder of one that was built
     #[arg(long, default_value = "6.12")]
@@ -64,10 +69,21 @@ struct Pair {
 
 impl Demo {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
-        let pair =
-            show(store, &self.scenario, &self.arms, &self.kernel, self.warmsetd.as_deref(), Lengths::default(), true)?;
+        let pair = show(
+            store,
+            &self.scenario,
+            &self.arms,
+            &self.kernel,
+            self.warmsetd.as_deref(),
+            Lengths::default(),
+            true,
+        )?;
         put(&self.cast, pair.cast.text())?;
-        writeln!(std::io::stderr(), "recorded in {}: show it with asciinema play {0}", self.cast.display())?;
+        writeln!(
+            std::io::stderr(),
+            "recorded in {}: show it with asciinema play {0}",
+            self.cast.display()
+        )?;
         super::say(&compare::tables(&pair.lines)?)?;
         Ok(ended(&pair))
     }
@@ -76,8 +92,20 @@ impl Demo {
 impl Prove {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let arms = ["none".to_owned(), "warmset".to_owned()];
-        let size = Lengths { warm_up_s: Some(20), load_s: Some(60), calm_s: Some(30) };
-        let pair = show(store, "storm", &arms, &self.kernel, self.warmsetd.as_deref(), size, !self.json)?;
+        let size = Lengths {
+            warm_up_s: Some(20),
+            load_s: Some(60),
+            calm_s: Some(30),
+        };
+        let pair = show(
+            store,
+            "storm",
+            &arms,
+            &self.kernel,
+            self.warmsetd.as_deref(),
+            size,
+            !self.json,
+        )?;
         if pair.interrupted || pair.lines.len() < 2 {
             return Ok(ended(&pair));
         }
@@ -97,8 +125,16 @@ fn ended(pair: &Pair) -> ExitCode {
     if pair.interrupted {
         return ExitCode::from(super::run::INTERRUPTED);
     }
-    let finished = pair.lines.iter().filter(|line| line.state == State::Finished).count();
-    if finished == pair.panes.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let finished = pair
+        .lines
+        .iter()
+        .filter(|line| line.state == State::Finished)
+        .count();
+    if finished == pair.panes.len() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn put(path: &Path, text: &str) -> Result<()> {
@@ -117,14 +153,30 @@ fn show(
 ) -> Result<Pair> {
     anyhow::ensure!(arms.len() == 2, "two arms are shown, not {}", arms.len());
     let heading = format!("warmset-lab: {name}, kernel {kernel}, 1 GiB");
-    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let pane = |arm: &String| Pane { title: arm.clone(), told: Vec::new() };
-    let stage = Arc::new(Mutex::new(([pane(&arms[0]), pane(&arms[1])], Cast::new(&heading, at))));
-    let (shared, began, live) = (Arc::clone(&stage), Instant::now(), draws && std::io::stdout().is_terminal());
+    let at = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let pane = |arm: &String| Pane {
+        title: arm.clone(),
+        told: Vec::new(),
+    };
+    let stage = Arc::new(Mutex::new((
+        [pane(&arms[0]), pane(&arms[1])],
+        Cast::new(&heading, at),
+    )));
+    let (shared, began, live) = (
+        Arc::clone(&stage),
+        Instant::now(),
+        draws && std::io::stdout().is_terminal(),
+    );
     let told = move |arm: &str, now: Live| {
         let mut stage = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let (panes, cast) = &mut *stage;
-        panes.iter_mut().filter(|pane| pane.title == arm).for_each(|pane| pane.told.push(now));
+        panes
+            .iter_mut()
+            .filter(|pane| pane.title == arm)
+            .for_each(|pane| pane.told.push(now));
         let drawing = screen::draw(&heading, &panes[0], &panes[1]);
         cast.show(began.elapsed().as_secs_f64(), &drawing);
         if live {
@@ -134,7 +186,10 @@ fn show(
     let scratch = store.scratch()?;
     let order = Order {
         scenario: scenario::named(name)?,
-        arms: arms.iter().map(|name| Arm::parse(name)).collect::<Result<_>>()?,
+        arms: arms
+            .iter()
+            .map(|name| Arm::parse(name))
+            .collect::<Result<_>>()?,
         reps: 1,
         cells: vec![Setting {
             kernel: kernel.to_owned(),
@@ -158,7 +213,14 @@ fn show(
     let lines = run::run(store, &order, &interrupted, &|_| {})?;
     drop(order);
     let interrupted = interrupted.load(Ordering::Relaxed);
-    let (panes, cast) =
-        Arc::into_inner(stage).context("a machine still talks")?.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Pair { panes, lines, cast, interrupted })
+    let (panes, cast) = Arc::into_inner(stage)
+        .context("a machine still talks")?
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    Ok(Pair {
+        panes,
+        lines,
+        cast,
+        interrupted,
+    })
 }

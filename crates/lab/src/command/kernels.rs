@@ -91,8 +91,17 @@ impl Kernels {
             }
             None => {}
         }
-        let all = || BRANCHES.iter().map(|branch| branch.name.to_owned()).collect();
-        let names: Vec<String> = if self.branches.is_empty() { all() } else { self.branches.clone() };
+        let all = || {
+            BRANCHES
+                .iter()
+                .map(|branch| branch.name.to_owned())
+                .collect()
+        };
+        let names: Vec<String> = if self.branches.is_empty() {
+            all()
+        } else {
+            self.branches.clone()
+        };
         for name in names {
             let branch = branch(&name)?;
             self.tell(branch.name, &stock(store, branch)?)?;
@@ -101,13 +110,22 @@ impl Kernels {
     }
 
     fn tell(&self, name: &str, kernel: &Kernel) -> Result<()> {
-        let folder = kernel.image.parent().and_then(|boot| boot.parent()).map(|folder| folder.display().to_string());
+        let folder = kernel
+            .image
+            .parent()
+            .and_then(|boot| boot.parent())
+            .map(|folder| folder.display().to_string());
         if self.json {
             return say(&format!(
                 "{}\n",
                 json!({"name": name, "release": kernel.release, "origin": kernel.origin, "folder": folder})
             ));
         }
-        say(&format!("{name:<6} {:<32} {}\n       {}\n", kernel.release, kernel.origin, folder.unwrap_or_default()))
+        say(&format!(
+            "{name:<6} {:<32} {}\n       {}\n",
+            kernel.release,
+            kernel.origin,
+            folder.unwrap_or_default()
+        ))
     }
 }

@@ -30,7 +30,12 @@ impl Scenarios {
                 continue;
             }
             say(&format!("{:<22} {}\n", scenario.name, scenario.about))?;
-            for measure in scenario.measures.iter().filter_map(|name| measure(name)).filter(|_| self.measures) {
+            for measure in scenario
+                .measures
+                .iter()
+                .filter_map(|name| measure(name))
+                .filter(|_| self.measures)
+            {
                 say(&format!("    {:<24} {}\n", measure.name, measure.about))?;
             }
         }

@@ -32,16 +32,31 @@ pub(crate) struct Run {
     reps: u32,
     /// 6.1, 6.12, 7, one with our patches (6.12+series), like it without them (6.12+plain), or the folder of one that was
     /// built; several make several tables
-    #[arg(long, value_delimiter = ',', default_value = "6.12", value_name = "KERNEL,…")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "6.12",
+        value_name = "KERNEL,…"
+    )]
     kernel: Vec<String>,
     /// Which replacement algorithm [default: the kernel's own choice]
     #[arg(long, value_delimiter = ',', value_name = "LRU,…")]
     lru: Vec<Lru>,
     /// Where anonymous memory goes
-    #[arg(long, value_delimiter = ',', default_value = "none", value_name = "SWAP,…")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "none",
+        value_name = "SWAP,…"
+    )]
     swap: Vec<Swap>,
     /// Memory of the machine
-    #[arg(long, value_delimiter = ',', default_value = "1G", value_name = "SIZE,…")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1G",
+        value_name = "SIZE,…"
+    )]
     memory: Vec<String>,
     /// Its processors; more than one needs KVM to be faster
     #[arg(long, default_value_t = 1)]
@@ -105,23 +120,38 @@ impl Run {
         }
         // A machine that stood still is a result; a guest that could not do as it was told is a failure of the lab.
         let failed = lines.iter().any(|line| line.state == State::Failed);
-        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if failed {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 
     fn order(&self) -> Result<Order> {
         let scenario = scenario::named(&self.scenario)?;
         let defaults = || scenario.arms.split(',').map(str::to_owned).collect();
-        let names: Vec<String> = if self.arms.is_empty() { defaults() } else { self.arms.clone() };
+        let names: Vec<String> = if self.arms.is_empty() {
+            defaults()
+        } else {
+            self.arms.clone()
+        };
         anyhow::ensure!(self.reps > 0, "--reps 0 runs nothing");
         Ok(Order {
             scenario,
-            arms: names.iter().map(|name| Arm::parse(name)).collect::<Result<_>>()?,
+            arms: names
+                .iter()
+                .map(|name| Arm::parse(name))
+                .collect::<Result<_>>()?,
             reps: self.reps,
             cells: self.cells()?,
             jobs: self.jobs,
             out: self.out.clone(),
             keep: self.keep.clone(),
-            size: Lengths { warm_up_s: self.warm_up, load_s: self.load, calm_s: self.calm },
+            size: Lengths {
+                warm_up_s: self.warm_up,
+                load_s: self.load,
+                calm_s: self.calm,
+            },
             daemon: daemon(self.warmsetd.as_deref())?,
             command: command_line(),
             live: None,
@@ -132,15 +162,25 @@ impl Run {
 
     /// Every kernel with every LRU, swap and size.
     fn cells(&self) -> Result<Vec<Setting>> {
-        let lrus: Vec<Option<Lru>> =
-            if self.lru.is_empty() { vec![None] } else { self.lru.iter().copied().map(Some).collect() };
+        let lrus: Vec<Option<Lru>> = if self.lru.is_empty() {
+            vec![None]
+        } else {
+            self.lru.iter().copied().map(Some).collect()
+        };
         let mut cells = Vec::new();
         for kernel in &self.kernel {
             for &lru in &lrus {
                 for &swap in &self.swap {
                     for memory in &self.memory {
                         let (kernel, memory_mib) = (kernel.clone(), mib(memory)?);
-                        cells.push(Setting { kernel, lru, swap, memory_mib, cpus: self.cpus, nodes: self.nodes });
+                        cells.push(Setting {
+                            kernel,
+                            lru,
+                            swap,
+                            memory_mib,
+                            cpus: self.cpus,
+                            nodes: self.nodes,
+                        });
                     }
                 }
             }
@@ -153,32 +193,49 @@ impl Run {
 pub(super) fn daemon(named: Option<&Path>) -> Result<PathBuf> {
     const INSTALLED: &str = "/usr/sbin/warmsetd";
     let beside = std::env::current_exe()?.with_file_name("warmsetd");
-    let usual = || if beside.exists() { beside.clone() } else { PathBuf::from(INSTALLED) };
+    let usual = || {
+        if beside.exists() {
+            beside.clone()
+        } else {
+            PathBuf::from(INSTALLED)
+        }
+    };
     Ok(named.map_or_else(usual, Path::to_owned))
 }
 
 /// The command as a user would give it again.
 pub(super) fn command_line() -> String {
-    std::iter::once("warmset-lab".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ")
+    std::iter::once("warmset-lab".to_owned())
+        .chain(std::env::args().skip(1))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A flag that Ctrl-C sets: what runs is ended, what is finished is kept.
 pub(super) fn watch_for_interrupts() -> Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot watch for Ctrl-C")?;
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .context("cannot watch for Ctrl-C")?;
     Ok(interrupted)
 }
 
 /// `1G`, `768M`, `1536MiB`.
 fn mib(text: &str) -> Result<u64> {
-    let (digits, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
+    let (digits, unit) = text.split_at(
+        text.find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(text.len()),
+    );
     let factor = match unit.trim_end_matches("iB") {
         "G" => 1024,
         "M" => 1,
         _ => anyhow::bail!("'{text}' is no size of memory: 1G or 768M"),
     };
-    let mib = digits.parse::<u64>().ok().map(|number| number * factor).filter(|mib| (64..=65_536).contains(mib));
+    let mib = digits
+        .parse::<u64>()
+        .ok()
+        .map(|number| number * factor)
+        .filter(|mib| (64..=65_536).contains(mib));
     mib.with_context(|| format!("'{text}' is no size for a machine: 64M to 64G"))
 }
 
@@ -188,7 +245,14 @@ mod tests {
 
     #[test]
     fn sizes_of_memory() {
-        assert_eq!((mib("1G").unwrap(), mib("768M").unwrap(), mib("2GiB").unwrap()), (1024, 768, 2048));
+        assert_eq!(
+            (
+                mib("1G").unwrap(),
+                mib("768M").unwrap(),
+                mib("2GiB").unwrap()
+            ),
+            (1024, 768, 2048)
+        );
         for bad in ["", "1", "1T", "32M", "9999G", "G"] {
             assert!(mib(bad).is_err(), "{bad}");
         }

@@ -63,7 +63,10 @@ impl Selftest {
         };
         let scratch = store.scratch()?;
         let tests = series::tests(&self.tree, scratch.path())?;
-        let programs = Programs { others: vec![tests], ..Programs::alone(guest_program()?) };
+        let programs = Programs {
+            others: vec![tests],
+            ..Programs::alone(guest_program()?)
+        };
         let hardware = self.hardware(store, &kernel, &programs)?;
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;
@@ -75,22 +78,38 @@ impl Selftest {
         written?;
         match answer {
             Ok(status) => judged(status, &vm.reports()),
-            Err(Silence::Wedged) => bail!("not done after {} s, as --seconds says\n{}", self.seconds, vm.console()),
+            Err(Silence::Wedged) => bail!(
+                "not done after {} s, as --seconds says\n{}",
+                self.seconds,
+                vm.console()
+            ),
             Err(silence) => bail!("{silence}\n{}", vm.console()),
         }
     }
 
     fn hardware(&self, store: &Store, kernel: &Kernel, programs: &Programs) -> Result<Hardware> {
-        ensure!(self.nodes.is_empty() || self.nodes.iter().any(|share| *share > 0), "--nodes: no node has memory");
-        let file = |name: &str, part: u64| Filled { name: name.to_owned(), size: MEMORY.scaled(part, 100) };
-        let data =
-            image::data(store, programs, &Data::Files(vec![file("hot", 10), file("huge", HUGE)], Bytes::mib(16)))?;
+        ensure!(
+            self.nodes.is_empty() || self.nodes.iter().any(|share| *share > 0),
+            "--nodes: no node has memory"
+        );
+        let file = |name: &str, part: u64| Filled {
+            name: name.to_owned(),
+            size: MEMORY.scaled(part, 100),
+        };
+        let data = image::data(
+            store,
+            programs,
+            &Data::Files(vec![file("hot", 10), file("huge", HUGE)], Bytes::mib(16)),
+        )?;
         Ok(Hardware {
             memory: MEMORY,
             cpus: 2,
             nodes: self.nodes.clone(),
             accel: accel::choose(store, kernel, &programs.guest)?,
-            drives: vec![Drive::new(image::root(store, programs, &BTreeSet::new())?, None), Drive::new(data, None)],
+            drives: vec![
+                Drive::new(image::root(store, programs, &BTreeSet::new())?, None),
+                Drive::new(data, None),
+            ],
             // Warnings too: lockdep's reports are no errors.
             append: format!("loglevel=5 {}", self.append),
             modules: &[],
@@ -100,7 +119,9 @@ impl Selftest {
 
 /// Passes on the status of the tests, which have said the rest; a kernel that reported a fault of its own has failed.
 fn judged(status: u8, reports: &[String]) -> Result<ExitCode> {
-    reports.iter().try_for_each(|report| say(&format!("# kernel: {report}\n")))?;
+    reports
+        .iter()
+        .try_for_each(|report| say(&format!("# kernel: {report}\n")))?;
     let sound = reports.is_empty();
     Ok(match status {
         0 if sound => ExitCode::SUCCESS,

@@ -40,7 +40,10 @@ pub(crate) struct Shell {
 impl Shell {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let kernel = kernels::kernel(store, &self.kernel)?;
-        let programs = Programs { others: self.others.clone(), ..Programs::alone(guest_program()?) };
+        let programs = Programs {
+            others: self.others.clone(),
+            ..Programs::alone(guest_program()?)
+        };
         let root = image::root(store, &programs, &BTreeSet::new())?;
         let hardware = Hardware {
             memory: Bytes::mib(self.memory_mib),

@@ -50,7 +50,9 @@ impl Test {
             let names: Vec<&str> = FAULTS.iter().map(|fault| fault.name).collect();
             anyhow::bail!("no fault '{name}': {}", names.join(", "));
         }
-        let chosen = |fault: &&Fault| self.faults.is_empty() || self.faults.iter().any(|name| name == fault.name);
+        let chosen = |fault: &&Fault| {
+            self.faults.is_empty() || self.faults.iter().any(|name| name == fault.name)
+        };
         let faults: Vec<&Fault> = FAULTS.iter().filter(chosen).collect();
         let bench = self.bench(store)?;
         say(&format!("1..{}\n", faults.len()))?;
@@ -59,16 +61,33 @@ impl Test {
             let (stood, told) = bench.inflict(fault, &mut machine)?;
             failed += usize::from(!stood);
             let verdict = if stood { "ok" } else { "not ok" };
-            say(&format!("{verdict} {} - {}: {}\n", index + 1, fault.name, fault.what))?;
-            told.lines().try_for_each(|line| say(&format!("# {line}\n")))?;
+            say(&format!(
+                "{verdict} {} - {}: {}\n",
+                index + 1,
+                fault.name,
+                fault.what
+            ))?;
+            told.lines()
+                .try_for_each(|line| say(&format!("# {line}\n")))?;
         }
-        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if failed == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 
     fn bench<'s>(&self, store: &'s Store) -> Result<Bench<'s>> {
-        let programs = Programs::with_daemon(guest_program()?, super::run::daemon(self.warmsetd.as_deref())?)?;
+        let programs = Programs::with_daemon(
+            guest_program()?,
+            super::run::daemon(self.warmsetd.as_deref())?,
+        )?;
         let kernel = kernels::kernel(store, &self.kernel)?;
-        Ok(Bench { store, kernel, programs })
+        Ok(Bench {
+            store,
+            kernel,
+            programs,
+        })
     }
 }
 
@@ -92,7 +111,11 @@ impl Bench<'_> {
         }
         let (_, vm) = machine.as_mut().context("a machine was booted")?;
         let mut said = String::new();
-        match vm.script(&fault.script(), Duration::from_secs(fault.seconds), |line| said.push_str(line)) {
+        match vm.script(
+            &fault.script(),
+            Duration::from_secs(fault.seconds),
+            |line| said.push_str(line),
+        ) {
             Ok(status) => Ok((status == 0, said)),
             Err(silence) => {
                 let _ = write!(said, "{silence}\n{}", vm.console());

@@ -9,14 +9,23 @@ const SHOWN: usize = 12;
 
 /// The functions with most ticks of any arm, in percent of each arm's ticks in the kernel; empty if none were counted.
 pub(super) fn table(columns: &[Column<'_>]) -> String {
-    let arms: Vec<(&str, Profile)> =
-        columns.iter().map(|column| (column.arm, sum(column))).filter(|(_, profile)| profile.ticks > 0).collect();
+    let arms: Vec<(&str, Profile)> = columns
+        .iter()
+        .map(|column| (column.arm, sum(column)))
+        .filter(|(_, profile)| profile.ticks > 0)
+        .collect();
     if arms.is_empty() {
         return String::new();
     }
-    let mut text = row("ticks in the kernel, %", arms.iter().map(|(arm, _)| (*arm).to_owned()));
+    let mut text = row(
+        "ticks in the kernel, %",
+        arms.iter().map(|(arm, _)| (*arm).to_owned()),
+    );
     text += &row("---", arms.iter().map(|_| "---:".to_owned()));
-    text += &row("all", arms.iter().map(|(_, profile)| profile.ticks.to_string()));
+    text += &row(
+        "all",
+        arms.iter().map(|(_, profile)| profile.ticks.to_string()),
+    );
     for name in names(&arms) {
         text += &row(&name, arms.iter().map(|(_, profile)| share(profile, &name)));
     }
@@ -26,7 +35,11 @@ pub(super) fn table(columns: &[Column<'_>]) -> String {
 /// All runs of an arm together.
 fn sum(column: &Column<'_>) -> Profile {
     let mut sum = Profile::default();
-    for profile in column.finished.iter().filter_map(|line| line.report.profile.as_ref()) {
+    for profile in column
+        .finished
+        .iter()
+        .filter_map(|line| line.report.profile.as_ref())
+    {
         sum.ticks += profile.ticks;
         for (name, ticks) in &profile.functions {
             *sum.functions.entry(name.clone()).or_default() += ticks;
@@ -43,7 +56,11 @@ fn names(arms: &[(&str, Profile)]) -> Vec<String> {
         sorted.sort_by_key(|(_, ticks)| std::cmp::Reverse(**ticks));
         names.extend(sorted.into_iter().take(SHOWN).map(|(name, _)| name.clone()));
     }
-    let all = |name: &String| arms.iter().filter_map(|(_, profile)| profile.functions.get(name)).sum::<u64>();
+    let all = |name: &String| {
+        arms.iter()
+            .filter_map(|(_, profile)| profile.functions.get(name))
+            .sum::<u64>()
+    };
     let mut names: Vec<String> = names.into_iter().collect();
     names.sort_by_key(|name| std::cmp::Reverse(all(name)));
     names
@@ -66,13 +83,26 @@ mod tests {
     fn arms_stand_side_by_side_and_runs_are_added() {
         let of = |arm, rep, shrink| {
             let mut line = line(arm, rep);
-            let functions = [("shrink".to_owned(), shrink), ("fault".to_owned(), 10)].into_iter().collect();
-            line.report.profile = Some(Profile { ticks: 100, functions });
+            let functions = [("shrink".to_owned(), shrink), ("fault".to_owned(), 10)]
+                .into_iter()
+                .collect();
+            line.report.profile = Some(Profile {
+                ticks: 100,
+                functions,
+            });
             line
         };
-        let lines = [of("none", 0, 20), of("none", 1, 40), of("other", 0, 50), line("third", 0)];
+        let lines = [
+            of("none", 0, 20),
+            of("none", 1, 40),
+            of("other", 0, 50),
+            line("third", 0),
+        ];
         let text = table(&columns(&lines.iter().collect::<Vec<_>>()));
-        assert!(text.contains("| all | 200 | 100 |\n| shrink | 30.0 | 50.0 |\n| fault | 10.0 | 10.0 |"), "{text}");
+        assert!(
+            text.contains("| all | 200 | 100 |\n| shrink | 30.0 | 50.0 |\n| fault | 10.0 | 10.0 |"),
+            "{text}"
+        );
         assert!(!text.contains("third"));
         assert_eq!(table(&columns(&[&line("none", 0)])), "");
     }

@@ -19,9 +19,16 @@ pub struct Estimate {
 /// The median of these, with its percentile bootstrap interval (Efron 1979).
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
     let mut random = Random::new();
-    let medians = (0..RESAMPLES).map(|_| median(&random.resample(values))).collect::<Option<Vec<f64>>>()?;
+    let medians = (0..RESAMPLES)
+        .map(|_| median(&random.resample(values)))
+        .collect::<Option<Vec<f64>>>()?;
     let (low, high) = interval(medians)?;
-    Some(Estimate { median: median(values)?, low, high, count: values.len() })
+    Some(Estimate {
+        median: median(values)?,
+        low,
+        high,
+        count: values.len(),
+    })
 }
 
 /// Fewer values on a side tell nothing: all of two lie above all of two others once in three by chance. Of three it is
@@ -36,7 +43,9 @@ pub fn differ(first: &[f64], second: &[f64]) -> bool {
     let mut random = Random::new();
     let difference = |_| Some(median(&random.resample(second))? - median(&random.resample(first))?);
     let differences = (0..RESAMPLES).map(difference).collect::<Option<Vec<f64>>>();
-    differences.and_then(interval).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    differences
+        .and_then(interval)
+        .is_some_and(|(low, high)| low > 0.0 || high < 0.0)
 }
 
 /// The middle one, or the mean of the middle two.
@@ -45,12 +54,20 @@ pub fn median(values: &[f64]) -> Option<f64> {
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
     let upper = *sorted.get(middle)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { (upper + sorted.get(middle - 1)?) / 2.0 })
+    Some(if sorted.len() % 2 == 1 {
+        upper
+    } else {
+        (upper + sorted.get(middle - 1)?) / 2.0
+    })
 }
 
 fn interval(mut values: Vec<f64>) -> Option<(f64, f64)> {
     values.sort_by(f64::total_cmp);
-    let at = |share: f64| values.get(((values.len() - 1) as f64 * share).round() as usize).copied();
+    let at = |share: f64| {
+        values
+            .get(((values.len() - 1) as f64 * share).round() as usize)
+            .copied()
+    };
     (!values.is_empty()).then(|| Some((at(0.025)?, at(0.975)?)))?
 }
 
@@ -63,7 +80,13 @@ impl Random {
     }
 
     fn resample(&mut self, values: &[f64]) -> Vec<f64> {
-        (0..values.len()).filter_map(|_| values.get((self.next() % values.len() as u64) as usize).copied()).collect()
+        (0..values.len())
+            .filter_map(|_| {
+                values
+                    .get((self.next() % values.len() as u64) as usize)
+                    .copied()
+            })
+            .collect()
     }
 
     fn next(&mut self) -> u64 {
@@ -83,7 +106,9 @@ mod tests {
         let values = [5.0, 1.0, 4.0, 2.0, 3.0];
         let estimate_of = estimate(&values).unwrap();
         assert_eq!(estimate_of.median, 3.0);
-        assert!(estimate_of.low <= 3.0 && estimate_of.high >= 3.0 && estimate_of.low < estimate_of.high);
+        assert!(
+            estimate_of.low <= 3.0 && estimate_of.high >= 3.0 && estimate_of.low < estimate_of.high
+        );
         assert_eq!(estimate(&values), Some(estimate_of));
         assert_eq!(estimate(&[]), None);
     }
@@ -92,7 +117,10 @@ mod tests {
     fn far_values_differ_and_mixed_ones_do_not() {
         assert!(differ(&[540.0, 542.0, 538.0], &[0.0, 3.0, 1.0]));
         assert!(!differ(&[1.0, 5.0, 3.0], &[2.0, 4.0, 3.0]));
-        assert!(!differ(&[540.0, 541.0], &[0.0, 1.0]), "two runs tell nothing of chance");
+        assert!(
+            !differ(&[540.0, 541.0], &[0.0, 1.0]),
+            "two runs tell nothing of chance"
+        );
         assert!(!differ(&[2.0, 2.0], &[2.0, 2.0]));
     }
 }

@@ -37,6 +37,9 @@ impl Window {
     pub(crate) fn from_environment() -> Self {
         let get = |name: &str| std::env::var(name).ok()?.parse().ok();
         let from = get("WARMSET_FROM").unwrap_or_else(now);
-        Self { from, until: get("WARMSET_UNTIL").unwrap_or(from + 10_000.0) }
+        Self {
+            from,
+            until: get("WARMSET_UNTIL").unwrap_or(from + 10_000.0),
+        }
     }
 }

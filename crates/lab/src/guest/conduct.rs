@@ -63,20 +63,39 @@ impl Run {
             let group = Path::new("/sys/fs/cgroup").join(name);
             fs::create_dir_all(&group)?;
             for above in Path::new(name).ancestors().skip(1) {
-                let children = Path::new("/sys/fs/cgroup").join(above).join("cgroup.subtree_control");
+                let children = Path::new("/sys/fs/cgroup")
+                    .join(above)
+                    .join("cgroup.subtree_control");
                 put(&children.to_string_lossy(), "+memory +pids")?;
             }
-            put(&group.join("memory.max").to_string_lossy(), &limit.to_string())?;
+            put(
+                &group.join("memory.max").to_string_lossy(),
+                &limit.to_string(),
+            )?;
         }
-        let program = plan.arm.program.as_ref().map(|words| start_program(words)).transpose()?;
+        let program = plan
+            .arm
+            .program
+            .as_ref()
+            .map(|words| start_program(words))
+            .transpose()?;
         let from = clock::now() + seconds(plan.size.warm_up_s);
-        let window = Window { from, until: from + seconds(plan.size.load_s) };
+        let window = Window {
+            from,
+            until: from + seconds(plan.size.load_s),
+        };
         let cast = plan
             .roles
             .iter()
             .flat_map(|role| (0..role.count).map(|number| Player::new(role, number, window)))
             .collect();
-        Ok(Self { plan: plan.clone(), window, cast, program, finished: Finished::default() })
+        Ok(Self {
+            plan: plan.clone(),
+            window,
+            cast,
+            program,
+            finished: Finished::default(),
+        })
     }
 
     /// Until counting begins.
@@ -100,18 +119,28 @@ impl Run {
     }
 
     fn is_done(&self) -> bool {
-        let ends = |player: &Player| Some(&player.role.name) == self.plan.ends_with.as_ref() && player.lives > 0;
-        self.cast.iter().any(|player| ends(player) && player.child.is_none())
+        let ends = |player: &Player| {
+            Some(&player.role.name) == self.plan.ends_with.as_ref() && player.lives > 0
+        };
+        self.cast
+            .iter()
+            .any(|player| ends(player) && player.child.is_none())
     }
 
     fn step(&mut self) {
         for player in &mut self.cast {
             player.tend(self.window, &mut self.finished);
         }
-        let ended = self.program.as_mut().and_then(|program| program.try_wait().ok().flatten());
+        let ended = self
+            .program
+            .as_mut()
+            .and_then(|program| program.try_wait().ok().flatten());
         if let Some(status) = ended {
             self.program = None;
-            self.finished.notes.push(format!("the arm's program ended early ({status}): {}", last_words("program")));
+            self.finished.notes.push(format!(
+                "the arm's program ended early ({status}): {}",
+                last_words("program")
+            ));
         }
         thread::sleep(STEP);
     }
@@ -122,7 +151,11 @@ impl Run {
         while clock::now() < patience && self.cast.iter_mut().any(Player::is_alive) {
             thread::sleep(STEP);
         }
-        for child in self.cast.iter_mut().filter_map(|player| player.child.as_mut()) {
+        for child in self
+            .cast
+            .iter_mut()
+            .filter_map(|player| player.child.as_mut())
+        {
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -137,7 +170,10 @@ impl Run {
     pub(crate) fn finish(mut self) -> Finished {
         if let Some(mut program) = self.program.take() {
             if let Err(problem) = end(&mut program) {
-                self.finished.notes.push(format!("the arm's program: {problem:#}: {}", last_words("program")));
+                self.finished.notes.push(format!(
+                    "the arm's program: {problem:#}: {}",
+                    last_words("program")
+                ));
             }
         }
         self.finished
@@ -146,20 +182,36 @@ impl Run {
 
 impl Player {
     fn new(role: &Role, number: u32, window: Window) -> Self {
-        let due = role.after_s.map_or(0.0, |after| window.from + seconds(after));
-        Self { role: role.clone(), number, due, child: None, lives: 0 }
+        let due = role
+            .after_s
+            .map_or(0.0, |after| window.from + seconds(after));
+        Self {
+            role: role.clone(),
+            number,
+            due,
+            child: None,
+            lives: 0,
+        }
     }
 
     /// Starts it when it is due, and learns of its end.
     fn tend(&mut self, window: Window, finished: &mut Finished) {
         let now = clock::now();
-        if let Some(status) = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten()) {
+        if let Some(status) = self
+            .child
+            .as_mut()
+            .and_then(|child| child.try_wait().ok().flatten())
+        {
             self.child = None;
             self.due = next(self.role.when, self.due, now);
             match status.signal() {
                 Some(_) => finished.kills.push((now, self.role.name.clone())),
                 None if !status.success() => {
-                    finished.notes.push(format!("{} ended: {status}: {}", self.role.name, last_words("workers")));
+                    finished.notes.push(format!(
+                        "{} ended: {status}: {}",
+                        self.role.name,
+                        last_words("workers")
+                    ));
                 }
                 None => {}
             }
@@ -168,7 +220,9 @@ impl Player {
             self.lives += 1;
             match self.spawn(window) {
                 Ok(child) => self.child = Some(child),
-                Err(error) => finished.notes.push(format!("{} did not start: {error:#}", self.role.name)),
+                Err(error) => finished
+                    .notes
+                    .push(format!("{} did not start: {error:#}", self.role.name)),
             }
         }
     }
@@ -177,10 +231,20 @@ impl Player {
         let path = format!("{OUT}/{}-{}", self.role.name, self.number);
         let output = OpenOptions::new().create(true).append(true).open(path)?;
         let mut command = Command::new("/lab/guest");
-        command.arg("work").args(&self.role.work).arg(self.number.to_string());
-        command.stdin(Stdio::null()).stdout(output).stderr(log("workers")?);
-        command.env("WARMSET_FROM", window.from.to_string()).env("WARMSET_UNTIL", window.until.to_string());
-        command.env("WARMSET_NAME", &self.role.name).env("WARMSET_OOM", self.role.oom_score_adj.to_string());
+        command
+            .arg("work")
+            .args(&self.role.work)
+            .arg(self.number.to_string());
+        command
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(log("workers")?);
+        command
+            .env("WARMSET_FROM", window.from.to_string())
+            .env("WARMSET_UNTIL", window.until.to_string());
+        command
+            .env("WARMSET_NAME", &self.role.name)
+            .env("WARMSET_OOM", self.role.oom_score_adj.to_string());
         if let Some((group, _)) = &self.role.group {
             command.env("WARMSET_GROUP", group);
         }
@@ -188,7 +252,9 @@ impl Player {
     }
 
     fn is_alive(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.child
+            .as_mut()
+            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 }
 
@@ -209,19 +275,30 @@ fn seconds(count: u64) -> f64 {
 }
 
 fn log(name: &str) -> Result<File> {
-    OpenOptions::new().create(true).append(true).open(format!("{ARM}/{name}.log")).context("no log")
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(format!("{ARM}/{name}.log"))
+        .context("no log")
 }
 
 fn start_program(words: &[String]) -> Result<Child> {
     let (program, arguments) = words.split_first().context("an empty command")?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(log("program")?).stderr(log("program")?);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(log("program")?)
+        .stderr(log("program")?);
     let child = command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").spawn();
     child.with_context(|| format!("cannot start {program}"))
 }
 
 fn end(program: &mut Child) -> Result<()> {
-    let pid = i32::try_from(program.id()).ok().and_then(rustix::process::Pid::from_raw).context("no process number")?;
+    let pid = i32::try_from(program.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+        .context("no process number")?;
     rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
     let patience = clock::now() + GOODBYE_MS;
     while clock::now() < patience {

@@ -41,7 +41,11 @@ pub(crate) fn say(kind: &str, payload: impl Into<Vec<u8>>) {
 
 /// The second serial port, byte for byte.
 pub(crate) fn line() -> Result<File> {
-    let line = OpenOptions::new().read(true).write(true).open("/dev/ttyS1").context("no second serial port")?;
+    let line = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/ttyS1")
+        .context("no second serial port")?;
     let mut settings = tcgetattr(&line)?;
     settings.make_raw();
     tcsetattr(&line, OptionalActions::Now, &settings)?;
@@ -54,13 +58,24 @@ fn mounts() -> Result<()> {
     let _ = at("tracefs", "/sys/kernel/tracing");
     at("tmpfs", "/run")?;
     at("tmpfs", "/tmp")?;
-    mount("cgroup2", "/sys/fs/cgroup", "cgroup2", MountFlags::empty(), None).context("no control groups v2")?;
+    mount(
+        "cgroup2",
+        "/sys/fs/cgroup",
+        "cgroup2",
+        MountFlags::empty(),
+        None,
+    )
+    .context("no control groups v2")?;
     for place in ["/run/out", "/run/arm", "/dev/shm"] {
         fs::create_dir_all(place)?;
     }
-    let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory +cpu +io +pids");
+    let _ = fs::write(
+        "/sys/fs/cgroup/cgroup.subtree_control",
+        "+memory +cpu +io +pids",
+    );
     if Path::new("/dev/vdb").exists() {
-        mount("/dev/vdb", "/data", "ext4", MountFlags::NOATIME, None).context("cannot mount the data disk")?;
+        mount("/dev/vdb", "/data", "ext4", MountFlags::NOATIME, None)
+            .context("cannot mount the data disk")?;
     }
     Ok(())
 }
@@ -75,8 +90,14 @@ pub(crate) fn listen() -> Result<()> {
     say("hello", fs::read_to_string("/proc/version")?);
     while let Some(frame) = Frame::read(&mut input)? {
         match frame.kind.as_str() {
-            "plan" => say("report", serde_json::to_vec(&carry_out(&serde_json::from_slice(&frame.payload)?)?)?),
-            "sh" => say("sh", shell(&String::from_utf8_lossy(&frame.payload))?.to_string()),
+            "plan" => say(
+                "report",
+                serde_json::to_vec(&carry_out(&serde_json::from_slice(&frame.payload)?)?)?,
+            ),
+            "sh" => say(
+                "sh",
+                shell(&String::from_utf8_lossy(&frame.payload))?.to_string(),
+            ),
             other => anyhow::bail!("the lab sent '{other}'"),
         }
     }
@@ -87,9 +108,17 @@ pub(crate) fn listen() -> Result<()> {
 fn shell(script: &str) -> Result<i32> {
     let script = format!("exec 2>&1\n{script}");
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::piped());
+    shell
+        .args(["-c", &script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
     let mut running = shell.spawn().context("no shell")?;
-    let mut output = BufReader::new(running.stdout.take().context("the shell's output is not ours")?);
+    let mut output = BufReader::new(
+        running
+            .stdout
+            .take()
+            .context("the shell's output is not ours")?,
+    );
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line)? > 0 {
         say("said", std::mem::take(&mut line));
@@ -98,9 +127,15 @@ fn shell(script: &str) -> Result<i32> {
 }
 
 fn carry_out(plan: &Plan) -> Result<Report> {
-    let mut report = Report { found: setup::apply(plan)?, ..Report::default() };
+    let mut report = Report {
+        found: setup::apply(plan)?,
+        ..Report::default()
+    };
     let knobs = watch::Knobs::read();
-    let watched = watch::Watch::start(plan.live.then(|| clock::now() + plan.size.warm_up_s as f64 * 1e3));
+    let watched = watch::Watch::start(
+        plan.live
+            .then(|| clock::now() + plan.size.warm_up_s as f64 * 1e3),
+    );
     let mut run = conduct::Run::start(plan)?;
     run.warm_up();
     plan.profile.then(profile::begin).transpose()?;
@@ -117,8 +152,12 @@ fn carry_out(plan: &Plan) -> Result<Report> {
     let seen = watched.stop();
     report.profile = ticks.map(|counts| profile::named(&counts)).transpose()?;
 
-    report.seconds.insert("load".to_owned(), (end.at - begin.at) / 1e3);
-    report.seconds.insert("calm".to_owned(), (calm.at - end.at) / 1e3);
+    report
+        .seconds
+        .insert("load".to_owned(), (end.at - begin.at) / 1e3);
+    report
+        .seconds
+        .insert("calm".to_owned(), (calm.at - end.at) / 1e3);
     report.counters.insert("load".to_owned(), begin.until(&end));
     report.counters.insert("calm".to_owned(), end.until(&calm));
     report.cpu_ms = begin.cpu_until(&calm);

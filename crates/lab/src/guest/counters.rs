@@ -52,19 +52,31 @@ impl Snapshot {
         vmstat(&mut counts);
         pressure(&mut counts);
         disks(&mut counts);
-        Self { at: clock::now(), counts, cpu: cpu() }
+        Self {
+            at: clock::now(),
+            counts,
+            cpu: cpu(),
+        }
     }
 
     /// What grew until `later`; a counter that did not is zero, so that absent means unknown.
     pub(crate) fn until(&self, later: &Self) -> BTreeMap<String, i64> {
-        let grown = |(name, after): (&String, &i64)| self.counts.get(name).map(|before| (name.clone(), after - before));
+        let grown = |(name, after): (&String, &i64)| {
+            self.counts
+                .get(name)
+                .map(|before| (name.clone(), after - before))
+        };
         later.counts.iter().filter_map(grown).collect()
     }
 
     /// Processor time until `later`, in milliseconds.
     pub(crate) fn cpu_until(&self, later: &Self) -> BTreeMap<String, f64> {
-        let grown =
-            |(name, after): (&String, &f64)| (name.clone(), after - self.cpu.get(name).copied().unwrap_or_default());
+        let grown = |(name, after): (&String, &f64)| {
+            (
+                name.clone(),
+                after - self.cpu.get(name).copied().unwrap_or_default(),
+            )
+        };
         later.cpu.iter().map(grown).collect()
     }
 }
@@ -84,7 +96,10 @@ fn pressure(counts: &mut BTreeMap<String, i64>) {
     for resource in ["memory", "io", "cpu"] {
         let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
         for line in text.lines() {
-            let (kind, total) = (line.split(' ').next().unwrap_or_default(), line.rsplit("total=").next());
+            let (kind, total) = (
+                line.split(' ').next().unwrap_or_default(),
+                line.rsplit("total=").next(),
+            );
             let total = total.and_then(|total| total.parse().ok());
             counts.extend(total.map(|total| (format!("psi_{resource}_{kind}_us"), total)));
         }
@@ -96,25 +111,55 @@ fn disks(counts: &mut BTreeMap<String, i64>) {
     let text = fs::read_to_string("/proc/diskstats").unwrap_or_default();
     for line in text.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let (Some(name), Some(read), Some(written)) = (fields.get(2), fields.get(5), fields.get(9)) else { continue };
+        let (Some(name), Some(read), Some(written)) = (fields.get(2), fields.get(5), fields.get(9))
+        else {
+            continue;
+        };
         if name.starts_with("vd") || name.starts_with("zram") {
-            counts.extend(read.parse().ok().map(|value| (format!("{name}_sectors_read"), value)));
-            counts.extend(written.parse().ok().map(|value| (format!("{name}_sectors_written"), value)));
+            counts.extend(
+                read.parse()
+                    .ok()
+                    .map(|value| (format!("{name}_sectors_read"), value)),
+            );
+            counts.extend(
+                written
+                    .parse()
+                    .ok()
+                    .map(|value| (format!("{name}_sectors_written"), value)),
+            );
         }
     }
 }
 
 /// Processor time of the kernel's reclaimers and of the arms' programs, by name; nohang is a script of python3's.
 fn cpu() -> BTreeMap<String, f64> {
-    const NAMES: &[&str] = &["kswapd", "kcompactd", "warmsetd", "warmset-hold", "earlyoom", "python3", "khugepaged"];
+    const NAMES: &[&str] = &[
+        "kswapd",
+        "kcompactd",
+        "warmsetd",
+        "warmset-hold",
+        "earlyoom",
+        "python3",
+        "khugepaged",
+    ];
     let mut sums = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        let Some((head, tail)) = stat.rsplit_once(") ") else { continue };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
+        let Some((head, tail)) = stat.rsplit_once(") ") else {
+            continue;
+        };
         let name = head.split_once('(').map_or("", |(_, name)| name);
-        let Some(known) = NAMES.iter().find(|known| name.starts_with(**known)) else { continue };
-        let fields: Vec<f64> =
-            tail.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+        let Some(known) = NAMES.iter().find(|known| name.starts_with(**known)) else {
+            continue;
+        };
+        let fields: Vec<f64> = tail
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse().ok())
+            .collect();
         *sums.entry((*known).to_owned()).or_insert(0.0) += fields.iter().sum::<f64>() * TICK_MS;
     }
     sums

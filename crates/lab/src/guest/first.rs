@@ -24,10 +24,13 @@ pub(crate) fn switch_to_disk() -> Result<()> {
     if fs::read_to_string("/proc/cmdline")?.contains("warmset.hello") {
         let mut line = crate::control::line()?;
         Frame::new("hello", "").write(&mut line)?;
-        return Ok(rustix::system::reboot(rustix::system::RebootCommand::Restart)?);
+        return Ok(rustix::system::reboot(
+            rustix::system::RebootCommand::Restart,
+        )?);
     }
     wait_for(Path::new("/dev/vda"))?;
-    mount("/dev/vda", "/root", "ext4", MountFlags::NOATIME, None).context("cannot mount the root disk")?;
+    mount("/dev/vda", "/root", "ext4", MountFlags::NOATIME, None)
+        .context("cannot mount the root disk")?;
     // What only the first root needed is given back.
     fs::remove_dir_all("/modules")?;
     fs::remove_file("/init")?;
@@ -38,18 +41,24 @@ pub(crate) fn switch_to_disk() -> Result<()> {
     chroot(".")?;
     chdir("/")?;
     let words = fs::read_to_string("/proc/cmdline")?;
-    match words.split_whitespace().find_map(|word| word.strip_prefix(INIT)) {
+    match words
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix(INIT))
+    {
         Some(init) => Err(Command::new(init).exec()).with_context(|| format!("cannot run {init}")),
         None => Err(Command::new(CONTROL).arg("control").exec()).context("cannot run /lab/guest"),
     }
 }
 
 pub(crate) fn at(kind: &str, place: &str) -> Result<()> {
-    mount(kind, place, kind, MountFlags::empty(), None).with_context(|| format!("cannot mount {kind} at {place}"))
+    mount(kind, place, kind, MountFlags::empty(), None)
+        .with_context(|| format!("cannot mount {kind} at {place}"))
 }
 
 fn load_modules() -> Result<()> {
-    let Ok(entries) = fs::read_dir("/modules") else { return Ok(()) };
+    let Ok(entries) = fs::read_dir("/modules") else {
+        return Ok(());
+    };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {

@@ -17,7 +17,11 @@ pub(crate) fn tell(from: f64) {
         gap_mib: watch::gap() / MIB,
         allocstall: sum(&vmstat, "allocstall_"),
         compact_stall: sum(&vmstat, "compact_stall "),
-        stalled_ms: pressure.lines().next().and_then(|line| line.rsplit("total=").next()?.parse().ok()).unwrap_or(0.0)
+        stalled_ms: pressure
+            .lines()
+            .next()
+            .and_then(|line| line.rsplit("total=").next()?.parse().ok())
+            .unwrap_or(0.0)
             / 1e3,
         refaults: sum(&vmstat, "workingset_refault_"),
         kills: sum(&vmstat, "oom_kill "),
@@ -32,13 +36,17 @@ pub(crate) fn tell(from: f64) {
 /// The sum of all counters that begin so.
 fn sum(vmstat: &str, prefix: &str) -> f64 {
     let lines = vmstat.lines().filter(|line| line.starts_with(prefix));
-    lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    lines
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
 }
 
 /// How long the last operation that a worker wrote down took.
 fn last(role: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("{OUT}/{role}-0")).ok()?;
-    let line = text.lines().rfind(|line| line.starts_with(&format!("op {role} ")))?;
+    let line = text
+        .lines()
+        .rfind(|line| line.starts_with(&format!("op {role} ")))?;
     line.rsplit(' ').next()?.parse().ok()
 }
 
@@ -48,7 +56,11 @@ mod tests {
 
     #[test]
     fn counters_are_summed_by_how_they_begin() {
-        let vmstat = "allocstall_normal 3\nallocstall_movable 4\ncompact_stall 5\ncompact_stall_other 9\n";
-        assert_eq!((sum(vmstat, "allocstall_"), sum(vmstat, "compact_stall ")), (7.0, 5.0));
+        let vmstat =
+            "allocstall_normal 3\nallocstall_movable 4\ncompact_stall 5\ncompact_stall_other 9\n";
+        assert_eq!(
+            (sum(vmstat, "allocstall_"), sum(vmstat, "compact_stall ")),
+            (7.0, 5.0)
+        );
     }
 }

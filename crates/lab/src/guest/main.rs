@@ -31,7 +31,9 @@ fn main() -> ExitCode {
         [_, "humbly", program, rest @ ..] => humbly(program, rest),
         // What the probe executes: a program that is there and ends.
         [_, "nothing"] => return ExitCode::SUCCESS,
-        _ => Err(anyhow::anyhow!("this program runs inside the lab's machine; `work NAME` runs one worker anywhere")),
+        _ => Err(anyhow::anyhow!(
+            "this program runs inside the lab's machine; `work NAME` runs one worker anywhere"
+        )),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,6 +47,11 @@ fn main() -> ExitCode {
 /// Becomes a program that is root's and may not pass over the rights of files, as a service with few capabilities.
 fn humbly(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
     use std::os::unix::process::CommandExt;
-    rustix::thread::remove_capability_from_bounding_set(rustix::thread::CapabilitySet::DAC_OVERRIDE)?;
-    Err(std::process::Command::new(program).args(arguments).exec().into())
+    rustix::thread::remove_capability_from_bounding_set(
+        rustix::thread::CapabilitySet::DAC_OVERRIDE,
+    )?;
+    Err(std::process::Command::new(program)
+        .args(arguments)
+        .exec()
+        .into())
 }

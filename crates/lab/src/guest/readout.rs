@@ -27,7 +27,9 @@ impl ReadOut {
                 let _ = all.add(line);
             }
         }
-        all.ops.values_mut().for_each(|ops| ops.sort_by(|a, b| a.0.total_cmp(&b.0)));
+        all.ops
+            .values_mut()
+            .for_each(|ops| ops.sort_by(|a, b| a.0.total_cmp(&b.0)));
         all.hogs.sort_by(f64::total_cmp);
         all
     }
@@ -40,7 +42,9 @@ impl ReadOut {
                 let op = (at.parse().ok()?, took.parse().ok()?);
                 self.ops.entry(name.to_owned()).or_default().push(op);
             }
-            ["sum", name, value] => *self.sums.entry(name.to_owned()).or_default() += value.parse::<f64>().ok()?,
+            ["sum", name, value] => {
+                *self.sums.entry(name.to_owned()).or_default() += value.parse::<f64>().ok()?
+            }
             ["hog", at] => self.hogs.push(at.parse().ok()?),
             _ => return None,
         }
@@ -50,14 +54,21 @@ impl ReadOut {
     /// How long each kind of operation took.
     pub(crate) fn latencies(&self) -> BTreeMap<String, Latency> {
         let of = |(name, ops): (&String, &Vec<(f64, f64)>)| {
-            Some((name.clone(), Latency::of(ops.iter().map(|(_, took)| *took).collect())?))
+            Some((
+                name.clone(),
+                Latency::of(ops.iter().map(|(_, took)| *took).collect())?,
+            ))
         };
         self.ops.iter().filter_map(of).collect()
     }
 
     /// How long the first operation that began after this moment took.
     pub(crate) fn next_after(&self, name: &str, at: f64) -> Option<f64> {
-        self.ops.get(name)?.iter().find(|(began, _)| *began >= at).map(|(_, took)| *took)
+        self.ops
+            .get(name)?
+            .iter()
+            .find(|(began, _)| *began >= at)
+            .map(|(_, took)| *took)
     }
 
     /// When the last hog before this moment began.
@@ -73,12 +84,23 @@ mod tests {
     #[test]
     fn lines_are_read_and_fragments_left() {
         let mut out = ReadOut::default();
-        for line in ["op read 10.5 2", "op read 20 4", "sum mib 3", "sum mib 4", "hog 15", "op read 2", "noise"] {
+        for line in [
+            "op read 10.5 2",
+            "op read 20 4",
+            "sum mib 3",
+            "sum mib 4",
+            "hog 15",
+            "op read 2",
+            "noise",
+        ] {
             let _ = out.add(line);
         }
         assert_eq!(out.latencies()["read"].max, 4.0);
         assert_eq!(out.sums["mib"], 7.0);
         assert_eq!(out.next_after("read", 11.0), Some(4.0));
-        assert_eq!((out.hog_before(16.0), out.hog_before(14.0)), (Some(15.0), None));
+        assert_eq!(
+            (out.hog_before(16.0), out.hog_before(14.0)),
+            (Some(15.0), None)
+        );
     }
 }

@@ -33,7 +33,10 @@ pub(crate) fn apply(plan: &Plan) -> Result<BTreeMap<String, String>> {
         Swap::Disk => swap_on("/dev/vdc")?,
         Swap::Zram => {
             let _ = fs::write("/sys/block/zram0/comp_algorithm", "lz4");
-            put("/sys/block/zram0/disksize", &format!("{}M", plan.size.memory_mib / 2))?;
+            put(
+                "/sys/block/zram0/disksize",
+                &format!("{}M", plan.size.memory_mib / 2),
+            )?;
             swap_on("/dev/zram0")?;
         }
     }
@@ -41,7 +44,11 @@ pub(crate) fn apply(plan: &Plan) -> Result<BTreeMap<String, String>> {
 }
 
 fn found() -> BTreeMap<String, String> {
-    let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let read = |path: &str| {
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
     let files = [
         ("lru_gen", LRU_GEN),
         ("lru_gen_min_ttl_ms", "/sys/kernel/mm/lru_gen/min_ttl_ms"),
@@ -50,13 +57,22 @@ fn found() -> BTreeMap<String, String> {
         ("zram", "/sys/block/zram0/comp_algorithm"),
         ("psi_memory", "/proc/pressure/memory"),
         ("cgroup_controllers", "/sys/fs/cgroup/cgroup.controllers"),
-        ("damon_reclaim", "/sys/module/damon_reclaim/parameters/enabled"),
-        ("clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        (
+            "damon_reclaim",
+            "/sys/module/damon_reclaim/parameters/enabled",
+        ),
+        (
+            "clocksource",
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        ),
         ("nodes", "/sys/devices/system/node/online"),
         ("command_line", "/proc/cmdline"),
         ("version", "/proc/version"),
     ];
-    files.iter().filter_map(|(name, path)| Some(((*name).to_owned(), read(path)?))).collect()
+    files
+        .iter()
+        .filter_map(|(name, path)| Some(((*name).to_owned(), read(path)?)))
+        .collect()
 }
 
 /// Writes a kernel file.
@@ -67,7 +83,10 @@ pub(crate) fn put(path: &str, value: &str) -> Result<()> {
 /// Makes a device a swap and turns it on: the header is one page that ends in its mark.
 fn swap_on(device: &str) -> Result<()> {
     const PAGE: usize = 4096;
-    let size = fs::read_to_string(format!("/sys/class/block/{}/size", device.trim_start_matches("/dev/")))?;
+    let size = fs::read_to_string(format!(
+        "/sys/class/block/{}/size",
+        device.trim_start_matches("/dev/")
+    ))?;
     let pages = size.trim().parse::<u64>()? * 512 / PAGE as u64;
     let mut header = vec![0; PAGE];
     // struct swap_header.info: 1024 bytes for a boot loader, then version, last page, bad pages.
@@ -79,7 +98,9 @@ fn swap_on(device: &str) -> Result<()> {
         .open(device)
         .and_then(|mut file| file.write_all(&header))
         .context(device.to_owned())?;
-    let status = std::process::Command::new("/bin/busybox").args(["swapon", device]).status()?;
+    let status = std::process::Command::new("/bin/busybox")
+        .args(["swapon", device])
+        .status()?;
     anyhow::ensure!(status.success(), "swapon {device} failed");
     Ok(())
 }

@@ -40,7 +40,12 @@ pub(crate) struct Knobs(Vec<Option<String>>);
 impl Knobs {
     /// Reads them.
     pub(crate) fn read() -> Self {
-        Self(KNOBS.iter().map(|path| fs::read_to_string(path).ok()).collect())
+        Self(
+            KNOBS
+                .iter()
+                .map(|path| fs::read_to_string(path).ok())
+                .collect(),
+        )
     }
 
     /// The knobs that now differ, but for those that the lab itself set.
@@ -50,7 +55,11 @@ impl Knobs {
             let ours = set.iter().any(|(written, _)| written == path);
             (before != after && !ours).then(|| (*path).to_owned())
         };
-        KNOBS.iter().zip(self.0.iter().zip(&now.0)).filter_map(differs).collect()
+        KNOBS
+            .iter()
+            .zip(self.0.iter().zip(&now.0))
+            .filter_map(differs)
+            .collect()
     }
 }
 
@@ -83,11 +92,18 @@ struct Spare {
 impl Spare {
     fn of(meminfo: &str) -> Self {
         let value = |name: &str| {
-            let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            let line = meminfo
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
             line.split_whitespace().next()?.parse::<f64>().ok()
         };
-        let share = |part: &str, whole: &str| Some(value(part)? / value(whole).filter(|whole| *whole > 0.0)?);
-        Self { swap: share("SwapFree", "SwapTotal"), slab: share("SReclaimable", "MemTotal") }
+        let share = |part: &str, whole: &str| {
+            Some(value(part)? / value(whole).filter(|whole| *whole > 0.0)?)
+        };
+        Self {
+            swap: share("SwapFree", "SwapTotal"),
+            slab: share("SReclaimable", "MemTotal"),
+        }
     }
 }
 
@@ -101,15 +117,28 @@ impl Watch {
         let (flag, list) = (Arc::clone(&ended), Arc::clone(&kills));
         // It ends with the machine: a read of the kernel's messages waits for the next.
         thread::spawn(move || read_messages(&list));
-        Self { found: gap(), sampler: thread::spawn(move || sample(&flag, live)), ended, kills }
+        Self {
+            found: gap(),
+            sampler: thread::spawn(move || sample(&flag, live)),
+            ended,
+            kills,
+        }
     }
 
     /// Ends, and gives what was seen.
     pub(crate) fn stop(self) -> Sight {
         self.ended.store(true, Ordering::Relaxed);
         let seen = self.sampler.join().unwrap_or_default();
-        let kills = self.kills.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Sight { found: self.found, seen, kills }
+        let kills = self
+            .kills
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        Sight {
+            found: self.found,
+            seen,
+            kills,
+        }
     }
 }
 
@@ -126,14 +155,20 @@ impl Sight {
     pub(crate) fn gap(&self, window: Window, calm_end: f64) -> Gap {
         let found = self.found;
         let above = |from: f64, until: f64| -> f64 {
-            let inside = |pair: &&[Seen]| pair.first().is_some_and(|seen| (from..until).contains(&seen.at));
+            let inside = |pair: &&[Seen]| {
+                pair.first()
+                    .is_some_and(|seen| (from..until).contains(&seen.at))
+            };
             let area = |pair: &[Seen]| match pair {
                 [a, b] => (b.at - a.at) / 1e3 * ((a.gap + b.gap) / 2.0 - found) / MIB,
                 _ => 0.0,
             };
             self.seen.windows(2).filter(inside).map(area).sum()
         };
-        let (load, calm) = (above(window.from, window.until), above(window.until, calm_end));
+        let (load, calm) = (
+            above(window.from, window.until),
+            above(window.until, calm_end),
+        );
         let seconds = (calm_end - window.from) / 1e3;
         let max = self.seen.iter().map(|seen| seen.gap).fold(0.0, f64::max);
         Gap {
@@ -148,19 +183,35 @@ impl Sight {
 
     /// How often a knob was seen changed.
     pub(crate) fn changes(&self, from: f64, until: f64) -> u64 {
-        self.seen.iter().filter(|seen| (from..until).contains(&seen.at)).map(|seen| seen.changes).sum()
+        self.seen
+            .iter()
+            .filter(|seen| (from..until).contains(&seen.at))
+            .map(|seen| seen.changes)
+            .sum()
     }
 
     /// What there still was when that was last looked at.
     fn spare(&self, at: f64) -> Spare {
-        self.seen.iter().take_while(|seen| seen.at <= at).last().map(|seen| seen.spare).unwrap_or_default()
+        self.seen
+            .iter()
+            .take_while(|seen| seen.at <= at)
+            .last()
+            .map(|seen| seen.spare)
+            .unwrap_or_default()
     }
 
     /// The kills, with what they did to others.
     pub(crate) fn kills(&self, window: Window, finished: &Finished, out: &ReadOut) -> Vec<Kill> {
-        let kernel = self.kills.iter().map(|(at, by, victim)| (*at, by.as_str(), victim.as_str()));
-        let others =
-            finished.kills.iter().filter(|(at, _)| !self.kills.iter().any(|(seen, ..)| (seen - at).abs() < 1500.0));
+        let kernel = self
+            .kills
+            .iter()
+            .map(|(at, by, victim)| (*at, by.as_str(), victim.as_str()));
+        let others = finished.kills.iter().filter(|(at, _)| {
+            !self
+                .kills
+                .iter()
+                .any(|(seen, ..)| (seen - at).abs() < 1500.0)
+        });
         let others = others.map(|(at, victim)| (*at, "program", victim.as_str()));
         let mut kills: Vec<Kill> = kernel
             .chain(others)
@@ -186,10 +237,20 @@ fn sample(ended: &AtomicBool, live: Option<f64>) -> Vec<Seen> {
     let mut knobs = Knobs::read();
     while !ended.load(Ordering::Relaxed) {
         let now = Knobs::read();
-        let changes = knobs.0.iter().zip(&now.0).filter(|(before, after)| before != after).count() as u64;
+        let changes = knobs
+            .0
+            .iter()
+            .zip(&now.0)
+            .filter(|(before, after)| before != after)
+            .count() as u64;
         knobs = now;
         let spare = Spare::of(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
-        all.push(Seen { at: clock::now(), gap: gap(), changes, spare });
+        all.push(Seen {
+            at: clock::now(),
+            gap: gap(),
+            changes,
+            spare,
+        });
         if let (Some(from), 0) = (live, all.len() % 5) {
             crate::live::tell(from);
         }
@@ -205,22 +266,36 @@ pub(crate) fn gap() -> f64 {
 }
 
 fn managed() -> f64 {
-    sum(&fs::read_to_string("/proc/zoneinfo").unwrap_or_default(), "managed") * PAGE
+    sum(
+        &fs::read_to_string("/proc/zoneinfo").unwrap_or_default(),
+        "managed",
+    ) * PAGE
 }
 
 /// A value of every zone, added up.
 fn sum(zones: &str, name: &str) -> f64 {
-    let value = |line: &str| line.trim_start().strip_prefix(name)?.trim().parse::<f64>().ok();
+    let value = |line: &str| {
+        line.trim_start()
+            .strip_prefix(name)?
+            .trim()
+            .parse::<f64>()
+            .ok()
+    };
     zones.lines().filter_map(value).sum()
 }
 
 /// Follows the kernel's messages: `6,1234,5678901,-;Out of memory: Killed process 321 (hog) …`.
 fn read_messages(kills: &Mutex<Vec<(f64, String, String)>>) {
-    let Ok(messages) = OpenOptions::new().read(true).open("/dev/kmsg") else { return };
+    let Ok(messages) = OpenOptions::new().read(true).open("/dev/kmsg") else {
+        return;
+    };
     for line in BufReader::new(messages).lines() {
         let Ok(line) = line else { continue };
         if let Some(kill) = killed(&line) {
-            kills.lock().unwrap_or_else(PoisonError::into_inner).push(kill);
+            kills
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(kill);
         }
     }
 }
@@ -228,7 +303,11 @@ fn read_messages(kills: &Mutex<Vec<(f64, String, String)>>) {
 fn killed(line: &str) -> Option<(f64, String, String)> {
     let (head, text) = line.split_once(';')?;
     let (before, rest) = text.split_once("Killed process ")?;
-    let by = if before.contains("cgroup") { "cgroup" } else { "kernel" };
+    let by = if before.contains("cgroup") {
+        "cgroup"
+    } else {
+        "kernel"
+    };
     let victim = rest.split_once('(')?.1.split_once(')')?.0;
     let at = head.split(',').nth(2)?.parse::<f64>().ok()? / 1e3;
     Some((at, by.to_owned(), victim.to_owned()))
@@ -241,10 +320,17 @@ mod tests {
     #[test]
     fn the_kernels_kills_are_read() {
         let line = "3,812,61234567,-;Out of memory: Killed process 88 (hog) total-vm:1kB";
-        assert_eq!(killed(line), Some((61234.567, "kernel".to_owned(), "hog".to_owned())));
-        let line = "3,812,1000,-;Memory cgroup out of memory: Killed process 88 (burst) total-vm:1kB";
+        assert_eq!(
+            killed(line),
+            Some((61234.567, "kernel".to_owned(), "hog".to_owned()))
+        );
+        let line =
+            "3,812,1000,-;Memory cgroup out of memory: Killed process 88 (burst) total-vm:1kB";
         assert_eq!(killed(line).unwrap().1, "cgroup");
-        assert_eq!(killed("3,812,1000,-;oom-kill:constraint=CONSTRAINT_NONE"), None);
+        assert_eq!(
+            killed("3,812,1000,-;oom-kill:constraint=CONSTRAINT_NONE"),
+            None
+        );
     }
 
     #[test]
@@ -252,15 +338,40 @@ mod tests {
         let text = "MemTotal:  200 kB\nSwapTotal:  80 kB\nSwapFree:  20 kB\nSReclaimable:  4 kB\n";
         let spare = Spare::of(text);
         assert_eq!((spare.swap, spare.slab), (Some(0.25), Some(0.02)));
-        assert_eq!(Spare::of("MemTotal: 200 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n").swap, None);
+        assert_eq!(
+            Spare::of("MemTotal: 200 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n").swap,
+            None
+        );
     }
 
     #[test]
     fn the_gap_is_counted_above_what_was_found() {
-        let at = |second: f64, gap: f64| Seen { at: second * 1e3, gap: gap * MIB, changes: 0, spare: Spare::default() };
-        let seen = vec![at(0.0, 1.0), at(1.0, 1.0), at(2.0, 11.0), at(3.0, 11.0), at(4.0, 1.0), at(5.0, 1.0)];
-        let sight = Sight { found: MIB, seen, kills: Vec::new() };
-        let gap = sight.gap(Window { from: 1000.0, until: 3000.0 }, 5000.0);
+        let at = |second: f64, gap: f64| Seen {
+            at: second * 1e3,
+            gap: gap * MIB,
+            changes: 0,
+            spare: Spare::default(),
+        };
+        let seen = vec![
+            at(0.0, 1.0),
+            at(1.0, 1.0),
+            at(2.0, 11.0),
+            at(3.0, 11.0),
+            at(4.0, 1.0),
+            at(5.0, 1.0),
+        ];
+        let sight = Sight {
+            found: MIB,
+            seen,
+            kills: Vec::new(),
+        };
+        let gap = sight.gap(
+            Window {
+                from: 1000.0,
+                until: 3000.0,
+            },
+            5000.0,
+        );
         assert_eq!((gap.load_mib_s, gap.calm_mib_s), (15.0, 5.0));
         assert_eq!(gap.mean / MIB, 6.0);
     }

@@ -30,46 +30,106 @@ const WORKS: &[Work] = &[
         usage: "FOLDER FILES FILLERS NEW_MIB: read files in turn, write a new one, remove it",
         run: files::fill,
     },
-    Work { name: "stream", usage: "FILE: read a file from end to end, again and again", run: files::stream },
-    Work { name: "once", usage: "FOLDER FILES: read every file once", run: files::once },
+    Work {
+        name: "stream",
+        usage: "FILE: read a file from end to end, again and again",
+        run: files::stream,
+    },
+    Work {
+        name: "once",
+        usage: "FOLDER FILES: read every file once",
+        run: files::once,
+    },
     Work {
         name: "read",
         usage: "FILE: read a file once, timed, and count what of it had been evicted",
         run: files::read,
     },
-    Work { name: "lock", usage: "FILE: lock a file in memory until the end", run: locked::lock },
+    Work {
+        name: "lock",
+        usage: "FILE: lock a file in memory until the end",
+        run: locked::lock,
+    },
     Work {
         name: "burst",
         usage: "SMALL_MIB HUGE_MIB: touch memory in pages and in huge pages, end",
         run: burst::burst,
     },
-    Work { name: "ramp", usage: "MIB_A_SECOND MOST_MIB: grow steadily, give all back, again", run: burst::ramp },
+    Work {
+        name: "ramp",
+        usage: "MIB_A_SECOND MOST_MIB: grow steadily, give all back, again",
+        run: burst::ramp,
+    },
     Work {
         name: "leak",
         usage: "KIB_A_SECOND MOST_MIB: grow unevenly to the most, give all back, again",
         run: burst::leak,
     },
-    Work { name: "hog", usage: "zeros|noise STEP_MIB: take memory until killed", run: hog::hog },
-    Work { name: "touch", usage: "MIB: touch memory at random, timed", run: memory::touch },
-    Work { name: "sweep", usage: "MIB: touch memory in order, again and again", run: memory::sweep },
-    Work { name: "sweep-once", usage: "MIB: touch memory in order once, give it back", run: memory::sweep_once },
-    Work { name: "exec", usage: "PROGRAM PERIOD_MS: fork and execute a program, timed", run: probe::exec },
-    Work { name: "beat", usage: "PERIOD_MS: sleep, locked in memory; how late it wakes", run: probe::beat },
+    Work {
+        name: "hog",
+        usage: "zeros|noise STEP_MIB: take memory until killed",
+        run: hog::hog,
+    },
+    Work {
+        name: "touch",
+        usage: "MIB: touch memory at random, timed",
+        run: memory::touch,
+    },
+    Work {
+        name: "sweep",
+        usage: "MIB: touch memory in order, again and again",
+        run: memory::sweep,
+    },
+    Work {
+        name: "sweep-once",
+        usage: "MIB: touch memory in order once, give it back",
+        run: memory::sweep_once,
+    },
+    Work {
+        name: "exec",
+        usage: "PROGRAM PERIOD_MS: fork and execute a program, timed",
+        run: probe::exec,
+    },
+    Work {
+        name: "beat",
+        usage: "PERIOD_MS: sleep, locked in memory; how late it wakes",
+        run: probe::beat,
+    },
     Work {
         name: "forks",
         usage: "CHILDREN MIB: processes that touch memory and end, many at once",
         run: storms::forks,
     },
-    Work { name: "crowd", usage: "PROCESSES: so many that wait until they are ended", run: crowd::crowd },
-    Work { name: "grab", usage: "PAGES: ask for huge pages, give them back", run: storms::grab },
-    Work { name: "lookup", usage: "FOLDER [lock]: look up random keys in an indexed database", run: lookup::lookup },
-    Work { name: "fill-database", usage: "FOLDER RECORDS RECORD_BYTES: make the database", run: lookup::make },
+    Work {
+        name: "crowd",
+        usage: "PROCESSES: so many that wait until they are ended",
+        run: crowd::crowd,
+    },
+    Work {
+        name: "grab",
+        usage: "PAGES: ask for huge pages, give them back",
+        run: storms::grab,
+    },
+    Work {
+        name: "lookup",
+        usage: "FOLDER [lock]: look up random keys in an indexed database",
+        run: lookup::lookup,
+    },
+    Work {
+        name: "fill-database",
+        usage: "FOLDER RECORDS RECORD_BYTES: make the database",
+        run: lookup::make,
+    },
     Work {
         name: "person",
         usage: "SOCKET end|keep|go-on|nothing: hear what a guard tells, answer its questions",
         run: person::person,
     },
-    Work { name: "build", usage: "FOLDER JOBS: compile a C project", run: build::build },
+    Work {
+        name: "build",
+        usage: "FOLDER JOBS: compile a C project",
+        run: build::build,
+    },
 ];
 
 /// A kind of work.
@@ -81,14 +141,18 @@ struct Work {
 
 /// Does the work of this name.
 pub(crate) fn run(name: &str, words: &[&str]) -> Result<()> {
-    let work =
-        WORKS.iter().find(|work| work.name == name).with_context(|| format!("no work '{name}':\n{}", usage()))?;
+    let work = WORKS
+        .iter()
+        .find(|work| work.name == name)
+        .with_context(|| format!("no work '{name}':\n{}", usage()))?;
     settle()?;
     (work.run)(&Words(words)).with_context(|| format!("{name} ({})", work.usage))
 }
 
 fn usage() -> String {
-    WORKS.iter().fold(String::new(), |text, work| text + "  " + work.name + " " + work.usage + "\n")
+    WORKS.iter().fold(String::new(), |text, work| {
+        text + "  " + work.name + " " + work.usage + "\n"
+    })
 }
 
 /// Takes the name, the group and the standing that the control gave.
@@ -112,17 +176,25 @@ struct Words<'a>(&'a [&'a str]);
 
 impl Words<'_> {
     fn text(&self, place: usize) -> Result<&str> {
-        self.0.get(place).copied().with_context(|| format!("argument {} is missing", place + 1))
+        self.0
+            .get(place)
+            .copied()
+            .with_context(|| format!("argument {} is missing", place + 1))
     }
 
     fn number<T: FromStr>(&self, place: usize) -> Result<T> {
         let text = self.text(place)?;
-        text.parse().ok().with_context(|| format!("'{text}' is not a number"))
+        text.parse()
+            .ok()
+            .with_context(|| format!("'{text}' is not a number"))
     }
 
     /// Which of several alike this is; the only one without it.
     fn own(&self) -> u64 {
-        self.0.last().and_then(|word| word.parse().ok()).unwrap_or_default()
+        self.0
+            .last()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -133,7 +205,9 @@ struct Out {
 
 impl Out {
     fn new() -> Self {
-        Self { window: Window::from_environment() }
+        Self {
+            window: Window::from_environment(),
+        }
     }
 
     /// Whether there is time left.
@@ -178,12 +252,18 @@ mod tests {
     #[test]
     fn unknown_work_lists_what_there_is() {
         let error = run("nap", &[]).unwrap_err().to_string();
-        assert!(error.contains("no work 'nap'") && error.contains("lookup FOLDER"), "{error}");
+        assert!(
+            error.contains("no work 'nap'") && error.contains("lookup FOLDER"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_missing_argument_is_named() {
         let error = format!("{:#}", run("sweep", &["x"]).unwrap_err());
-        assert!(error.contains("'x' is not a number") && error.contains("sweep"), "{error}");
+        assert!(
+            error.contains("'x' is not a number") && error.contains("sweep"),
+            "{error}"
+        );
     }
 }

@@ -39,7 +39,10 @@ impl Source {
     /// As the archive has it now.
     pub fn of(store: &Store, recipe: &Recipe) -> Result<Self> {
         let apt = Apt::of(store, &[&recipe.suite])?;
-        let wanted = recipe.version.as_ref().map(|version| format!("{}={version}", recipe.package));
+        let wanted = recipe
+            .version
+            .as_ref()
+            .map(|version| format!("{}={version}", recipe.package));
         let wanted = wanted.and_then(|exact| apt.package(&exact).ok());
         let package = wanted.map_or_else(|| apt.package(&recipe.package), Ok)?;
         Ok(Self { apt, package })
@@ -52,7 +55,8 @@ impl Source {
 
     /// Unpacks it below a folder, without patches; where it is then.
     pub fn unpacked(&self, folder: &Path) -> Result<PathBuf> {
-        self.apt.unpack(std::slice::from_ref(&self.package), folder)?;
+        self.apt
+            .unpack(std::slice::from_ref(&self.package), folder)?;
         unpack(folder)
     }
 }
@@ -62,7 +66,10 @@ pub fn build(store: &Store, recipe: &Recipe, source: &Source) -> Result<Kernel> 
     let package = source.package();
     let config = fragments(recipe)?;
     let patches = patches(recipe)?;
-    let mut parts: Vec<Vec<u8>> = vec![package.sha256.clone().into_bytes(), config.clone().into_bytes()];
+    let mut parts: Vec<Vec<u8>> = vec![
+        package.sha256.clone().into_bytes(),
+        config.clone().into_bytes(),
+    ];
     for patch in &patches {
         parts.push(fs::read(patch).with_context(|| format!("cannot read {}", patch.display()))?);
     }
@@ -73,32 +80,48 @@ pub fn build(store: &Store, recipe: &Recipe, source: &Source) -> Result<Kernel> 
         let tree = source.unpacked(scratch.path())?;
         for patch in &patches {
             let apply = ["-p1", "--forward", "--fuzz=0", "-i"];
-            tool::run(Command::new("patch").args(apply).arg(patch).current_dir(&tree), "patch")
-                .with_context(|| format!("{} does not apply", patch.display()))?;
+            tool::run(
+                Command::new("patch")
+                    .args(apply)
+                    .arg(patch)
+                    .current_dir(&tree),
+                "patch",
+            )
+            .with_context(|| format!("{} does not apply", patch.display()))?;
         }
         make(&tree, &config, place)
     })?;
-    in_folder(&place, &format!("{} {}, built {key}", package.name, package.version))
+    in_folder(
+        &place,
+        &format!("{} {}, built {key}", package.name, package.version),
+    )
 }
 
 fn fragments(recipe: &Recipe) -> Result<String> {
     let mut config = FRAGMENT.to_owned();
     for path in &recipe.fragments {
-        config += &fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        config +=
+            &fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         config.push('\n');
     }
     Ok(config)
 }
 
 fn patches(recipe: &Recipe) -> Result<Vec<PathBuf>> {
-    let Some(folder) = &recipe.series else { return Ok(Vec::new()) };
-    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let Some(folder) = &recipe.series else {
+        return Ok(Vec::new());
+    };
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut patches: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     patches.retain(|path| path.extension().is_some_and(|end| end == "patch"));
     patches.sort();
     anyhow::ensure!(!patches.is_empty(), "no *.patch in {}", folder.display());
     // patch runs in the kernel's folder.
-    patches.into_iter().map(|path| fs::canonicalize(&path).with_context(|| path.display().to_string())).collect()
+    patches
+        .into_iter()
+        .map(|path| fs::canonicalize(&path).with_context(|| path.display().to_string()))
+        .collect()
 }
 
 /// The package holds the source as an archive.
@@ -109,7 +132,14 @@ fn unpack(root: &Path) -> Result<PathBuf> {
         .map(|entry| entry.path())
         .find(|path| path.to_string_lossy().contains(".tar."));
     let archive = archive.with_context(|| format!("no source in {}", folder.display()))?;
-    tool::run(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(root), "tar, xz-utils")?;
+    tool::run(
+        Command::new("tar")
+            .arg("-xf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(root),
+        "tar, xz-utils",
+    )?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     Ok(root.join(name.split(".tar.").next().unwrap_or_default()))
 }
@@ -129,22 +159,37 @@ fn make(tree: &Path, config: &str, place: &Path) -> Result<()> {
     };
     run(&["tinyconfig"])?;
     let merge = ["-m", ".config", "lab.config"];
-    tool::run(Command::new("scripts/kconfig/merge_config.sh").args(merge).current_dir(tree), "make")?;
+    tool::run(
+        Command::new("scripts/kconfig/merge_config.sh")
+            .args(merge)
+            .current_dir(tree),
+        "make",
+    )?;
     run(&["olddefconfig"])?;
     missing(&fs::read_to_string(tree.join(".config"))?, config)?;
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    let jobs = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .to_string();
     run(&["-j", &jobs, "bzImage"])?;
     let release = run(&["-s", "kernelrelease"])?;
     let boot = place.join("boot");
     fs::create_dir_all(&boot)?;
-    fs::copy(tree.join("arch/x86/boot/bzImage"), boot.join(format!("vmlinuz-{}", release.trim())))?;
-    fs::copy(tree.join(".config"), boot.join(format!("config-{}", release.trim())))?;
+    fs::copy(
+        tree.join("arch/x86/boot/bzImage"),
+        boot.join(format!("vmlinuz-{}", release.trim())),
+    )?;
+    fs::copy(
+        tree.join(".config"),
+        boot.join(format!("config-{}", release.trim())),
+    )?;
     Ok(())
 }
 
 /// What stands for an option of the fragments in a newer kernel: 7.3 has neither of the old ones.
-const SUCCESSORS: &[(&str, &str)] =
-    &[("CONFIG_PREEMPT_VOLUNTARY", "CONFIG_PREEMPT_LAZY"), ("CONFIG_PROC_SYSCTL", "CONFIG_SYSCTL")];
+const SUCCESSORS: &[(&str, &str)] = &[
+    ("CONFIG_PREEMPT_VOLUNTARY", "CONFIG_PREEMPT_LAZY"),
+    ("CONFIG_PROC_SYSCTL", "CONFIG_SYSCTL"),
+];
 
 /// A wish that the configuration did not grant is an error: the kernel would not be what its name says.
 fn missing(granted: &str, wished: &str) -> Result<()> {
@@ -157,15 +202,26 @@ fn missing(granted: &str, wished: &str) -> Result<()> {
     let refused: Vec<String> = last
         .iter()
         .filter(|(name, value)| {
-            let successor = SUCCESSORS.iter().find(|(old, _)| old == *name).map_or(**name, |(_, new)| new);
+            let successor = SUCCESSORS
+                .iter()
+                .find(|(old, _)| old == *name)
+                .map_or(**name, |(_, new)| new);
             let lines = [format!("{name}={value}"), format!("{successor}={value}")];
-            let has = granted.lines().any(|granted| lines.iter().any(|line| granted == line));
-            let absent = !granted.lines().any(|granted| granted.starts_with(&format!("{name}=")));
+            let has = granted
+                .lines()
+                .any(|granted| lines.iter().any(|line| granted == line));
+            let absent = !granted
+                .lines()
+                .any(|granted| granted.starts_with(&format!("{name}=")));
             if **value == "n" { !absent } else { !has }
         })
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    anyhow::ensure!(refused.is_empty(), "the configuration refused {}: something they need is off", refused.join(", "));
+    anyhow::ensure!(
+        refused.is_empty(),
+        "the configuration refused {}: something they need is off",
+        refused.join(", ")
+    );
     Ok(())
 }
 
@@ -177,8 +233,19 @@ mod tests {
     fn a_refused_wish_is_named() {
         let granted = "CONFIG_A=y\n# CONFIG_B is not set\n";
         assert!(missing(granted, "CONFIG_A=y\nCONFIG_B=n\n").is_ok());
-        assert!(missing(granted, "CONFIG_B=y\n").unwrap_err().to_string().contains("CONFIG_B=y"));
-        assert!(missing(granted, "CONFIG_B=y\nCONFIG_B=n\n").is_ok(), "the last word counts");
-        assert!(missing("CONFIG_PREEMPT_LAZY=y\n", "CONFIG_PREEMPT_VOLUNTARY=y\n").is_ok(), "a successor will do");
+        assert!(
+            missing(granted, "CONFIG_B=y\n")
+                .unwrap_err()
+                .to_string()
+                .contains("CONFIG_B=y")
+        );
+        assert!(
+            missing(granted, "CONFIG_B=y\nCONFIG_B=n\n").is_ok(),
+            "the last word counts"
+        );
+        assert!(
+            missing("CONFIG_PREEMPT_LAZY=y\n", "CONFIG_PREEMPT_VOLUNTARY=y\n").is_ok(),
+            "a successor will do"
+        );
     }
 }

@@ -30,7 +30,8 @@ impl Modules {
         let mut paths = HashMap::new();
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
-            let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+            let entries = fs::read_dir(&folder)
+                .with_context(|| format!("cannot list {}", folder.display()))?;
             for entry in entries.flatten() {
                 let path = entry.path();
                 match name_of(&path) {
@@ -53,7 +54,9 @@ impl Modules {
     }
 
     fn load(&self, name: &str, loaded: &mut Vec<Module>) -> Result<()> {
-        let Some(path) = self.paths.get(name) else { return Ok(()) };
+        let Some(path) = self.paths.get(name) else {
+            return Ok(());
+        };
         if loaded.iter().any(|module| module.name == name) {
             return Ok(());
         }
@@ -61,7 +64,10 @@ impl Modules {
         for needed in depends(&bytes) {
             self.load(&needed, loaded)?;
         }
-        loaded.push(Module { name: name.to_owned(), bytes });
+        loaded.push(Module {
+            name: name.to_owned(),
+            bytes,
+        });
         Ok(())
     }
 }
@@ -80,18 +86,28 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     }
     let mut plain = Vec::new();
     let mut reader = lzma_rust2::XzReader::new(bytes.as_slice(), true);
-    reader.read_to_end(&mut plain).with_context(|| format!("cannot unpack {}", path.display()))?;
+    reader
+        .read_to_end(&mut plain)
+        .with_context(|| format!("cannot unpack {}", path.display()))?;
     Ok(plain)
 }
 
 /// The names after `depends=` in `.modinfo`.
 fn depends(bytes: &[u8]) -> Vec<String> {
     const KEY: &[u8] = b"\0depends=";
-    let Some(at) = bytes.windows(KEY.len()).position(|window| window == KEY) else { return Vec::new() };
+    let Some(at) = bytes.windows(KEY.len()).position(|window| window == KEY) else {
+        return Vec::new();
+    };
     let rest = bytes.get(at + KEY.len()..).unwrap_or_default();
-    let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+    let end = rest
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(rest.len());
     let list = String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).replace('-', "_");
-    list.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    list.split(',')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -103,14 +119,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, needs: &str| {
             fs::create_dir_all(folder.path().join("drivers")).unwrap();
-            fs::write(folder.path().join("drivers").join(name), format!("ELF\0license=GPL\0depends={needs}\0"))
-                .unwrap();
+            fs::write(
+                folder.path().join("drivers").join(name),
+                format!("ELF\0license=GPL\0depends={needs}\0"),
+            )
+            .unwrap();
         };
         write("virtio_blk.ko", "virtio,virtio-ring");
         write("virtio-ring.ko", "virtio");
         write("virtio.ko", "");
-        let modules =
-            Modules::below(folder.path()).unwrap().in_order(&["virtio_blk", "virtio_ring", "not_there"]).unwrap();
+        let modules = Modules::below(folder.path())
+            .unwrap()
+            .in_order(&["virtio_blk", "virtio_ring", "not_there"])
+            .unwrap();
         let names: Vec<_> = modules.iter().map(|module| module.name.as_str()).collect();
         assert_eq!(names, ["virtio", "virtio_ring", "virtio_blk"]);
     }

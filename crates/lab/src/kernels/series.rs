@@ -30,12 +30,21 @@ impl Base {
     pub fn of(folder: &Path, series: &str) -> Result<Self> {
         let path = folder.join("BASES");
         let text = fs::read_to_string(&path).with_context(|| {
-            format!("cannot read {}: run in the repository, or name its kernel folder with --tree", path.display())
+            format!(
+                "cannot read {}: run in the repository, or name its kernel folder with --tree",
+                path.display()
+            )
         })?;
         let bases = parse(&text)?;
         let known: Vec<&str> = bases.iter().map(|base| base.series.as_str()).collect();
         let found = bases.iter().find(|base| base.series == series).cloned();
-        found.with_context(|| format!("no series '{series}' in {}: {}", path.display(), known.join(", ")))
+        found.with_context(|| {
+            format!(
+                "no series '{series}' in {}: {}",
+                path.display(),
+                known.join(", ")
+            )
+        })
     }
 
     /// What to build: the lab's configuration, what the series needs, what this release has otherwise, and its patches.
@@ -48,7 +57,10 @@ impl Base {
 
     fn without_patches(&self, folder: &Path, fragment: &str) -> Recipe {
         let own = folder.join(format!("config/{}.config", self.series));
-        let fragments = [Some(folder.join("config").join(fragment)), Some(own).filter(|own| own.exists())];
+        let fragments = [
+            Some(folder.join("config").join(fragment)),
+            Some(own).filter(|own| own.exists()),
+        ];
         let fragments = fragments.into_iter().flatten().collect();
         Recipe {
             suite: self.suite.clone(),
@@ -81,14 +93,21 @@ pub fn source(store: &Store, tree: &Path, series: &str) -> Result<(Recipe, Sourc
     let package = source.package();
     if package.sha256 != base.sha256 {
         let (made, now) = (&base.version, &package.version);
-        writeln!(io::stderr(), "warmset-lab: the series is made for {made}, the archive has {now}: trying that")?;
+        writeln!(
+            io::stderr(),
+            "warmset-lab: the series is made for {made}, the archive has {now}: trying that"
+        )?;
     }
     Ok((recipe, source))
 }
 
 fn parse(text: &str) -> Result<Vec<Base>> {
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    lines.map(|line| base(line).with_context(|| format!("no base: '{line}'"))).collect()
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    lines
+        .map(|line| base(line).with_context(|| format!("no base: '{line}'")))
+        .collect()
 }
 
 fn base(line: &str) -> Result<Base> {
@@ -97,19 +116,30 @@ fn base(line: &str) -> Result<Base> {
         bail!("series, suite, package, version and sum are five words")
     };
     anyhow::ensure!(sha256.len() == 64, "a SHA-256 has 64 digits");
-    let [series, suite, package, version, sha256] = [series, suite, package, version, sha256].map(str::to_owned);
-    Ok(Base { series, suite, package, version, sha256 })
+    let [series, suite, package, version, sha256] =
+        [series, suite, package, version, sha256].map(str::to_owned);
+    Ok(Base {
+        series,
+        suite,
+        package,
+        version,
+        sha256,
+    })
 }
 
 /// Compiles the tests of a series into a program that needs nothing beside it.
 pub fn tests(folder: &Path, into: &Path) -> Result<PathBuf> {
     let program = into.join("wsp_test");
     let folder = folder.join("selftests");
-    let entries = fs::read_dir(&folder).with_context(|| format!("no tests in {}", folder.display()))?;
+    let entries =
+        fs::read_dir(&folder).with_context(|| format!("no tests in {}", folder.display()))?;
     let paths = entries.flatten().map(|entry| entry.path());
     let sources = paths.filter(|path| path.extension().is_some_and(|end| end == "c"));
     let flags = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"];
-    tool::run(Command::new("cc").args(flags).arg(&program).args(sources), "gcc libc6-dev")?;
+    tool::run(
+        Command::new("cc").args(flags).arg(&program).args(sources),
+        "gcc libc6-dev",
+    )?;
     Ok(program)
 }
 
@@ -123,7 +153,11 @@ mod tests {
         let bases = parse(&fs::read_to_string(folder.join("BASES")).unwrap()).unwrap();
         assert!(!bases.is_empty());
         for base in bases {
-            assert!(base.recipe(&folder).series.unwrap().is_dir(), "{} has no patches", base.series);
+            assert!(
+                base.recipe(&folder).series.unwrap().is_dir(),
+                "{} has no patches",
+                base.series
+            );
             assert!(base.package.ends_with(&base.series), "{}", base.package);
         }
         assert!(format!("{:#}", Base::of(&folder, "5.15").unwrap_err()).contains("6.12"));
@@ -131,8 +165,14 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_base_is_quoted() {
-        let error = format!("{:#}", parse("6.12 trixie linux-source-6.12 1 abc\n").unwrap_err());
-        assert!(error.contains("linux-source-6.12 1 abc") && error.contains("64 digits"), "{error}");
+        let error = format!(
+            "{:#}",
+            parse("6.12 trixie linux-source-6.12 1 abc\n").unwrap_err()
+        );
+        assert!(
+            error.contains("linux-source-6.12 1 abc") && error.contains("64 digits"),
+            "{error}"
+        );
         assert!(parse("6.12 trixie\n").is_err());
     }
 }

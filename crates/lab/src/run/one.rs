@@ -31,7 +31,10 @@ const LOOK: Duration = Duration::from_millis(200);
 /// A count for each 32 bytes of the kernel's code, about 2 MiB in all.
 const PROFILE: &str = "profile=5";
 /// A swap on a small disk.
-const SWAP: Throttle = Throttle { bytes: Bytes::mib(32), operations: 1500 };
+const SWAP: Throttle = Throttle {
+    bytes: Bytes::mib(32),
+    operations: 1500,
+};
 
 /// Everything that is made before the first run.
 #[derive(Debug)]
@@ -65,13 +68,23 @@ impl<'a> Bench<'a> {
         let mut kernels = BTreeMap::new();
         for setting in &order.cells {
             if !kernels.contains_key(&setting.kernel) {
-                kernels.insert(setting.kernel.clone(), kernels::kernel(store, &setting.kernel)?);
+                kernels.insert(
+                    setting.kernel.clone(),
+                    kernels::kernel(store, &setting.kernel)?,
+                );
             }
         }
-        let mut parts: BTreeSet<image::Part> = order.arms.iter().filter_map(crate::arm::Arm::part).collect();
+        let mut parts: BTreeSet<image::Part> = order
+            .arms
+            .iter()
+            .filter_map(crate::arm::Arm::part)
+            .collect();
         let mut data = BTreeMap::new();
         for memory_mib in order.cells.iter().map(|setting| setting.memory_mib) {
-            let load = (order.scenario.load)(&Circumstances { memory_mib, variant: None });
+            let load = (order.scenario.load)(&Circumstances {
+                memory_mib,
+                variant: None,
+            });
             // Who is given a source is to compile it.
             parts.extend(matches!(load.data, Data::Source(_)).then_some(image::Part::Compiler));
             data.insert(memory_mib, image::data(store, &programs, &load.data)?);
@@ -101,11 +114,17 @@ impl<'a> Bench<'a> {
     /// Makes one run.
     pub fn run(&self, job: &Job, gap: Option<Gap>, interrupted: &AtomicBool) -> Result<Outcome> {
         let setting = &job.setting;
-        let load =
-            (self.order.scenario.load)(&Circumstances { memory_mib: setting.memory_mib, variant: job.arm.variant() });
+        let load = (self.order.scenario.load)(&Circumstances {
+            memory_mib: setting.memory_mib,
+            variant: job.arm.variant(),
+        });
         let plan = Plan {
             scenario: self.order.scenario.name.to_owned(),
-            setup: Setup { lru: setting.lru, swap: setting.swap, thp: load.thp },
+            setup: Setup {
+                lru: setting.lru,
+                swap: setting.swap,
+                thp: load.thp,
+            },
             arm: job.arm.beside(gap)?,
             roles: load.roles.clone(),
             ends_with: load.ends_with.clone(),
@@ -113,11 +132,19 @@ impl<'a> Bench<'a> {
             profile: self.order.profile,
             size: self.order.size.over(load.size, setting.memory_mib),
         };
-        let kernel = self.kernels.get(&setting.kernel).context("a kernel was not prepared")?;
+        let kernel = self
+            .kernels
+            .get(&setting.kernel)
+            .context("a kernel was not prepared")?;
         let mut slot = Some(self.slots.take());
         let machine = self.machine(setting, kernel, &load);
         let began = Instant::now();
-        let mut vm = Vm::boot(self.store, kernel, &self.programs.guest, &self.hardware(setting, &load)?)?;
+        let mut vm = Vm::boot(
+            self.store,
+            kernel,
+            &self.programs.guest,
+            &self.hardware(setting, &load)?,
+        )?;
         let Some(end) = self.hear(&mut vm, &plan, job, &mut slot, interrupted)? else {
             return Ok(Outcome::Interrupted);
         };
@@ -162,7 +189,13 @@ impl<'a> Bench<'a> {
                 "calm" => drop(slot.take()),
                 "live" => self.watch(job, &frame.payload)?,
                 "file" => self.keep(job, &frame.payload)?,
-                "report" => return Ok(Some((State::Finished, serde_json::from_slice(&frame.payload)?, None))),
+                "report" => {
+                    return Ok(Some((
+                        State::Finished,
+                        serde_json::from_slice(&frame.payload)?,
+                        None,
+                    )));
+                }
                 _ => {
                     return Ok(Some((
                         State::Failed,
@@ -184,28 +217,50 @@ impl<'a> Bench<'a> {
 
     /// Files of the arm go beside one another, named after the run.
     fn keep(&self, job: &Job, payload: &[u8]) -> Result<()> {
-        let Some(folder) = &self.order.keep else { return Ok(()) };
-        let end = payload.iter().position(|byte| *byte == b'\n').context("a file without a name")?;
+        let Some(folder) = &self.order.keep else {
+            return Ok(());
+        };
+        let end = payload
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .context("a file without a name")?;
         let (name, bytes) = payload.split_at(end);
         let name = Path::new(std::str::from_utf8(name)?)
             .file_name()
             .context("a file without a name")?
             .to_string_lossy()
             .into_owned();
-        let Cell { kernel, lru, swap, memory_mib, .. } = job.setting.cell();
-        let run =
-            format!("{}-{kernel}-{lru}-{swap}-{memory_mib}-{}-{}", self.order.scenario.name, job.arm.name, job.rep);
+        let Cell {
+            kernel,
+            lru,
+            swap,
+            memory_mib,
+            ..
+        } = job.setting.cell();
+        let run = format!(
+            "{}-{kernel}-{lru}-{swap}-{memory_mib}-{}-{}",
+            self.order.scenario.name, job.arm.name, job.rep
+        );
         fs::create_dir_all(folder)?;
         let path = folder.join(format!("{}-{name}", run.replace([':', '/', ' '], "-")));
-        fs::write(&path, bytes.get(1..).unwrap_or_default()).with_context(|| format!("cannot write {}", path.display()))
+        fs::write(&path, bytes.get(1..).unwrap_or_default())
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn hardware(&self, setting: &Setting, load: &Load) -> Result<Hardware> {
-        let data = self.data.get(&setting.memory_mib).context("a disk was not prepared")?;
-        let mut drives =
-            vec![Drive::new(self.root.clone(), Some(load.throttle)), Drive::new(data.clone(), Some(load.throttle))];
+        let data = self
+            .data
+            .get(&setting.memory_mib)
+            .context("a disk was not prepared")?;
+        let mut drives = vec![
+            Drive::new(self.root.clone(), Some(load.throttle)),
+            Drive::new(data.clone(), Some(load.throttle)),
+        ];
         if setting.swap == Swap::Disk {
-            drives.push(Drive::new(disk::empty(self.store, Bytes::mib(setting.memory_mib))?, Some(SWAP)));
+            drives.push(Drive::new(
+                disk::empty(self.store, Bytes::mib(setting.memory_mib))?,
+                Some(SWAP),
+            ));
         }
         let memory = Bytes::mib(setting.memory_mib);
         Ok(Hardware {
@@ -214,7 +269,11 @@ impl<'a> Bench<'a> {
             nodes: vec![1; setting.nodes as usize],
             accel: self.accel,
             drives,
-            append: if self.order.profile { PROFILE.to_owned() } else { String::new() },
+            append: if self.order.profile {
+                PROFILE.to_owned()
+            } else {
+                String::new()
+            },
             modules: &[],
         })
     }
@@ -231,7 +290,10 @@ impl<'a> Bench<'a> {
             host_cpus: std::thread::available_parallelism().map_or(1, usize::from),
             commit: self.commit.clone(),
             command: self.order.command.clone(),
-            at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            at: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs(),
         }
     }
 }
@@ -239,7 +301,11 @@ impl<'a> Bench<'a> {
 fn programs(order: &Order) -> Result<Programs> {
     let guest = vm::guest_program()?;
     let needs_daemon = order.arms.iter().any(crate::arm::Arm::has_the_daemon);
-    if needs_daemon { Programs::with_daemon(guest, order.daemon.clone()) } else { Ok(Programs::alone(guest)) }
+    if needs_daemon {
+        Programs::with_daemon(guest, order.daemon.clone())
+    } else {
+        Ok(Programs::alone(guest))
+    }
 }
 
 fn patience(size: Size) -> Duration {
@@ -258,6 +324,10 @@ fn silent(silence: &Silence, console: &str) -> (State, Report, Option<String>) {
 
 /// The commit of the folder that the lab is called in, marked if it was changed since.
 fn commit() -> Option<String> {
-    let said = tool::run(Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]), "git").ok()?;
+    let said = tool::run(
+        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]),
+        "git",
+    )
+    .ok()?;
     Some(said.trim().to_owned())
 }

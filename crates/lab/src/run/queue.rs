@@ -20,7 +20,14 @@ pub struct Job {
 
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({}, {} MiB)", self.arm.name, self.rep + 1, self.setting.kernel, self.setting.memory_mib)
+        write!(
+            f,
+            "{} {} ({}, {} MiB)",
+            self.arm.name,
+            self.rep + 1,
+            self.setting.kernel,
+            self.setting.memory_mib
+        )
     }
 }
 
@@ -55,16 +62,27 @@ impl Queue {
         let mut open = Vec::new();
         for rep in 0..order.reps {
             for setting in &order.cells {
-                let job = |arm: &Arm| Job { setting: setting.clone(), arm: arm.clone(), rep };
+                let job = |arm: &Arm| Job {
+                    setting: setting.clone(),
+                    arm: arm.clone(),
+                    rep,
+                };
                 match rep % 2 {
                     0 => open.extend(arms.iter().map(job)),
                     _ => open.extend(arms.iter().rev().map(job)),
                 }
             }
         }
-        let lines: Vec<Line> = there.into_iter().filter(|line| order.cells.contains(&line.machine.setting)).collect();
+        let lines: Vec<Line> = there
+            .into_iter()
+            .filter(|line| order.cells.contains(&line.machine.setting))
+            .collect();
         open.retain(|job| !lines.iter().any(|line| is_of(line, job)));
-        Self { open, running: Vec::new(), lines }
+        Self {
+            open,
+            running: Vec::new(),
+            lines,
+        }
     }
 
     /// How many are to be run.
@@ -74,12 +92,19 @@ impl Queue {
 
     /// The next that can be run.
     pub fn pull(&mut self) -> Pull {
-        let ready =
-            |job: &Job| !job.arm.needs_a_gap() || !self.may_yet_have_a_gap(job) || self.gap(&job.setting).is_some();
+        let ready = |job: &Job| {
+            !job.arm.needs_a_gap()
+                || !self.may_yet_have_a_gap(job)
+                || self.gap(&job.setting).is_some()
+        };
         match self.open.iter().position(ready) {
             Some(place) => {
                 let job = self.open.remove(place);
-                let gap = job.arm.needs_a_gap().then(|| self.gap(&job.setting)).flatten();
+                let gap = job
+                    .arm
+                    .needs_a_gap()
+                    .then(|| self.gap(&job.setting))
+                    .flatten();
                 if job.arm.needs_a_gap() && gap.is_none() {
                     // warmset never finished here: there is nothing to be equal to.
                     return self.pull();
@@ -94,14 +119,25 @@ impl Queue {
 
     /// Whether warmset still runs, or will, in the cell of this job.
     fn may_yet_have_a_gap(&self, job: &Job) -> bool {
-        self.open.iter().chain(&self.running).any(|other| other.arm.gives_a_gap() && other.setting == job.setting)
+        self.open
+            .iter()
+            .chain(&self.running)
+            .any(|other| other.arm.gives_a_gap() && other.setting == job.setting)
     }
 
     /// The mean of what warmset has held in this cell.
     fn gap(&self, setting: &Setting) -> Option<Gap> {
-        let of =
-            |line: &&Line| line.arm == "warmset" && line.state == State::Finished && line.machine.setting == *setting;
-        let gaps: Vec<Gap> = self.lines.iter().filter(of).map(|line| line.report.gap).collect();
+        let of = |line: &&Line| {
+            line.arm == "warmset"
+                && line.state == State::Finished
+                && line.machine.setting == *setting
+        };
+        let gaps: Vec<Gap> = self
+            .lines
+            .iter()
+            .filter(of)
+            .map(|line| line.report.gap)
+            .collect();
         let mean = gaps.iter().map(|gap| gap.mean).sum::<f64>() / gaps.len() as f64;
         gaps.first().map(|first| Gap { mean, ..*first })
     }
@@ -170,15 +206,24 @@ mod tests {
     #[test]
     fn arms_go_to_and_fro() {
         let mut queue = Queue::new(&order(&["none", "classic"], 3), Vec::new());
-        let names: Vec<String> = std::iter::from_fn(|| next(&mut queue)).map(|(name, ..)| name).collect();
-        assert_eq!(names, ["none", "classic", "classic", "none", "none", "classic"]);
+        let names: Vec<String> = std::iter::from_fn(|| next(&mut queue))
+            .map(|(name, ..)| name)
+            .collect();
+        assert_eq!(
+            names,
+            ["none", "classic", "classic", "none", "none", "classic"]
+        );
     }
 
     #[test]
     fn equal_mean_waits_for_the_gap_it_is_equal_to() {
         let mut queue = Queue::new(&order(&["warmset"], 2), Vec::new());
-        let Pull::Job(first, None) = queue.pull() else { panic!("warmset first") };
-        assert!(matches!(queue.pull(), Pull::Job(job, None) if job.arm.name == "warmset" && job.rep == 1));
+        let Pull::Job(first, None) = queue.pull() else {
+            panic!("warmset first")
+        };
+        assert!(
+            matches!(queue.pull(), Pull::Job(job, None) if job.arm.name == "warmset" && job.rep == 1)
+        );
         assert!(matches!(queue.pull(), Pull::Wait));
         queue.done(&first, Some(crate::line::tests::line("warmset", 0)));
         assert!(matches!(queue.pull(), Pull::Job(job, Some(_)) if job.arm.name == "equal-mean"));
@@ -187,7 +232,9 @@ mod tests {
     #[test]
     fn without_a_gap_there_is_no_equal_mean() {
         let mut queue = Queue::new(&order(&["warmset"], 1), Vec::new());
-        let Pull::Job(first, None) = queue.pull() else { panic!("warmset first") };
+        let Pull::Job(first, None) = queue.pull() else {
+            panic!("warmset first")
+        };
         queue.done(&first, None);
         assert!(matches!(queue.pull(), Pull::Empty));
     }

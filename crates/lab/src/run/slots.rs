@@ -16,14 +16,20 @@ pub(super) struct Slot<'a>(&'a Slots);
 impl Slots {
     /// So many places.
     pub(super) fn new(count: usize) -> Self {
-        Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
+        Self {
+            free: Mutex::new(count.max(1)),
+            freed: Condvar::new(),
+        }
     }
 
     /// Waits for a place.
     pub(super) fn take(&self) -> Slot<'_> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+            free = self
+                .freed
+                .wait(free)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         *free -= 1;
         Slot(self)

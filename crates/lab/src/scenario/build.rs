@@ -68,9 +68,22 @@ fn mixed(at: &Circumstances<'_>) -> Load {
 
 /// Lua compiled by so many jobs beside the others; it is over when that is.
 fn lua(jobs: u32, warm_up_s: u64, others: Vec<Role>) -> Load {
-    let mut roles = vec![Role::new("build", &["build", "/data/source/src", &jobs.to_string()]).after(0)];
+    let mut roles =
+        vec![Role::new("build", &["build", "/data/source/src", &jobs.to_string()]).after(0)];
     roles.extend(others);
     roles.extend(probes());
-    let size = Size { memory_mib: 0, warm_up_s, load_s: 900, calm_s: 0 };
-    Load { roles, data: Data::Source("lua5.4"), throttle: DISK, thp: None, ends_with: Some("build".to_owned()), size }
+    let size = Size {
+        memory_mib: 0,
+        warm_up_s,
+        load_s: 900,
+        calm_s: 0,
+    };
+    Load {
+        roles,
+        data: Data::Source("lua5.4"),
+        throttle: DISK,
+        thp: None,
+        ends_with: Some("build".to_owned()),
+        size,
+    }
 }

@@ -37,9 +37,24 @@ fn load(at: &Circumstances<'_>) -> Load {
     if variant.contains("scan") {
         roles.push(Role::new("scan", &["stream", "/data/data.db"]));
     }
-    let data = Data::Database { records, bytes: RECORD_BYTES };
+    let data = Data::Database {
+        records,
+        bytes: RECORD_BYTES,
+    };
     // Lookups fill memory before anything is counted: a page or two each, some six hundred a second under the translator.
     let warm_up_s = (at.memory_mib * 2 / 5).max(60);
-    let size = Size { memory_mib: 0, warm_up_s, load_s: 60, calm_s: 0 };
-    Load { roles, data, throttle: DISK, thp: None, ends_with: None, size }
+    let size = Size {
+        memory_mib: 0,
+        warm_up_s,
+        load_s: 60,
+        calm_s: 0,
+    };
+    Load {
+        roles,
+        data,
+        throttle: DISK,
+        thp: None,
+        ends_with: None,
+        size,
+    }
 }

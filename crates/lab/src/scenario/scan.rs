@@ -25,18 +25,39 @@ const MEASURES: &[&str] = &[
     "guard_ms",
 ];
 
-const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {
-    Scenario { name, about, load, measures: MEASURES, by_gap: false, arms: "none,warmset" }
+const fn scenario(
+    name: &'static str,
+    about: &'static str,
+    load: fn(&Circumstances<'_>) -> Load,
+) -> Scenario {
+    Scenario {
+        name,
+        about,
+        load,
+        measures: MEASURES,
+        by_gap: false,
+        arms: "none,warmset",
+    }
 }
 
 /// A file larger than memory, in a circle.
-pub(super) const FILE_CYCLIC: Scenario =
-    scenario("scan:file-cyclic", "a file of 1.5 times memory read in a circle, beside a hot set", file_cyclic);
+pub(super) const FILE_CYCLIC: Scenario = scenario(
+    "scan:file-cyclic",
+    "a file of 1.5 times memory read in a circle, beside a hot set",
+    file_cyclic,
+);
 /// Files read once.
-pub(super) const FILE_ONCE: Scenario = scenario("scan:file-once", "files read once each, beside a hot set", file_once);
+pub(super) const FILE_ONCE: Scenario = scenario(
+    "scan:file-once",
+    "files read once each, beside a hot set",
+    file_once,
+);
 /// Memory in a circle.
-pub(super) const ANON_CYCLIC: Scenario =
-    scenario("scan:anon-cyclic", "70 % of memory touched in a circle, beside a hot set", anon_cyclic);
+pub(super) const ANON_CYCLIC: Scenario = scenario(
+    "scan:anon-cyclic",
+    "70 % of memory touched in a circle, beside a hot set",
+    anon_cyclic,
+);
 /// Memory touched once.
 pub(super) const ANON_ONCE: Scenario = scenario(
     "scan:anon-once",
@@ -51,17 +72,25 @@ fn file_cyclic(at: &Circumstances<'_>) -> Load {
 }
 
 fn file_once(at: &Circumstances<'_>) -> Load {
-    load(at, Role::new("once", &["once", "/data", &FILES.to_string()]).after(0))
+    load(
+        at,
+        Role::new("once", &["once", "/data", &FILES.to_string()]).after(0),
+    )
 }
 
 fn anon_cyclic(at: &Circumstances<'_>) -> Load {
-    load(at, Role::new("sweep", &["sweep", &(at.memory_mib * 7 / 10).to_string()]).spared(-100))
+    load(
+        at,
+        Role::new("sweep", &["sweep", &(at.memory_mib * 7 / 10).to_string()]).spared(-100),
+    )
 }
 
 fn anon_once(at: &Circumstances<'_>) -> Load {
     load(
         at,
-        Role::new("sweep", &["sweep-once", &(at.memory_mib / 2).to_string()]).when(When::Again(1_000)).spared(-100),
+        Role::new("sweep", &["sweep-once", &(at.memory_mib / 2).to_string()])
+            .when(When::Again(1_000))
+            .spared(-100),
     )
 }
 
@@ -69,14 +98,32 @@ fn load(at: &Circumstances<'_>, scan: Role) -> Load {
     let touched = (at.memory_mib / 8).to_string();
     let mut roles = vec![
         scan,
-        Role::new("read", &["read", "/data/hot"]).when(When::Every(1_000)).spared(-900),
+        Role::new("read", &["read", "/data/hot"])
+            .when(When::Every(1_000))
+            .spared(-900),
         Role::new("touch", &["touch", &touched]).spared(-500),
     ];
     roles.extend(probes());
     let mut files: Vec<Filled> = (0..FILES)
-        .map(|number| Filled { name: format!("f{number:02}"), size: Bytes::mib(at.memory_mib / 6) })
+        .map(|number| Filled {
+            name: format!("f{number:02}"),
+            size: Bytes::mib(at.memory_mib / 6),
+        })
         .collect();
-    files.push(Filled { name: "huge".to_owned(), size: Bytes::mib(at.memory_mib * 3 / 2) });
-    files.push(Filled { name: "hot".to_owned(), size: Bytes::mib(at.memory_mib / 10) });
-    Load { roles, data: Data::Files(files, Bytes::mib(16)), throttle: DISK, thp: None, ends_with: None, size: MINUTE }
+    files.push(Filled {
+        name: "huge".to_owned(),
+        size: Bytes::mib(at.memory_mib * 3 / 2),
+    });
+    files.push(Filled {
+        name: "hot".to_owned(),
+        size: Bytes::mib(at.memory_mib / 10),
+    });
+    Load {
+        roles,
+        data: Data::Files(files, Bytes::mib(16)),
+        throttle: DISK,
+        thp: None,
+        ends_with: None,
+        size: MINUTE,
+    }
 }

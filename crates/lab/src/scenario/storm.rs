@@ -30,31 +30,67 @@ const ARMS: &str = "none,static:1000,classic,warmset";
 const FILES: u64 = 12;
 const FILLERS: u32 = 3;
 
-const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {
-    Scenario { name, about, load, measures: MEASURES, by_gap: true, arms: ARMS }
+const fn scenario(
+    name: &'static str,
+    about: &'static str,
+    load: fn(&Circumstances<'_>) -> Load,
+) -> Scenario {
+    Scenario {
+        name,
+        about,
+        load,
+        measures: MEASURES,
+        by_gap: true,
+        arms: ARMS,
+    }
 }
 
 /// Bursts every five seconds.
-pub(super) const STORM: Scenario =
-    scenario("storm", "file fillers, and bursts of small and huge pages every 5 s", storm);
+pub(super) const STORM: Scenario = scenario(
+    "storm",
+    "file fillers, and bursts of small and huge pages every 5 s",
+    storm,
+);
 /// No bursts.
-pub(super) const STEADY: Scenario = scenario("storm:steady", "file fillers alone", |at| load(at, Vec::new()));
+pub(super) const STEADY: Scenario = scenario("storm:steady", "file fillers alone", |at| {
+    load(at, Vec::new())
+});
 /// Memory that grows.
-pub(super) const RAMP: Scenario =
-    scenario("storm:ramp", "file fillers, and memory that grows steadily, again and again", ramp);
+pub(super) const RAMP: Scenario = scenario(
+    "storm:ramp",
+    "file fillers, and memory that grows steadily, again and again",
+    ramp,
+);
 /// Memory that leaks.
-pub(super) const LEAK: Scenario =
-    scenario("storm:leak", "a leak of 1 to 4 MiB/s beside one filler and small bursts: for forecasts", leak);
+pub(super) const LEAK: Scenario = scenario(
+    "storm:leak",
+    "a leak of 1 to 4 MiB/s beside one filler and small bursts: for forecasts",
+    leak,
+);
 /// Fewer, larger bursts.
-pub(super) const PERIODIC: Scenario =
-    scenario("storm:periodic", "file fillers, and a large burst every 15 s", periodic);
+pub(super) const PERIODIC: Scenario = scenario(
+    "storm:periodic",
+    "file fillers, and a large burst every 15 s",
+    periodic,
+);
 /// Many small processes.
-pub(super) const FORKS: Scenario = scenario("storm:forks", "file fillers, and waves of 24 short processes", forks);
+pub(super) const FORKS: Scenario = scenario(
+    "storm:forks",
+    "file fillers, and waves of 24 short processes",
+    forks,
+);
 /// Huge pages by the kernel's own file.
-pub(super) const HUGE: Scenario = scenario("storm:huge", "file fillers, and a grab of huge pages every 10 s", huge);
+pub(super) const HUGE: Scenario = scenario(
+    "storm:huge",
+    "file fillers, and a grab of huge pages every 10 s",
+    huge,
+);
 /// A group at its own limit.
-pub(super) const CGROUP: Scenario =
-    scenario("storm:cgroup", "the storm inside a control group of a third of memory", cgroup);
+pub(super) const CGROUP: Scenario = scenario(
+    "storm:cgroup",
+    "the storm inside a control group of a third of memory",
+    cgroup,
+);
 
 /// So many MiB on a machine of 1 GiB, in proportion on others.
 fn scaled(at: &Circumstances<'_>, mib: u64) -> u64 {
@@ -62,8 +98,13 @@ fn scaled(at: &Circumstances<'_>, mib: u64) -> u64 {
 }
 
 fn burst(at: &Circumstances<'_>, factor: u64, period_ms: u64) -> Role {
-    let (small, huge) = (scaled(at, 96 * factor).to_string(), scaled(at, 64 * factor).to_string());
-    Role::new("burst", &["burst", &small, &huge]).times(2).when(When::Every(period_ms))
+    let (small, huge) = (
+        scaled(at, 96 * factor).to_string(),
+        scaled(at, 64 * factor).to_string(),
+    );
+    Role::new("burst", &["burst", &small, &huge])
+        .times(2)
+        .when(When::Every(period_ms))
 }
 
 fn storm(at: &Circumstances<'_>) -> Load {
@@ -89,31 +130,63 @@ fn leak(at: &Circumstances<'_>) -> Load {
         Role::new("burst", &["burst", &scaled(at, 24).to_string(), "2"]).when(When::Again(4_000)),
     ];
     let load = load(at, leaks);
-    Load { size: Size { memory_mib: 0, warm_up_s: 5, load_s: 400, calm_s: 0 }, ..load }
+    Load {
+        size: Size {
+            memory_mib: 0,
+            warm_up_s: 5,
+            load_s: 400,
+            calm_s: 0,
+        },
+        ..load
+    }
 }
 
 fn forks(at: &Circumstances<'_>) -> Load {
-    load(at, vec![Role::new("forks", &["forks", "24", &scaled(at, 8).to_string()])])
+    load(
+        at,
+        vec![Role::new(
+            "forks",
+            &["forks", "24", &scaled(at, 8).to_string()],
+        )],
+    )
 }
 
 fn huge(at: &Circumstances<'_>) -> Load {
     let pages = (scaled(at, 128) / 2).to_string();
-    load(at, vec![Role::new("grab", &["grab", &pages]).when(When::Every(10_000))])
+    load(
+        at,
+        vec![Role::new("grab", &["grab", &pages]).when(When::Every(10_000))],
+    )
 }
 
 fn cgroup(at: &Circumstances<'_>) -> Load {
     let limit = at.memory_mib * 1024 * 1024 / 3;
     let mut load = storm(at);
-    load.roles = load.roles.into_iter().map(|role| role.within("limited", limit)).collect();
+    load.roles = load
+        .roles
+        .into_iter()
+        .map(|role| role.within("limited", limit))
+        .collect();
     load
 }
 
 fn load(at: &Circumstances<'_>, besides: Vec<Role>) -> Load {
     let (file, new) = (scaled(at, 96), scaled(at, 48));
-    let words = ["fill", "/data", &FILES.to_string(), &FILLERS.to_string(), &new.to_string()];
+    let words = [
+        "fill",
+        "/data",
+        &FILES.to_string(),
+        &FILLERS.to_string(),
+        &new.to_string(),
+    ];
     let mut roles = vec![Role::new("fill", &words).times(FILLERS)];
     roles.extend(besides);
-    let files = (0..FILES).map(|number| Filled { name: format!("f{number:02}"), size: Bytes::mib(file) }).collect();
+    let files = (0..FILES)
+        .map(|number| Filled {
+            name: format!("f{number:02}"),
+            size: Bytes::mib(file),
+        })
+        .collect();
     let room = Bytes::mib(u64::from(FILLERS) * new * 2);
     Load {
         roles,

@@ -42,34 +42,69 @@ const MEASURES: &[&str] = &[
     "kswapd_ms",
 ];
 
-const fn scenario(name: &'static str, about: &'static str, load: fn(&Circumstances<'_>) -> Load) -> Scenario {
-    Scenario { name, about, load, measures: MEASURES, by_gap: false, arms: "none,earlyoom,nohang,warmset" }
+const fn scenario(
+    name: &'static str,
+    about: &'static str,
+    load: fn(&Circumstances<'_>) -> Load,
+) -> Scenario {
+    Scenario {
+        name,
+        about,
+        load,
+        measures: MEASURES,
+        by_gap: false,
+        arms: "none,earlyoom,nohang,warmset",
+    }
 }
 
 /// As founded: zeros, a hot file of a tenth of memory.
-pub(super) const ZEROS: Scenario =
-    scenario("three-workers", "hog, huge stream, and a hot file of 10 % of memory", |at| load(at, "zeros", 10));
+pub(super) const ZEROS: Scenario = scenario(
+    "three-workers",
+    "hog, huge stream, and a hot file of 10 % of memory",
+    |at| load(at, "zeros", 10),
+);
 /// Memory that zram cannot compress.
-pub(super) const NOISE: Scenario =
-    scenario("three-workers:noise", "the same, the hog's memory does not compress", |at| load(at, "noise", 10));
+pub(super) const NOISE: Scenario = scenario(
+    "three-workers:noise",
+    "the same, the hog's memory does not compress",
+    |at| load(at, "noise", 10),
+);
 /// A small hot file.
-pub(super) const SMALL: Scenario =
-    scenario("three-workers:hot-3", "the same, the hot file is 3 % of memory", |at| load(at, "noise", 3));
+pub(super) const SMALL: Scenario = scenario(
+    "three-workers:hot-3",
+    "the same, the hot file is 3 % of memory",
+    |at| load(at, "noise", 3),
+);
 /// A hot file above any floor of 15 %.
-pub(super) const LARGE: Scenario =
-    scenario("three-workers:hot-19", "the same, the hot file is 19 % of memory", |at| load(at, "noise", 19));
+pub(super) const LARGE: Scenario = scenario(
+    "three-workers:hot-19",
+    "the same, the hot file is 19 % of memory",
+    |at| load(at, "noise", 19),
+);
 
 /// What the others need of the machine when there is no hog: no guard can make it better than that.
 pub(super) const CALM: Scenario =
-    scenario("three-workers:no-hog", "the same without the hog", |at| without_hog(load(at, "zeros", 10)));
+    scenario("three-workers:no-hog", "the same without the hog", |at| {
+        without_hog(load(at, "zeros", 10))
+    });
 
 fn without_hog(load: Load) -> Load {
-    Load { roles: load.roles.into_iter().filter(|role| role.name != "hog").collect(), ..load }
+    Load {
+        roles: load
+            .roles
+            .into_iter()
+            .filter(|role| role.name != "hog")
+            .collect(),
+        ..load
+    }
 }
 
 /// Each worker in a unit of its own, as under systemd: the reader's is one that must answer.
-pub(super) const UNITS: Scenario =
-    scenario("three-workers:units", "the same, each worker in a unit of its own", |at| in_units(load(at, "zeros", 10)));
+pub(super) const UNITS: Scenario = scenario(
+    "three-workers:units",
+    "the same, each worker in a unit of its own",
+    |at| in_units(load(at, "zeros", 10)),
+);
 
 /// The hog, the stream and the reader in services of the system, without limits of their own.
 fn in_units(load: Load) -> Load {
@@ -83,7 +118,10 @@ fn in_units(load: Load) -> Load {
         Some(unit) => role.within(&format!("system.slice/{unit}"), u64::MAX),
         None => role,
     };
-    Load { roles: load.roles.into_iter().map(put).collect(), ..load }
+    Load {
+        roles: load.roles.into_iter().map(put).collect(),
+        ..load
+    }
 }
 
 fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
@@ -91,17 +129,38 @@ fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
     let touched = (at.memory_mib / 5).to_string();
     let step = (at.memory_mib / 256).max(1).to_string();
     let mut roles = vec![
-        Role::new("hog", &["hog", bytes, &step]).when(When::Again(4_000)).after(5).spared(300),
+        Role::new("hog", &["hog", bytes, &step])
+            .when(When::Again(4_000))
+            .after(5)
+            .spared(300),
         Role::new("stream", &["stream", "/data/huge"]),
-        Role::new("read", &["read", "/data/hot"]).when(When::Every(1_000)).spared(-900),
+        Role::new("read", &["read", "/data/hot"])
+            .when(When::Every(1_000))
+            .spared(-900),
         Role::new("touch", &["touch", &touched]).spared(-500),
     ];
     // Nothing of it can be evicted, so no protection can make its reads shorter than they are here.
-    roles.extend((at.variant == Some("lock-hot")).then(|| Role::new("lock", &["lock", "/data/hot"]).spared(-1000)));
+    roles.extend(
+        (at.variant == Some("lock-hot"))
+            .then(|| Role::new("lock", &["lock", "/data/hot"]).spared(-1000)),
+    );
     roles.extend(probes());
     let files = vec![
-        Filled { name: "huge".to_owned(), size: Bytes::mib(at.memory_mib * 3) },
-        Filled { name: "hot".to_owned(), size: Bytes::mib(hot) },
+        Filled {
+            name: "huge".to_owned(),
+            size: Bytes::mib(at.memory_mib * 3),
+        },
+        Filled {
+            name: "hot".to_owned(),
+            size: Bytes::mib(hot),
+        },
     ];
-    Load { roles, data: Data::Files(files, Bytes::mib(16)), throttle: DISK, thp: None, ends_with: None, size: MINUTE }
+    Load {
+        roles,
+        data: Data::Files(files, Bytes::mib(16)),
+        throttle: DISK,
+        thp: None,
+        ends_with: None,
+        size: MINUTE,
+    }
 }

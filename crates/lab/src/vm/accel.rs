@@ -40,9 +40,14 @@ impl Accel {
     pub(super) fn arguments(self) -> [&'static str; 6] {
         match self {
             Self::Kvm => ["-accel", "kvm", "-cpu", "host", "-machine", "q35"],
-            Self::Tcg => {
-                ["-accel", "tcg,thread=single,tb-size=256", "-cpu", "Nehalem,-cx16", "-machine", "q35,hpet=off"]
-            }
+            Self::Tcg => [
+                "-accel",
+                "tcg,thread=single,tb-size=256",
+                "-cpu",
+                "Nehalem,-cx16",
+                "-machine",
+                "q35,hpet=off",
+            ],
         }
     }
 
@@ -65,9 +70,16 @@ pub fn choose(store: &Store, kernel: &Kernel, init: &Path) -> Result<Accel> {
     let key = store::key([host.as_slice(), version.as_bytes()]);
     let found = store.kept("accel", &key, |place| {
         let works = says_hello(store, kernel, init).unwrap_or(false);
-        Ok(fs::write(place.join("accel"), if works { "kvm" } else { "tcg" })?)
+        Ok(fs::write(
+            place.join("accel"),
+            if works { "kvm" } else { "tcg" },
+        )?)
     })?;
-    Ok(if fs::read_to_string(found.join("accel"))? == "kvm" { Accel::Kvm } else { Accel::Tcg })
+    Ok(if fs::read_to_string(found.join("accel"))? == "kvm" {
+        Accel::Kvm
+    } else {
+        Accel::Tcg
+    })
 }
 
 fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
@@ -81,11 +93,17 @@ fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
         modules: &[],
     };
     let mut vm = Vm::boot(store, kernel, init, &hardware)?;
-    Ok(vm.next(Instant::now() + PATIENCE).is_ok_and(|frame| frame.kind == "hello"))
+    Ok(vm
+        .next(Instant::now() + PATIENCE)
+        .is_ok_and(|frame| frame.kind == "hello"))
 }
 
 /// QEMU's version; an error that says what to install if there is none.
 pub fn qemu_version() -> Result<String> {
     let said = tool::run(Command::new(QEMU).arg("--version"), "qemu-system-x86")?;
-    Ok(said.lines().next().unwrap_or_default().replace("QEMU emulator version ", ""))
+    Ok(said
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .replace("QEMU emulator version ", ""))
 }

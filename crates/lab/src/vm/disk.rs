@@ -35,14 +35,23 @@ impl Drive {
     /// QEMU's arguments.
     pub(super) fn arguments(&self, number: usize) -> Result<Vec<String>> {
         let throttle = self.throttle.map(|throttle| {
-            format!(",throttling.bps-total={},throttling.iops-total={}", throttle.bytes.get(), throttle.operations)
+            format!(
+                ",throttling.bps-total={},throttling.iops-total={}",
+                throttle.bytes.get(),
+                throttle.operations
+            )
         });
         let drive = format!(
             "if=none,id=d{number},format=raw,cache=unsafe,discard=unmap,snapshot=on,file={}{}",
             tool::text(&self.image)?,
             throttle.unwrap_or_default()
         );
-        Ok(vec!["-drive".to_owned(), drive, "-device".to_owned(), format!("virtio-blk-pci,drive=d{number}")])
+        Ok(vec![
+            "-drive".to_owned(),
+            drive,
+            "-device".to_owned(),
+            format!("virtio-blk-pci,drive=d{number}"),
+        ])
     }
 }
 
@@ -57,12 +66,20 @@ pub struct Filled {
 
 /// A disk with these files and as much room besides as `room`.
 pub fn with_files(store: &Store, files: &[Filled], room: Bytes) -> Result<PathBuf> {
-    let described: Vec<String> = files.iter().map(|file| format!("{} {}", file.name, file.size.get())).collect();
-    let key = key(described.iter().map(String::as_bytes).chain([room.get().to_le_bytes().as_slice()]));
+    let described: Vec<String> = files
+        .iter()
+        .map(|file| format!("{} {}", file.name, file.size.get()))
+        .collect();
+    let key = key(described
+        .iter()
+        .map(String::as_bytes)
+        .chain([room.get().to_le_bytes().as_slice()]));
     let total = files.iter().fold(Bytes::ZERO, |sum, file| sum + file.size);
     made_of(store, "data", &key, room, |tree| {
         store.demand(total + total + room)?;
-        files.iter().try_for_each(|file| fill(&tree.join(&file.name), file.size))
+        files
+            .iter()
+            .try_for_each(|file| fill(&tree.join(&file.name), file.size))
     })
 }
 
@@ -86,8 +103,9 @@ pub fn made_of(
 
 /// A disk with nothing on it; no byte of it is stored.
 pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
-    let kept = store
-        .kept("empty", &size.get().to_string(), |place| Ok(File::create(place.join("image"))?.set_len(size.get())?))?;
+    let kept = store.kept("empty", &size.get().to_string(), |place| {
+        Ok(File::create(place.join("image"))?.set_len(size.get())?)
+    })?;
     Ok(kept.join("image"))
 }
 
@@ -97,10 +115,28 @@ fn ext4(tree: &Path, image: &Path, room: Bytes) -> Result<()> {
     let files = used(tree)?;
     let size = files + files.scaled(1, 5) + room + Bytes::mib(32);
     File::create(image)?.set_len(size.get().next_multiple_of(1 << 20))?;
-    let layout = ["-t", "ext4", "-b", "4096", "-i", "8192", "-m", "0", "-O", "^has_journal"];
+    let layout = [
+        "-t",
+        "ext4",
+        "-b",
+        "4096",
+        "-i",
+        "8192",
+        "-m",
+        "0",
+        "-O",
+        "^has_journal",
+    ];
     let flags = ["-q", "-F", "-E", "root_owner=0:0,lazy_itable_init=1", "-d"];
-    tool::run(Command::new("/usr/sbin/mke2fs").args(layout).args(flags).arg(tree).arg(image), "e2fsprogs")
-        .context("no disk could be made")?;
+    tool::run(
+        Command::new("/usr/sbin/mke2fs")
+            .args(layout)
+            .args(flags)
+            .arg(tree)
+            .arg(image),
+        "e2fsprogs",
+    )
+    .context("no disk could be made")?;
     Ok(())
 }
 
@@ -110,7 +146,11 @@ fn used(tree: &Path) -> Result<Bytes> {
     for entry in fs::read_dir(tree).with_context(|| format!("cannot list {}", tree.display()))? {
         let entry = entry?;
         let facts = entry.metadata()?;
-        let inside = if facts.is_dir() { used(&entry.path())? } else { Bytes::ZERO };
+        let inside = if facts.is_dir() {
+            used(&entry.path())?
+        } else {
+            Bytes::ZERO
+        };
         sum = sum + inside + Bytes::new(facts.len().next_multiple_of(4096) + 4096);
     }
     Ok(sum)
@@ -123,7 +163,9 @@ fn fill(path: &Path, size: Bytes) -> Result<()> {
     let mut left = size.get() / 8 * 8;
     let mut piece = vec![0; 1 << 20];
     while left > 0 {
-        let part = piece.get_mut(..left.min(1 << 20) as usize).unwrap_or_default();
+        let part = piece
+            .get_mut(..left.min(1 << 20) as usize)
+            .unwrap_or_default();
         dice.fill(part);
         file.write_all(part)?;
         left -= part.len() as u64;
@@ -148,14 +190,26 @@ mod tests {
         assert_eq!(first, fs::read(&a).unwrap(), "the same again");
         let mut seen = [0_u32; 256];
         first.iter().for_each(|byte| seen[usize::from(*byte)] += 1);
-        assert!(seen.iter().all(|count| (128..512).contains(count)), "evenly spread");
+        assert!(
+            seen.iter().all(|count| (128..512).contains(count)),
+            "evenly spread"
+        );
     }
 
     #[test]
     fn a_throttle_reaches_the_command_line() {
-        let throttle = Throttle { bytes: Bytes::mib(20), operations: 800 };
-        let words = Drive::new("/x/image".into(), Some(throttle)).arguments(1).unwrap().join(" ");
-        assert!(words.contains("throttling.bps-total=20971520,throttling.iops-total=800"), "{words}");
+        let throttle = Throttle {
+            bytes: Bytes::mib(20),
+            operations: 800,
+        };
+        let words = Drive::new("/x/image".into(), Some(throttle))
+            .arguments(1)
+            .unwrap()
+            .join(" ");
+        assert!(
+            words.contains("throttling.bps-total=20971520,throttling.iops-total=800"),
+            "{words}"
+        );
         assert!(words.contains("snapshot=on"), "{words}");
     }
 }

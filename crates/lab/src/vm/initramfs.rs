@@ -17,14 +17,22 @@ const PROGRAM: u32 = 0o100_755;
 pub fn archive(kernel: &Kernel, init: &Path, more: &[&str]) -> Result<Vec<u8>> {
     let program = fs::read(init).with_context(|| format!("cannot read {}", init.display()))?;
     let modules = kernel.modules.as_deref().map(Modules::below).transpose()?;
-    let modules = modules.map(|modules| modules.in_order(&[NEEDED, more].concat())).transpose()?.unwrap_or_default();
+    let modules = modules
+        .map(|modules| modules.in_order(&[NEEDED, more].concat()))
+        .transpose()?
+        .unwrap_or_default();
     let mut archive = Vec::new();
     for folder in ["dev", "proc", "sys", "root", "modules"] {
         entry(&mut archive, folder, FOLDER, &[]);
     }
     entry(&mut archive, "init", PROGRAM, &program);
     for (number, module) in modules.iter().enumerate() {
-        entry(&mut archive, &format!("modules/{number:02}-{}", module.name), PROGRAM, &module.bytes);
+        entry(
+            &mut archive,
+            &format!("modules/{number:02}-{}", module.name),
+            PROGRAM,
+            &module.bytes,
+        );
     }
     entry(&mut archive, "TRAILER!!!", 0, &[]);
     Ok(archive)
@@ -57,7 +65,12 @@ mod tests {
 
     #[test]
     fn the_archive_is_read_by_cpio() {
-        if Command::new("cpio").arg("--version").stdout(Stdio::null()).status().is_err() {
+        if Command::new("cpio")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_err()
+        {
             return;
         }
         let mut archive = Vec::new();
@@ -68,8 +81,12 @@ mod tests {
         let path = folder.path().join("a.cpio");
         fs::write(&path, archive).unwrap();
         let input = fs::File::open(path).unwrap();
-        let status =
-            Command::new("cpio").args(["-id", "--quiet"]).stdin(input).current_dir(folder.path()).status().unwrap();
+        let status = Command::new("cpio")
+            .args(["-id", "--quiet"])
+            .stdin(input)
+            .current_dir(folder.path())
+            .status()
+            .unwrap();
         assert!(status.success());
         assert_eq!(fs::read(folder.path().join("init")).unwrap(), b"abcde");
     }

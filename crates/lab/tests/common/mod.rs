@@ -51,21 +51,28 @@ impl Machine {
     pub fn boot(store: &Store, kernel: &Kernel, hardware: &Hardware) -> Self {
         let mut vm = Vm::boot(store, kernel, &guest_program().unwrap(), hardware).unwrap();
         let hello = vm.next(Instant::now() + PATIENCE);
-        assert!(hello.as_ref().is_ok_and(|frame| frame.kind == "hello"), "{hello:?}\n{}", vm.console());
+        assert!(
+            hello.as_ref().is_ok_and(|frame| frame.kind == "hello"),
+            "{hello:?}\n{}",
+            vm.console()
+        );
         Self { vm }
     }
 
     /// Runs a script; its status and what it said.
     pub fn try_sh(&mut self, script: &str, patience: Duration) -> Result<(u8, String), Silence> {
         let mut said = String::new();
-        let status = self.vm.script(script, patience, |line| said.push_str(line))?;
+        let status = self
+            .vm
+            .script(script, patience, |line| said.push_str(line))?;
         Ok((status, said.trim().to_owned()))
     }
 
     /// Runs a script that succeeds.
     pub fn sh(&mut self, script: &str) -> String {
-        let (status, said) =
-            self.try_sh(script, PATIENCE).unwrap_or_else(|silence| panic!("{silence:?}\n{}", self.vm.console()));
+        let (status, said) = self
+            .try_sh(script, PATIENCE)
+            .unwrap_or_else(|silence| panic!("{silence:?}\n{}", self.vm.console()));
         assert_eq!(status, 0, "{script}: {said}");
         said
     }

@@ -17,10 +17,14 @@ impl Config {
         self.shares()?;
         self.names()?;
         if self.gap.stall_cost == Span::default() && self.gap.refault_cost == Span::default() {
-            return Err("gap.stall-cost and gap.refault-cost are both zero: nothing to weigh".to_owned());
+            return Err(
+                "gap.stall-cost and gap.refault-cost are both zero: nothing to weigh".to_owned(),
+            );
         }
         if self.recording.files == 0 {
-            return Err("recording.files = 0: switch it off with recording.enabled = false".to_owned());
+            return Err(
+                "recording.files = 0: switch it off with recording.enabled = false".to_owned(),
+            );
         }
         self.tunables.iter().try_for_each(|tunable| {
             let spec = tunable.knob.spec();
@@ -28,39 +32,146 @@ impl Config {
                 return Ok(());
             }
             let (least, most) = (spec.range.start(), spec.range.end());
-            Err(format!("tunable {} = {} is not between {least} and {most}", spec.name, tunable.value))
+            Err(format!(
+                "tunable {} = {} is not between {least} and {most}",
+                spec.name, tunable.value
+            ))
         })
     }
 
     fn spans(&self) -> Checked {
         const DAY: Span = Span::secs(86_400);
-        let Self { wake, gap, compaction, guard, protect, .. } = self;
+        let Self {
+            wake,
+            gap,
+            compaction,
+            guard,
+            protect,
+            ..
+        } = self;
         for (name, value, least, most) in [
-            ("wake.fastest", wake.fastest, Span::millis(20), Span::secs(10)),
+            (
+                "wake.fastest",
+                wake.fastest,
+                Span::millis(20),
+                Span::secs(10),
+            ),
             ("wake.calmest", wake.calmest, wake.fastest, Span::secs(60)),
-            ("wake.pressure-window", wake.pressure_window, Span::millis(500), Span::secs(10)),
-            ("wake.pressure-stall", wake.pressure_stall, Span::millis(1), wake.pressure_window),
+            (
+                "wake.pressure-window",
+                wake.pressure_window,
+                Span::millis(500),
+                Span::secs(10),
+            ),
+            (
+                "wake.pressure-stall",
+                wake.pressure_stall,
+                Span::millis(1),
+                wake.pressure_window,
+            ),
             ("gap.settle", gap.settle, Span::secs(1), Span::secs(3600)),
-            ("gap.half-life", gap.half_life, Span::secs(10), Span::secs(7 * 86_400)),
-            ("gap.give-back-after", gap.give_back_after, Span::secs(1), DAY),
-            ("compaction.horizon", compaction.horizon, Span::millis(500), Span::secs(600)),
-            ("compaction.node-interval", compaction.node_interval, Span::secs(60), DAY),
+            (
+                "gap.half-life",
+                gap.half_life,
+                Span::secs(10),
+                Span::secs(7 * 86_400),
+            ),
+            (
+                "gap.give-back-after",
+                gap.give_back_after,
+                Span::secs(1),
+                DAY,
+            ),
+            (
+                "compaction.horizon",
+                compaction.horizon,
+                Span::millis(500),
+                Span::secs(600),
+            ),
+            (
+                "compaction.node-interval",
+                compaction.node_interval,
+                Span::secs(60),
+                DAY,
+            ),
             ("leak.every", self.leak.every, Span::secs(10), DAY),
-            ("local.every", self.local.every, Span::millis(100), Span::secs(60)),
-            ("guard.warn-ahead", guard.warn_ahead, Span::secs(1), Span::secs(600)),
-            ("guard.kill-ahead", guard.kill_ahead, Span::millis(200), Span::secs(10)),
-            ("guard.term-ahead", guard.term_ahead, Span::default(), Span::secs(60)),
-            ("guard.term-grace", guard.term_grace, Span::millis(100), Span::secs(60)),
-            ("guard.hopeless-after", guard.hopeless_after, Span::secs(2), Span::secs(3600)),
-            ("guard.contain-ahead", guard.contain_ahead, Span::default(), Span::secs(60)),
-            ("guard.contain-for", guard.contain_for, Span::secs(1), Span::secs(600)),
-            ("guard.ask-for", guard.ask_for, Span::default(), Span::secs(600)),
-            ("protect.reuse", protect.reuse, Span::secs(1), Span::secs(600)),
-            ("protect.release-after", protect.release_after, Span::secs(5), DAY),
-            ("hooks.timeout", self.hooks.timeout, Span::millis(100), Span::secs(60)),
+            (
+                "local.every",
+                self.local.every,
+                Span::millis(100),
+                Span::secs(60),
+            ),
+            (
+                "guard.warn-ahead",
+                guard.warn_ahead,
+                Span::secs(1),
+                Span::secs(600),
+            ),
+            (
+                "guard.kill-ahead",
+                guard.kill_ahead,
+                Span::millis(200),
+                Span::secs(10),
+            ),
+            (
+                "guard.term-ahead",
+                guard.term_ahead,
+                Span::default(),
+                Span::secs(60),
+            ),
+            (
+                "guard.term-grace",
+                guard.term_grace,
+                Span::millis(100),
+                Span::secs(60),
+            ),
+            (
+                "guard.hopeless-after",
+                guard.hopeless_after,
+                Span::secs(2),
+                Span::secs(3600),
+            ),
+            (
+                "guard.contain-ahead",
+                guard.contain_ahead,
+                Span::default(),
+                Span::secs(60),
+            ),
+            (
+                "guard.contain-for",
+                guard.contain_for,
+                Span::secs(1),
+                Span::secs(600),
+            ),
+            (
+                "guard.ask-for",
+                guard.ask_for,
+                Span::default(),
+                Span::secs(600),
+            ),
+            (
+                "protect.reuse",
+                protect.reuse,
+                Span::secs(1),
+                Span::secs(600),
+            ),
+            (
+                "protect.release-after",
+                protect.release_after,
+                Span::secs(5),
+                DAY,
+            ),
+            (
+                "hooks.timeout",
+                self.hooks.timeout,
+                Span::millis(100),
+                Span::secs(60),
+            ),
         ] {
             if value < least || value > most {
-                return Err(format!("{name} = \"{value}\" is not between {least} and {most}"));
+                return Err(format!(
+                    "{name} = \"{value}\" is not between {least} and {most}"
+                ));
             }
         }
         Ok(())
@@ -83,11 +194,15 @@ impl Config {
             Some(Share::Percent(share)) => share,
             Some(Share::Bytes(_)) | None => Percent::ZERO,
         };
-        for (name, share) in
-            [("protect.budget", self.protect.budget), ("protect.floors", self.protect.floors), ("gap.max", gap)]
-        {
+        for (name, share) in [
+            ("protect.budget", self.protect.budget),
+            ("protect.floors", self.protect.floors),
+            ("gap.max", gap),
+        ] {
             if share > QUARTER {
-                return Err(format!("{name} = \"{share}\" is more than a quarter of memory"));
+                return Err(format!(
+                    "{name} = \"{share}\" is more than a quarter of memory"
+                ));
             }
         }
         if self.guard.cache_most < self.guard.cache_least {
@@ -101,14 +216,23 @@ impl Config {
 
     fn names(&self) -> Checked {
         if let Some(unit) = self.protect.units.iter().find(|unit| !is_ward(unit)) {
-            return Err(format!("protect.units: {unit:?} may hold anything, and so what makes memory run out"));
+            return Err(format!(
+                "protect.units: {unit:?} may hold anything, and so what makes memory run out"
+            ));
         }
-        let programs = self.protect.programs.iter().map(|path| ("protect.programs".to_owned(), path.as_str()));
+        let programs = self
+            .protect
+            .programs
+            .iter()
+            .map(|path| ("protect.programs".to_owned(), path.as_str()));
         let hooks = Occasion::ALL.into_iter().filter_map(|occasion| {
             let path = self.hooks.of(occasion)?;
             Some((format!("hooks.{}", occasion.name()), path))
         });
-        match programs.chain(hooks).find(|(_, path)| !path.starts_with('/')) {
+        match programs
+            .chain(hooks)
+            .find(|(_, path)| !path.starts_with('/'))
+        {
             Some((name, path)) => Err(format!("{name}: {path:?} is no absolute path")),
             None => Ok(()),
         }

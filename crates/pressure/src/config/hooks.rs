@@ -23,7 +23,13 @@ pub struct Hooks {
 
 impl Default for Hooks {
     fn default() -> Self {
-        Self { warn: None, contained: None, asked: None, ended: None, timeout: Span::secs(5) }
+        Self {
+            warn: None,
+            contained: None,
+            asked: None,
+            ended: None,
+            timeout: Span::secs(5),
+        }
     }
 }
 
@@ -68,6 +74,8 @@ impl Hooks {
 
     /// Whether there is any.
     pub fn are_any(&self) -> bool {
-        Occasion::ALL.iter().any(|occasion| self.of(*occasion).is_some())
+        Occasion::ALL
+            .iter()
+            .any(|occasion| self.of(*occasion).is_some())
     }
 }

@@ -63,9 +63,20 @@ impl Layers {
 
     /// The configuration of all files together, checked across keys.
     pub fn finish(self) -> Result<Config, ConfigError> {
-        let file = if self.names.is_empty() { "defaults".to_owned() } else { self.names.join(" + ") };
-        let wrong = |what| ConfigError { file: file.clone(), at: None, what };
-        let config: Config = self.merged.try_into().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        let file = if self.names.is_empty() {
+            "defaults".to_owned()
+        } else {
+            self.names.join(" + ")
+        };
+        let wrong = |what| ConfigError {
+            file: file.clone(),
+            at: None,
+            what,
+        };
+        let config: Config = self
+            .merged
+            .try_into()
+            .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
         config.consistent().map_err(wrong)?;
         Ok(config)
     }
@@ -84,7 +95,11 @@ impl Config {
 fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .map_or(0, |line| line.chars().count())
+        + 1;
     (line, column)
 }
 

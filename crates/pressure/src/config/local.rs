@@ -18,6 +18,9 @@ pub struct Local {
 
 impl Default for Local {
     fn default() -> Self {
-        Self { policy: Policy::Off, every: Span::millis(250) }
+        Self {
+            policy: Policy::Off,
+            every: Span::millis(250),
+        }
     }
 }

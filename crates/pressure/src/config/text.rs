@@ -7,7 +7,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 use units::Unparsable;
 
-pub(super) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<T: Display, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
 
@@ -16,7 +19,9 @@ where
     T: FromStr<Err: Display>,
     D: Deserializer<'de>,
 {
-    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    String::deserialize(deserializer)?
+        .parse()
+        .map_err(D::Error::custom)
 }
 
 /// The same for a value that may be left out.
@@ -24,7 +29,10 @@ pub(super) mod optional {
     use super::{Deserializer, Display, FromStr, Serializer};
 
     #[allow(clippy::ref_option, reason = "serde's signature")]
-    pub(in super::super) fn serialize<T, S>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error>
+    pub(in super::super) fn serialize<T, S>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error>
     where
         T: Display,
         S: Serializer,
@@ -49,7 +57,10 @@ pub(super) mod optional {
             fn visit_none<E: serde::de::Error>(self) -> Result<Option<T>, E> {
                 Ok(None)
             }
-            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
+            fn visit_some<D: Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<Option<T>, D::Error> {
                 super::deserialize(deserializer).map(Some)
             }
         }
@@ -62,14 +73,22 @@ pub(super) mod knob {
     use super::{Deserialize, Deserializer, Error, Knob, Serializer};
 
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    pub(in super::super) fn serialize<S: Serializer>(knob: &Knob, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in super::super) fn serialize<S: Serializer>(
+        knob: &Knob,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(knob.spec().name)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Knob, D::Error> {
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Knob, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Knob::from_name(&name)
-            .ok_or_else(|| D::Error::custom(format!("{name:?} is not a knob; `warmset features` lists them")))
+        Knob::from_name(&name).ok_or_else(|| {
+            D::Error::custom(format!(
+                "{name:?} is not a knob; `warmset features` lists them"
+            ))
+        })
     }
 }
 
@@ -89,10 +108,12 @@ impl FromStr for Share {
         if text.trim_end().ends_with('%') {
             text.parse().map(Self::Percent)
         } else {
-            text.parse().map(Self::Bytes).map_err(|error: Unparsable| Unparsable {
-                expected: "a size such as \"512 MiB\" or a share such as \"2 %\"",
-                ..error
-            })
+            text.parse()
+                .map(Self::Bytes)
+                .map_err(|error: Unparsable| Unparsable {
+                    expected: "a size such as \"512 MiB\" or a share such as \"2 %\"",
+                    ..error
+                })
         }
     }
 }

@@ -35,13 +35,28 @@ impl Draft<'_> {
         if wait == Span::default() || !heard || is_hopeless || groups.stopped.len() == MAX_STOPPED {
             return false;
         }
-        let Some(Group { id, used, .. }) = self.containable(suspect) else { return false };
+        let Some(Group { id, used, .. }) = self.containable(suspect) else {
+            return false;
+        };
         if groups.stopped.iter().any(|one| one.id == id) {
             return false;
         }
         let (unit, user, room) = (suspect.unit, suspect.user, in_ram(outlook));
-        let why = Reason::Ask { growth: pick.growth.rate, room: outlook.room };
-        self.step(Action::Group(Grip::Freeze { id, unit, user, used, room, wait }), why);
+        let why = Reason::Ask {
+            growth: pick.growth.rate,
+            room: outlook.room,
+        };
+        self.step(
+            Action::Group(Grip::Freeze {
+                id,
+                unit,
+                user,
+                used,
+                room,
+                wait,
+            }),
+            why,
+        );
         true
     }
 
@@ -56,7 +71,9 @@ impl Draft<'_> {
             match self.fate(one, outlook, rung) {
                 Some((Fate::GoesOn, why)) => self.thaw(one, why),
                 Some((Fate::Ends, why)) => {
-                    let is_first = due.as_ref().is_none_or(|(_, other)| is_given_up(&why) && !is_given_up(other));
+                    let is_first = due
+                        .as_ref()
+                        .is_none_or(|(_, other)| is_given_up(&why) && !is_given_up(other));
                     due = if is_first { Some((one, why)) } else { due };
                 }
                 None => is_all |= sample.at.get().saturating_sub(one.since.get()) < SETTLED,
@@ -73,26 +90,42 @@ impl Draft<'_> {
     /// Lets everyone go on.
     pub(super) fn let_all_go_on(&mut self) {
         let sample = self.sample;
-        sample.groups.stopped.iter().filter(|one| one.is_still()).for_each(|one| self.thaw(one, Reason::Stop));
+        sample
+            .groups
+            .stopped
+            .iter()
+            .filter(|one| one.is_still())
+            .for_each(|one| self.thaw(one, Reason::Stop));
     }
 
     /// Whether a unit stands still until a person has answered.
     pub(super) fn is_still(&self, id: u64) -> bool {
-        self.sample.groups.stopped.iter().any(|one| one.id == id && one.is_still())
+        self.sample
+            .groups
+            .stopped
+            .iter()
+            .any(|one| one.id == id && one.is_still())
     }
 
     fn fate(&self, one: &Stopped, outlook: &Outlook, rung: Rung) -> Option<(Fate, Reason)> {
         let since = Span::new(self.sample.at.get().saturating_sub(one.since.get()));
         let room = outlook.room;
         let short = rung >= Rung::Kill || (rung >= Rung::Term && since.get() >= SETTLED);
-        let enough = reserve(outlook, &self.config.guard).max(one.room).scaled(2, 1);
+        let enough = reserve(outlook, &self.config.guard)
+            .max(one.room)
+            .scaled(2, 1);
         let ample = in_ram(outlook) >= enough;
-        let answered = |answer| Reason::Answered { answer, after: since };
+        let answered = |answer| Reason::Answered {
+            answer,
+            after: since,
+        };
         let over = since >= self.config.guard.ask_for;
         match one.answer {
             Some(Answer::End) => Some((Fate::Ends, answered(Answer::End))),
             Some(Answer::GoOn) => Some((Fate::GoesOn, answered(Answer::GoOn))),
-            _ if short || self.hopeless(outlook).is_some() => Some((Fate::Ends, Reason::StillShort { since, room })),
+            _ if short || self.hopeless(outlook).is_some() => {
+                Some((Fate::Ends, Reason::StillShort { since, room }))
+            }
             Some(Answer::Keep) if ample => Some((Fate::GoesOn, Reason::Eased { room })),
             None if over && ample => Some((Fate::GoesOn, Reason::Eased { room })),
             None if over => Some((Fate::Ends, Reason::Unanswered { since, room })),
@@ -110,14 +143,28 @@ impl Draft<'_> {
         let suspect = self.largest_in(one.id).copied();
         if let Some(suspect) = suspect {
             let extent = extent(self.bench(outlook), &suspect);
-            self.end(&Pick { suspect, extent, growth: Growth::default() }, Signal::Kill, why);
+            self.end(
+                &Pick {
+                    suspect,
+                    extent,
+                    growth: Growth::default(),
+                },
+                Signal::Kill,
+                why,
+            );
         }
         self.thaw(one, why);
         suspect.is_some()
     }
 
     fn thaw(&mut self, one: &Stopped, why: Reason) {
-        self.step(Action::Group(Grip::Thaw { id: one.id, unit: one.unit }), why);
+        self.step(
+            Action::Group(Grip::Thaw {
+                id: one.id,
+                unit: one.unit,
+            }),
+            why,
+        );
     }
 }
 

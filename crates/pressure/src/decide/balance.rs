@@ -49,9 +49,16 @@ impl Draft<'_> {
     pub(super) fn balance(&mut self) {
         let asked = &self.config.balance;
         // Where it was never short, that is since boot.
-        let calm = self.history.calm(self.sample.at).unwrap_or(self.sample.at.get());
+        let calm = self
+            .history
+            .calm(self.sample.at)
+            .unwrap_or(self.sample.at.get());
         for (knob, is_asked, law) in [
-            (Knob::Swappiness, asked.swappiness, Self::swappiness as fn(&mut Self)),
+            (
+                Knob::Swappiness,
+                asked.swappiness,
+                Self::swappiness as fn(&mut Self),
+            ),
             (Knob::PageCluster, asked.page_cluster, Self::page_cluster),
             (Knob::MinTtlMs, asked.min_ttl, Self::min_ttl),
         ] {
@@ -63,7 +70,12 @@ impl Draft<'_> {
             } else if let Some(why) = self.is_risky(knob) {
                 self.release(knob, why);
             } else if calm >= CALM {
-                self.release(knob, Reason::Quiet { calm: Span::new(calm) });
+                self.release(
+                    knob,
+                    Reason::Quiet {
+                        calm: Span::new(calm),
+                    },
+                );
             } else if calm < SHORT && self.history.enters_slot(EVERY) {
                 law(self);
             }
@@ -74,9 +86,13 @@ impl Draft<'_> {
     fn is_risky(&self, knob: Knob) -> Option<Reason> {
         let outlook = self.history.distress.outlook;
         let is_near = |outlook: &Outlook| rung(outlook, &self.config.guard) >= Rung::Warn;
-        let killed = self.ago(self.history.returns.last_kill).is_some_and(|ago| ago < AFTER_A_KILL);
+        let killed = self
+            .ago(self.history.returns.last_kill)
+            .is_some_and(|ago| ago < AFTER_A_KILL);
         let is_risky = knob == Knob::MinTtlMs && (killed || outlook.as_ref().is_some_and(is_near));
-        is_risky.then(|| Reason::Verge { room: outlook.map(|outlook| outlook.room).unwrap_or_default() })
+        is_risky.then(|| Reason::Verge {
+            room: outlook.map(|outlook| outlook.room).unwrap_or_default(),
+        })
     }
 
     fn found(&self, knob: Knob) -> u64 {
@@ -85,14 +101,23 @@ impl Draft<'_> {
 
     fn swappiness(&mut self) {
         let back = self.history.returns;
-        let why = Reason::Balance { file: back.file as u64, anon: back.anon as u64 };
+        let why = Reason::Balance {
+            file: back.file as u64,
+            anon: back.anon as u64,
+        };
         let (swaps, found) = (&self.sample.swaps, self.found(Knob::Swappiness));
-        let Some(now) = self.drivable(Knob::Swappiness) else { return };
+        let Some(now) = self.drivable(Knob::Swappiness) else {
+            return;
+        };
         if swaps.is_empty() || found == 0 {
             return self.release(Knob::Swappiness, why);
         }
         let in_memory = swaps.iter().all(|swap| swap.kind == SwapKind::Zram);
-        let (weight, most) = if in_memory { (IN_MEMORY, MOST_IN_MEMORY) } else { (1.0, MOST_ON_DEVICES) };
+        let (weight, most) = if in_memory {
+            (IN_MEMORY, MOST_IN_MEMORY)
+        } else {
+            (1.0, MOST_ON_DEVICES)
+        };
         let is_much = back.file + back.anon >= self.config.gap.refault_target as f64;
         let to = if is_much && back.file > 2.0 * weight * back.anon {
             now + STEP
@@ -106,8 +131,13 @@ impl Draft<'_> {
 
     fn page_cluster(&mut self) {
         let back = self.history.returns;
-        let Some(now) = self.drivable(Knob::PageCluster) else { return };
-        let why = Reason::ReadAhead { ahead: back.ahead as u64, used: back.used as u64 };
+        let Some(now) = self.drivable(Knob::PageCluster) else {
+            return;
+        };
+        let why = Reason::ReadAhead {
+            ahead: back.ahead as u64,
+            used: back.used as u64,
+        };
         if back.ahead < LEAST_AHEAD {
             return;
         }
@@ -119,8 +149,12 @@ impl Draft<'_> {
     }
 
     fn min_ttl(&mut self) {
-        let Some(now) = self.drivable(Knob::MinTtlMs) else { return };
-        let Some(stalled) = self.sample.memory_pressure.full_avg10 else { return };
+        let Some(now) = self.drivable(Knob::MinTtlMs) else {
+            return;
+        };
+        let Some(stalled) = self.sample.memory_pressure.full_avg10 else {
+            return;
+        };
         let (back, found) = (self.history.returns, self.found(Knob::MinTtlMs));
         let per_second = (back.file + back.anon) as u64;
         let to = if self.ago(back.last_stall).is_some_and(|ago| ago < EVERY) {
@@ -132,6 +166,13 @@ impl Draft<'_> {
         } else {
             now
         };
-        self.drive(Knob::MinTtlMs, to, Reason::Lags { stalled, per_second });
+        self.drive(
+            Knob::MinTtlMs,
+            to,
+            Reason::Lags {
+                stalled,
+                per_second,
+            },
+        );
     }
 }

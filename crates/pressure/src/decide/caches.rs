@@ -27,10 +27,17 @@ impl Draft<'_> {
 
     fn negative_dentries(&mut self) {
         let memory = &self.sample.memory;
-        let reclaimable = [memory.active_file, memory.inactive_file, memory.slab_reclaimable, memory.free];
+        let reclaimable = [
+            memory.active_file,
+            memory.inactive_file,
+            memory.slab_reclaimable,
+            memory.free,
+        ];
         let reclaimable: Bytes = reclaimable.into_iter().flatten().sum();
         let cap = self.config.caches.negative_cap.of(reclaimable).get() / DENTRY;
-        let Some(count) = self.sample.caches.negative else { return self.preference() };
+        let Some(count) = self.sample.caches.negative else {
+            return self.preference();
+        };
         let why = Reason::NegativeDentries { count, cap };
         if self.config.caches.negative_dentries == NegativeDentries::Watch {
             return self.preference();
@@ -51,12 +58,22 @@ impl Draft<'_> {
 
     /// Moves the weight of names and inodes against file contents, only while memory is short.
     fn preference(&mut self) {
-        let Some(count) = objects(self.sample) else { return };
+        let Some(count) = objects(self.sample) else {
+            return;
+        };
         let per_second = self.history.latest.object_slope.unwrap_or(0);
-        let why = Reason::ObjectCache { objects: count, per_second };
-        let short = self.history.calm(self.sample.at).is_some_and(|calm| calm < Duration::from_secs(60));
+        let why = Reason::ObjectCache {
+            objects: count,
+            per_second,
+        };
+        let short = self
+            .history
+            .calm(self.sample.at)
+            .is_some_and(|calm| calm < Duration::from_secs(60));
         match self.config.caches.prefer {
-            Prefer::Objects if short && per_second < 0 => self.drive(PRESSURE, self.weight(50), why),
+            Prefer::Objects if short && per_second < 0 => {
+                self.drive(PRESSURE, self.weight(50), why)
+            }
             Prefer::Pages if short && per_second > 0 => self.drive(PRESSURE, self.weight(200), why),
             _ if !short => self.release(PRESSURE, why),
             _ => {}
@@ -65,7 +82,12 @@ impl Draft<'_> {
 
     /// `percent` of the kernel's neutral weight, which newer kernels let one rescale.
     fn weight(&self, percent: u64) -> u64 {
-        let neutral = self.sample.knobs.now.of(Knob::VfsCachePressureDenom).unwrap_or(100);
+        let neutral = self
+            .sample
+            .knobs
+            .now
+            .of(Knob::VfsCachePressureDenom)
+            .unwrap_or(100);
         neutral.saturating_mul(percent) / 100
     }
 }

@@ -36,23 +36,35 @@ impl Draft<'_> {
     pub(super) fn base_stock(&mut self) -> Phase {
         let share = critical_share(self.config);
         self.forecast.quantile = Some(Percent::hundredths((share * 10_000.0) as u64));
-        let need = self.history.demand.need(share, self.history.reclaim, RESPONSE);
+        let need = self
+            .history
+            .demand
+            .need(share, self.history.reclaim, RESPONSE);
         let gap_found = self.forecast.gap_found.unwrap_or_default();
         let wanted = self.wanted(need, gap_found);
         self.forecast.gap_needed = Some(wanted);
         let held = self.sample.knobs.ours.of(FACTOR).is_some();
         if !self.config.gap.enabled || self.drivable(FACTOR).is_none() {
-            return if self.config.gap.enabled { Phase::Yielding } else { Phase::Calm };
+            return if self.config.gap.enabled {
+                Phase::Yielding
+            } else {
+                Phase::Calm
+            };
         }
         if let Some(verdict) = self.history.trial.verdict(self.sample.at) {
-            self.release_gap(Reason::Worse { before: verdict.before, after: verdict.after });
+            self.release_gap(Reason::Worse {
+                before: verdict.before,
+                after: verdict.after,
+            });
             return Phase::Backed;
         }
         if let Some(why) = self.runs_out() {
             self.release_gap(why);
             return Phase::Watching;
         }
-        let give_back_after = self.history.patience_with_calm(self.config.gap.give_back_after.get());
+        let give_back_after = self
+            .history
+            .patience_with_calm(self.config.gap.give_back_after.get());
         if let Some(why) = self.thrash() {
             return self.make_room(why);
         }
@@ -66,7 +78,12 @@ impl Draft<'_> {
     /// Whether who grows has all of memory within seconds, swap or not. Until then the rest of it is what others use, which
     /// kswapd would take for a gap; what stays free helps against a burst, and not against who does not stop.
     pub(super) fn runs_out(&self) -> Option<Reason> {
-        let outlook = self.history.distress.outlook.filter(|_| self.config.mode.guards())?.without_swap();
+        let outlook = self
+            .history
+            .distress
+            .outlook
+            .filter(|_| self.config.mode.guards())?
+            .without_swap();
         let soon = self.distressed || warns(&outlook, self.config.guard.warn_ahead);
         soon.then_some(Reason::RunsOut { room: outlook.room })
     }
@@ -80,7 +97,8 @@ impl Draft<'_> {
 
     /// Gives back half of what is held at a time, and the rest when it is little.
     fn make_room(&mut self, why: Reason) -> Phase {
-        let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR)) else {
+        let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR))
+        else {
             return Phase::Yielding;
         };
         if self.sample.knobs.ours.of(FACTOR).is_none() {
@@ -88,8 +106,13 @@ impl Draft<'_> {
         }
         if self.settled(Duration::from_secs(1)) {
             let less = found + now.saturating_sub(found) / 2;
-            let matters = watermark::least_effective(self.sample, self.history.page_size).unwrap_or(found);
-            if less <= matters.max(found + found / 4) { self.release_gap(why) } else { self.set_factor(less, why) }
+            let matters =
+                watermark::least_effective(self.sample, self.history.page_size).unwrap_or(found);
+            if less <= matters.max(found + found / 4) {
+                self.release_gap(why)
+            } else {
+                self.set_factor(less, why)
+            }
         }
         Phase::Easing
     }
@@ -112,23 +135,38 @@ impl Draft<'_> {
     /// Most that the gap may be: the budget, and what MemAvailable allows. Holding a gap takes about
     /// four times its growth from MemAvailable, so a quarter of the room above the floor is ours.
     fn allowed(&self, gap_found: Bytes) -> Bytes {
-        let memory = self.history.latest.sizes.managed.less(self.history.latest.sizes.huge);
+        let memory = self
+            .history
+            .latest
+            .sizes
+            .managed
+            .less(self.history.latest.sizes.huge);
         let level = u64::from(self.config.aggressiveness.get());
         let budget = match self.config.gap.max {
             Some(share) => share.of(memory),
-            None => {
-                Share::Percent(Percent::new(level)).of(memory).max(Bytes::mib(128 * level).min(memory.scaled(1, 10)))
-            }
+            None => Share::Percent(Percent::new(level))
+                .of(memory)
+                .max(Bytes::mib(128 * level).min(memory.scaled(1, 10))),
         };
         let floor = self.config.gap.available_floor.of(memory);
-        let rival = self.sample.circumstances.rival_floor.map_or(Bytes::ZERO, |floor| floor + memory.scaled(2, 100));
-        let unhindered = self.sample.memory.available.map(|now| now + self.forecast.withheld.unwrap_or_default());
+        let rival = self
+            .sample
+            .circumstances
+            .rival_floor
+            .map_or(Bytes::ZERO, |floor| floor + memory.scaled(2, 100));
+        let unhindered = self
+            .sample
+            .memory
+            .available
+            .map(|now| now + self.forecast.withheld.unwrap_or_default());
         let room = unhindered.map_or(Bytes::ZERO, |available| available.less(floor.max(rival)));
         budget.min(gap_found + room.scaled(1, 4)).max(gap_found)
     }
 
     fn hold(&mut self, need: Option<Need>, wanted: Bytes) -> Phase {
-        let Some(now) = self.drivable(FACTOR) else { return Phase::Yielding };
+        let Some(now) = self.drivable(FACTOR) else {
+            return Phase::Yielding;
+        };
         let gap = self.forecast.gap.unwrap_or_default();
         let allowed = self.allowed(self.forecast.gap_found.unwrap_or_default());
         let target = wanted.min(allowed);
@@ -136,8 +174,14 @@ impl Draft<'_> {
             self.say(Notice::ShortOfBudget { wanted, allowed });
         }
         let held = self.sample.knobs.ours.of(FACTOR).is_some();
-        let standing = if held { Phase::Guarding } else { Phase::Watching };
-        let Some(to) = watermark::factor_for(self.sample, self.history.page_size, target) else { return standing };
+        let standing = if held {
+            Phase::Guarding
+        } else {
+            Phase::Watching
+        };
+        let Some(to) = watermark::factor_for(self.sample, self.history.page_size, target) else {
+            return standing;
+        };
         let found = self.sample.knobs.found.of(FACTOR).unwrap_or(now);
         let to = to.max(found);
         let band = self.config.gap.dead_band.of(gap);
@@ -161,7 +205,10 @@ impl Draft<'_> {
         let target = self.config.gap.refault_target;
         let quiet = self.history.quiet_since_stall(self.sample.at);
         if quiet >= Duration::from_secs(30) && per_second > target {
-            self.set_factor(to.max(now - now / 10), Reason::Refaults { per_second, target });
+            self.set_factor(
+                to.max(now - now / 10),
+                Reason::Refaults { per_second, target },
+            );
         }
     }
 
@@ -169,9 +216,12 @@ impl Draft<'_> {
         let latest = &self.history.latest;
         let stalled = latest.allocation_stalls + latest.compaction_stalls + latest.hit_quickly > 0;
         match need {
-            Some(need) if !stalled || need.gap > gap => {
-                Reason::Demand { window: need.window, demand: need.demand, reclaimed: need.reclaimed, gap }
-            }
+            Some(need) if !stalled || need.gap > gap => Reason::Demand {
+                window: need.window,
+                demand: need.demand,
+                reclaimed: need.reclaimed,
+                gap,
+            },
             _ => Reason::Stalls {
                 allocation: latest.allocation_stalls,
                 compaction: latest.compaction_stalls,
@@ -200,19 +250,33 @@ impl Draft<'_> {
     /// `boost' = boost · high_found / high`, rounded down.
     fn cap_boost(&mut self, factor: u64) {
         let knobs = &self.sample.knobs;
-        let (Some(found), Some(boost)) = (knobs.found.of(FACTOR), knobs.found.of(Knob::WatermarkBoostFactor)) else {
+        let (Some(found), Some(boost)) = (
+            knobs.found.of(FACTOR),
+            knobs.found.of(Knob::WatermarkBoostFactor),
+        ) else {
             return;
         };
         let page_size = self.history.page_size;
         let high = |factor| {
             let base = watermark::Base::of(self.sample, page_size)?;
-            let pages: Option<units::Pages> =
-                self.sample.zones.iter().map(|zone| base.marks(zone, factor).map(|marks| marks.high)).sum();
+            let pages: Option<units::Pages> = self
+                .sample
+                .zones
+                .iter()
+                .map(|zone| base.marks(zone, factor).map(|marks| marks.high))
+                .sum();
             Some(pages?.to_bytes(page_size))
         };
         if let (Some(high_found), Some(high)) = (high(found), high(factor)) {
-            let kept = Bytes::new(boost).scaled(high_found.get(), high.get().max(1)).get().min(boost);
-            self.drive(Knob::WatermarkBoostFactor, kept, Reason::BoostKept { high_found, high });
+            let kept = Bytes::new(boost)
+                .scaled(high_found.get(), high.get().max(1))
+                .get()
+                .min(boost);
+            self.drive(
+                Knob::WatermarkBoostFactor,
+                kept,
+                Reason::BoostKept { high_found, high },
+            );
         }
     }
 
@@ -220,17 +284,35 @@ impl Draft<'_> {
     /// request per node, ask for what is missing, at most 1 % of the node at once.
     fn reclaim_ahead(&mut self, factor: u64) {
         let page_size = self.history.page_size;
-        let Some(base) = watermark::Base::of(self.sample, page_size) else { return };
+        let Some(base) = watermark::Base::of(self.sample, page_size) else {
+            return;
+        };
         for node in &self.sample.nodes {
             let zones = || self.sample.zones.iter().filter(|zone| zone.node == node.id);
-            let low: Option<units::Pages> = zones().map(|zone| base.marks(zone, factor).map(|marks| marks.low)).sum();
+            let low: Option<units::Pages> = zones()
+                .map(|zone| base.marks(zone, factor).map(|marks| marks.low))
+                .sum();
             let free: Option<units::Pages> = zones().map(|zone| zone.amounts.free).sum();
             let managed: Option<units::Pages> = zones().map(|zone| zone.amounts.managed).sum();
-            let (Some(low), Some(free), Some(managed)) = (low, free, managed) else { continue };
-            let amount = low.less(free).min(managed.scaled(1, 100)).to_bytes(page_size);
+            let (Some(low), Some(free), Some(managed)) = (low, free, managed) else {
+                continue;
+            };
+            let amount = low
+                .less(free)
+                .min(managed.scaled(1, 100))
+                .to_bytes(page_size);
             if node.amounts.can_reclaim == Some(1) && amount > Bytes::ZERO {
-                let why = Reason::Ahead { free: free.to_bytes(page_size), low: low.to_bytes(page_size) };
-                self.step(Action::Reclaim { node: node.id, amount }, why);
+                let why = Reason::Ahead {
+                    free: free.to_bytes(page_size),
+                    low: low.to_bytes(page_size),
+                };
+                self.step(
+                    Action::Reclaim {
+                        node: node.id,
+                        amount,
+                    },
+                    why,
+                );
             }
         }
     }
@@ -240,8 +322,11 @@ impl Draft<'_> {
         if !self.settled(self.config.gap.settle.get()) {
             return Phase::Easing;
         }
-        let why = Reason::Quiet { calm: Span::new(calm) };
-        let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR)) else {
+        let why = Reason::Quiet {
+            calm: Span::new(calm),
+        };
+        let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR))
+        else {
             return Phase::Yielding;
         };
         let less = found + now.saturating_sub(found) / 4;
@@ -261,7 +346,8 @@ impl Draft<'_> {
 
     /// Whether the factor has stood for `time`.
     fn settled(&self, time: Duration) -> bool {
-        self.ago(self.history.last_change).is_none_or(|ago| ago >= time)
+        self.ago(self.history.last_change)
+            .is_none_or(|ago| ago >= time)
     }
 }
 
@@ -269,6 +355,9 @@ impl Draft<'_> {
 pub(crate) fn critical_share(config: &Config) -> f64 {
     let gap = &config.gap;
     let weight = [5.0, 1.0, 0.2][usize::from(config.aggressiveness.get() - 1)];
-    let (stall, refault) = (gap.stall_cost.get().as_secs_f64(), weight * gap.refault_cost.get().as_secs_f64());
+    let (stall, refault) = (
+        gap.stall_cost.get().as_secs_f64(),
+        weight * gap.refault_cost.get().as_secs_f64(),
+    );
     (stall / (stall + refault)).clamp(0.5, 0.999)
 }

@@ -18,26 +18,52 @@ const WATCHFUL: Duration = Duration::from_secs(5);
 impl Draft<'_> {
     /// What to look at next for it, if anything beyond what is looked at already.
     pub(super) fn attends_to_runners(&self, otherwise: Attention) -> Attention {
-        let short = self.history.calm(self.sample.at).is_some_and(|calm| calm < WATCHFUL);
+        let short = self
+            .history
+            .calm(self.sample.at)
+            .is_some_and(|calm| calm < WATCHFUL);
         let wanted = self.config.local.policy != Policy::Off && short && self.outranked().is_none();
-        if wanted { Attention::Runners } else { otherwise }
+        if wanted {
+            Attention::Runners
+        } else {
+            otherwise
+        }
     }
 
     /// Presses, if a watermark was reached.
     pub(super) fn local(&mut self) {
-        let Some((way, whom)) = self.config.local.policy.parts() else { return };
-        let due = self.history.latest.kswapd_ran && self.history.enters_slot(self.config.local.every.get());
-        let Some(free) = self.history.free(self.sample).filter(|_| due) else { return };
+        let Some((way, whom)) = self.config.local.policy.parts() else {
+            return;
+        };
+        let due = self.history.latest.kswapd_ran
+            && self.history.enters_slot(self.config.local.every.get());
+        let Some(free) = self.history.free(self.sample).filter(|_| due) else {
+            return;
+        };
         let census = &self.sample.census;
         let whole = |suspect: &Suspect| suspect.mapped.unwrap_or(suspect.resident);
         let largest = || census.suspects.iter().max_by_key(|suspect| whole(suspect));
         let runners = &census.runners;
         let chosen = match whom {
             Whom::Largest => largest().map(|suspect| (suspect.who, suspect.name, whole(suspect))),
-            Whom::Next => runners.first().map(|runner| (runner.who, runner.name, runner.resident)),
-            Whom::Last => runners.last().map(|runner| (runner.who, runner.name, runner.resident)),
+            Whom::Next => runners
+                .first()
+                .map(|runner| (runner.who, runner.name, runner.resident)),
+            Whom::Last => runners
+                .last()
+                .map(|runner| (runner.who, runner.name, runner.resident)),
         };
-        let Some((who, name, size)) = chosen.filter(|chosen| chosen.2 <= LARGEST) else { return };
-        self.step(Action::Local(Push { way, who, name, size }), Reason::Watermark { free });
+        let Some((who, name, size)) = chosen.filter(|chosen| chosen.2 <= LARGEST) else {
+            return;
+        };
+        self.step(
+            Action::Local(Push {
+                way,
+                who,
+                name,
+                size,
+            }),
+            Reason::Watermark { free },
+        );
     }
 }

@@ -61,7 +61,10 @@ impl Draft<'_> {
             return self.let_all_go(Why::Off);
         }
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
-        let quiet = calm.min(self.ago(self.history.distress.filled).unwrap_or(Duration::MAX));
+        let quiet = calm.min(
+            self.ago(self.history.distress.filled)
+                .unwrap_or(Duration::MAX),
+        );
         self.watch(calm, quiet);
         let held = self.let_go(quiet);
         let kept = self.keep_wards(held, calm.min(self.eased()));
@@ -73,7 +76,13 @@ impl Draft<'_> {
     /// Lets go of every file, and stops watching.
     pub(super) fn let_all_go(&mut self, why: Why) {
         let sample = self.sample;
-        for file in sample.warm.files.iter().filter(|file| file.is_held()).filter_map(WarmFile::id) {
+        for file in sample
+            .warm
+            .files
+            .iter()
+            .filter(|file| file.is_held())
+            .filter_map(WarmFile::id)
+        {
             self.step(Action::Protect(Act::Release { file }), Reason::Protect(why));
         }
         if sample.warm.sums.watching == Some(1) {
@@ -87,15 +96,25 @@ impl Draft<'_> {
     /// begins is not known when it comes back, and what is in use takes a while to be known.
     fn watch(&mut self, calm: Duration, quiet: Duration) {
         let refaults = self.history.latest.refaults_per_second.unwrap_or(0);
-        let ahead = self.forecast.exhaustion.is_some_and(|end| end.expected.get() < AHEAD);
+        let ahead = self
+            .forecast
+            .exhaustion
+            .is_some_and(|end| end.expected.get() < AHEAD);
         let is_short = calm < SHORT && (ahead || refaults >= self.config.gap.refault_target);
-        let left = self.history.distress.outlook.and_then(|outlook| outlook.without_swap().left);
+        let left = self
+            .history
+            .distress
+            .outlook
+            .and_then(|outlook| outlook.without_swap().left);
         let (act, why) = match (self.sample.warm.sums.watching, left) {
             (Some(0), _) if is_short => (Act::Watch, Why::Short { refaults }),
             (Some(0), Some(left)) if quiet.is_zero() => (Act::Watch, Why::Filling { left }),
-            (Some(1), _) if quiet >= self.config.protect.release_after.get() => {
-                (Act::Rest, Why::Calm { calm: Span::new(quiet) })
-            }
+            (Some(1), _) if quiet >= self.config.protect.release_after.get() => (
+                Act::Rest,
+                Why::Calm {
+                    calm: Span::new(quiet),
+                },
+            ),
             _ => return,
         };
         self.step(Action::Protect(act), Reason::Protect(why));
@@ -108,27 +127,45 @@ impl Draft<'_> {
         let budget = self.hold_budget(self.kept());
         let called_in = self.called_in();
         let mut held = Pages::ZERO;
-        for (file, id) in sample.warm.files.iter().filter_map(|file| Some((file, file.id()?))) {
+        for (file, id) in sample
+            .warm
+            .files
+            .iter()
+            .filter_map(|file| Some((file, file.id()?)))
+        {
             if !file.is_held() {
                 continue;
             }
             let size = self.asked_for(file);
-            let idle = file.idle.filter(|idle| Duration::from_micros(idle.get()) >= after.get());
+            let idle = file
+                .idle
+                .filter(|idle| Duration::from_micros(idle.get()) >= after.get());
             let called = called_in.filter(|(called, _)| *called == id);
             let why = match (file.program == Some(1), idle, called) {
                 _ if held + size > budget => {
                     let page = self.history.page_size;
-                    Why::Budget { held: (held + size).to_bytes(page), budget: budget.to_bytes(page) }
+                    Why::Budget {
+                        held: (held + size).to_bytes(page),
+                        budget: budget.to_bytes(page),
+                    }
                 }
-                (_, _, Some((_, room))) => Why::Needed { room, away: file.away },
+                (_, _, Some((_, room))) => Why::Needed {
+                    room,
+                    away: file.away,
+                },
                 (false, Some(idle), None) => Why::Idle { idle },
-                (false, None, None) if calm >= after.get() => Why::Calm { calm: Span::new(calm) },
+                (false, None, None) if calm >= after.get() => Why::Calm {
+                    calm: Span::new(calm),
+                },
                 _ => {
                     held += size;
                     continue;
                 }
             };
-            self.step(Action::Protect(Act::Release { file: id }), Reason::Protect(why));
+            self.step(
+                Action::Protect(Act::Release { file: id }),
+                Reason::Protect(why),
+            );
         }
         held
     }
@@ -140,9 +177,14 @@ impl Draft<'_> {
         let sample = self.sample;
         let known = self.worthy();
         // What thrashed is left alone once memory is there again.
-        let now = |candidate: &Candidate| candidate.why.is_none() || candidate.in_use || calm < SHORT;
+        let now =
+            |candidate: &Candidate| candidate.why.is_none() || candidate.in_use || calm < SHORT;
         let mut open: ArrayVec<Candidate, MAX_FILES> = known.filter(now).collect();
-        let running = sample.warm.files.iter().filter(|file| file.program == Some(1));
+        let running = sample
+            .warm
+            .files
+            .iter()
+            .filter(|file| file.program == Some(1));
         let mut of_programs: Pages = running.map(|file| self.asked_for(file)).sum();
         for _ in 0..MOST_AT_ONCE {
             // Programs have half of it at most: the rest is for what shows that it needs it.
@@ -151,7 +193,9 @@ impl Draft<'_> {
                 programs && held + open.more <= budget
             };
             let pressed = open.iter().filter(|open| open.why.is_some() && !fits(open));
-            let pressed = pressed.min_by_key(|open| open.why.map(|(_, away)| away)).copied();
+            let pressed = pressed
+                .min_by_key(|open| open.why.map(|(_, away)| away))
+                .copied();
             if let Some((file, size)) =
                 pressed.and_then(|first| self.make_way(&first, (held + first.more).less(budget)))
             {
@@ -160,12 +204,22 @@ impl Draft<'_> {
                 continue;
             }
             let best = open.iter().filter(fits).max_by(|a, b| a.worth(b)).copied();
-            let Some(best) = best.or_else(|| self.part_of(&open, budget.less(held))) else { return };
+            let Some(best) = best.or_else(|| self.part_of(&open, budget.less(held))) else {
+                return;
+            };
             open.retain(|candidate| candidate.file != best.file);
             held += best.more;
-            of_programs += if best.why.is_none() { best.more } else { Pages::ZERO };
+            of_programs += if best.why.is_none() {
+                best.more
+            } else {
+                Pages::ZERO
+            };
             let why = best.reason(held.to_bytes(page), budget.to_bytes(page));
-            let act = Act::Hold { file: best.file, ranges: best.ranges, amount: best.size.to_bytes(page) };
+            let act = Act::Hold {
+                file: best.file,
+                ranges: best.ranges,
+                amount: best.size.to_bytes(page),
+            };
             self.step(Action::Protect(act), Reason::Protect(why));
         }
     }
@@ -173,29 +227,57 @@ impl Draft<'_> {
     /// Of what does not fit the best, as much of it as there is room for, if that is most of it: a file that is read in a
     /// circle saves as many reads as it has pages held.
     fn part_of(&self, open: &[Candidate], room: Pages) -> Option<Candidate> {
-        let best = open.iter().filter(|open| open.why.is_some()).max_by(|a, b| a.worth(b))?;
-        let file = self.sample.warm.files.iter().find(|file| file.id() == Some(best.file))?;
+        let best = open
+            .iter()
+            .filter(|open| open.why.is_some())
+            .max_by(|a, b| a.worth(b))?;
+        let file = self
+            .sample
+            .warm
+            .files
+            .iter()
+            .find(|file| file.id() == Some(best.file))?;
         let (pages, asked) = (self.pages_of(file), file.asked_ranges());
         let ranges = best.ranges.at_most(room, asked, pages);
         let size = ranges.size(pages);
         let more = size.less(asked.size(pages));
         let is_most = size.scaled(2, 1) >= best.size && more > Pages::ZERO;
-        is_most.then_some(Candidate { ranges, size, more, ..*best })
+        is_most.then_some(Candidate {
+            ranges,
+            size,
+            more,
+            ..*best
+        })
     }
 
     /// Lets go of a held file whose pages come back much later than those of one for which there is too little room.
     fn make_way(&mut self, first: &Candidate, over: Pages) -> Option<(FileId, Pages)> {
         let (_, by) = first.why?;
         let sample = self.sample;
-        let stays = |file: FileId| !self.steps.iter().any(|it| it.action == Action::Protect(Act::Release { file }));
+        let stays = |file: FileId| {
+            !self
+                .steps
+                .iter()
+                .any(|it| it.action == Action::Protect(Act::Release { file }))
+        };
         let lesser = |file: &WarmFile| {
             let id = file.id().filter(|id| *id != first.file && stays(*id))?;
-            let away = file.away.filter(|away| away.get() >= by.get().saturating_mul(LESSER))?;
+            let away = file
+                .away
+                .filter(|away| away.get() >= by.get().saturating_mul(LESSER))?;
             let may = file.is_held() && file.program != Some(1) && self.asked_for(file) >= over;
             may.then_some((away, id, self.asked_for(file)))
         };
-        let (away, file, size) = sample.warm.files.iter().filter_map(lesser).max_by_key(|(away, ..)| *away)?;
-        self.step(Action::Protect(Act::Release { file }), Reason::Protect(Why::Lesser { away, by }));
+        let (away, file, size) = sample
+            .warm
+            .files
+            .iter()
+            .filter_map(lesser)
+            .max_by_key(|(away, ..)| *away)?;
+        self.step(
+            Action::Protect(Act::Release { file }),
+            Reason::Protect(Why::Lesser { away, by }),
+        );
         Some((file, size))
     }
 
@@ -206,7 +288,10 @@ impl Draft<'_> {
         let may_be_lent = move |file: &WarmFile| may_lend && self.pages_of(file) <= budget;
         let runs_out = self.runs_out().is_some();
         self.sample.warm.files.iter().filter_map(move |file| {
-            let has_a_right = |open: &Candidate| open.why.is_none_or(|(_, away)| away <= SOON || may_be_lent(file));
+            let has_a_right = |open: &Candidate| {
+                open.why
+                    .is_none_or(|(_, away)| away <= SOON || may_be_lent(file))
+            };
             let lost = self.candidate(file).filter(has_a_right);
             lost.or_else(|| self.in_use(file).filter(|_| runs_out))
         })
@@ -220,39 +305,74 @@ impl Draft<'_> {
         }
         let (returns, away, again) = (file.returns?, file.away?, file.again?);
         let soon = Duration::from_micros(away.get()) <= self.config.protect.reuse.get();
-        let part = self.wanted_again(file, hot, (returns, away)).filter(|_| again >= Percent::new(50) && soon)?;
+        let part = self
+            .wanted_again(file, hot, (returns, away))
+            .filter(|_| again >= Percent::new(50) && soon)?;
         // The rest of a file that is read from end to end has not had the time to come back.
         let pages = self.pages_of(file);
         let whole = hot.size(pages).scaled(WHOLE, 1).get() >= pages;
-        let best = if whole { self.part(file, Ranges::whole(pages))? } else { part };
-        Some(Candidate { why: part.why, ..best })
+        let best = if whole {
+            self.part(file, Ranges::whole(pages))?
+        } else {
+            part
+        };
+        Some(Candidate {
+            why: part.why,
+            ..best
+        })
     }
 
     /// Whether one that is used again and again would be worth its memory if it lost it. Only what was used: the rest may not
     /// be in memory, and this is no time to read.
     fn in_use(&self, file: &WarmFile) -> Option<Candidate> {
         let (uses, every) = (file.uses?, file.every?);
-        let used = self.wanted_again(file, file.used_ranges(), (uses, every)).filter(|_| every <= SOON)?;
-        Some(Candidate { in_use: true, ..used })
+        let used = self
+            .wanted_again(file, file.used_ranges(), (uses, every))
+            .filter(|_| every <= SOON)?;
+        Some(Candidate {
+            in_use: true,
+            ..used
+        })
     }
 
     /// These parts of a file, of which so many pages a second are wanted again after so long.
-    fn wanted_again(&self, file: &WarmFile, ranges: Ranges, why: (u64, Micros)) -> Option<Candidate> {
+    fn wanted_again(
+        &self,
+        file: &WarmFile,
+        ranges: Ranges,
+        why: (u64, Micros),
+    ) -> Option<Candidate> {
         let (times, reuse) = (why.0, self.config.protect.reuse.get().as_secs());
-        let worth = |part: &Candidate| times >= LEAST_RETURNS && times.saturating_mul(reuse) >= part.size.get();
+        let worth = |part: &Candidate| {
+            times >= LEAST_RETURNS && times.saturating_mul(reuse) >= part.size.get()
+        };
         let part = self.part(file, ranges).filter(worth)?;
-        Some(Candidate { why: Some(why), ..part })
+        Some(Candidate {
+            why: Some(why),
+            ..part
+        })
     }
 
     /// These parts of a file, and what of it is held already; `None` if that is all.
     fn part(&self, file: &WarmFile, ranges: Ranges) -> Option<Candidate> {
         file.size?;
         let (pages, asked) = (self.pages_of(file), file.asked_ranges());
-        let ranges = if file.is_held() { asked.with(ranges) } else { ranges };
+        let ranges = if file.is_held() {
+            asked.with(ranges)
+        } else {
+            ranges
+        };
         let size = ranges.size(pages);
         let more = size.less(asked.size(pages));
-        Some(Candidate { file: file.id()?, ranges, size, more, why: None, in_use: false })
-            .filter(|_| more > Pages::ZERO)
+        Some(Candidate {
+            file: file.id()?,
+            ranges,
+            size,
+            more,
+            why: None,
+            in_use: false,
+        })
+        .filter(|_| more > Pages::ZERO)
     }
 
     /// What of the file is held, or about to be.
@@ -262,19 +382,32 @@ impl Draft<'_> {
 
     /// Pages of the file, the last one in part.
     fn pages_of(&self, file: &WarmFile) -> u64 {
-        file.size.unwrap_or(Bytes::ZERO).to_pages(self.history.page_size).get()
+        file.size
+            .unwrap_or(Bytes::ZERO)
+            .to_pages(self.history.page_size)
+            .get()
     }
 
     /// What may be held in all, `kept` being left to units.
     fn hold_budget(&self, kept: Bytes) -> Pages {
         let sizes = self.history.latest.sizes;
         let memory = sizes.managed.less(sizes.huge);
-        self.config.protect.budget.of(memory).min(wards::ALL.of(memory).less(kept)).to_pages(self.history.page_size)
+        self.config
+            .protect
+            .budget
+            .of(memory)
+            .min(wards::ALL.of(memory).less(kept))
+            .to_pages(self.history.page_size)
     }
 
     /// What is left to units now.
     fn kept(&self) -> Bytes {
-        self.sample.groups.wards.iter().filter_map(|ward| ward.ours).sum()
+        self.sample
+            .groups
+            .wards
+            .iter()
+            .filter_map(|ward| ward.ours)
+            .sum()
     }
 }
 
@@ -282,15 +415,26 @@ impl Candidate {
     /// Why it is held, if with it `held` of `budget` are.
     fn reason(&self, held: Bytes, budget: Bytes) -> Why {
         match (self.why, self.in_use) {
-            (Some((uses, every)), true) => Why::InUse { uses, every, held, budget },
-            (Some((returns, away)), false) => Why::Thrashes { returns, away, held, budget },
+            (Some((uses, every)), true) => Why::InUse {
+                uses,
+                every,
+                held,
+                budget,
+            },
+            (Some((returns, away)), false) => Why::Thrashes {
+                returns,
+                away,
+                held,
+                budget,
+            },
             (None, _) => Why::Program,
         }
     }
 
     /// Programs first, then the more returns for each page: `returns / pages`, by cross products.
     fn worth(&self, other: &Self) -> Ordering {
-        let times = |returns: u64, pages: Pages| u128::from(returns) * u128::from(pages.get().max(1));
+        let times =
+            |returns: u64, pages: Pages| u128::from(returns) * u128::from(pages.get().max(1));
         match (self.why, other.why) {
             (Some((a, _)), Some((b, _))) => times(a, other.size).cmp(&times(b, self.size)),
             (a, b) => b.is_some().cmp(&a.is_some()),

@@ -12,7 +12,8 @@ use super::Draft;
 use crate::census::{Signal, Suspect, Victim};
 use crate::decision::{Action, Attention, Notice, Reason};
 use crate::distress::{
-    Bench, Choice, Extent, Outlook, Pick, Rung, STUCK, choose, freezes, kernels_choice, largest, rung,
+    Bench, Choice, Extent, Outlook, Pick, Rung, STUCK, choose, freezes, kernels_choice, largest,
+    rung,
 };
 use crate::groups::Stopped;
 use std::time::Duration;
@@ -45,10 +46,17 @@ impl Draft<'_> {
             return Attention::Rest;
         }
         let rung = rung(&outlook, &self.config.guard);
-        let awaited = self.sample.census.victims.iter().any(|victim| victim.gone.is_none())
+        let awaited = self
+            .sample
+            .census
+            .victims
+            .iter()
+            .any(|victim| victim.gone.is_none())
             || !self.sample.groups.contained.is_empty()
             || self.sample.groups.stopped.iter().any(Stopped::is_still)
-            || self.ago(self.history.distress.alerted).is_some_and(|ago| ago < WATCHFUL);
+            || self
+                .ago(self.history.distress.alerted)
+                .is_some_and(|ago| ago < WATCHFUL);
         let hopeless = self.hopeless(&outlook);
         if rung == Rung::Calm && !awaited && hopeless.is_none() {
             return Attention::Rest;
@@ -78,9 +86,15 @@ impl Draft<'_> {
     }
 
     fn warn(&mut self, outlook: &Outlook) {
-        let Some(left) = outlook.left.filter(|_| self.distressed) else { return };
+        let Some(left) = outlook.left.filter(|_| self.distressed) else {
+            return;
+        };
         if self.history.distress.warned == Some(self.sample.at) {
-            self.say(Notice::Distress { room: outlook.room, growth: outlook.growth, left });
+            self.say(Notice::Distress {
+                room: outlook.room,
+                growth: outlook.growth,
+                left,
+            });
         }
     }
 
@@ -89,22 +103,50 @@ impl Draft<'_> {
         for victim in &self.sample.census.victims {
             if let Some(gone) = victim.gone.filter(|gone| *gone > before) {
                 let after = Span::new(gone.get().saturating_sub(victim.at.get()));
-                self.say(Notice::Gone { name: victim.name, who: victim.who, size: victim.size, after });
+                self.say(Notice::Gone {
+                    name: victim.name,
+                    who: victim.who,
+                    size: victim.size,
+                    after,
+                });
             }
         }
     }
 
     /// Whether someone was signalled who may still give back enough; kills who was asked and has no more time.
     fn awaits(&mut self, outlook: &Outlook) -> bool {
-        let Some(victim) = self.ending() else { return self.is_one_ending() };
+        let Some(victim) = self.ending() else {
+            return self.is_one_ending();
+        };
         if victim.signal == Signal::Term && self.has_no_more_time(&victim, outlook) {
-            let unit = self.sample.census.find(victim.who).map(|suspect| suspect.unit).unwrap_or_default();
-            let Victim { who, name, size, at, .. } = victim;
+            let unit = self
+                .sample
+                .census
+                .find(victim.who)
+                .map(|suspect| suspect.unit)
+                .unwrap_or_default();
+            let Victim {
+                who,
+                name,
+                size,
+                at,
+                ..
+            } = victim;
             let (signal, extent) = (Signal::Kill, Extent::Process);
             let asked = Span::new(self.sample.at.get().saturating_sub(at.get()));
             self.step(
-                Action::End { who, name, unit, signal, extent, size },
-                Reason::Deaf { asked, room: outlook.room },
+                Action::End {
+                    who,
+                    name,
+                    unit,
+                    signal,
+                    extent,
+                    size,
+                },
+                Reason::Deaf {
+                    asked,
+                    room: outlook.room,
+                },
             );
         }
         true
@@ -113,14 +155,21 @@ impl Draft<'_> {
     /// Who was signalled, and may still end of it.
     fn ending(&self) -> Option<Victim> {
         let since = |victim: &Victim| self.sample.at.get().saturating_sub(victim.at.get());
-        let waits =
-            |victim: &&Victim| victim.gone.is_none() && (victim.signal == Signal::Term || since(victim) < STUCK);
+        let waits = |victim: &&Victim| {
+            victim.gone.is_none() && (victim.signal == Signal::Term || since(victim) < STUCK)
+        };
         self.sample.census.victims.iter().find(waits).copied()
     }
 
     /// Whether someone may still end, or has ended so lately that what came back is not seen yet.
     pub(super) fn is_one_ending(&self) -> bool {
-        let last = self.sample.census.victims.iter().map(|victim| victim.gone.unwrap_or(victim.at)).max();
+        let last = self
+            .sample
+            .census
+            .victims
+            .iter()
+            .map(|victim| victim.gone.unwrap_or(victim.at))
+            .max();
         let just_now = self.ago(last).is_some_and(|ago| ago < APART);
         just_now || self.ending().is_some()
     }
@@ -129,8 +178,14 @@ impl Draft<'_> {
     fn has_no_more_time(&self, victim: &Victim, outlook: &Outlook) -> bool {
         let guard = &self.config.guard;
         let asked = self.sample.at.get().saturating_sub(victim.at.get());
-        let alone = Outlook { in_flight: outlook.in_flight.less(victim.size), ..*outlook };
-        let alone = Outlook { left: alone.left_now(), ..alone };
+        let alone = Outlook {
+            in_flight: outlook.in_flight.less(victim.size),
+            ..*outlook
+        };
+        let alone = Outlook {
+            left: alone.left_now(),
+            ..alone
+        };
         let patience = match rung(&alone, guard) {
             Rung::Kill => GRACE_AT_LEAST,
             Rung::Term => guard.term_grace.get(),
@@ -143,12 +198,20 @@ impl Draft<'_> {
     }
 
     fn is_held_up(&self, victim: &Victim) -> bool {
-        self.sample.census.find(victim.who).is_some_and(|suspect| self.pushes(suspect))
+        self.sample
+            .census
+            .find(victim.who)
+            .is_some_and(|suspect| self.pushes(suspect))
     }
 
     pub(super) fn bench<'a>(&'a self, outlook: &'a Outlook) -> Bench<'a> {
         let distress = &self.history.distress;
-        Bench { census: &self.sample.census, growths: &distress.growths, config: &self.config.guard, outlook }
+        Bench {
+            census: &self.sample.census,
+            growths: &distress.growths,
+            config: &self.config.guard,
+            outlook,
+        }
     }
 
     fn end_runaway(&mut self, outlook: &Outlook, rung: Rung) {
@@ -159,11 +222,18 @@ impl Draft<'_> {
         let Some(pick) = choice.pick else {
             if rung >= Rung::Term && self.history.enters_slot(Duration::from_secs(1)) {
                 self.account(&choice);
-                self.say(Notice::NoCulprit { growth: outlook.growth, room: outlook.room });
+                self.say(Notice::NoCulprit {
+                    growth: outlook.growth,
+                    room: outlook.room,
+                });
             }
             return;
         };
-        if pick.suspect.group.is_some_and(|group| self.is_still(group.id)) {
+        if pick
+            .suspect
+            .group
+            .is_some_and(|group| self.is_still(group.id))
+        {
             return;
         }
         let signal = match rung {
@@ -198,22 +268,44 @@ impl Draft<'_> {
     pub(super) fn end(&mut self, pick: &Pick, signal: Signal, why: Reason) {
         let suspect = &pick.suspect;
         let (who, name, unit) = (suspect.who, suspect.name, suspect.unit);
-        self.step(Action::End { who, name, unit, signal, extent: pick.extent, size: pick.size() }, why);
+        self.step(
+            Action::End {
+                who,
+                name,
+                unit,
+                signal,
+                extent: pick.extent,
+                size: pick.size(),
+            },
+            why,
+        );
         self.tell_what_else();
     }
 
     /// What would happen if nobody were signalled.
     fn tell_what_else(&mut self) {
         let sizes = self.history.latest.sizes;
-        let within = self.history.distress.outlook.and_then(|outlook| outlook.left);
+        let within = self
+            .history
+            .distress
+            .outlook
+            .and_then(|outlook| outlook.left);
         if let Some(worst) = kernels_choice(&self.sample.census, sizes.managed + sizes.swap) {
             let Suspect { name, who, .. } = *worst;
-            self.say(Notice::Otherwise { name, who, size: worst.size(), within });
+            self.say(Notice::Otherwise {
+                name,
+                who,
+                size: worst.size(),
+                within,
+            });
         }
     }
 
     fn account(&mut self, choice: &Choice) {
-        choice.considered.iter().for_each(|considered| self.say(Notice::Considered(*considered)));
+        choice
+            .considered
+            .iter()
+            .for_each(|considered| self.say(Notice::Considered(*considered)));
     }
 
     /// No room, nearly all time lost, and that for long.

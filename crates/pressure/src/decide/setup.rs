@@ -10,7 +10,11 @@ impl Draft<'_> {
         let config = self.config;
         for tunable in &config.tunables {
             if self.history.seen[tunable.on as usize] {
-                self.drive(tunable.knob, tunable.value, Reason::Configured { on: tunable.on });
+                self.drive(
+                    tunable.knob,
+                    tunable.value,
+                    Reason::Configured { on: tunable.on },
+                );
             }
         }
         let least = config.gap.min_free.map(|bytes| bytes.get() / 1024);
@@ -19,7 +23,11 @@ impl Draft<'_> {
             // More than 5 % of memory can leave the machine without any.
             let most = self.history.latest.sizes.managed.scaled(5, 100).get() / 1024;
             if least > now && least <= most {
-                self.drive(Knob::MinFreeKbytes, least, Reason::Configured { on: Event::Start });
+                self.drive(
+                    Knob::MinFreeKbytes,
+                    least,
+                    Reason::Configured { on: Event::Start },
+                );
             }
         }
     }

@@ -101,10 +101,15 @@ struct Candidate<'a> {
 
 /// Who makes memory run out: the fastest grower, weighed; `None` if nobody here makes a quarter of the growth.
 pub(crate) fn choose(bench: Bench<'_>) -> Choice {
-    let least = CULPRIT.of(Bytes::new(bench.outlook.growth.get())).get().max(1);
+    let least = CULPRIT
+        .of(Bytes::new(bench.outlook.growth.get()))
+        .get()
+        .max(1);
     let small = SMALL.of(bench.outlook.managed);
     let score = |suspect: &Suspect, growth: Option<Growth>| {
-        let rate = growth.map(|growth| growth.rate.get()).filter(|rate| *rate >= least)?;
+        let rate = growth
+            .map(|growth| growth.rate.get())
+            .filter(|rate| *rate >= least)?;
         (held_by(suspect) >= small).then(|| rate as f64 * weight(suspect, bench.config))
     };
     choose_by(bench, &score)
@@ -112,7 +117,10 @@ pub(crate) fn choose(bench: Bench<'_>) -> Choice {
 
 /// What it holds: with its unit, if that is one of its own.
 fn held_by(suspect: &Suspect) -> Bytes {
-    let unit = suspect.group.filter(|_| suspect.place.is_of_its_own()).map(|group| group.anon + group.swapped);
+    let unit = suspect
+        .group
+        .filter(|_| suspect.place.is_of_its_own())
+        .map(|group| group.anon + group.swapped);
     suspect.size().max(unit.unwrap_or_default())
 }
 
@@ -120,7 +128,8 @@ fn held_by(suspect: &Suspect) -> Bytes {
 pub(crate) fn largest(bench: Bench<'_>) -> Choice {
     let least = LARGE.of(bench.outlook.managed);
     let score = |suspect: &Suspect, _: Option<Growth>| {
-        (suspect.size() >= least).then(|| suspect.size().get() as f64 * weight(suspect, bench.config))
+        (suspect.size() >= least)
+            .then(|| suspect.size().get() as f64 * weight(suspect, bench.config))
     };
     choose_by(bench, &score)
 }
@@ -132,8 +141,14 @@ pub(crate) fn kernels_choice(census: &Census, all: Bytes) -> Option<&Suspect> {
         let used = suspect.mapped.unwrap_or(suspect.resident) + suspect.swapped;
         i128::from(used.get()) + i128::from(suspect.oom_score_adj) * i128::from(all.get()) / 1000
     };
-    let may = |suspect: &&Suspect| suspect.who.pid > 1 && suspect.oom_score_adj > -1000 && suspect.life != Life::Dying;
-    census.suspects.iter().filter(may).max_by_key(|suspect| points(suspect))
+    let may = |suspect: &&Suspect| {
+        suspect.who.pid > 1 && suspect.oom_score_adj > -1000 && suspect.life != Life::Dying
+    };
+    census
+        .suspects
+        .iter()
+        .filter(may)
+        .max_by_key(|suspect| points(suspect))
 }
 
 fn choose_by(bench: Bench<'_>, score: &dyn Fn(&Suspect, Option<Growth>) -> Option<f64>) -> Choice {
@@ -141,24 +156,46 @@ fn choose_by(bench: Bench<'_>, score: &dyn Fn(&Suspect, Option<Growth>) -> Optio
     let mut candidates: ArrayVec<Candidate<'_>, { crate::census::MAX_SUSPECTS }> = ArrayVec::new();
     for suspect in &bench.census.suspects {
         let growth = growth_of(bench.growths, suspect);
-        let Some(score) = score(suspect, growth) else { continue };
+        let Some(score) = score(suspect, growth) else {
+            continue;
+        };
         if is_signalled(bench.census, suspect) {
             continue;
         }
         match shield(suspect, bench.config) {
             Some(shield) => choice.note(suspect, growth, Verdict::Spared(shield)),
-            None => candidates.push(Candidate { suspect, growth, score }),
+            None => candidates.push(Candidate {
+                suspect,
+                growth,
+                score,
+            }),
         }
     }
     let rank = |candidate: &Candidate<'_>| (candidate.score, candidate.suspect.size());
-    candidates.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
-    let Some(chosen) = own_preference(&candidates) else { return choice };
+    candidates.sort_by(|a, b| {
+        rank(b)
+            .partial_cmp(&rank(a))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let Some(chosen) = own_preference(&candidates) else {
+        return choice;
+    };
     let growth = chosen.growth.unwrap_or_default();
     let extent = extent(bench, chosen.suspect);
-    choice.pick = Some(Pick { suspect: *chosen.suspect, extent, growth });
-    let account = candidates.iter().map(|candidate| (candidate, candidate.suspect.who == chosen.suspect.who));
+    choice.pick = Some(Pick {
+        suspect: *chosen.suspect,
+        extent,
+        growth,
+    });
+    let account = candidates
+        .iter()
+        .map(|candidate| (candidate, candidate.suspect.who == chosen.suspect.who));
     for (candidate, is_chosen) in account {
-        let verdict = if is_chosen { Verdict::Chosen } else { Verdict::Behind };
+        let verdict = if is_chosen {
+            Verdict::Chosen
+        } else {
+            Verdict::Behind
+        };
         choice.note(candidate.suspect, candidate.growth, verdict);
     }
     choice
@@ -169,7 +206,13 @@ impl Choice {
         let (who, name, size) = (suspect.who, suspect.name, suspect.size());
         let growth = growth.map(|growth| growth.rate);
         // The account is short; who is chosen must be in it.
-        let considered = Considered { who, name, size, growth, verdict };
+        let considered = Considered {
+            who,
+            name,
+            size,
+            growth,
+            verdict,
+        };
         if self.considered.is_full() && verdict == Verdict::Chosen {
             self.considered.pop();
         }
@@ -180,7 +223,11 @@ impl Choice {
 /// How fast it grows: its unit, if that is one of its own and grows faster.
 fn growth_of(growths: &Growths, suspect: &Suspect) -> Option<Growth> {
     let own = growths.of(suspect);
-    let unit = suspect.place.is_of_its_own().then(|| growths.of_unit(suspect)).flatten();
+    let unit = suspect
+        .place
+        .is_of_its_own()
+        .then(|| growths.of_unit(suspect))
+        .flatten();
     match (own, unit) {
         (Some(own), Some(unit)) => Some(if unit.rate > own.rate { unit } else { own }),
         (own, unit) => own.or(unit),
@@ -194,22 +241,38 @@ fn own_preference<'c, 'a>(ranked: &'c [Candidate<'a>]) -> Option<&'c Candidate<'
         return Some(first);
     }
     let other = |it: &&Candidate<'_>| {
-        it.suspect.user == first.suspect.user && it.suspect.mark != Mark::Own && it.score * 4.0 >= first.score
+        it.suspect.user == first.suspect.user
+            && it.suspect.mark != Mark::Own
+            && it.score * 4.0 >= first.score
     };
     ranked.iter().find(other).or(Some(first))
 }
 
 /// The whole unit, if it is one of its own in which no process stands out and none is spared.
 pub(crate) fn extent(bench: Bench<'_>, suspect: &Suspect) -> Extent {
-    let Some(group) = suspect.group.filter(|_| suspect.place.is_of_its_own()) else { return Extent::Process };
+    let Some(group) = suspect.group.filter(|_| suspect.place.is_of_its_own()) else {
+        return Extent::Process;
+    };
     let stands_out = suspect.size() >= MOST_OF_IT.of(group.anon + group.swapped);
-    let mut inside = bench.census.suspects.iter().filter(|other| other.group.is_some_and(|it| it.id == group.id));
-    let is_spared = |other: &Suspect| other.life != Life::Dying && shield(other, bench.config).is_some();
+    let mut inside = bench
+        .census
+        .suspects
+        .iter()
+        .filter(|other| other.group.is_some_and(|it| it.id == group.id));
+    let is_spared =
+        |other: &Suspect| other.life != Life::Dying && shield(other, bench.config).is_some();
     let spared = group.spared > 0 || inside.any(is_spared);
-    if group.processes < 2 || group.one_by_one || stands_out || spared { Extent::Process } else { Extent::Unit }
+    if group.processes < 2 || group.one_by_one || stands_out || spared {
+        Extent::Process
+    } else {
+        Extent::Unit
+    }
 }
 
 /// Whether it was signalled already: what becomes of it is the ladder's affair.
 fn is_signalled(census: &Census, suspect: &Suspect) -> bool {
-    census.victims.iter().any(|victim| victim.who == suspect.who)
+    census
+        .victims
+        .iter()
+        .any(|victim| victim.who == suspect.who)
 }

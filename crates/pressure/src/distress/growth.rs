@@ -55,7 +55,9 @@ pub struct Growth {
 impl Growths {
     /// Nobody yet, and room for all.
     pub(crate) fn new() -> Self {
-        Self { followed: Vec::with_capacity(FOLLOWED) }
+        Self {
+            followed: Vec::with_capacity(FOLLOWED),
+        }
     }
 
     /// Takes a census in.
@@ -64,7 +66,8 @@ impl Growths {
             return;
         }
         let now = census.at;
-        self.followed.retain(|one| age(now, one.sizes.last().map_or(now, |(at, _)| *at)) < FORGOTTEN);
+        self.followed
+            .retain(|one| age(now, one.sizes.last().map_or(now, |(at, _)| *at)) < FORGOTTEN);
         for suspect in &census.suspects {
             self.follow(Key::Process(suspect.who), now, suspect.size());
             if let Some(group) = suspect.group {
@@ -75,13 +78,19 @@ impl Growths {
 
     fn follow(&mut self, key: Key, now: Span, size: Bytes) {
         let Some(one) = self.followed.iter_mut().find(|one| one.key == key) else {
-            let fresh = Followed { key, sizes: [(now, size)].into_iter().collect(), rising_since: now };
+            let fresh = Followed {
+                key,
+                sizes: [(now, size)].into_iter().collect(),
+                rising_since: now,
+            };
             if self.followed.len() == FOLLOWED {
                 self.forget_the_stalest();
             }
             return self.followed.push(fresh);
         };
-        let Some(&(last, before)) = one.sizes.last() else { return };
+        let Some(&(last, before)) = one.sizes.last() else {
+            return;
+        };
         if age(now, last) < SPACING {
             return;
         }
@@ -97,7 +106,12 @@ impl Growths {
 
     fn forget_the_stalest(&mut self) {
         let seen = |one: &Followed| one.sizes.last().map(|(at, _)| *at);
-        if let Some((index, _)) = self.followed.iter().enumerate().min_by_key(|(_, one)| seen(one)) {
+        if let Some((index, _)) = self
+            .followed
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, one)| seen(one))
+        {
             self.followed.remove(index);
         }
     }
@@ -106,8 +120,13 @@ impl Growths {
     pub(crate) fn of(&self, suspect: &Suspect) -> Option<Growth> {
         let young = (LEAST..YOUNG).contains(&suspect.age.get());
         let life = || {
-            let rate = young.then(|| Rate::over(suspect.size(), suspect.age.get())).flatten()?;
-            Some(Growth { rate, rising: suspect.age })
+            let rate = young
+                .then(|| Rate::over(suspect.size(), suspect.age.get()))
+                .flatten()?;
+            Some(Growth {
+                rate,
+                rising: suspect.age,
+            })
         };
         self.look(Key::Process(suspect.who)).or_else(life)
     }
@@ -121,10 +140,20 @@ impl Growths {
         let one = self.followed.iter().find(|one| one.key == key)?;
         let &(now, size) = one.sizes.last()?;
         let old_enough = |(at, _): &&(Span, Bytes)| age(now, *at) >= WINDOW;
-        let &(then, before) = one.sizes.iter().rev().find(old_enough).or(one.sizes.first())?;
+        let &(then, before) = one
+            .sizes
+            .iter()
+            .rev()
+            .find(old_enough)
+            .or(one.sizes.first())?;
         let over = age(now, then);
-        let rate = (over >= LEAST).then(|| Rate::over(size.less(before), over)).flatten()?;
-        Some(Growth { rate, rising: Span::new(age(now, one.rising_since)) })
+        let rate = (over >= LEAST)
+            .then(|| Rate::over(size.less(before), over))
+            .flatten()?;
+        Some(Growth {
+            rate,
+            rising: Span::new(age(now, one.rising_since)),
+        })
     }
 }
 

@@ -66,7 +66,8 @@ pub(crate) fn asks(outlook: &Outlook, (ahead, room): (Span, Percent)) -> bool {
 
 /// Whether people should be told: the end is so near.
 pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
-    outlook.left.is_some_and(|left| left <= ahead) && outlook.expected_room() <= WARN_ROOM.of(outlook.managed)
+    outlook.left.is_some_and(|left| left <= ahead)
+        && outlook.expected_room() <= WARN_ROOM.of(outlook.managed)
 }
 
 /// Whether somebody is about to have all of memory, swap or not: reason to look what else is in use.
@@ -89,7 +90,9 @@ impl Outlook {
 /// Whether the one that grows has the machine standing still already, with swap left to fill.
 pub(crate) fn freezes(outlook: &Outlook, pick: &Pick) -> bool {
     outlook.swap > Bytes::ZERO
-        && outlook.stalled.is_some_and(|stalled| stalled >= FREEZE_STALLED)
+        && outlook
+            .stalled
+            .is_some_and(|stalled| stalled >= FREEZE_STALLED)
         && outlook.left.is_some_and(|left| left <= FREEZE_AHEAD)
         && pick.growth.rising >= FREEZE_RISING
         && pick.size() >= FREEZE_SHARE.of(outlook.managed)

@@ -25,13 +25,18 @@ pub(crate) struct Pushing {
 impl Pushing {
     /// Takes the counters of a sample in. Allocates the first time that someone is contained.
     pub(crate) fn push(&mut self, contained: &[Contained], now: Span) {
-        self.known.retain(|push| contained.iter().any(|one| one.id == push.id));
+        self.known
+            .retain(|push| contained.iter().any(|one| one.id == push.id));
         for Contained { id, pushes, .. } in contained {
             let known = self.known.iter().position(|push| push.id == *id);
             match known {
                 Some(index) => self.known[index].read(*pushes, now),
                 None if self.known.len() < MAX_CONTAINED => {
-                    self.known.push(Push { id: *id, count: *pushes, row: None });
+                    self.known.push(Push {
+                        id: *id,
+                        count: *pushes,
+                        row: None,
+                    });
                 }
                 None => {}
             }
@@ -50,7 +55,10 @@ impl Push {
         if count > self.count {
             let since = self.row.map_or(now, |(since, _)| since);
             (self.count, self.row) = (count, Some((since, now)));
-        } else if self.row.is_some_and(|(_, last)| now.get().saturating_sub(last.get()) >= QUIET.get()) {
+        } else if self
+            .row
+            .is_some_and(|(_, last)| now.get().saturating_sub(last.get()) >= QUIET.get())
+        {
             self.row = None;
         }
     }
@@ -68,7 +76,15 @@ mod tests {
         let mut at = |millis: u64, pushes: u64| {
             let (unit, since) = (UnitName::new(), Span::default());
             let (used, ceiling, reserve) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
-            let one = Contained { id: 3, unit, since, used, ceiling, reserve, pushes };
+            let one = Contained {
+                id: 3,
+                unit,
+                since,
+                used,
+                ceiling,
+                reserve,
+                pushes,
+            };
             pushing.push(&[one], Span::millis(millis));
             pushing.since(3, Span::millis(millis))
         };

@@ -185,8 +185,10 @@ const PROGRAMS: &[&str] = &[
 ];
 
 /// Programs of root's that do whatever a file of anyone's says.
-const INTERPRETERS: &[&str] =
-    &["bash", "dash", "deno", "fish", "java*", "lua*", "node*", "perl*", "php*", "python*", "ruby*", "sh", "zsh"];
+const INTERPRETERS: &[&str] = &[
+    "bash", "dash", "deno", "fish", "java*", "lua*", "node*", "perl*", "php*", "python*", "ruby*",
+    "sh", "zsh",
+];
 
 fn runs_anything(program: &str) -> bool {
     INTERPRETERS.iter().any(|pattern| matches(pattern, program))
@@ -211,10 +213,15 @@ pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
         Some(Shield::Mark)
     } else if listed(&config.spare) {
         Some(Shield::Rule)
-    } else if suspect.place == Place::Service && keeps_the_system_up(&suspect.unit) && !is_a_persons(suspect.user) {
+    } else if suspect.place == Place::Service
+        && keeps_the_system_up(&suspect.unit)
+        && !is_a_persons(suspect.user)
+    {
         // Where nobody makes sessions, a person's shell and all that it starts live in the unit of the way in.
         Some(Shield::Unit)
-    } else if suspect.place == Place::Desktop && program.is_some_and(|program| !runs_anything(program)) {
+    } else if suspect.place == Place::Desktop
+        && program.is_some_and(|program| !runs_anything(program))
+    {
         // Anyone may start a unit in their session slice; only root decides what a root-owned program does there.
         Some(Shield::Unit)
     } else if program.is_some_and(|program| PROGRAMS.contains(&program)) {
@@ -235,9 +242,16 @@ pub const fn is_a_persons(user: u32) -> bool {
 /// a negative one counts in full.
 pub(crate) fn weight(suspect: &Suspect, config: &Guard) -> f64 {
     let adjusted = f64::from(suspect.oom_score_adj);
-    let by_score = if adjusted < 0.0 { (1000.0 + adjusted) / 1000.0 } else { 1.0 + adjusted / 2000.0 };
+    let by_score = if adjusted < 0.0 {
+        (1000.0 + adjusted) / 1000.0
+    } else {
+        1.0 + adjusted / 2000.0
+    };
     let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, suspect));
-    let by_rule = match (listed(&config.prefer), listed(&config.avoid) || suspect.mark == Mark::Avoid) {
+    let by_rule = match (
+        listed(&config.prefer),
+        listed(&config.avoid) || suspect.mark == Mark::Avoid,
+    ) {
         (true, false) => 4.0,
         (false, true) => 0.25,
         _ => 1.0,
@@ -250,7 +264,9 @@ pub(crate) fn weight(suspect: &Suspect, config: &Guard) -> f64 {
 /// What users start has units that they name: one called `postgresql.service` is theirs. A rule means it by `app:`.
 fn applies(rule: &str, suspect: &Suspect) -> bool {
     if let Some(pattern) = rule.strip_prefix("program:") {
-        return suspect.program.is_some_and(|program| matches(pattern, &program));
+        return suspect
+            .program
+            .is_some_and(|program| matches(pattern, &program));
     }
     if let Some(number) = rule.strip_prefix("pid:") {
         // `pid:123@4567` names the process that started then, and none that comes after it.

@@ -48,22 +48,37 @@ impl Outlook {
 
     /// The same if what is lent were not to be had.
     pub(crate) fn without_lent(&self) -> Self {
-        Self { lent: Bytes::ZERO, ..self.less(self.lent) }
+        Self {
+            lent: Bytes::ZERO,
+            ..self.less(self.lent)
+        }
     }
 
     /// The same if nothing could go to swap.
     pub(crate) fn without_swap(&self) -> Self {
-        Self { swap: Bytes::ZERO, ..self.less(self.swap) }
+        Self {
+            swap: Bytes::ZERO,
+            ..self.less(self.swap)
+        }
     }
 
     fn less(&self, amount: Bytes) -> Self {
-        let poorer = Self { room: self.room.less(amount), ..*self };
-        Self { left: poorer.left_now(), ..poorer }
+        let poorer = Self {
+            room: self.room.less(amount),
+            ..*self
+        };
+        Self {
+            left: poorer.left_now(),
+            ..poorer
+        }
     }
 
     /// A share of memory, or what grows in half of `ahead` if that is more, up to `most`.
     pub(crate) fn bound(&self, ahead: Span, share: Percent, most: Percent) -> Bytes {
-        share.of(self.managed).max(self.growth.during(ahead.get() / 2)).min(most.of(self.managed))
+        share
+            .of(self.managed)
+            .max(self.growth.during(ahead.get() / 2))
+            .min(most.of(self.managed))
     }
 
     /// Whether room is used up within `ahead`, and is below a share of memory, or below what grows within `ahead`.
@@ -89,7 +104,9 @@ impl Point {
             at: sample.at,
             held: unreturnable(sample)?,
             full: sample.memory_pressure.full_total,
-            refaults: counters.workingset_refault_file.or(counters.workingset_refault),
+            refaults: counters
+                .workingset_refault_file
+                .or(counters.workingset_refault),
         })
     }
 
@@ -107,25 +124,41 @@ impl Point {
 /// Memory that only its owner can give back, wherever it is now: in RAM or on swap.
 pub(crate) fn unreturnable(sample: &Sample) -> Option<Bytes> {
     let m = &sample.memory;
-    let swapped = m.swap_total.unwrap_or_default().less(m.swap_free.unwrap_or_default());
+    let swapped = m
+        .swap_total
+        .unwrap_or_default()
+        .less(m.swap_free.unwrap_or_default());
     // What is in the swap cache is in RAM and on swap, and counts once.
     Some(unreclaimable(sample)? + swapped.less(m.swap_cached.unwrap_or_default()))
 }
 
 /// File cache that is in use: the least, and more of it the more is read again.
-pub(crate) fn floor((least, most): (Percent, Percent), managed: Bytes, refaulted_per_second: u64) -> Bytes {
+pub(crate) fn floor(
+    (least, most): (Percent, Percent),
+    managed: Bytes,
+    refaulted_per_second: u64,
+) -> Bytes {
     let (least, most) = (least.of(managed), most.of(managed));
     let busy = BUSY_CACHE.of(managed).get().max(1);
-    least + most.less(least).scaled(refaulted_per_second.min(busy), busy)
+    least
+        + most
+            .less(least)
+            .scaled(refaulted_per_second.min(busy), busy)
 }
 
 /// Room for memory that cannot be given back; `None` if the sample does not say.
 pub(crate) fn room(sample: &Sample, floor: Bytes, page_size: Bytes) -> Option<Bytes> {
     let m = &sample.memory;
     let min: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.min).sum();
-    let free = sample.counters.nr_free_pages?.to_bytes(page_size).less(min?.to_bytes(page_size));
+    let free = sample
+        .counters
+        .nr_free_pages?
+        .to_bytes(page_size)
+        .less(min?.to_bytes(page_size));
     let unwritten = m.dirty.unwrap_or_default() + m.writeback.unwrap_or_default();
-    let file = (m.active_file? + m.inactive_file? + sample.warm.lent()).less(unwritten).less(floor);
+    let file = (m.active_file? + m.inactive_file? + sample.warm.lent())
+        .less(unwritten)
+        .less(floor);
     let slab = m.slab_reclaimable.unwrap_or_default().scaled(1, 2);
     Some(free + file + slab + swap_room(sample, page_size))
 }
@@ -136,14 +169,32 @@ pub(crate) fn swap_room(sample: &Sample, page_size: Bytes) -> Bytes {
         return sample.memory.swap_free.unwrap_or_default();
     }
     let zram = |kind: SwapKind| kind == SwapKind::Zram;
-    let used: Bytes = sample.swaps.iter().filter(|swap| zram(swap.kind)).filter_map(|swap| swap.amounts.used).sum();
-    let pool = sample.counters.nr_zspages.map(|pages| pages.to_bytes(page_size));
+    let used: Bytes = sample
+        .swaps
+        .iter()
+        .filter(|swap| zram(swap.kind))
+        .filter_map(|swap| swap.amounts.used)
+        .sum();
+    let pool = sample
+        .counters
+        .nr_zspages
+        .map(|pages| pages.to_bytes(page_size));
     // Below a few MiB the ratio is noise.
-    let known = pool.filter(|_| used >= Bytes::mib(8)).and_then(|pool| pool.share_of(used));
+    let known = pool
+        .filter(|_| used >= Bytes::mib(8))
+        .and_then(|pool| pool.share_of(used));
     let cost = known.unwrap_or(ZRAM_COST).min(Percent::WHOLE);
     let room = |swap: &crate::sample::Swap| {
-        let free = swap.amounts.size.unwrap_or_default().less(swap.amounts.used.unwrap_or_default());
-        if zram(swap.kind) { free.less(cost.of(free)) } else { free }
+        let free = swap
+            .amounts
+            .size
+            .unwrap_or_default()
+            .less(swap.amounts.used.unwrap_or_default());
+        if zram(swap.kind) {
+            free.less(cost.of(free))
+        } else {
+            free
+        }
     };
     sample.swaps.iter().map(room).sum()
 }

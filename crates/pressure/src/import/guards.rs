@@ -37,14 +37,22 @@ pub fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
         Peer::Le9uo => import.keys(text, Import::le9uo),
     }
     if !import.left_out.is_empty() {
-        import.notes.push(format!("left out, as there is nothing like it here: {}", import.left_out.join(", ")));
+        import.notes.push(format!(
+            "left out, as there is nothing like it here: {}",
+            import.left_out.join(", ")
+        ));
     }
     if program != Peer::Le9uo {
-        import.notes.push(format!("stop {name} before warmsetd guards: beside another guard it ends nobody"));
+        import.notes.push(format!(
+            "stop {name} before warmsetd guards: beside another guard it ends nobody"
+        ));
     }
     let toml = import.toml(name);
     Config::parse(name, &toml)?;
-    Ok(Imported { toml, notes: import.notes })
+    Ok(Imported {
+        toml,
+        notes: import.notes,
+    })
 }
 
 #[derive(Default)]
@@ -72,21 +80,42 @@ impl Import {
 
     /// The arguments in `EARLYOOM_ARGS`.
     fn earlyoom(&mut self, text: &str) {
-        let assigned = |line: &'_ str| line.trim().strip_prefix("EARLYOOM_ARGS=").map(str::to_owned);
+        let assigned = |line: &'_ str| {
+            line.trim()
+                .strip_prefix("EARLYOOM_ARGS=")
+                .map(str::to_owned)
+        };
         let Some(arguments) = text.lines().filter_map(assigned).next_back() else {
-            return self.note("there is no EARLYOOM_ARGS: the defaults here are taken, not its 10 % and 5 %");
+            return self.note(
+                "there is no EARLYOOM_ARGS: the defaults here are taken, not its 10 % and 5 %",
+            );
         };
         let mut words = words(&unquoted(&arguments)).into_iter().peekable();
         while let Some(word) = words.next() {
             let (option, joined) = match word.split_once('=') {
-                Some((option, value)) if option.starts_with("--") => (option.to_owned(), Some(value.to_owned())),
+                Some((option, value)) if option.starts_with("--") => {
+                    (option.to_owned(), Some(value.to_owned()))
+                }
                 _ => (word, None),
             };
             let takes = matches!(
                 option.as_str(),
-                "-m" | "-s" | "-M" | "-S" | "-r" | "-N" | "-P" | "--prefer" | "--avoid" | "--ignore" | "--syslog"
+                "-m" | "-s"
+                    | "-M"
+                    | "-S"
+                    | "-r"
+                    | "-N"
+                    | "-P"
+                    | "--prefer"
+                    | "--avoid"
+                    | "--ignore"
+                    | "--syslog"
             );
-            let value = if takes { joined.or_else(|| words.next()).unwrap_or_default() } else { String::new() };
+            let value = if takes {
+                joined.or_else(|| words.next()).unwrap_or_default()
+            } else {
+                String::new()
+            };
             self.earlyoom_option(&option, &value);
         }
         if self.term_room.is_none() {
@@ -124,8 +153,12 @@ impl Import {
 
     /// `PERCENT[,KILL_PERCENT]`; without the second it is half of the first.
     fn rooms(&mut self, value: &str) {
-        let (term, kill) = value.split_once(',').map_or((value, None), |(term, kill)| (term, Some(kill)));
-        let Some(term) = hundredths(term) else { return self.note(format!("-m {}: no share", quoted(value))) };
+        let (term, kill) = value
+            .split_once(',')
+            .map_or((value, None), |(term, kill)| (term, Some(kill)));
+        let Some(term) = hundredths(term) else {
+            return self.note(format!("-m {}: no share", quoted(value)));
+        };
         self.term_room = Some(term);
         self.kill_room = Some(kill.and_then(hundredths).unwrap_or(term / 2));
     }
@@ -133,17 +166,29 @@ impl Import {
     /// The names in `^(a|b)$` or `(^|/)(a|b)$`, which is what people write.
     fn rule(&mut self, pattern: &str, list: fn(&mut Self) -> &mut Vec<String>) {
         let Some(names) = names(pattern) else {
-            return self.note(format!("{} is more than a list of names: name units or programs", quoted(pattern)));
+            return self.note(format!(
+                "{} is more than a list of names: name units or programs",
+                quoted(pattern)
+            ));
         };
         list(self).extend(names.iter().map(|name| format!("program:{name}")));
-        self.note(format!("{}: only programs whose file is root's are known by name here", quoted(pattern)));
+        self.note(format!(
+            "{}: only programs whose file is root's are known by name here",
+            quoted(pattern)
+        ));
     }
 
     /// Lines `key = value`, and lines that begin with `@` whole.
     fn keys(&mut self, text: &str, take: fn(&mut Self, &str, &str)) {
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
+        for line in text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with(['#', ';']))
+        {
             match line.split_once('=') {
-                Some((key, value)) if !line.starts_with('@') => take(self, key.trim(), value.trim()),
+                Some((key, value)) if !line.starts_with('@') => {
+                    take(self, key.trim(), value.trim())
+                }
                 _ => take(self, line, ""),
             }
         }
@@ -159,7 +204,11 @@ impl Import {
                 let spares = points.trim().starts_with('-');
                 self.rule(
                     pattern.trim(),
-                    if spares { |import| &mut import.avoid } else { |import| &mut import.prefer },
+                    if spares {
+                        |import| &mut import.avoid
+                    } else {
+                        |import| &mut import.prefer
+                    },
                 );
             }
             "post_kill_exe" | "warning_exe" if value.is_empty() => {}
@@ -171,10 +220,18 @@ impl Import {
 
     fn systemd_oomd(&mut self, text: &str) {
         self.note("ManagedOOMPreference= of units is honoured as it is");
-        if text.lines().any(|line| line.trim().starts_with("DefaultMemoryPressureLimit")) {
-            self.note("DefaultMemoryPressureLimit: pressure alone ends nobody here; room and growth do");
+        if text
+            .lines()
+            .any(|line| line.trim().starts_with("DefaultMemoryPressureLimit"))
+        {
+            self.note(
+                "DefaultMemoryPressureLimit: pressure alone ends nobody here; room and growth do",
+            );
         }
-        if text.lines().any(|line| line.trim().starts_with("SwapUsedLimit")) {
+        if text
+            .lines()
+            .any(|line| line.trim().starts_with("SwapUsedLimit"))
+        {
             self.note("SwapUsedLimit: free swap counts as room here, with its own cost");
         }
     }
@@ -187,7 +244,9 @@ impl Import {
             }
             "vm.clean_low_ratio" | "vm.anon_min_ratio" | "vm.workingset_protection" => {
                 self.protect();
-                self.note(format!("{key}: on a kernel that has it, the mode protect drives it by what it measures"));
+                self.note(format!(
+                    "{key}: on a kernel that has it, the mode protect drives it by what it measures"
+                ));
             }
             _ => {}
         }
@@ -201,11 +260,22 @@ impl Import {
     fn toml(&self, name: &str) -> String {
         let mode = self.mode.unwrap_or("guard");
         let mut toml = format!("# Taken over from {name}.\nmode = \"{mode}\"\n\n[guard]\n");
-        let shares = [("term-room", self.term_room), ("kill-room", self.kill_room), ("cache-most", self.cache_most)];
-        for (key, share) in shares.into_iter().filter_map(|(key, share)| Some((key, share?.min(9000)))) {
+        let shares = [
+            ("term-room", self.term_room),
+            ("kill-room", self.kill_room),
+            ("cache-most", self.cache_most),
+        ];
+        for (key, share) in shares
+            .into_iter()
+            .filter_map(|(key, share)| Some((key, share?.min(9000))))
+        {
             let _ = writeln!(toml, "{key} = \"{}.{:02} %\"", share / 100, share % 100);
         }
-        for (key, rules) in [("spare", &self.spare), ("avoid", &self.avoid), ("prefer", &self.prefer)] {
+        for (key, rules) in [
+            ("spare", &self.spare),
+            ("avoid", &self.avoid),
+            ("prefer", &self.prefer),
+        ] {
             if !rules.is_empty() {
                 // Names are plain letters, so quotes are all they need.
                 let rules: Vec<String> = rules.iter().map(|rule| format!("\"{rule}\"")).collect();
@@ -221,18 +291,34 @@ impl Import {
 
 /// `5`, `5.5`, `5 %`, in hundredths of a per cent.
 fn hundredths(text: &str) -> Option<u64> {
-    let share = text.trim().trim_end_matches('%').trim().parse::<f64>().ok()?;
-    (0.0..=100.0).contains(&share).then_some((share * 100.0) as u64)
+    let share = text
+        .trim()
+        .trim_end_matches('%')
+        .trim()
+        .parse::<f64>()
+        .ok()?;
+    (0.0..=100.0)
+        .contains(&share)
+        .then_some((share * 100.0) as u64)
 }
 
 /// The names of a pattern that is nothing but a list of them.
 fn names(pattern: &str) -> Option<Vec<&str>> {
     let inner = pattern.strip_suffix('$').unwrap_or(pattern);
-    let inner = inner.strip_prefix("(^|/)").or_else(|| inner.strip_prefix('^')).unwrap_or(inner);
-    let inner = inner.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(inner);
+    let inner = inner
+        .strip_prefix("(^|/)")
+        .or_else(|| inner.strip_prefix('^'))
+        .unwrap_or(inner);
+    let inner = inner
+        .strip_prefix('(')
+        .and_then(|inner| inner.strip_suffix(')'))
+        .unwrap_or(inner);
     let names: Vec<&str> = inner.split('|').collect();
     let is_plain = |name: &&str| {
-        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_+.@ ".contains(letter))
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|letter| letter.is_ascii_alphanumeric() || "-_+.@ ".contains(letter))
     };
     names.iter().all(is_plain).then_some(names)
 }
@@ -240,7 +326,10 @@ fn names(pattern: &str) -> Option<Vec<&str>> {
 /// Without the quotes around the whole.
 fn unquoted(text: &str) -> String {
     let text = text.trim();
-    let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''));
+    let quote = text
+        .chars()
+        .next()
+        .filter(|first| matches!(first, '"' | '\''));
     let inner = quote.and_then(|quote| text.strip_prefix(quote)?.strip_suffix(quote));
     inner.unwrap_or(text).to_owned()
 }
@@ -254,7 +343,11 @@ fn words(text: &str) -> Vec<String> {
             (_, Some(open)) if letter == open => quote = None,
             ('"' | '\'', None) => quote = Some(letter),
             (' ' | '\t', None) => words.push(String::new()),
-            _ => words.iter_mut().next_back().into_iter().for_each(|word| word.push(letter)),
+            _ => words
+                .iter_mut()
+                .next_back()
+                .into_iter()
+                .for_each(|word| word.push(letter)),
         }
     }
     words.retain(|word| !word.is_empty());
@@ -297,28 +390,47 @@ mod tests {
             stop earlyoom before warmsetd guards: beside another guard it ends nobody"#]]
         .assert_eq(&notes);
         assert_eq!(
-            Config::parse("x", &imported(Peer::Earlyoom, "EARLYOOM_ARGS=--dryrun").0).unwrap().mode,
+            Config::parse("x", &imported(Peer::Earlyoom, "EARLYOOM_ARGS=--dryrun").0)
+                .unwrap()
+                .mode,
             Mode::Observe
         );
         for text in ["EARLYOOM_ARGS=-g", "# nothing"] {
-            assert!(imported(Peer::Earlyoom, text).1.contains("not its 10 % and 5 %"), "{text}");
+            assert!(
+                imported(Peer::Earlyoom, text)
+                    .1
+                    .contains("not its 10 % and 5 %"),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn nohang_systemd_oomd_and_le9uo_are_understood() {
-        let nohang =
-            "soft_threshold_min_mem = 5 %\nhard_threshold_min_mem=2.5%\n@BADNESS_ADJ_RE_NAME -500 /// ^(sshd|Xorg)$\n";
+        let nohang = "soft_threshold_min_mem = 5 %\nhard_threshold_min_mem=2.5%\n@BADNESS_ADJ_RE_NAME -500 /// ^(sshd|Xorg)$\n";
         assert!(
             imported(Peer::Nohang, nohang)
                 .0
                 .contains("kill-room = \"2.50 %\"\navoid = [\"program:sshd\", \"program:Xorg\"]")
         );
-        assert!(imported(Peer::SystemdOomd, "[OOM]\nSwapUsedLimit=80%\n").1.contains("SwapUsedLimit"));
-        let said =
-            imported(Peer::Nohang, "zram_checking_enabled = True\npost_kill_exe = /usr/bin/x $PID\nwarning_exe =\n").1;
-        assert!(said.contains("nothing like it here: \"zram_checking_enabled\"\n"), "{said}");
-        assert!(said.contains("post_kill_exe \"/usr/bin/x $PID\": a program of root's") && !said.contains("warn = "));
+        assert!(
+            imported(Peer::SystemdOomd, "[OOM]\nSwapUsedLimit=80%\n")
+                .1
+                .contains("SwapUsedLimit")
+        );
+        let said = imported(
+            Peer::Nohang,
+            "zram_checking_enabled = True\npost_kill_exe = /usr/bin/x $PID\nwarning_exe =\n",
+        )
+        .1;
+        assert!(
+            said.contains("nothing like it here: \"zram_checking_enabled\"\n"),
+            "{said}"
+        );
+        assert!(
+            said.contains("post_kill_exe \"/usr/bin/x $PID\": a program of root's")
+                && !said.contains("warn = ")
+        );
         let (toml, notes) = imported(Peer::Le9uo, "vm.clean_min_ratio = 12\nvm/anon_min_ratio=15");
         expect_test::expect![[r#"
             # Taken over from le9uo.
@@ -331,8 +443,16 @@ mod tests {
             enabled = true
         "#]]
         .assert_eq(&toml);
-        assert!(notes.contains("vm/anon_min_ratio: on a kernel") && !notes.contains("stop le9uo"), "{notes}");
-        assert!(imported(Peer::Le9uo, "kernel.x = 1").0.contains("mode = \"guard\""), "nothing of it is set");
+        assert!(
+            notes.contains("vm/anon_min_ratio: on a kernel") && !notes.contains("stop le9uo"),
+            "{notes}"
+        );
+        assert!(
+            imported(Peer::Le9uo, "kernel.x = 1")
+                .0
+                .contains("mode = \"guard\""),
+            "nothing of it is set"
+        );
     }
 
     proptest! {

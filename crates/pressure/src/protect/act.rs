@@ -6,7 +6,9 @@ use std::fmt::{Display, Formatter, Result};
 use units::{Bytes, Micros, Span};
 
 /// A file, as the kernel knows it.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct FileId {
     /// The device it is on, as `stat` numbers it.
     pub device: u64,
@@ -163,17 +165,29 @@ impl Display for Act {
 impl Display for Why {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Short { refaults } => write!(f, "memory is short, and {refaults} pages/s are read again"),
+            Self::Short { refaults } => {
+                write!(f, "memory is short, and {refaults} pages/s are read again")
+            }
             Self::Filling { left } => write!(f, "all of memory is used up in {left}"),
             Self::Calm { calm } => write!(f, "memory has not been short for {calm}"),
-            Self::Thrashes { returns, away, held, budget } => {
+            Self::Thrashes {
+                returns,
+                away,
+                held,
+                budget,
+            } => {
                 let away = span(*away);
                 write!(
                     f,
                     "{returns} pages/s of it are read again {away} after they were evicted; {held} of {budget} are then held"
                 )
             }
-            Self::InUse { uses, every, held, budget } => {
+            Self::InUse {
+                uses,
+                every,
+                held,
+                budget,
+            } => {
                 let every = span(*every);
                 write!(
                     f,
@@ -187,21 +201,43 @@ impl Display for Why {
             Self::Budget { held, budget } => write!(f, "{held} are held, and {budget} may be"),
             Self::Lesser { away, by } => {
                 let [away, by] = [away, by].map(|it| span(*it));
-                write!(f, "its pages come back after {away}, those of another after {by}, and both do not fit")
+                write!(
+                    f,
+                    "its pages come back after {away}, those of another after {by}, and both do not fit"
+                )
             }
             Self::Needed { room, away: None } => write!(f, "there is room for {room} otherwise"),
-            Self::Needed { room, away: Some(away) } => {
+            Self::Needed {
+                room,
+                away: Some(away),
+            } => {
                 let away = span(*away);
-                write!(f, "there is room for {room} otherwise, and its pages come back only after {away}")
+                write!(
+                    f,
+                    "there is room for {room} otherwise, and its pages come back only after {away}"
+                )
             }
             Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
             Self::Anonymous { active } => {
-                write!(f, "{active} of programs' own memory is in use, and comes back from swap")
+                write!(
+                    f,
+                    "{active} of programs' own memory is in use, and comes back from swap"
+                )
             }
-            Self::Used { need, missed, kept, budget } => {
-                write!(f, "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so")
+            Self::Used {
+                need,
+                missed,
+                kept,
+                budget,
+            } => {
+                write!(
+                    f,
+                    "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so"
+                )
             }
-            Self::Away { away, room } => write!(f, "it has {away} in swap, and there is room for {room}"),
+            Self::Away { away, room } => {
+                write!(f, "it has {away} in swap, and there is room for {room}")
+            }
             Self::Off => f.write_str("protection is off"),
         }
     }
@@ -218,33 +254,79 @@ mod tests {
 
     #[test]
     fn acts_and_reasons_are_sentences_with_their_numbers() {
-        let file = FileId { device: 0xfe01, inode: 12 };
+        let file = FileId {
+            device: 0xfe01,
+            inode: 12,
+        };
         let (held, budget) = (Bytes::mib(100), Bytes::mib(200));
         let acts = [
             Act::Watch,
             Act::Rest,
-            Act::Hold { file, ranges: Ranges::whole(25_600), amount: held },
+            Act::Hold {
+                file,
+                ranges: Ranges::whole(25_600),
+                amount: held,
+            },
             Act::Release { file },
         ];
         let reasons = [
             Why::Short { refaults: 900 },
-            Why::Filling { left: Span::secs(40) },
-            Why::Calm { calm: Span::secs(60) },
-            Why::Thrashes { returns: 800, away: Micros::new(1_500_000), held, budget },
-            Why::InUse { uses: 6400, every: Micros::new(1_020_000), held, budget },
+            Why::Filling {
+                left: Span::secs(40),
+            },
+            Why::Calm {
+                calm: Span::secs(60),
+            },
+            Why::Thrashes {
+                returns: 800,
+                away: Micros::new(1_500_000),
+                held,
+                budget,
+            },
+            Why::InUse {
+                uses: 6400,
+                every: Micros::new(1_020_000),
+                held,
+                budget,
+            },
             Why::Program,
-            Why::Idle { idle: Micros::new(61_000_000) },
-            Why::Budget { held: budget, budget: held },
-            Why::Lesser { away: Micros::new(10_300_000), by: Micros::new(206_000) },
-            Why::Needed { room: held, away: Some(Micros::new(9_300_000)) },
-            Why::Needed { room: held, away: None },
+            Why::Idle {
+                idle: Micros::new(61_000_000),
+            },
+            Why::Budget {
+                held: budget,
+                budget: held,
+            },
+            Why::Lesser {
+                away: Micros::new(10_300_000),
+                by: Micros::new(206_000),
+            },
+            Why::Needed {
+                room: held,
+                away: Some(Micros::new(9_300_000)),
+            },
+            Why::Needed {
+                room: held,
+                away: None,
+            },
             Why::Floor { measured: held },
             Why::Anonymous { active: held },
-            Why::Used { need: Bytes::mib(40), missed: Bytes::mib(3), kept: Bytes::mib(60), budget: held },
-            Why::Away { away: Bytes::mib(30), room: held },
+            Why::Used {
+                need: Bytes::mib(40),
+                missed: Bytes::mib(3),
+                kept: Bytes::mib(60),
+                budget: held,
+            },
+            Why::Away {
+                away: Bytes::mib(30),
+                room: held,
+            },
             Why::Off,
         ];
-        let lines = acts.iter().map(|act| act as &dyn Display).chain(reasons.iter().map(|why| why as &dyn Display));
+        let lines = acts
+            .iter()
+            .map(|act| act as &dyn Display)
+            .chain(reasons.iter().map(|why| why as &dyn Display));
         expect![[r"
             watch what leaves the page cache
             stop watching the page cache

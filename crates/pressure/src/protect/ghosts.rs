@@ -26,7 +26,9 @@ pub(super) struct Ghosts {
 impl Ghosts {
     /// Room for `4·2^bits` pages.
     pub(super) fn new(bits: u32) -> Self {
-        Self { sets: vec![[Ghost::default(); WAYS]; 1 << bits] }
+        Self {
+            sets: vec![[Ghost::default(); WAYS]; 1 << bits],
+        }
     }
 
     /// Remembers that it happened to `page` at `at`.
@@ -57,12 +59,14 @@ impl Ghosts {
 
 /// Spreads a page's name over 64 bits (the finisher of SplitMix64, Steele et al. 2014, thrice).
 pub(super) fn name(device: u64, inode: u64, index: u64) -> u64 {
-    [device, inode, index].into_iter().fold(0x9e37_79b9_7f4a_7c15, |hash, word| {
-        let z = (hash ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    })
+    [device, inode, index]
+        .into_iter()
+        .fold(0x9e37_79b9_7f4a_7c15, |hash, word| {
+            let z = (hash ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ z >> 31
+        })
 }
 
 #[cfg(test)]

@@ -114,7 +114,12 @@ struct Repeats {
 impl Default for Learner {
     fn default() -> Self {
         let [gone, used] = [(), ()].map(|()| Ghosts::new(GHOST_BITS));
-        Self { gone, used, files: Vec::with_capacity(MOST_FILES), places: HashMap::new() }
+        Self {
+            gone,
+            used,
+            files: Vec::with_capacity(MOST_FILES),
+            places: HashMap::new(),
+        }
     }
 }
 
@@ -122,14 +127,22 @@ impl Learner {
     /// Takes in one event at `at`, a time that does not go back. Events of pages that the sampling leaves out change
     /// nothing.
     pub fn take(&mut self, at: Duration, event: &Event) {
-        let Event { file, index, pages, kind } = *event;
+        let Event {
+            file,
+            index,
+            pages,
+            kind,
+        } = *event;
         if index % STRIDE != 0 {
             return;
         }
         let page = name(file.device, file.inode, index);
         // A larger piece stands for itself, a smaller one for the pages that are not looked at.
         let weight = pages.max(STRIDE);
-        let lately = |then: Option<Duration>| then.map(|then| at.saturating_sub(then)).filter(|since| *since <= MEMORY);
+        let lately = |then: Option<Duration>| {
+            then.map(|then| at.saturating_sub(then))
+                .filter(|since| *since <= MEMORY)
+        };
         match kind {
             EventKind::Evicted => self.gone.put(page, at),
             EventKind::Added => match lately(self.gone.take(page)) {
@@ -168,7 +181,10 @@ impl Learner {
     /// How long pages of a file were away, and how long after they were used again, the means, however long ago that was.
     pub fn means(&self, file: FileId) -> (Option<Micros>, Option<Micros>) {
         let heat = self.places.get(&file).map(|place| &self.files[*place]);
-        (heat.and_then(|heat| heat.back.after()), heat.and_then(|heat| heat.used.after()))
+        (
+            heat.and_then(|heat| heat.back.after()),
+            heat.and_then(|heat| heat.used.after()),
+        )
     }
 
     /// Forgets a file: it is another now.
@@ -189,7 +205,10 @@ impl Learner {
             return heat;
         }
         if self.files.len() == MOST_FILES {
-            let coldest = self.files.iter().min_by(|a, b| a.at(at).total_cmp(&b.at(at)));
+            let coldest = self
+                .files
+                .iter()
+                .min_by(|a, b| a.at(at).total_cmp(&b.at(at)));
             if let Some(coldest) = coldest.map(|heat| heat.file) {
                 self.forget(coldest);
             }
@@ -203,7 +222,14 @@ impl Learner {
 
 impl Heat {
     fn new(file: FileId, at: Duration) -> Self {
-        Self { file, at, added: 0.0, back: Repeats::default(), used: Repeats::default(), turned: at }
+        Self {
+            file,
+            at,
+            added: 0.0,
+            back: Repeats::default(),
+            used: Repeats::default(),
+            turned: at,
+        }
     }
 
     /// All of it, less what has faded since.
@@ -231,7 +257,8 @@ impl Heat {
     /// As others see it; `None` once less than a page a second comes back or is used.
     fn told(&self, at: Duration) -> Option<Hot> {
         let kept = faded(at.saturating_sub(self.at), HALF_LIFE);
-        let [returns, uses] = [self.back, self.used].map(|repeats| (repeats.pages * kept / WINDOW) as u64);
+        let [returns, uses] =
+            [self.back, self.used].map(|repeats| (repeats.pages * kept / WINDOW) as u64);
         let (ranges, used) = (self.back.ranges(), self.used.ranges());
         let hot = Hot {
             file: self.file,

@@ -33,15 +33,24 @@ pub(crate) struct Needs {
 impl Needs {
     /// Takes what was read in; who is no longer a ward is forgotten. Allocates once.
     pub(crate) fn push(&mut self, wards: &[Ward]) {
-        self.known.retain(|need| wards.iter().any(|ward| ward.id == need.id));
+        self.known
+            .retain(|need| wards.iter().any(|ward| ward.id == need.id));
         for ward in wards {
             let measured = ward.used.min(ward.warm);
             let known = self.known.iter().position(|need| need.id == ward.id);
             match known {
                 Some(index) => self.known[index].read(ward, measured),
                 None if self.known.len() < MAX_WARDS => {
-                    let Ward { id, at, refaulted, .. } = *ward;
-                    self.known.push(Need { id, at, refaulted, in_use: measured, missed: Bytes::ZERO });
+                    let Ward {
+                        id, at, refaulted, ..
+                    } = *ward;
+                    self.known.push(Need {
+                        id,
+                        at,
+                        refaulted,
+                        in_use: measured,
+                        missed: Bytes::ZERO,
+                    });
                 }
                 None => {}
             }
@@ -99,11 +108,31 @@ mod tests {
 
     #[test]
     fn what_is_missed_is_needed_and_what_is_not_fades() {
-        assert_eq!(after(&[ward(1, 40, 500)]), 40, "what was read again before we came says nothing");
-        assert_eq!(after(&[ward(1, 40, 0), ward(2, 30, 20)]), 50, "30 are there and 20 were not");
-        assert_eq!(after(&[ward(1, 40, 0), ward(2, 0, 20)]), 40, "evicted is not unused");
-        assert_eq!(after(&[ward(1, 40, 0), ward(2, 0, 0), ward(3, 0, 0)]), 30, "an eighth at a time");
-        assert_eq!(after(&[ward(1, 40, 0), ward(1, 0, 0)]), 40, "the same reading twice is one");
+        assert_eq!(
+            after(&[ward(1, 40, 500)]),
+            40,
+            "what was read again before we came says nothing"
+        );
+        assert_eq!(
+            after(&[ward(1, 40, 0), ward(2, 30, 20)]),
+            50,
+            "30 are there and 20 were not"
+        );
+        assert_eq!(
+            after(&[ward(1, 40, 0), ward(2, 0, 20)]),
+            40,
+            "evicted is not unused"
+        );
+        assert_eq!(
+            after(&[ward(1, 40, 0), ward(2, 0, 0), ward(3, 0, 0)]),
+            30,
+            "an eighth at a time"
+        );
+        assert_eq!(
+            after(&[ward(1, 40, 0), ward(1, 0, 0)]),
+            40,
+            "the same reading twice is one"
+        );
         assert_eq!(after(&[ward(1, 900, 0)]), 100, "no more than it has");
     }
 

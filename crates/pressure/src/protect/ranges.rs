@@ -55,7 +55,10 @@ impl Ranges {
     /// The same in segments that are not smaller than those of `other`.
     #[must_use]
     pub fn measured_as(self, other: Self) -> Self {
-        self.with(Self { segments: 0, ..other })
+        self.with(Self {
+            segments: 0,
+            ..other
+        })
     }
 
     /// Whether all of `other` is in it.
@@ -74,7 +77,10 @@ impl Ranges {
         let mut part = kept.measured_as(self);
         let before = part.size(pages);
         for bit in 0..SEGMENTS {
-            let more = Self { segments: part.segments | (self.segments & (1 << bit)), ..part };
+            let more = Self {
+                segments: part.segments | (self.segments & (1 << bit)),
+                ..part
+            };
             if more.size(pages).less(before) <= most {
                 part = more;
             }
@@ -120,7 +126,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn pages_of(ranges: &Ranges, pages: u64) -> BTreeSet<u64> {
-        ranges.runs(pages).flat_map(|(first, count)| first..first + count).collect()
+        ranges
+            .runs(pages)
+            .flat_map(|(first, count)| first..first + count)
+            .collect()
     }
 
     #[test]

@@ -106,7 +106,11 @@ impl Warm {
 
     /// Locked, but let go before anyone ends for want of memory.
     pub(crate) fn lent(&self) -> Bytes {
-        self.files.iter().filter(|file| file.is_lent()).filter_map(|file| file.held).sum()
+        self.files
+            .iter()
+            .filter(|file| file.is_lent())
+            .filter_map(|file| file.held)
+            .sum()
     }
 
     /// The sections, in order.
@@ -155,7 +159,10 @@ impl WarmFile {
 
     /// Which file it is; `None` for an empty place.
     pub fn id(&self) -> Option<FileId> {
-        Some(FileId { device: self.device?, inode: self.inode? })
+        Some(FileId {
+            device: self.device?,
+            inode: self.inode?,
+        })
     }
 
     /// Whether it is, or is asked to be, locked.
@@ -165,7 +172,10 @@ impl WarmFile {
 
     /// Whether it is held for what is wanted again late, or nobody knows when: that has less right to memory than who runs.
     pub(crate) fn is_lent(&self) -> bool {
-        let soon = [self.away, self.every].into_iter().flatten().any(|after| after <= SOON);
+        let soon = [self.away, self.every]
+            .into_iter()
+            .flatten()
+            .any(|after| after <= SOON);
         self.is_held() && self.program != Some(1) && !soon
     }
 
@@ -185,6 +195,9 @@ impl WarmFile {
     }
 
     fn ranges(&self, segments: Option<u64>) -> Ranges {
-        Ranges { shift: self.shift.unwrap_or(0).min(63) as u32, segments: segments.unwrap_or(0) }
+        Ranges {
+            shift: self.shift.unwrap_or(0).min(63) as u32,
+            segments: segments.unwrap_or(0),
+        }
     }
 }

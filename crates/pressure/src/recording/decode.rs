@@ -49,7 +49,10 @@ enum Base {
     /// A line that could not be read.
     Broken,
     /// The sample before.
-    Last { sample: Box<Sample>, columns: Vec<Column> },
+    Last {
+        sample: Box<Sample>,
+        columns: Vec<Column>,
+    },
 }
 
 /// Section and field of a sample; `None` if this version has no such column.
@@ -75,7 +78,8 @@ struct Version {
 /// All entries of a recording that is in memory.
 pub fn decode(text: &[u8]) -> impl Iterator<Item = Result<Entry, Malformed>> {
     let mut decoder = Decoder::new();
-    text.split(|byte| *byte == b'\n').filter_map(move |line| decoder.line(line).transpose())
+    text.split(|byte| *byte == b'\n')
+        .filter_map(move |line| decoder.line(line).transpose())
 }
 
 impl Decoder {
@@ -91,7 +95,11 @@ impl Decoder {
         let read = std::str::from_utf8(line).map_err(|_| "bytes that are not UTF-8".to_owned());
         read.and_then(|text| self.text(text)).map_err(|what| {
             let text = String::from_utf8_lossy(line.get(..4 * QUOTED).unwrap_or(line));
-            Malformed { line: self.line, what, text: text.chars().take(QUOTED).collect() }
+            Malformed {
+                line: self.line,
+                what,
+                text: text.chars().take(QUOTED).collect(),
+            }
         })
     }
 
@@ -116,7 +124,9 @@ impl Decoder {
                 Ok(count) => Ok(Some(Entry::Lost(count))),
                 Err(_) => Err("no number of lost samples".to_owned()),
             },
-            _ if tag.starts_with('{') => self.header(text).map(|header| Some(Entry::Header(Box::new(header)))),
+            _ if tag.starts_with('{') => self
+                .header(text)
+                .map(|header| Some(Entry::Header(Box::new(header)))),
             _ => Err("no line of a recording".to_owned()),
         }
     }
@@ -125,7 +135,9 @@ impl Decoder {
         self.base = Base::Broken;
         let Version { version } = from_json(text)?;
         if version != VERSION {
-            return Err(format!("format {version}, where only format {VERSION} is understood,"));
+            return Err(format!(
+                "format {version}, where only format {VERSION} is understood,"
+            ));
         }
         let line: HeaderLine = from_json(text)?;
         let mut notes = Vec::new();
@@ -134,7 +146,13 @@ impl Decoder {
         let sample = Box::new(line.shape.unknown());
         let columns = places(&sample, &line.columns, &mut notes);
         self.base = Base::Last { sample, columns };
-        Ok(Header { facts: line.facts, config, state, shape: line.shape, notes })
+        Ok(Header {
+            facts: line.facts,
+            config,
+            state,
+            shape: line.shape,
+            notes,
+        })
     }
 
     fn sample(&mut self, cells: &str) -> Result<Option<Entry>, String> {
@@ -161,7 +179,12 @@ impl Decoder {
 /// Puts the changed cells of a line into `sample`.
 fn fill(sample: &mut Sample, columns: &[Column], cells: &str) -> Result<(), String> {
     let mut cells = cells.split('\t');
-    let mut number = |name| cells.next().and_then(decimal).ok_or_else(|| format!("no valid {name}"));
+    let mut number = |name| {
+        cells
+            .next()
+            .and_then(decimal)
+            .ok_or_else(|| format!("no valid {name}"))
+    };
     sample.at = Span::new(Duration::from_nanos(number("time since boot")?));
     sample.wall = Wall(number("wall-clock time")?);
     let mut sections: Vec<_> = sample.sections_mut().collect();
@@ -171,7 +194,9 @@ fn fill(sample: &mut Sample, columns: &[Column], cells: &str) -> Result<(), Stri
         let value = match cell {
             "" => continue,
             "-" => None,
-            digits => Some(decimal(digits).ok_or_else(|| format!("no valid number in cell {}", index + 1))?),
+            digits => Some(
+                decimal(digits).ok_or_else(|| format!("no valid number in cell {}", index + 1))?,
+            ),
         };
         if let Some((section, field)) = *column {
             sections[section].set(field, value);
@@ -182,22 +207,42 @@ fn fill(sample: &mut Sample, columns: &[Column], cells: &str) -> Result<(), Stri
 
 /// Digits only: `parse` alone would take a sign.
 fn decimal(text: &str) -> Option<u64> {
-    if text.starts_with('+') { None } else { text.parse().ok() }
+    if text.starts_with('+') {
+        None
+    } else {
+        text.parse().ok()
+    }
 }
 
 /// Where each named column goes.
 fn places(sample: &Sample, names: &[(String, String)], notes: &mut Vec<String>) -> Vec<Column> {
-    let fields = sample.sections().map(|section| section.fields().len()).enumerate();
-    let places = fields.flat_map(|(section, fields)| (0..fields).map(move |field| (section, field)));
+    let fields = sample
+        .sections()
+        .map(|section| section.fields().len())
+        .enumerate();
+    let places =
+        fields.flat_map(|(section, fields)| (0..fields).map(move |field| (section, field)));
     let ours = columns(sample);
-    let by_name: HashMap<_, _> =
-        ours.iter().zip(places).map(|((name, unit), place)| ((name.as_str(), *unit), place)).collect();
-    let columns: Vec<Column> =
-        names.iter().map(|(name, unit)| by_name.get(&(name.as_str(), unit.as_str())).copied()).collect();
-    let unknown: Vec<&str> =
-        names.iter().zip(&columns).filter(|(_, column)| column.is_none()).map(|((name, _), _)| name.as_str()).collect();
+    let by_name: HashMap<_, _> = ours
+        .iter()
+        .zip(places)
+        .map(|((name, unit), place)| ((name.as_str(), *unit), place))
+        .collect();
+    let columns: Vec<Column> = names
+        .iter()
+        .map(|(name, unit)| by_name.get(&(name.as_str(), unit.as_str())).copied())
+        .collect();
+    let unknown: Vec<&str> = names
+        .iter()
+        .zip(&columns)
+        .filter(|(_, column)| column.is_none())
+        .map(|((name, _), _)| name.as_str())
+        .collect();
     if !unknown.is_empty() {
-        notes.push(format!("columns this version does not know are passed over: {}", unknown.join(", ")));
+        notes.push(format!(
+            "columns this version does not know are passed over: {}",
+            unknown.join(", ")
+        ));
     }
     columns
 }
@@ -206,7 +251,9 @@ fn known<T: DeserializeOwned>(what: &str, value: Value, notes: &mut Vec<String>)
     match serde_json::from_value(value) {
         Ok(known) => Some(known),
         Err(error) => {
-            notes.push(format!("{what} in the header is not readable by this version: {error}"));
+            notes.push(format!(
+                "{what} in the header is not readable by this version: {error}"
+            ));
             None
         }
     }

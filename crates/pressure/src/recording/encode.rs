@@ -65,12 +65,18 @@ impl Encoder {
 
     /// Whether `sample` can be written without a new header.
     pub fn fits(&self, sample: &Sample) -> bool {
-        self.last.as_ref().is_some_and(|last| last.same_shape(sample))
+        self.last
+            .as_ref()
+            .is_some_and(|last| last.same_shape(sample))
     }
 
     /// Writes a sample: what changed since the one before.
     pub fn sample(&mut self, out: &mut Vec<u8>, sample: &Sample) -> Result<(), Misfit> {
-        let last = self.last.as_mut().filter(|last| last.same_shape(sample)).ok_or(Misfit)?;
+        let last = self
+            .last
+            .as_mut()
+            .filter(|last| last.same_shape(sample))
+            .ok_or(Misfit)?;
         if !sample.census.is_empty() {
             // A census is plain numbers and names: there is nothing in it that JSON cannot say.
             let _ = json_line(out, "p\t", &sample.census);

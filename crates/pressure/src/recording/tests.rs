@@ -1,4 +1,7 @@
-#![allow(clippy::large_stack_arrays, reason = "some samples beside each other, in a test")]
+#![allow(
+    clippy::large_stack_arrays,
+    reason = "some samples beside each other, in a test"
+)]
 
 use super::*;
 use crate::decide;
@@ -25,25 +28,46 @@ pub(crate) fn facts() -> Facts {
 fn any_sample() -> impl Strategy<Value = Sample> {
     let zones = prop::sample::subsequence(ZoneKind::ALL.map(|kind| (0, kind)).to_vec(), 0..4);
     let pools = prop::sample::subsequence(vec![Bytes::mib(2), Bytes::mib(1024)], 0..2);
-    let shape = (zones, 0..3u32, pools, prop::collection::vec(0..3usize, 0..3));
+    let shape = (
+        zones,
+        0..3u32,
+        pools,
+        prop::collection::vec(0..3usize, 0..3),
+    );
     let times = (any::<u64>(), any::<u64>());
-    (shape, times, prop::collection::vec(any::<Option<u64>>(), 64), 0..=MAX_ORDERS).prop_map(
-        |((zones, nodes, pools, swaps), (at, wall), values, orders)| {
-            let kinds = [SwapKind::Partition, SwapKind::File, SwapKind::Zram];
-            let swaps = swaps.into_iter().map(|kind| kinds[kind]).collect();
-            let mut sample = Shape { zones, nodes: (0..nodes).collect(), pools, swaps }.unknown();
-            sample.at = Span::new(Duration::from_nanos(at));
-            sample.wall = Wall(wall);
-            let mut values = values.into_iter().cycle();
-            for section in sample.sections_mut() {
-                (0..section.fields().len()).for_each(|index| section.set(index, values.next().flatten()));
-            }
-            for zone in &mut sample.zones {
-                (0..MAX_ORDERS).for_each(|order| zone.blocks.set(order, (order < orders).then_some(order as u64)));
-            }
-            sample
-        },
+    (
+        shape,
+        times,
+        prop::collection::vec(any::<Option<u64>>(), 64),
+        0..=MAX_ORDERS,
     )
+        .prop_map(
+            |((zones, nodes, pools, swaps), (at, wall), values, orders)| {
+                let kinds = [SwapKind::Partition, SwapKind::File, SwapKind::Zram];
+                let swaps = swaps.into_iter().map(|kind| kinds[kind]).collect();
+                let mut sample = Shape {
+                    zones,
+                    nodes: (0..nodes).collect(),
+                    pools,
+                    swaps,
+                }
+                .unknown();
+                sample.at = Span::new(Duration::from_nanos(at));
+                sample.wall = Wall(wall);
+                let mut values = values.into_iter().cycle();
+                for section in sample.sections_mut() {
+                    (0..section.fields().len())
+                        .for_each(|index| section.set(index, values.next().flatten()));
+                }
+                for zone in &mut sample.zones {
+                    (0..MAX_ORDERS).for_each(|order| {
+                        zone.blocks
+                            .set(order, (order < orders).then_some(order as u64))
+                    });
+                }
+                sample
+            },
+        )
 }
 
 fn write(samples: &[Sample]) -> Vec<u8> {
@@ -53,18 +77,29 @@ fn write(samples: &[Sample]) -> Vec<u8> {
     for sample in samples {
         if !encoder.fits(sample) {
             assert_eq!(encoder.sample(&mut Vec::new(), sample), Err(Misfit));
-            let opening = Opening { facts: &facts, config: &config, state: &history, sample };
+            let opening = Opening {
+                facts: &facts,
+                config: &config,
+                state: &history,
+                sample,
+            };
             encoder.header(&mut out, &opening).unwrap();
         }
         encoder.sample(&mut out, sample).unwrap();
         history.push(sample);
-        encoder.decision(&mut out, &decide(&config, &history)).unwrap();
+        encoder
+            .decision(&mut out, &decide(&config, &history))
+            .unwrap();
     }
     out
 }
 
 fn sample_at(second: u64, free: u64) -> Sample {
-    let mut sample = Shape { zones: vec![(0, ZoneKind::Normal)], ..Shape::default() }.unknown();
+    let mut sample = Shape {
+        zones: vec![(0, ZoneKind::Normal)],
+        ..Shape::default()
+    }
+    .unknown();
     sample.at = Span::secs(second);
     sample.wall = Wall(1_700_000_000_000 + second * 1000);
     sample.memory.free = Some(Bytes::new(free));
@@ -99,7 +134,13 @@ fn free_blocks_that_become_unknown_are_unknown_again() {
         (0..orders).for_each(|order| sample.zones[0].blocks.set(order, Some(7)));
         sample
     };
-    let samples = vec![blocks(1, 11), blocks(2, 0), blocks(3, 10), blocks(4, 11), blocks(5, 4)];
+    let samples = vec![
+        blocks(1, 11),
+        blocks(2, 0),
+        blocks(3, 10),
+        blocks(4, 11),
+        blocks(5, 4),
+    ];
     let text = write(&samples);
     let read = decode(&text).filter_map(|entry| match entry.unwrap() {
         Entry::Sample(sample) => Some(*sample),
@@ -117,8 +158,13 @@ fn a_header_names_columns_and_units_and_holds_the_state() {
     assert!(columns.contains(&serde_json::json!(["meminfo.MemTotal", "bytes"])));
     assert!(columns.contains(&serde_json::json!(["zone.0.Normal.low", "pages"])));
     assert_eq!(header["facts"]["kernel"], "6.12.0");
-    let Some(Ok(Entry::Header(header))) = decode(&text).next() else { panic!("no header") };
-    assert_eq!(header.state, Some(History::new(&facts(), &Config::default())));
+    let Some(Ok(Entry::Header(header))) = decode(&text).next() else {
+        panic!("no header")
+    };
+    assert_eq!(
+        header.state,
+        Some(History::new(&facts(), &Config::default()))
+    );
     assert_eq!(header.config, Some(Config::default()));
     assert!(header.notes.is_empty(), "{:?}", header.notes);
 }
@@ -126,37 +172,71 @@ fn a_header_names_columns_and_units_and_holds_the_state() {
 #[test]
 fn a_file_of_another_version_is_read_by_its_column_names() {
     let text = String::from_utf8(write(&[sample_at(1, 4096)])).unwrap();
-    let text = text.replace("[\"guard.disabled\",\"count\"],", "").replace("meminfo.Zswapped", "meminfo.Future");
-    let text = text.replace("\"predictor\"", "\"oracle\"").replace("\t\t\t\t\t\t\t4096", "\t\t\t\t\t\t4096");
+    let text = text
+        .replace("[\"guard.disabled\",\"count\"],", "")
+        .replace("meminfo.Zswapped", "meminfo.Future");
+    let text = text
+        .replace("\"predictor\"", "\"oracle\"")
+        .replace("\t\t\t\t\t\t\t4096", "\t\t\t\t\t\t4096");
     let entries: Vec<Entry> = decode(text.as_bytes()).map(Result::unwrap).collect();
-    let [Entry::Header(header), Entry::Sample(sample), _] = &entries[..] else { panic!("{entries:?}") };
+    let [Entry::Header(header), Entry::Sample(sample), _] = &entries[..] else {
+        panic!("{entries:?}")
+    };
     assert_eq!(**sample, sample_at(1, 4096));
     assert!(header.config.is_none() && header.state.is_some());
     assert!(header.notes[0].contains("oracle"), "{:?}", header.notes);
-    assert!(header.notes[1].contains("meminfo.Future"), "{:?}", header.notes);
+    assert!(
+        header.notes[1].contains("meminfo.Future"),
+        "{:?}",
+        header.notes
+    );
 }
 
 #[test]
 fn a_bad_line_is_named_and_quoted_and_what_builds_on_it_is_passed_over() {
-    let samples: Vec<Sample> = (1..=3).map(|second| sample_at(second, 4096 << u64::from(second == 2))).collect();
+    let samples: Vec<Sample> = (1..=3)
+        .map(|second| sample_at(second, 4096 << u64::from(second == 2)))
+        .collect();
     let mut text = write(&samples);
-    let place = text.windows(5).position(|window| window == b"\t8192").unwrap();
+    let place = text
+        .windows(5)
+        .position(|window| window == b"\t8192")
+        .unwrap();
     text[place + 1] = b'x';
     text.extend(b"lost\t7\nlost\t-7\n");
     let read: Vec<_> = decode(&text).collect();
-    assert_eq!(read.len(), 6, "header, sample, decision, bad sample, lost, bad lost: {read:?}");
+    assert_eq!(
+        read.len(),
+        6,
+        "header, sample, decision, bad sample, lost, bad lost: {read:?}"
+    );
     let error = read[3].as_ref().unwrap_err().to_string();
-    assert!(error.starts_with("line 4: no valid number in cell 8 in \"s\\t2000000000"), "{error}");
+    assert!(
+        error.starts_with("line 4: no valid number in cell 8 in \"s\\t2000000000"),
+        "{error}"
+    );
     assert_eq!(read[4], Ok(Entry::Lost(7)));
-    assert!(read[5].as_ref().unwrap_err().to_string().starts_with("line 9: no number of lost samples"));
+    assert!(
+        read[5]
+            .as_ref()
+            .unwrap_err()
+            .to_string()
+            .starts_with("line 9: no number of lost samples")
+    );
     let long = Decoder::new().line(&vec![b'y'; 10_000]).unwrap_err();
     assert_eq!(long.text.len(), 200);
 }
 
 #[test]
 fn an_unknown_format_is_refused() {
-    let error = Decoder::new().line(b"{\"warmset-recording\":2}").unwrap_err().to_string();
-    assert!(error.starts_with("line 1: format 2, where only format 1 is understood, in"), "{error}");
+    let error = Decoder::new()
+        .line(b"{\"warmset-recording\":2}")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("line 1: format 2, where only format 1 is understood, in"),
+        "{error}"
+    );
 }
 
 proptest! {
@@ -236,9 +316,16 @@ fn groups_are_written_when_they_change_and_stand_until_then() {
     let mut samples: Vec<Sample> = (1..=5).map(|second| sample_at(second, 4096)).collect();
     samples[1].groups.wards = vec![ward];
     samples[2].groups.wards = vec![ward];
-    samples[3].groups.wards = vec![crate::groups::Ward { ours: Some(Bytes::mib(5)), ..ward }];
+    samples[3].groups.wards = vec![crate::groups::Ward {
+        ours: Some(Bytes::mib(5)),
+        ..ward
+    }];
     let text = write(&samples);
-    assert_eq!(String::from_utf8_lossy(&text).matches("\ng\t").count(), 3, "it comes, it changes, it goes");
+    assert_eq!(
+        String::from_utf8_lossy(&text).matches("\ng\t").count(),
+        3,
+        "it comes, it changes, it goes"
+    );
     let read = decode(&text).filter_map(|entry| match entry.unwrap() {
         Entry::Sample(sample) => Some(*sample),
         _ => None,

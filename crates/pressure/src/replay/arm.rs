@@ -47,15 +47,22 @@ impl FromStr for Arm {
     type Err = NotAnArm;
 
     fn from_str(text: &str) -> Result<Self, NotAnArm> {
-        let factor = |digits: &str| digits.parse().ok().filter(|factor| (LEAST_FACTOR..=MOST_FACTOR).contains(factor));
+        let factor = |digits: &str| {
+            digits
+                .parse()
+                .ok()
+                .filter(|factor| (LEAST_FACTOR..=MOST_FACTOR).contains(factor))
+        };
         match text {
             "recorded" => Ok(Self::Recorded),
             "none" => Ok(Self::Nothing),
             "classic" => Ok(Self::Classic),
             "warmset" => Ok(Self::Warmset),
-            _ => {
-                text.strip_prefix("static:").and_then(factor).map(Self::Static).ok_or_else(|| NotAnArm(text.to_owned()))
-            }
+            _ => text
+                .strip_prefix("static:")
+                .and_then(factor)
+                .map(Self::Static)
+                .ok_or_else(|| NotAnArm(text.to_owned())),
         }
     }
 }

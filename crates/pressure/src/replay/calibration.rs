@@ -41,14 +41,20 @@ impl Coverage {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { said: self.said.max(other.said), made: self.made + other.made, held: self.held + other.held }
+        Self {
+            said: self.said.max(other.said),
+            made: self.made + other.made,
+            held: self.held + other.held,
+        }
     }
 }
 
 /// Forecasts again over the recorded samples, each compared with what came after it.
 ///
 /// Starts from nothing: what was learnt before the recording is not asked. Cost: that of deciding again.
-pub fn calibrate<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Result<Calibration, ReplayError> {
+pub fn calibrate<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+) -> Result<Calibration, ReplayError> {
     let mut core: Option<(History, Config)> = None;
     let mut calibration = Calibration::default();
     calibration.growth.said = GROWTH_SAYS;
@@ -69,15 +75,23 @@ pub fn calibrate<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Result<Cal
             _ => {}
         }
     }
-    let (Some((history, _)), true) = (&core, samples >= 2) else { return Err(ReplayError::TooShort) };
+    let (Some((history, _)), true) = (&core, samples >= 2) else {
+        return Err(ReplayError::TooShort);
+    };
     let Kept { made, held } = history.unreclaimable.kept();
-    calibration.growth = Coverage { made, held, ..calibration.growth };
+    calibration.growth = Coverage {
+        made,
+        held,
+        ..calibration.growth
+    };
     Ok(calibration)
 }
 
 /// Takes the sample in, and compares its demand with what was forecast before it.
 fn demand(coverage: &mut Coverage, history: &mut History, config: &Config, sample: &Sample) {
-    let need = history.demand.need(critical_share(config), history.reclaim, RESPONSE);
+    let need = history
+        .demand
+        .need(critical_share(config), history.reclaim, RESPONSE);
     history.push(sample);
     let Some(need) = need else { return };
     let asked = history.demand.within(need.window.get());

@@ -34,7 +34,11 @@ pub struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// These arms, with the recorded configuration and the usual response time.
     pub fn of(arms: &'a [Arm]) -> Self {
-        Self { arms, config: None, response: RESPONSE }
+        Self {
+            arms,
+            config: None,
+            response: RESPONSE,
+        }
     }
 }
 
@@ -72,7 +76,10 @@ pub fn compare(entries: &[Entry], plan: &Plan<'_>) -> Result<Comparison, ReplayE
     let (rate, reclaim_assumed) = trace.reclaim_rate();
     let found_factor = trace.found_factor()?;
     let found = setting(trace.ticks[0].sample, page_size, found_factor)?;
-    let kswapd = Kswapd { rate, response: plan.response };
+    let kswapd = Kswapd {
+        rate,
+        response: plan.response,
+    };
     trace.weigh(kswapd);
     let arms = plan.arms.iter().map(|arm| {
         let control = Control::of(*arm, found_factor, &trace, plan.config)?;
@@ -80,7 +87,12 @@ pub fn compare(entries: &[Entry], plan: &Plan<'_>) -> Result<Comparison, ReplayE
         Ok(outcome.outcome(arm.to_string(), page_size))
     });
     let arms = arms.collect::<Result<_, ReplayError>>()?;
-    let time = trace.ticks.iter().filter_map(|tick| tick.interval).map(|interval| interval.time).sum();
+    let time = trace
+        .ticks
+        .iter()
+        .filter_map(|tick| tick.interval)
+        .map(|interval| interval.time)
+        .sum();
     Ok(Comparison {
         kernel: trace.facts.kernel.clone(),
         samples: trace.ticks.len() as u64,
@@ -97,12 +109,16 @@ pub fn compare(entries: &[Entry], plan: &Plan<'_>) -> Result<Comparison, ReplayE
 }
 
 fn marks(sample: &Sample, page_size: Bytes, factor: u64) -> Result<Marks, ReplayError> {
-    watermark::total(sample, page_size, factor)
-        .ok_or(ReplayError::Unknown("vm.min_free_kbytes and the size of every zone"))
+    watermark::total(sample, page_size, factor).ok_or(ReplayError::Unknown(
+        "vm.min_free_kbytes and the size of every zone",
+    ))
 }
 
 fn setting(sample: &Sample, page_size: Bytes, factor: u64) -> Result<Setting, ReplayError> {
-    Ok(Setting { factor, gap: marks(sample, page_size, factor)?.gap() })
+    Ok(Setting {
+        factor,
+        gap: marks(sample, page_size, factor)?.gap(),
+    })
 }
 
 /// Who sets the factor.
@@ -113,9 +129,17 @@ enum Control {
 }
 
 impl Control {
-    fn of(arm: Arm, found: u64, trace: &Trace<'_>, config: Option<&Config>) -> Result<Self, ReplayError> {
+    fn of(
+        arm: Arm,
+        found: u64,
+        trace: &Trace<'_>,
+        config: Option<&Config>,
+    ) -> Result<Self, ReplayError> {
         let decider = |predictor: Option<Predictor>| {
-            let mut config = config.or(trace.config).ok_or(ReplayError::NoConfig)?.clone();
+            let mut config = config
+                .or(trace.config)
+                .ok_or(ReplayError::NoConfig)?
+                .clone();
             // A recording made by looking on is asked what acting would have done.
             if config.mode == Mode::Observe {
                 config.mode = Mode::Tune;
@@ -163,7 +187,14 @@ impl Sums {
 impl<'a> Run<'a> {
     fn new(control: Control, found: Setting, facts: &'a Facts) -> Self {
         let (reservoir, meter) = (Reservoir::holding(Pages::ZERO), Meter::from(found));
-        Self { control, facts, now: found, meter, reservoir, sums: Sums::default() }
+        Self {
+            control,
+            facts,
+            now: found,
+            meter,
+            reservoir,
+            sums: Sums::default(),
+        }
     }
 
     fn over(mut self, ticks: &[Tick<'_>], kswapd: Kswapd) -> Result<Meter, ReplayError> {
@@ -172,11 +203,16 @@ impl<'a> Run<'a> {
             match (before, &tick.interval) {
                 (Some(before), Some(interval)) => {
                     let marks = self.marks(before)?;
-                    let flow = self.reservoir.flow(marks, kswapd, (interval.demand, interval.time));
+                    let flow = self
+                        .reservoir
+                        .flow(marks, kswapd, (interval.demand, interval.time));
                     self.sums.add(&flow);
                     self.meter.interval(before.at, interval, self.now, &flow);
                 }
-                _ => self.reservoir = Reservoir::holding(tick.sample.counters.nr_free_pages.unwrap_or_default()),
+                _ => {
+                    self.reservoir =
+                        Reservoir::holding(tick.sample.counters.nr_free_pages.unwrap_or_default())
+                }
             }
             self.steer(tick.sample)?;
             before = Some(tick.sample);
@@ -191,7 +227,11 @@ impl<'a> Run<'a> {
 
     /// The machine as this arm has it: the knobs of a deciding arm are its own.
     fn machine<'s>(&'s self, sample: &'s Sample) -> &'s Sample {
-        if let Control::Decide(decider) = &self.control { &decider.sample } else { sample }
+        if let Control::Decide(decider) = &self.control {
+            &decider.sample
+        } else {
+            sample
+        }
     }
 
     /// Sets the factor for the time after `sample`.
@@ -207,7 +247,11 @@ impl<'a> Run<'a> {
                 decider.knobs.now.of(Knob::WatermarkScaleFactor)
             }
         };
-        let to = setting(self.machine(sample), page_size, factor.unwrap_or(self.now.factor))?;
+        let to = setting(
+            self.machine(sample),
+            page_size,
+            factor.unwrap_or(self.now.factor),
+        )?;
         // A change of the machine's size moves the gap, but nobody raised it.
         let from = setting(self.machine(sample), page_size, self.now.factor)?;
         self.meter.set(sample.at, from, to);
@@ -248,7 +292,11 @@ impl Decider {
         self.recorded_factor = recorded.knobs.now.of(Knob::WatermarkScaleFactor);
         let start = self.start.get_or_insert_with(|| {
             for spec in KNOBS {
-                let found = recorded.knobs.found.of(spec.knob).or(recorded.knobs.now.of(spec.knob));
+                let found = recorded
+                    .knobs
+                    .found
+                    .of(spec.knob)
+                    .or(recorded.knobs.now.of(spec.knob));
                 self.knobs.found.put(spec.knob, found);
                 self.knobs.now.put(spec.knob, found);
             }
@@ -256,7 +304,9 @@ impl Decider {
         });
         let (from, counters) = (&start.counters, &mut self.sample.counters);
         counters.nr_free_pages = Some(free);
-        counters.pgsteal_kswapd = from.pgsteal_kswapd.map(|count| count + sums.reclaimed.get());
+        counters.pgsteal_kswapd = from
+            .pgsteal_kswapd
+            .map(|count| count + sums.reclaimed.get());
         counters.pgsteal_direct = from.pgsteal_direct.map(|count| count + sums.stalled.get());
         counters.allocstall_dma = from.allocstall_dma;
         counters.allocstall_dma32 = from.allocstall_dma32;
@@ -271,13 +321,29 @@ impl Decider {
 
     /// Puts the marks of `factor` and the modelled free memory over the recorded zones.
     fn mark(&mut self, page_size: Bytes, factor: u64) {
-        let Some(base) = watermark::Base::of(&self.sample, page_size) else { return };
+        let Some(base) = watermark::Base::of(&self.sample, page_size) else {
+            return;
+        };
         let free = self.sample.counters.nr_free_pages.unwrap_or_default();
-        let recorded: Pages = self.sample.zones.iter().filter_map(|zone| zone.amounts.free).sum();
+        let recorded: Pages = self
+            .sample
+            .zones
+            .iter()
+            .filter_map(|zone| zone.amounts.free)
+            .sum();
         for zone in &mut self.sample.zones {
-            let Some(marks) = base.marks(zone, factor) else { continue };
-            let share = if recorded > Pages::ZERO { recorded } else { Pages::new(1) };
-            zone.amounts.free = zone.amounts.free.map(|pages| free.scaled(pages.get(), share.get()));
+            let Some(marks) = base.marks(zone, factor) else {
+                continue;
+            };
+            let share = if recorded > Pages::ZERO {
+                recorded
+            } else {
+                Pages::new(1)
+            };
+            zone.amounts.free = zone
+                .amounts
+                .free
+                .map(|pages| free.scaled(pages.get(), share.get()));
             (zone.amounts.min, zone.amounts.low, zone.amounts.high) =
                 (Some(marks.min), Some(marks.low), Some(marks.high));
         }
@@ -287,9 +353,15 @@ impl Decider {
 
     /// Pages that move between the free lists and the caches leave `MemAvailable` as it is, but marks do not.
     fn available(&mut self, page_size: Bytes, (recorded, factor): (u64, u64)) {
-        let more = watermark::withheld(&self.sample, page_size, recorded, factor).unwrap_or_default();
-        let less = watermark::withheld(&self.sample, page_size, factor, recorded).unwrap_or_default();
-        self.sample.memory.available = self.sample.memory.available.map(|available| (available + less).less(more));
+        let more =
+            watermark::withheld(&self.sample, page_size, recorded, factor).unwrap_or_default();
+        let less =
+            watermark::withheld(&self.sample, page_size, factor, recorded).unwrap_or_default();
+        self.sample.memory.available = self
+            .sample
+            .memory
+            .available
+            .map(|available| (available + less).less(more));
     }
 
     fn decide(&mut self) {

@@ -63,7 +63,10 @@ struct Episodes {
 
 impl Episodes {
     fn stall(&mut self, begin: Duration, end: Duration) {
-        if self.last_end.is_none_or(|last| begin.saturating_sub(last) > APART) {
+        if self
+            .last_end
+            .is_none_or(|last| begin.saturating_sub(last) > APART)
+        {
             self.count += 1;
         }
         self.last_end = Some(end);
@@ -80,18 +83,25 @@ pub(super) fn recorded(ticks: &[Tick<'_>], page_size: Bytes) -> Recorded {
         if pair[1].interval.is_none() {
             continue;
         }
-        let stalls = STALLS.iter().filter_map(|counter| delta(before, after, counter)).sum::<u64>();
+        let stalls = STALLS
+            .iter()
+            .filter_map(|counter| delta(before, after, counter))
+            .sum::<u64>();
         if stalls > 0 {
             episodes.stall(before.at.get(), after.at.get());
         }
         sum.stalls += stalls;
         pages += Pages::new(delta(before, after, |counters| counters.pgsteal_direct).unwrap_or(0));
         let pressure = |micros: Option<Micros>| micros.map_or(0, Micros::get);
-        let waited =
-            pressure(after.memory_pressure.some_total).saturating_sub(pressure(before.memory_pressure.some_total));
+        let waited = pressure(after.memory_pressure.some_total)
+            .saturating_sub(pressure(before.memory_pressure.some_total));
         sum.pressure = Micros::new(sum.pressure.get().saturating_add(waited));
     }
-    Recorded { episodes: episodes.count, stalled: pages.to_bytes(page_size), ..sum }
+    Recorded {
+        episodes: episodes.count,
+        stalled: pages.to_bytes(page_size),
+        ..sum
+    }
 }
 
 /// Allocations that entered direct reclaim, by the highest zone they could use.
@@ -167,7 +177,13 @@ impl Meter {
     }
 
     /// An interval of the recording that begins at `begin`, with `setting` in force, and what came of it.
-    pub(super) fn interval(&mut self, begin: Span, interval: &Interval, setting: Setting, flow: &Flow) {
+    pub(super) fn interval(
+        &mut self,
+        begin: Span,
+        interval: &Interval,
+        setting: Setting,
+        flow: &Flow,
+    ) {
         let begin = begin.get();
         let now = begin + interval.time;
         if let Some((first, last)) = flow.stalls {
@@ -188,18 +204,23 @@ impl Meter {
     fn burst(&mut self, begin: Duration, interval: &Interval, setting: Setting) {
         let is_burst = exceeds(interval.needed, self.found.gap);
         if is_burst && !self.in_burst && setting.gap > self.found.gap {
-            self.leads.push(self.last_raise.map_or(Duration::ZERO, |raise| begin.saturating_sub(raise)));
+            self.leads.push(
+                self.last_raise
+                    .map_or(Duration::ZERO, |raise| begin.saturating_sub(raise)),
+            );
         }
         self.in_burst = is_burst;
     }
 
     fn judge_raises(&mut self, now: Duration, interval: &Interval) {
         let since = interval.needed_since.get();
-        let called_for = |raise: Duration, gap: Pages| since >= raise && exceeds(interval.needed, gap);
+        let called_for =
+            |raise: Duration, gap: Pages| since >= raise && exceeds(interval.needed, gap);
         let before = self.pending.len();
         self.pending.retain(|&(raise, gap)| !called_for(raise, gap));
         let called = before - self.pending.len();
-        self.pending.retain(|&(raise, _)| now.saturating_sub(raise) <= CALLED_FOR);
+        self.pending
+            .retain(|&(raise, _)| now.saturating_sub(raise) <= CALLED_FOR);
         self.false_alarms += (before - called - self.pending.len()) as u64;
     }
 
@@ -213,7 +234,10 @@ impl Meter {
             stalled: self.stalled.to_bytes(page_size),
             stalled_time: Span::new(self.stalled_time),
             bursts_met: self.leads.len() as u64,
-            lead: self.leads.get(self.leads.len() / 2).map(|lead| Span::new(*lead)),
+            lead: self
+                .leads
+                .get(self.leads.len() / 2)
+                .map(|lead| Span::new(*lead)),
             raises: self.raises,
             false_alarms: self.false_alarms,
             gap_seconds: u64::try_from(gap_seconds).unwrap_or(u64::MAX),

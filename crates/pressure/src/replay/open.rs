@@ -53,11 +53,16 @@ pub fn decide_again<'a>(
     for entry in entries {
         match entry {
             Entry::Header(header) => {
-                let by = config.or(header.config.as_ref()).ok_or(ReplayError::NoConfig)?;
+                let by = config
+                    .or(header.config.as_ref())
+                    .ok_or(ReplayError::NoConfig)?;
                 let state = header.state.as_ref().filter(|_| config.is_none());
                 again.without_state += u64::from(header.state.is_none());
                 let fresh = || History::new(&header.facts, by);
-                let goes_on = core.take().filter(|_| config.is_some()).map(|(history, _)| history);
+                let goes_on = core
+                    .take()
+                    .filter(|_| config.is_some())
+                    .map(|(history, _)| history);
                 let history = state.cloned().or(goes_on).unwrap_or_else(fresh);
                 core = Some((history, by.clone()));
             }
@@ -76,7 +81,11 @@ pub fn decide_again<'a>(
             Entry::Lost(count) => again.lost += count,
         }
     }
-    if again.samples == 0 { Err(ReplayError::TooShort) } else { Ok(again) }
+    if again.samples == 0 {
+        Err(ReplayError::TooShort)
+    } else {
+        Ok(again)
+    }
 }
 
 impl Again {
@@ -84,7 +93,12 @@ impl Again {
         self.decisions += 1;
         if *recorded != again {
             let recorded = Box::new(recorded.clone());
-            self.differing.push(Difference { at, wall, recorded, again: Box::new(again) });
+            self.differing.push(Difference {
+                at,
+                wall,
+                recorded,
+                again: Box::new(again),
+            });
         }
     }
 }

@@ -48,7 +48,11 @@ pub(super) struct Flow {
 impl Reservoir {
     /// A machine with so many free pages, whose kswapd sleeps.
     pub(super) fn holding(free: Pages) -> Self {
-        Self { free: i64::try_from(free.get()).unwrap_or(i64::MAX), state: State::Asleep, remainder: 0 }
+        Self {
+            free: i64::try_from(free.get()).unwrap_or(i64::MAX),
+            state: State::Asleep,
+            remainder: 0,
+        }
     }
 
     /// Pages that are free now.
@@ -57,9 +61,16 @@ impl Reservoir {
     }
 
     /// Lets `demand` pages (negative: more freed than taken) flow out over `time`.
-    pub(super) fn flow(&mut self, marks: Marks, kswapd: Kswapd, (demand, time): (i64, Duration)) -> Flow {
+    pub(super) fn flow(
+        &mut self,
+        marks: Marks,
+        kswapd: Kswapd,
+        (demand, time): (i64, Duration),
+    ) -> Flow {
         let mut flow = Flow::default();
-        let steps = u32::try_from(time.as_nanos().div_ceil(STEP.as_nanos())).unwrap_or(u32::MAX).max(1);
+        let steps = u32::try_from(time.as_nanos().div_ceil(STEP.as_nanos()))
+            .unwrap_or(u32::MAX)
+            .max(1);
         let part = |step: u32| i128::from(demand) * i128::from(step) / i128::from(steps);
         for step in 0..steps {
             let begin = time * step / steps;
@@ -82,13 +93,19 @@ impl Reservoir {
     /// One step of kswapd.
     fn reclaim(&mut self, marks: Marks, kswapd: Kswapd, step: Duration) -> Pages {
         if self.state == State::Asleep && self.free < signed(marks.low) {
-            self.state = State::Waking { left: kswapd.response };
+            self.state = State::Waking {
+                left: kswapd.response,
+            };
         }
         let mut runs = step;
         if let State::Waking { left } = self.state {
             runs = step.saturating_sub(left);
             let left = left.saturating_sub(step);
-            self.state = if left.is_zero() { State::Running } else { State::Waking { left } };
+            self.state = if left.is_zero() {
+                State::Running
+            } else {
+                State::Waking { left }
+            };
         }
         if self.state != State::Running {
             return Pages::ZERO;

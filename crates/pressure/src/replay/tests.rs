@@ -15,7 +15,11 @@ const PAGE: Bytes = Bytes::kib(4);
 
 /// A real machine would do the same: 1 GiB, `min_free_kbytes` 45056, one zone.
 fn machine() -> Sample {
-    let mut sample = Shape { zones: vec![(0, ZoneKind::Normal)], ..Shape::default() }.unknown();
+    let mut sample = Shape {
+        zones: vec![(0, ZoneKind::Normal)],
+        ..Shape::default()
+    }
+    .unknown();
     sample.zones[0].amounts.managed = Some(Pages::new(247_768));
     sample.knobs.now.put(Knob::MinFreeKbytes, Some(45_056));
     sample.counters.nr_inactive_file = Some(Pages::new(100_000));
@@ -30,7 +34,10 @@ fn with_factor(mut sample: Sample, factor: u64) -> Sample {
     let marks = watermark::total(&sample, PAGE, factor).unwrap();
     let zone = &mut sample.zones[0].amounts;
     (zone.min, zone.low, zone.high) = (Some(marks.min), Some(marks.low), Some(marks.high));
-    sample.knobs.now.put(Knob::WatermarkScaleFactor, Some(factor));
+    sample
+        .knobs
+        .now
+        .put(Knob::WatermarkScaleFactor, Some(factor));
     sample
 }
 
@@ -38,20 +45,32 @@ fn header() -> Entry {
     let (facts, config) = (facts(), Config::default());
     let state = Some(History::new(&facts, &config));
     let shape = Shape::of(&machine());
-    Entry::Header(Box::new(Header { facts, config: Some(config), state, shape, notes: Vec::new() }))
+    Entry::Header(Box::new(Header {
+        facts,
+        config: Some(config),
+        state,
+        shape,
+        notes: Vec::new(),
+    }))
 }
 
 /// A machine lived through in steps of 10 ms, recorded every 100 ms: `demand` pages in each tick.
 fn lived(demand: impl IntoIterator<Item = i64>, factor: impl Fn(usize) -> u64) -> Vec<Entry> {
-    let (mut free, mut by_kswapd, mut direct, mut stalls, mut runs) = (20_000_i64, 0_u64, 0_u64, 0_u64, false);
+    let (mut free, mut by_kswapd, mut direct, mut stalls, mut runs) =
+        (20_000_i64, 0_u64, 0_u64, 0_u64, false);
     let mut entries = vec![header()];
     for (tick, demand) in demand.into_iter().enumerate() {
         let marks = watermark::total(&machine(), PAGE, factor(tick)).unwrap();
-        let [min, low, high] = [marks.min, marks.low, marks.high].map(|mark| i64::try_from(mark.get()).unwrap());
+        let [min, low, high] =
+            [marks.min, marks.low, marks.high].map(|mark| i64::try_from(mark.get()).unwrap());
         for step in 0..10 {
             free -= demand * (step + 1) / 10 - demand * step / 10;
             runs |= free < low;
-            let freed = if runs { 200.min((high - free).max(0)) } else { 0 };
+            let freed = if runs {
+                200.min((high - free).max(0))
+            } else {
+                0
+            };
             free += freed;
             runs &= free < high;
             by_kswapd += freed as u64;
@@ -80,7 +99,10 @@ fn bursts(ticks: i64) -> Vec<Entry> {
         let start = 14 + (tick / 50) * 37 % 31;
         (start..start + 3).contains(&(tick % 50))
     };
-    lived((0..ticks).map(|tick| if is_burst(tick) { 4000 } else { 1000 }), |_| 10)
+    lived(
+        (0..ticks).map(|tick| if is_burst(tick) { 4000 } else { 1000 }),
+        |_| 10,
+    )
 }
 
 fn outcomes(entries: &[Entry], arms: &[Arm]) -> Vec<Outcome> {
@@ -89,8 +111,15 @@ fn outcomes(entries: &[Entry], arms: &[Arm]) -> Vec<Outcome> {
 
 #[test]
 fn a_burst_is_worked_out_by_hand() {
-    let marks = Marks { min: Pages::new(100), low: Pages::new(200), high: Pages::new(300) };
-    let kswapd = Kswapd { rate: 1000, response: Duration::from_millis(50) };
+    let marks = Marks {
+        min: Pages::new(100),
+        low: Pages::new(200),
+        high: Pages::new(300),
+    };
+    let kswapd = Kswapd {
+        rate: 1000,
+        response: Duration::from_millis(50),
+    };
     let mut reservoir = Reservoir::holding(Pages::new(250));
     // 25 pages in each step of 10 ms. The third leaves 175 and wakes kswapd, which frees 10 in a step from
     // the eighth on. The sixth leaves 100; in the next four the allocations find 25, 15, 15 and 15.
@@ -105,15 +134,24 @@ fn a_burst_is_worked_out_by_hand() {
     assert_eq!(reservoir.free(), Pages::new(100));
     // Quiet: kswapd runs up to high and sleeps, and sleeps on while free is above low.
     let flow = reservoir.flow(marks, kswapd, (0, Duration::from_secs(1)));
-    assert_eq!((flow.reclaimed, flow.stalled, reservoir.free()), (Pages::new(200), Pages::ZERO, Pages::new(300)));
+    assert_eq!(
+        (flow.reclaimed, flow.stalled, reservoir.free()),
+        (Pages::new(200), Pages::ZERO, Pages::new(300))
+    );
     let flow = reservoir.flow(marks, kswapd, (90, Duration::from_secs(1)));
-    assert_eq!((flow.reclaimed, reservoir.free()), (Pages::ZERO, Pages::new(210)));
+    assert_eq!(
+        (flow.reclaimed, reservoir.free()),
+        (Pages::ZERO, Pages::new(210))
+    );
 }
 
 #[test]
 fn the_model_stalls_as_the_machine_did() {
     // That machine's kswapd is at work within a step.
-    let plan = Plan { response: Duration::from_millis(10), ..Plan::of(&[Arm::Recorded]) };
+    let plan = Plan {
+        response: Duration::from_millis(10),
+        ..Plan::of(&[Arm::Recorded])
+    };
     let comparison = compare(&bursts(2400), &plan).unwrap();
     let (recorded, modelled) = (comparison.recorded, &comparison.arms[0]);
     assert_eq!((recorded.episodes, modelled.episodes), (48, 48));
@@ -125,15 +163,36 @@ fn the_model_stalls_as_the_machine_did() {
 
 #[test]
 fn a_gap_that_holds_the_burst_prevents_the_stalls_and_has_its_price() {
-    let [none, narrow, wide] = &outcomes(&bursts(600), &[Arm::Nothing, Arm::Static(10), Arm::Static(1000)])[..] else {
+    let [none, narrow, wide] = &outcomes(
+        &bursts(600),
+        &[Arm::Nothing, Arm::Static(10), Arm::Static(1000)],
+    )[..] else {
         panic!()
     };
-    assert_eq!(Outcome { arm: none.arm.clone(), ..narrow.clone() }, *none);
-    assert!(none.episodes == 12 && none.bursts_met == 0 && none.lead.is_none() && none.writes == 0, "{none:?}");
-    assert!(wide.episodes == 0 && wide.stalled == Bytes::ZERO, "{wide:?}");
-    assert_eq!((wide.bursts_met, wide.writes, wide.raises, wide.mean_factor), (12, 1, 1, 1000.0));
+    assert_eq!(
+        Outcome {
+            arm: none.arm.clone(),
+            ..narrow.clone()
+        },
+        *none
+    );
+    assert!(
+        none.episodes == 12 && none.bursts_met == 0 && none.lead.is_none() && none.writes == 0,
+        "{none:?}"
+    );
+    assert!(
+        wide.episodes == 0 && wide.stalled == Bytes::ZERO,
+        "{wide:?}"
+    );
+    assert_eq!(
+        (wide.bursts_met, wide.writes, wide.raises, wide.mean_factor),
+        (12, 1, 1, 1000.0)
+    );
     let gap = |factor| watermark::gap(&machine(), PAGE, factor).unwrap();
-    assert_eq!(wide.gap_seconds, gap(1000).less(gap(10)).scaled(599, 10).get());
+    assert_eq!(
+        wide.gap_seconds,
+        gap(1000).less(gap(10)).scaled(599, 10).get()
+    );
     assert_eq!(none.gap_seconds, 0);
 }
 
@@ -141,10 +200,24 @@ fn a_gap_that_holds_the_burst_prevents_the_stalls_and_has_its_price() {
 #[test]
 fn lead_time_and_false_alarms_are_those_of_the_story() {
     let demand = (0..400).map(|tick| if (41..44).contains(&tick) { 4000 } else { 0 });
-    let entries = lived(demand, |tick| if (19..59).contains(&tick) || tick >= 199 { 1000 } else { 10 });
-    let [recorded, none] = &outcomes(&entries, &[Arm::Recorded, Arm::Nothing])[..] else { panic!() };
-    assert_eq!((recorded.bursts_met, recorded.lead), (1, Some(Span::millis(2100))));
-    assert_eq!((recorded.raises, recorded.false_alarms, recorded.writes), (2, 1, 3));
+    let entries = lived(demand, |tick| {
+        if (19..59).contains(&tick) || tick >= 199 {
+            1000
+        } else {
+            10
+        }
+    });
+    let [recorded, none] = &outcomes(&entries, &[Arm::Recorded, Arm::Nothing])[..] else {
+        panic!()
+    };
+    assert_eq!(
+        (recorded.bursts_met, recorded.lead),
+        (1, Some(Span::millis(2100)))
+    );
+    assert_eq!(
+        (recorded.raises, recorded.false_alarms, recorded.writes),
+        (2, 1, 3)
+    );
     assert_eq!((none.bursts_met, none.raises, none.false_alarms), (0, 0, 0));
 }
 
@@ -154,7 +227,13 @@ fn arms_that_decide_run_and_repeat_themselves() {
     let arms = [Arm::Warmset, Arm::Classic];
     let first = outcomes(&entries, &arms);
     assert_eq!(first, outcomes(&entries, &arms));
-    assert_eq!(first.iter().map(|outcome| outcome.arm.as_str()).collect::<Vec<_>>(), ["warmset", "classic"]);
+    assert_eq!(
+        first
+            .iter()
+            .map(|outcome| outcome.arm.as_str())
+            .collect::<Vec<_>>(),
+        ["warmset", "classic"]
+    );
 }
 
 /// Decides over `samples` as the daemon would, and records it.
@@ -178,22 +257,38 @@ fn deciding_again_gives_the_same_and_from_the_middle_too() {
     let config = Config::default();
     let mut entries = decided(bursts(300), &config);
     let again = decide_again(&entries, None).unwrap();
-    assert_eq!((again.samples, again.decisions, again.differing.len()), (300, 300, 0));
+    assert_eq!(
+        (again.samples, again.decisions, again.differing.len()),
+        (300, 300, 0)
+    );
     // A later file opens with the state so far.
     let mut state = History::new(&facts(), &config);
-    let samples = entries[..301].iter().filter_map(|entry| if let Entry::Sample(s) = entry { Some(s) } else { None });
+    let samples = entries[..301].iter().filter_map(|entry| {
+        if let Entry::Sample(s) = entry {
+            Some(s)
+        } else {
+            None
+        }
+    });
     samples.for_each(|sample| state.push(sample));
-    let Entry::Header(mut opening) = header() else { unreachable!() };
+    let Entry::Header(mut opening) = header() else {
+        unreachable!()
+    };
     opening.state = Some(state);
     entries.splice(..301, [Entry::Header(opening)]);
     let again = decide_again(&entries, None).unwrap();
-    assert_eq!((again.samples, again.differing.len(), again.without_state), (150, 0, 0));
+    assert_eq!(
+        (again.samples, again.differing.len(), again.without_state),
+        (150, 0, 0)
+    );
 }
 
 #[test]
 fn a_decision_that_was_not_ours_is_found() {
     let mut entries = decided(bursts(60), &Config::default());
-    let Entry::Decision(decision) = &mut entries[10] else { panic!() };
+    let Entry::Decision(decision) = &mut entries[10] else {
+        panic!()
+    };
     decision.patience = Span::secs(12_345);
     let again = decide_again(&entries, None).unwrap();
     assert_eq!(again.differing.len(), 1);
@@ -213,11 +308,18 @@ fn what_cannot_be_replayed_says_why() {
             sample.zones[0].amounts.managed = None;
         }
     }
-    assert!(matches!(compare(&entries, &arms), Err(ReplayError::Unknown(what)) if what.contains("min_free_kbytes")));
+    assert!(
+        matches!(compare(&entries, &arms), Err(ReplayError::Unknown(what)) if what.contains("min_free_kbytes"))
+    );
     let mut entries = bursts(10);
-    let Entry::Header(header) = &mut entries[0] else { panic!() };
+    let Entry::Header(header) = &mut entries[0] else {
+        panic!()
+    };
     header.config = None;
-    assert_eq!(compare(&entries, &Plan::of(&[Arm::Warmset])), Err(ReplayError::NoConfig));
+    assert_eq!(
+        compare(&entries, &Plan::of(&[Arm::Warmset])),
+        Err(ReplayError::NoConfig)
+    );
     assert_eq!(decide_again(&entries, None), Err(ReplayError::NoConfig));
 }
 
@@ -231,7 +333,13 @@ fn a_counter_that_went_back_is_no_demand() {
     assert_eq!(comparison.time, Span::millis(2 * 9900));
     assert_eq!(comparison.samples, 200);
     let once = compare(&bursts(100), &Plan::of(&[Arm::Recorded])).unwrap();
-    assert!(comparison.arms[0].stalled.get().abs_diff(2 * once.arms[0].stalled.get()) < 1 << 20);
+    assert!(
+        comparison.arms[0]
+            .stalled
+            .get()
+            .abs_diff(2 * once.arms[0].stalled.get())
+            < 1 << 20
+    );
 }
 
 proptest! {

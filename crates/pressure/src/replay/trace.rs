@@ -53,7 +53,11 @@ impl<'a> Trace<'a> {
             match entry {
                 Entry::Header(header) => {
                     boot = &header.facts.boot_id;
-                    let opening = || Trace { facts: &header.facts, config: header.config.as_ref(), ticks: Vec::new() };
+                    let opening = || Trace {
+                        facts: &header.facts,
+                        config: header.config.as_ref(),
+                        ticks: Vec::new(),
+                    };
                     trace.get_or_insert_with(opening);
                 }
                 Entry::Sample(sample) => {
@@ -65,9 +69,13 @@ impl<'a> Trace<'a> {
                 Entry::Decision(_) | Entry::Lost(_) => {}
             }
         }
-        let trace = trace.filter(|trace| trace.ticks.len() > 1).ok_or(ReplayError::TooShort)?;
+        let trace = trace
+            .filter(|trace| trace.ticks.len() > 1)
+            .ok_or(ReplayError::TooShort)?;
         if trace.ticks.iter().all(|tick| tick.interval.is_none()) {
-            return Err(ReplayError::Unknown("nr_free_pages, pgsteal_kswapd and pgsteal_direct"));
+            return Err(ReplayError::Unknown(
+                "nr_free_pages, pgsteal_kswapd and pgsteal_direct",
+            ));
         }
         Ok(trace)
     }
@@ -77,7 +85,9 @@ impl<'a> Trace<'a> {
         let mut throughout = Vec::new();
         let mut fastest = 0;
         for pair in self.ticks.windows(2) {
-            let (Some(interval), [before, after]) = (pair[1].interval, [pair[0].sample, pair[1].sample]) else {
+            let (Some(interval), [before, after]) =
+                (pair[1].interval, [pair[0].sample, pair[1].sample])
+            else {
                 continue;
             };
             let stolen = delta(before, after, |counters| counters.pgsteal_kswapd).unwrap_or(0);
@@ -108,7 +118,10 @@ impl<'a> Trace<'a> {
                 continue;
             };
             let now = tick.sample.at.get();
-            recent.push_back((Span::new(now.saturating_sub(interval.time)), interval.demand));
+            recent.push_back((
+                Span::new(now.saturating_sub(interval.time)),
+                interval.demand,
+            ));
             while recent.len() > 1 && recent[0].0.get() + WINDOW < now {
                 recent.pop_front();
             }
@@ -116,7 +129,9 @@ impl<'a> Trace<'a> {
             interval.needed = i64::MIN;
             for &(since, more) in recent.iter().rev() {
                 demand = demand.saturating_add(more);
-                let runs = now.saturating_sub(since.get()).saturating_sub(kswapd.response);
+                let runs = now
+                    .saturating_sub(since.get())
+                    .saturating_sub(kswapd.response);
                 let freed = u128::from(kswapd.rate) * runs.as_nanos() / 1_000_000_000;
                 let needed = demand.saturating_sub(i64::try_from(freed).unwrap_or(i64::MAX));
                 if needed > interval.needed {
@@ -130,9 +145,14 @@ impl<'a> Trace<'a> {
     pub(super) fn found_factor(&self) -> Result<u64, ReplayError> {
         let knobs = self.ticks.iter().map(|tick| &tick.sample.knobs);
         let mut found = knobs.filter_map(|knobs| {
-            knobs.found.of(Knob::WatermarkScaleFactor).or(knobs.now.of(Knob::WatermarkScaleFactor))
+            knobs
+                .found
+                .of(Knob::WatermarkScaleFactor)
+                .or(knobs.now.of(Knob::WatermarkScaleFactor))
         });
-        found.next().ok_or(ReplayError::Unknown("vm.watermark_scale_factor"))
+        found
+            .next()
+            .ok_or(ReplayError::Unknown("vm.watermark_scale_factor"))
     }
 }
 
@@ -145,7 +165,12 @@ impl Interval {
     fn between(before: &Sample, after: &Sample) -> Option<Self> {
         let time = after.since(before);
         let demand = gross_demand(before, after).filter(|_| !time.is_zero())?;
-        Some(Self { time, demand, needed: 0, needed_since: before.at })
+        Some(Self {
+            time,
+            demand,
+            needed: 0,
+            needed_since: before.at,
+        })
     }
 }
 
@@ -159,8 +184,10 @@ fn gross_demand(before: &Sample, after: &Sample) -> Option<i64> {
         demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
     }
     // Kernels without these counters count such pages under the other two.
-    for counter in [|counters: &Counters| counters.pgsteal_khugepaged, |counters: &Counters| counters.pgsteal_proactive]
-    {
+    for counter in [
+        |counters: &Counters| counters.pgsteal_khugepaged,
+        |counters: &Counters| counters.pgsteal_proactive,
+    ] {
         let stolen = delta(before, after, counter).unwrap_or(0);
         demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
     }
@@ -168,6 +195,10 @@ fn gross_demand(before: &Sample, after: &Sample) -> Option<i64> {
 }
 
 /// Growth of a counter; `None` if unknown, or if it went back.
-pub(super) fn delta(before: &Sample, after: &Sample, counter: impl Fn(&Counters) -> Option<u64>) -> Option<u64> {
+pub(super) fn delta(
+    before: &Sample,
+    after: &Sample,
+    counter: impl Fn(&Counters) -> Option<u64>,
+) -> Option<u64> {
     counter(&after.counters)?.checked_sub(counter(&before.counters)?)
 }

@@ -19,7 +19,9 @@ pub struct Zone {
 }
 
 /// The kernel's kinds of zones.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[allow(missing_docs, reason = "the kernel's own names")]
 pub enum ZoneKind {
     #[serde(rename = "DMA")]
@@ -35,7 +37,14 @@ pub enum ZoneKind {
 
 impl ZoneKind {
     /// All of them, in the kernel's order.
-    pub const ALL: [Self; 6] = [Self::Dma, Self::Dma32, Self::Normal, Self::HighMem, Self::Movable, Self::Device];
+    pub const ALL: [Self; 6] = [
+        Self::Dma,
+        Self::Dma32,
+        Self::Normal,
+        Self::HighMem,
+        Self::Movable,
+        Self::Device,
+    ];
 
     /// As `/proc/zoneinfo` prints it.
     pub const fn name(self) -> &'static str {
@@ -112,7 +121,9 @@ impl Blocks {
         if order >= orders {
             return None;
         }
-        Some((order..orders).fold(0u64, |sum, k| sum.saturating_add(self.counts[k] << (k - order))))
+        Some((order..orders).fold(0u64, |sum, k| {
+            sum.saturating_add(self.counts[k] << (k - order))
+        }))
     }
 
     /// Free pages in blocks smaller than `order`: free, but of no use to such a request.
@@ -129,10 +140,15 @@ impl Blocks {
 
 impl Section for Blocks {
     fn fields(&self) -> &'static [Field] {
-        const NAMES: [&str; MAX_ORDERS] =
-            ["b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9", "b10", "b11", "b12", "b13", "b14", "b15"];
+        const NAMES: [&str; MAX_ORDERS] = [
+            "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9", "b10", "b11", "b12", "b13",
+            "b14", "b15",
+        ];
         const FIELDS: [Field; MAX_ORDERS] = {
-            let mut fields = [Field { name: "", unit: "count" }; MAX_ORDERS];
+            let mut fields = [Field {
+                name: "",
+                unit: "count",
+            }; MAX_ORDERS];
             let mut order = 0;
             while order < MAX_ORDERS {
                 fields[order].name = NAMES[order];
@@ -144,14 +160,24 @@ impl Section for Blocks {
     }
 
     fn get(&self, index: usize) -> Option<u64> {
-        if index < usize::from(self.orders) { self.counts.get(index).copied() } else { None }
+        if index < usize::from(self.orders) {
+            self.counts.get(index).copied()
+        } else {
+            None
+        }
     }
 
     fn set(&mut self, index: usize, value: Option<u64>) {
-        let Some(count) = self.counts.get_mut(index) else { return };
+        let Some(count) = self.counts.get_mut(index) else {
+            return;
+        };
         *count = value.unwrap_or(0);
         // An order that is unknown ends the list: orders are counted from 0 without gaps.
-        self.orders = if value.is_some() { self.orders.max(index as u8 + 1) } else { self.orders.min(index as u8) };
+        self.orders = if value.is_some() {
+            self.orders.max(index as u8 + 1)
+        } else {
+            self.orders.min(index as u8)
+        };
     }
 }
 

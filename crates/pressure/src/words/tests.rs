@@ -18,21 +18,65 @@ fn reasons() -> Vec<Reason> {
             reclaimed: Bytes::mib(20),
             gap: Bytes::mib(24),
         },
-        Reason::Stalls { allocation: 3, compaction: 1, hit_quickly: 2, gap: Bytes::mib(24) },
-        Reason::Quiet { calm: Span::secs(20) },
-        Reason::Refaults { per_second: 900, target: 200 },
-        Reason::Worse { before: Span::millis(2), after: Span::millis(30) },
-        Reason::BoostKept { high_found: Bytes::mib(90), high: Bytes::mib(400) },
-        Reason::Budget { wanted: Bytes::mib(900), allowed: Bytes::mib(256) },
-        Reason::Resized { managed: Bytes::mib(4096) },
-        Reason::Blocks { order: 9, free: 4, needed: 60 },
-        Reason::BlocksEnough { order: 9, free: 120 },
-        Reason::Ahead { free: Bytes::mib(80), low: Bytes::mib(180) },
-        Reason::NegativeDentries { count: 500_000, cap: 100_000 },
-        Reason::ObjectCache { objects: 70_000, per_second: -40 },
+        Reason::Stalls {
+            allocation: 3,
+            compaction: 1,
+            hit_quickly: 2,
+            gap: Bytes::mib(24),
+        },
+        Reason::Quiet {
+            calm: Span::secs(20),
+        },
+        Reason::Refaults {
+            per_second: 900,
+            target: 200,
+        },
+        Reason::Worse {
+            before: Span::millis(2),
+            after: Span::millis(30),
+        },
+        Reason::BoostKept {
+            high_found: Bytes::mib(90),
+            high: Bytes::mib(400),
+        },
+        Reason::Budget {
+            wanted: Bytes::mib(900),
+            allowed: Bytes::mib(256),
+        },
+        Reason::Resized {
+            managed: Bytes::mib(4096),
+        },
+        Reason::Blocks {
+            order: 9,
+            free: 4,
+            needed: 60,
+        },
+        Reason::BlocksEnough {
+            order: 9,
+            free: 120,
+        },
+        Reason::Ahead {
+            free: Bytes::mib(80),
+            low: Bytes::mib(180),
+        },
+        Reason::NegativeDentries {
+            count: 500_000,
+            cap: 100_000,
+        },
+        Reason::ObjectCache {
+            objects: 70_000,
+            per_second: -40,
+        },
         Reason::Configured { on: Event::Hotplug },
-        Reason::ClassicReclaim { falling: 900, reclaimed: 100, exhausted_in: Span::secs(40) },
-        Reason::ClassicCompaction { order: 3, exhausted_in: Span::secs(90) },
+        Reason::ClassicReclaim {
+            falling: 900,
+            reclaimed: 100,
+            exhausted_in: Span::secs(40),
+        },
+        Reason::ClassicCompaction {
+            order: 3,
+            exhausted_in: Span::secs(90),
+        },
         Reason::ClassicRising { rising: 12 },
         Reason::Runaway {
             growth: Rate::new(200 << 20),
@@ -41,29 +85,70 @@ fn reasons() -> Vec<Reason> {
             left: Some(Span::millis(430)),
             stalled: Some(Percent::new(12)),
         },
-        Reason::Deaf { asked: Span::millis(1500), room: Bytes::mib(20) },
-        Reason::Hopeless { since: Span::secs(10), stalled: Percent::new(85) },
+        Reason::Deaf {
+            asked: Span::millis(1500),
+            room: Bytes::mib(20),
+        },
+        Reason::Hopeless {
+            since: Span::secs(10),
+            stalled: Percent::new(85),
+        },
         Reason::Stop,
         Reason::Protect(crate::protect::Why::Off),
-        Reason::Thrash { per_second: 450, target: 200 },
+        Reason::Thrash {
+            per_second: 450,
+            target: 200,
+        },
         Reason::Fills {
             growth: Rate::new(80 << 20),
             room: Bytes::mib(300),
             reserve: Bytes::mib(120),
             left: Span::millis(3750),
         },
-        Reason::Pushes { since: Span::secs(3), room: Bytes::mib(70) },
-        Reason::Eased { room: Bytes::mib(700) },
-        Reason::Ask { growth: Rate::new(Bytes::mib(80).get()), room: Bytes::mib(60) },
-        Reason::Answered { answer: Answer::End, after: Span::secs(4) },
-        Reason::Unanswered { since: Span::secs(15), room: Bytes::mib(60) },
-        Reason::StillShort { since: Span::secs(3), room: Bytes::mib(20) },
-        Reason::Watermark { free: Bytes::mib(12) },
-        Reason::Balance { file: 900, anon: 20 },
-        Reason::ReadAhead { ahead: 400, used: 30 },
-        Reason::Lags { stalled: Percent::new(35), per_second: 900 },
-        Reason::Verge { room: Bytes::mib(40) },
-        Reason::RunsOut { room: Bytes::mib(35) },
+        Reason::Pushes {
+            since: Span::secs(3),
+            room: Bytes::mib(70),
+        },
+        Reason::Eased {
+            room: Bytes::mib(700),
+        },
+        Reason::Ask {
+            growth: Rate::new(Bytes::mib(80).get()),
+            room: Bytes::mib(60),
+        },
+        Reason::Answered {
+            answer: Answer::End,
+            after: Span::secs(4),
+        },
+        Reason::Unanswered {
+            since: Span::secs(15),
+            room: Bytes::mib(60),
+        },
+        Reason::StillShort {
+            since: Span::secs(3),
+            room: Bytes::mib(20),
+        },
+        Reason::Watermark {
+            free: Bytes::mib(12),
+        },
+        Reason::Balance {
+            file: 900,
+            anon: 20,
+        },
+        Reason::ReadAhead {
+            ahead: 400,
+            used: 30,
+        },
+        Reason::Lags {
+            stalled: Percent::new(35),
+            per_second: 900,
+        },
+        Reason::Verge {
+            room: Bytes::mib(40),
+        },
+        Reason::RunsOut {
+            room: Bytes::mib(35),
+        },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -103,25 +188,52 @@ fn reasons() -> Vec<Reason> {
         Reason::Verge { .. } => 34,
         Reason::RunsOut { .. } => 35,
     };
-    assert!(all.iter().map(number).eq(0..36), "one reason is missing or stands twice");
+    assert!(
+        all.iter().map(number).eq(0..36),
+        "one reason is missing or stands twice"
+    );
     all
 }
 
 /// Every notice, each event of the first included.
 fn notices() -> Vec<Notice> {
     let knob = Knob::Swappiness;
-    let happened = |event| Notice::Happened { event, from: Bytes::mib(1024), to: Bytes::mib(2048) };
+    let happened = |event| Notice::Happened {
+        event,
+        from: Bytes::mib(1024),
+        to: Bytes::mib(2048),
+    };
     let all: Vec<Notice> = Event::ALL
         .into_iter()
         .map(happened)
         .chain([
-            Notice::Foreign { knob, ours: 10, now: 60 },
-            Notice::Stalled { allocation: 3, compaction: 1 },
+            Notice::Foreign {
+                knob,
+                ours: 10,
+                now: 60,
+            },
+            Notice::Stalled {
+                allocation: 3,
+                compaction: 1,
+            },
             Notice::OomKill { count: 2 },
-            Notice::Leak { growth: Rate::new(1 << 20), grown: Bytes::mib(600), over: Span::secs(600) },
-            Notice::RegimeChange { from: Rate::new(1 << 20), to: Rate::new(80 << 20) },
-            Notice::Exhaustion { expected: Span::secs(300) },
-            Notice::Distress { room: Bytes::mib(200), growth: Rate::new(50 << 20), left: Span::secs(4) },
+            Notice::Leak {
+                growth: Rate::new(1 << 20),
+                grown: Bytes::mib(600),
+                over: Span::secs(600),
+            },
+            Notice::RegimeChange {
+                from: Rate::new(1 << 20),
+                to: Rate::new(80 << 20),
+            },
+            Notice::Exhaustion {
+                expected: Span::secs(300),
+            },
+            Notice::Distress {
+                room: Bytes::mib(200),
+                growth: Rate::new(50 << 20),
+                left: Span::secs(4),
+            },
             Notice::Considered(Considered {
                 who: HOG,
                 name: name("hog"),
@@ -129,13 +241,29 @@ fn notices() -> Vec<Notice> {
                 growth: Some(Rate::new(50 << 20)),
                 verdict: Verdict::Spared(Shield::Rule),
             }),
-            Notice::Gone { name: name("hog"), who: HOG, size: Bytes::mib(700), after: Span::millis(420) },
-            Notice::Otherwise { name: name("sshd"), who: HOG, size: Bytes::mib(9), within: Some(Span::millis(900)) },
-            Notice::NoCulprit { growth: Rate::new(50 << 20), room: Bytes::mib(20) },
+            Notice::Gone {
+                name: name("hog"),
+                who: HOG,
+                size: Bytes::mib(700),
+                after: Span::millis(420),
+            },
+            Notice::Otherwise {
+                name: name("sshd"),
+                who: HOG,
+                size: Bytes::mib(9),
+                within: Some(Span::millis(900)),
+            },
+            Notice::NoCulprit {
+                growth: Rate::new(50 << 20),
+                room: Bytes::mib(20),
+            },
             Notice::LeftToRival,
             Notice::Disabled,
             Notice::Rival,
-            Notice::ShortOfBudget { wanted: Bytes::mib(900), allowed: Bytes::mib(256) },
+            Notice::ShortOfBudget {
+                wanted: Bytes::mib(900),
+                allowed: Bytes::mib(256),
+            },
         ])
         .collect();
     let number = |notice: &Notice| match notice {
@@ -156,11 +284,17 @@ fn notices() -> Vec<Notice> {
         Notice::Rival => 14,
         Notice::ShortOfBudget { .. } => 15,
     };
-    assert!(all.iter().skip(3).map(number).eq(0..16), "one notice is missing or stands twice");
+    assert!(
+        all.iter().skip(3).map(number).eq(0..16),
+        "one notice is missing or stands twice"
+    );
     all
 }
 
-const HOG: Identity = Identity { pid: 4711, start: 90 };
+const HOG: Identity = Identity {
+    pid: 4711,
+    start: 90,
+};
 
 fn name(text: &str) -> Name {
     Name::from(text).unwrap()
@@ -168,7 +302,14 @@ fn name(text: &str) -> Name {
 
 fn end(signal: Signal, extent: Extent, unit: &str) -> Action {
     let unit = UnitName::from(unit).unwrap();
-    Action::End { who: HOG, name: name("hog"), unit, signal, extent, size: Bytes::mib(700) }
+    Action::End {
+        who: HOG,
+        name: name("hog"),
+        unit,
+        signal,
+        extent,
+        size: Bytes::mib(700),
+    }
 }
 
 fn lines<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
@@ -245,18 +386,38 @@ fn every_notice_is_a_sentence_with_its_numbers() {
 }
 
 fn press(way: Way) -> Action {
-    Action::Local(Push { way, who: HOG, name: name("hog"), size: Bytes::mib(700) })
+    Action::Local(Push {
+        way,
+        who: HOG,
+        name: name("hog"),
+        size: Bytes::mib(700),
+    })
 }
 
 #[test]
 fn an_action_names_what_it_writes() {
     let knob = Knob::WatermarkScaleFactor;
     let actions = [
-        Action::Set { knob, from: 10, to: 143 },
-        Action::PutBack { knob, from: 143, to: 10 },
+        Action::Set {
+            knob,
+            from: 10,
+            to: 143,
+        },
+        Action::PutBack {
+            knob,
+            from: 143,
+            to: 10,
+        },
         Action::Compact { node: 0 },
-        Action::Recall { id: 9, unit: UnitName::from("ssh.service").unwrap(), amount: Bytes::mib(16) },
-        Action::Reclaim { node: 1, amount: Bytes::mib(32) },
+        Action::Recall {
+            id: 9,
+            unit: UnitName::from("ssh.service").unwrap(),
+            amount: Bytes::mib(16),
+        },
+        Action::Reclaim {
+            node: 1,
+            amount: Bytes::mib(32),
+        },
         end(Signal::Term, Extent::Process, ""),
         end(Signal::Kill, Extent::Process, "session-2.scope"),
         end(Signal::Kill, Extent::Unit, "app-hog.scope"),
@@ -280,8 +441,15 @@ fn an_action_names_what_it_writes() {
 
 #[test]
 fn a_step_reads_as_one_sentence() {
-    let action = Action::Set { knob: Knob::WatermarkScaleFactor, from: 10, to: 143 };
-    let step = Step { action, why: reasons()[0] };
+    let action = Action::Set {
+        knob: Knob::WatermarkScaleFactor,
+        from: 10,
+        to: 143,
+    };
+    let step = Step {
+        action,
+        why: reasons()[0],
+    };
     assert_eq!(
         step.to_string(),
         "vm.watermark_scale_factor 10 → 143: demand reaches 156 MiB within 1 s, kswapd frees 20 MiB of it meanwhile, \
@@ -329,5 +497,8 @@ fn words_are_those_of_the_configuration() {
 
 #[test]
 fn words_fill_a_column_as_asked() {
-    assert_eq!(format!("{:>8}|{:<8}|", Phase::Calm, Mode::Tune), "    calm|tune    |");
+    assert_eq!(
+        format!("{:>8}|{:<8}|", Phase::Calm, Mode::Tune),
+        "    calm|tune    |"
+    );
 }

@@ -73,9 +73,16 @@ impl Curves {
     pub(super) fn of(uses: &Uses, intervals: &Intervals, wanted: &Wanted) -> Result<Self, Error> {
         let time = uses.time();
         let misses = MissCurve::of(uses.trace()).all();
-        let (ws, vmin) = (Lifetime::of_working_set(intervals), Lifetime::of_vmin(intervals));
+        let (ws, vmin) = (
+            Lifetime::of_working_set(intervals),
+            Lifetime::of_vmin(intervals),
+        );
         let space = Space::of(uses);
-        let lru = Lifetime::new("lru", time, (1..misses.len()).map(|c| (c as u64, space.mean(c), misses[c])));
+        let lru = Lifetime::new(
+            "lru",
+            time,
+            (1..misses.len()).map(|c| (c as u64, space.mean(c), misses[c])),
+        );
         let ladder = ladder(&ws, &vmin, time);
         let mut capacities: Vec<usize> = ladder.iter().map(|(point, _)| room(point.size)).collect();
         capacities.extend(sizes(uses.pages(), wanted.points));
@@ -101,13 +108,24 @@ impl Curves {
             }
         });
         let claims = claims.collect();
-        let knees =
-            [&ws, &lru].into_iter().filter_map(|curve| Some((curve.policy.clone(), curve.knees(wanted.service)?)));
+        let knees = [&ws, &lru]
+            .into_iter()
+            .filter_map(|curve| Some((curve.policy.clone(), curve.knees(wanted.service)?)));
         let knees = knees.collect();
         let space_time = [&ws, &lru].into_iter().flat_map(over_services).collect();
         let lru_needs = needs(&misses, intervals, uses.references());
-        let lifetimes = [ws, lru, vmin, opt, fifo, two_q, timer].into_iter().map(thinned).collect();
-        Ok(Self { lifetimes, knees, service: wanted.service, space_time, claims, lru_needs })
+        let lifetimes = [ws, lru, vmin, opt, fifo, two_q, timer]
+            .into_iter()
+            .map(thinned)
+            .collect();
+        Ok(Self {
+            lifetimes,
+            knees,
+            service: wanted.service,
+            space_time,
+            claims,
+            lru_needs,
+        })
     }
 
     /// A curve by its policy's name.
@@ -129,7 +147,9 @@ impl Space {
             sum += (uses.end() - first) as f64 / time;
             sum
         });
-        Self { sums: std::iter::once(0.0).chain(grown).collect() }
+        Self {
+            sums: std::iter::once(0.0).chain(grown).collect(),
+        }
     }
 
     fn mean(&self, room: usize) -> f64 {
@@ -144,13 +164,21 @@ fn room(size: f64) -> usize {
 
 /// Windows from a thousandth of a per cent of the time to a tenth of it, and VMIN's size at each.
 fn ladder(ws: &Lifetime, vmin: &Lifetime, time: u64) -> Vec<(Point, f64)> {
-    let (least, most) = ((time as f64 / 1e5).max(10.0), (time as f64 / 10.0).max(11.0));
+    let (least, most) = (
+        (time as f64 / 1e5).max(10.0),
+        (time as f64 / 10.0).max(11.0),
+    );
     let mut ladder: Vec<(Point, f64)> = Vec::new();
     for step in 0..LADDER {
         let theta = least * (most / least).powf(step as f64 / (LADDER - 1) as f64);
-        let at = ws.points.partition_point(|point| (point.parameter as f64) < theta);
+        let at = ws
+            .points
+            .partition_point(|point| (point.parameter as f64) < theta);
         if let (Some(point), Some(other)) = (ws.points.get(at), vmin.points.get(at)) {
-            if ladder.last().is_none_or(|last| last.0.parameter < point.parameter) {
+            if ladder
+                .last()
+                .is_none_or(|last| last.0.parameter < point.parameter)
+            {
                 ladder.push((*point, other.size));
             }
         }
@@ -168,14 +196,22 @@ fn fixed(uses: &Uses, name: &str, capacities: &[usize], space: &Space) -> Result
         let score = choice.spec.run(uses.trace(), *capacity, &choice.options)?;
         Ok((*capacity as u64, space.mean(*capacity), score.misses as f64))
     };
-    let points = capacities.par_iter().map(run).collect::<Result<Vec<_>, _>>()?;
+    let points = capacities
+        .par_iter()
+        .map(run)
+        .collect::<Result<Vec<_>, _>>()?;
     Ok(Lifetime::new(name, uses.time(), points.into_iter()))
 }
 
 /// The half-life at which a timer has each working set's mean size, by halving, and its faults there.
 fn timer(uses: &Uses, ladder: &[(Point, f64)]) -> Lifetime {
-    let lives = ladder.iter().flat_map(|(point, _)| [1, 4].map(|times| point.parameter.saturating_mul(times)));
-    let mut lives: Vec<u64> = lives.filter(|life| *life <= uses.time()).chain([uses.time()]).collect();
+    let lives = ladder
+        .iter()
+        .flat_map(|(point, _)| [1, 4].map(|times| point.parameter.saturating_mul(times)));
+    let mut lives: Vec<u64> = lives
+        .filter(|life| *life <= uses.time())
+        .chain([uses.time()])
+        .collect();
     lives.sort_unstable();
     lives.dedup();
     let run = |life: &u64| {
@@ -188,14 +224,25 @@ fn timer(uses: &Uses, ladder: &[(Point, f64)]) -> Lifetime {
 
 /// Faults with so much room, or the curve's next larger.
 fn faults(curve: &Lifetime, room: usize) -> f64 {
-    let at = curve.points.partition_point(|point| point.parameter < room as u64);
-    curve.points.get(at).or(curve.points.last()).map_or(f64::NAN, |point| point.misses)
+    let at = curve
+        .points
+        .partition_point(|point| point.parameter < room as u64);
+    curve
+        .points
+        .get(at)
+        .or(curve.points.last())
+        .map_or(f64::NAN, |point| point.misses)
 }
 
 fn over_services(curve: &Lifetime) -> Vec<SpaceTime> {
     let least = |service: f64| {
         let knees = curve.knees(service)?;
-        Some(SpaceTime { policy: curve.policy.clone(), service, least: knees.space_time, value: knees.least })
+        Some(SpaceTime {
+            policy: curve.policy.clone(),
+            service,
+            least: knees.space_time,
+            value: knees.least,
+        })
     };
     SERVICES.into_iter().filter_map(least).collect()
 }
@@ -214,9 +261,13 @@ fn needs(misses: &[f64], intervals: &Intervals, references: u64) -> Vec<(f64, u6
 
 /// Evenly by the logarithm of the size, the first and last kept.
 fn thinned(mut curve: Lifetime) -> Lifetime {
-    let Some((first, last)) = curve.points.first().zip(curve.points.last()) else { return curve };
+    let Some((first, last)) = curve.points.first().zip(curve.points.last()) else {
+        return curve;
+    };
     let (low, high) = (first.size.max(0.1).ln(), last.size.max(0.2).ln());
-    let place = |point: &Point| ((point.size.max(0.1).ln() - low) / (high - low).max(1e-9) * KEPT as f64) as i64;
+    let place = |point: &Point| {
+        ((point.size.max(0.1).ln() - low) / (high - low).max(1e-9) * KEPT as f64) as i64
+    };
     let (end, mut before) = (curve.points.len() - 1, i64::MIN);
     let mut at = 0;
     curve.points.retain(|point| {

@@ -87,10 +87,20 @@ pub struct Program {
 }
 
 impl Program {
-    pub(super) fn of(name: &str, uses: &Uses, curves: Option<&Curves>, windows: &[AtWindow]) -> Self {
+    pub(super) fn of(
+        name: &str,
+        uses: &Uses,
+        curves: Option<&Curves>,
+        windows: &[AtWindow],
+    ) -> Self {
         let about = uses.about();
-        let told =
-            |name| about.parameters.iter().find(|parameter| parameter.0 == name).map(|parameter| parameter.1.clone());
+        let told = |name| {
+            about
+                .parameters
+                .iter()
+                .find(|parameter| parameter.0 == name)
+                .map(|parameter| parameter.1.clone())
+        };
         Self {
             name: name.to_owned(),
             command: about.program.clone(),
@@ -100,7 +110,11 @@ impl Program {
             uses: uses.len() as u64,
             pages: uses.pages() as u64,
             page_size: about.page_size,
-            clock: if uses.about().clock == Clock::References { Clock::References } else { about.clock },
+            clock: if uses.about().clock == Clock::References {
+                Clock::References
+            } else {
+                about.clock
+            },
             start: uses.start(),
             time: uses.time(),
             visibility: about.visibility.clone(),
@@ -116,8 +130,12 @@ fn needs(uses: &Uses, curves: &Curves) -> Vec<Need> {
     let ws = curves.named("ws");
     let size = |theta: u64| {
         let points = ws.map(|curve| curve.points.as_slice()).unwrap_or_default();
-        let at = points.partition_point(|point| point.parameter < theta).min(points.len().saturating_sub(1));
-        points.get(at).map_or(uses.pages() as f64, |point| point.size)
+        let at = points
+            .partition_point(|point| point.parameter < theta)
+            .min(points.len().saturating_sub(1));
+        points
+            .get(at)
+            .map_or(uses.pages() as f64, |point| point.size)
     };
     let need = |(ratio, lru_pages, theta): &(f64, u64, u64)| Need {
         ratio: *ratio,
@@ -131,8 +149,14 @@ fn needs(uses: &Uses, curves: &Curves) -> Vec<Need> {
 /// At the window nearest to that where the lifetime for each page is greatest.
 fn floor(curves: &Curves, windows: &[AtWindow], page_size: u64) -> Option<Floor> {
     let knee = super::window::knee(&curves.knees.iter().find(|(policy, _)| policy == "ws")?.1)?;
-    let window = windows.iter().min_by_key(|window| window.theta.abs_diff(knee))?;
-    Some(Floor { pages: window.enough, bytes: window.enough * page_size, theta: window.theta })
+    let window = windows
+        .iter()
+        .min_by_key(|window| window.theta.abs_diff(knee))?;
+    Some(Floor {
+        pages: window.enough,
+        bytes: window.enough * page_size,
+        theta: window.theta,
+    })
 }
 
 /// What is at each page: `unknown` where no mapping was told.
@@ -141,7 +165,10 @@ pub(super) fn named(uses: &Uses, pages: &[u64]) -> Vec<String> {
     known.sort();
     let name = |page: &u64| {
         let at = known.partition_point(|region| region.0 <= *page);
-        let region = at.checked_sub(1).map(|at| known[at]).filter(|region| region.1 >= *page);
+        let region = at
+            .checked_sub(1)
+            .map(|at| known[at])
+            .filter(|region| region.1 >= *page);
         region.map_or_else(|| "unknown".to_owned(), |region| region.2.clone())
     };
     pages.iter().map(name).collect()
@@ -150,13 +177,19 @@ pub(super) fn named(uses: &Uses, pages: &[u64]) -> Vec<String> {
 /// Pages and uses by what is there.
 fn regions(uses: &Uses) -> Vec<RegionUse> {
     let mut counts = vec![0_u64; uses.pages()];
-    uses.trace().refs().iter().for_each(|page| counts[*page as usize] += 1);
-    let mut regions: std::collections::BTreeMap<String, (u64, u64)> = std::collections::BTreeMap::new();
+    uses.trace()
+        .refs()
+        .iter()
+        .for_each(|page| counts[*page as usize] += 1);
+    let mut regions: std::collections::BTreeMap<String, (u64, u64)> =
+        std::collections::BTreeMap::new();
     for (name, count) in named(uses, uses.trace().names()).into_iter().zip(counts) {
         let sum = regions.entry(name).or_default();
         *sum = (sum.0 + 1, sum.1 + count);
     }
-    let all = regions.into_iter().map(|(name, (pages, uses))| RegionUse { name, pages, uses });
+    let all = regions
+        .into_iter()
+        .map(|(name, (pages, uses))| RegionUse { name, pages, uses });
     let mut all: Vec<RegionUse> = all.collect();
     all.sort_by(|one, other| other.pages.cmp(&one.pages).then(one.name.cmp(&other.name)));
     all

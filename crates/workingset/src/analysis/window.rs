@@ -44,18 +44,40 @@ pub struct AtWindow {
 
 /// The windows asked for, or: the founding report's, where time is instructions; where the lifetime for each page is
 /// greatest; and a fiftieth of the trace.
-pub(super) fn chosen(uses: &Uses, intervals: &Intervals, wanted: &Wanted) -> Result<Vec<u64>, Error> {
+pub(super) fn chosen(
+    uses: &Uses,
+    intervals: &Intervals,
+    wanted: &Wanted,
+) -> Result<Vec<u64>, Error> {
     let time = uses.time();
-    if let Some(theta) = wanted.thetas.iter().find(|theta| **theta == 0 || **theta > time) {
-        return Err(Error::Unfit(format!("a window of {theta}: the trace is {time} long")));
+    if let Some(theta) = wanted
+        .thetas
+        .iter()
+        .find(|theta| **theta == 0 || **theta > time)
+    {
+        return Err(Error::Unfit(format!(
+            "a window of {theta}: the trace is {time} long"
+        )));
     }
     if !wanted.thetas.is_empty() {
         return Ok(sorted(wanted.thetas.clone()));
     }
-    let by_instructions = matches!(uses.about().clock, Clock::Instructions | Clock::InstructionBytes);
-    let published = if by_instructions { AS_PUBLISHED } else { time / 1000 };
-    let knee = Lifetime::of_working_set(intervals).knees(0.0).and_then(|knees| knee(&knees));
-    let mut thetas: Vec<u64> = [Some(published), knee, Some(time / 50)].into_iter().flatten().collect();
+    let by_instructions = matches!(
+        uses.about().clock,
+        Clock::Instructions | Clock::InstructionBytes
+    );
+    let published = if by_instructions {
+        AS_PUBLISHED
+    } else {
+        time / 1000
+    };
+    let knee = Lifetime::of_working_set(intervals)
+        .knees(0.0)
+        .and_then(|knees| knee(&knees));
+    let mut thetas: Vec<u64> = [Some(published), knee, Some(time / 50)]
+        .into_iter()
+        .flatten()
+        .collect();
     thetas.retain(|theta| *theta > 0 && *theta <= time / 2);
     if thetas.is_empty() {
         thetas.push((time / 2).max(1));
@@ -74,8 +96,16 @@ fn sorted(mut thetas: Vec<u64>) -> Vec<u64> {
     thetas
 }
 
-pub(super) fn all(uses: &Uses, intervals: &Intervals, thetas: &[u64], pixels: usize) -> Vec<AtWindow> {
-    thetas.par_iter().map(|theta| one(uses, intervals, *theta, pixels)).collect()
+pub(super) fn all(
+    uses: &Uses,
+    intervals: &Intervals,
+    thetas: &[u64],
+    pixels: usize,
+) -> Vec<AtWindow> {
+    thetas
+        .par_iter()
+        .map(|theta| one(uses, intervals, *theta, pixels))
+        .collect()
 }
 
 fn one(uses: &Uses, intervals: &Intervals, theta: u64, pixels: usize) -> AtWindow {

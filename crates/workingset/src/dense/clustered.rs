@@ -36,7 +36,14 @@ pub(super) struct Clustered {
 impl Default for Clustered {
     fn default() -> Self {
         let (near, rows) = (vec![0; 1 << NEAR], vec![NONE; 1 << GROUP]);
-        Self { groups: Scattered::default(), near, rows, names: Vec::new(), upper: Vec::new(), row: Vec::new() }
+        Self {
+            groups: Scattered::default(),
+            near,
+            rows,
+            names: Vec::new(),
+            upper: Vec::new(),
+            row: Vec::new(),
+        }
     }
 }
 
@@ -51,10 +58,19 @@ impl Clustered {
             let begin = out.len();
             if block.iter().fold(0, |all, page| all | page) >> (GROUP + NEAR) == 0 {
                 let (near, rows) = (&self.near[..1 << NEAR], &self.rows);
-                out.extend(block.iter().map(|page| rows[place(near[(page >> GROUP) as usize], *page)]));
+                out.extend(
+                    block
+                        .iter()
+                        .map(|page| rows[place(near[(page >> GROUP) as usize], *page)]),
+                );
             } else {
                 self.find_rows(block)?;
-                out.extend(block.iter().zip(&self.row).map(|(page, row)| self.rows[place(*row, *page)]));
+                out.extend(
+                    block
+                        .iter()
+                        .zip(&self.row)
+                        .map(|(page, row)| self.rows[place(*row, *page)]),
+                );
             }
             for (number, page) in out[begin..].iter_mut().zip(block) {
                 if *number == NONE {
@@ -95,7 +111,8 @@ impl Clustered {
                 *near = *row;
             }
         }
-        self.rows.resize((self.groups.names().len() + 1) << GROUP, NONE);
+        self.rows
+            .resize((self.groups.names().len() + 1) << GROUP, NONE);
         Ok(())
     }
 

@@ -24,15 +24,24 @@ pub(super) struct Scattered {
 
 impl Default for Scattered {
     fn default() -> Self {
-        Self { slots: vec![EMPTY; 1 << 12], names: Vec::new(), shift: 64 - 12 }
+        Self {
+            slots: vec![EMPTY; 1 << 12],
+            names: Vec::new(),
+            shift: 64 - 12,
+        }
     }
 }
 
 impl Scattered {
     /// The table of pages that have their numbers already.
     pub(super) fn of(names: Vec<u64>) -> Self {
-        let mut table = Self { names, ..Self::default() };
-        let size = (table.names.len() * 8 / 5 + 1).next_power_of_two().max(table.slots.len());
+        let mut table = Self {
+            names,
+            ..Self::default()
+        };
+        let size = (table.names.len() * 8 / 5 + 1)
+            .next_power_of_two()
+            .max(table.slots.len());
         table.fill(size);
         table
     }
@@ -49,12 +58,22 @@ impl Scattered {
                 found[at] = self.slots[(hashes[at] >> self.shift) as usize];
             }
             for at in 0..AT_ONCE {
-                names[at] = self.names.get((found[at] as u32) as usize).copied().unwrap_or(0);
+                names[at] = self
+                    .names
+                    .get((found[at] as u32) as usize)
+                    .copied()
+                    .unwrap_or(0);
             }
             let mut numbers = [0; AT_ONCE];
             for at in 0..AT_ONCE {
-                let fits = tag(hashes[at]) == found[at] >> 32 && names[at] == chunk[at] && found[at] != EMPTY;
-                numbers[at] = if fits { found[at] as u32 } else { self.number(chunk[at])? };
+                let fits = tag(hashes[at]) == found[at] >> 32
+                    && names[at] == chunk[at]
+                    && found[at] != EMPTY;
+                numbers[at] = if fits {
+                    found[at] as u32
+                } else {
+                    self.number(chunk[at])?
+                };
             }
             out.extend_from_slice(&numbers);
         }

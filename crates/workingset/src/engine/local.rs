@@ -88,7 +88,9 @@ impl Memory for Local {
 
     fn victim(&mut self, moment: Moment, asking: usize) -> Option<(Page, bool)> {
         let share = moment.memory / self.processes;
-        let own = self.rule == Rule::Share && self.lists.len(asking) >= share && !self.lists.is_empty(asking);
+        let own = self.rule == Rule::Share
+            && self.lists.len(asking) >= share
+            && !self.lists.is_empty(asking);
         let largest = (0..MOST).max_by_key(|owner| self.lists.len(*owner))?;
         self.pop(if own { asking } else { largest })
     }
@@ -96,7 +98,9 @@ impl Memory for Local {
     fn trim(&mut self, owner: usize, virtual_time: u64, gone: &mut Vec<(Page, bool)>) {
         match self.rule {
             Rule::Share => {}
-            Rule::WorkingSet(theta) => self.give_up(owner, (virtual_time + 1).saturating_sub(theta), gone),
+            Rule::WorkingSet(theta) => {
+                self.give_up(owner, (virtual_time + 1).saturating_sub(theta), gone)
+            }
             Rule::FaultFrequency(p) => {
                 let last = self.fault[owner];
                 if virtual_time - last >= p {
@@ -107,8 +111,12 @@ impl Memory for Local {
     }
 
     fn end(&mut self, pages: std::ops::Range<Page>) {
-        for page in pages.filter(|page| self.state[*page as usize] & IN != 0).collect::<Vec<_>>() {
-            self.lists.remove(usize::from(self.owner[page as usize]), page);
+        for page in pages
+            .filter(|page| self.state[*page as usize] & IN != 0)
+            .collect::<Vec<_>>()
+        {
+            self.lists
+                .remove(usize::from(self.owner[page as usize]), page);
             self.state[page as usize] = 0;
         }
     }

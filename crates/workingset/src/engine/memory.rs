@@ -75,7 +75,10 @@ impl Token {
             _ => -1,
         };
         self.state[owner] = (priority.max(0), self.faults, interval);
-        if self.holder.is_none_or(|holder| self.state[holder].0 < priority) {
+        if self
+            .holder
+            .is_none_or(|holder| self.state[holder].0 < priority)
+        {
             self.holder = Some(owner);
         }
     }
@@ -94,7 +97,13 @@ pub struct Global<F> {
 impl<F: Frames> Global<F> {
     /// Over so many pages of all processes.
     pub fn new(frames: F, pages: usize) -> Self {
-        Self { frames, owner: vec![0; pages], kind: vec![Kind::File; pages], pressure: None, token: None }
+        Self {
+            frames,
+            owner: vec![0; pages],
+            kind: vec![Kind::File; pages],
+            pressure: None,
+            token: None,
+        }
     }
 
     /// With clock pressure.
@@ -139,7 +148,8 @@ impl<F: Frames> Memory for Global<F> {
             }
             passed += 1;
             let changed = self.frames.is_changed(page);
-            self.frames.enter(page, self.kind[page as usize], moment.now);
+            self.frames
+                .enter(page, self.kind[page as usize], moment.now);
             if changed {
                 self.frames.changed(page);
             }
@@ -160,7 +170,9 @@ impl<F: Frames> Memory for Global<F> {
     }
 
     fn falls_short(&mut self, who: Target) -> u64 {
-        let Some(pressure) = self.pressure else { return 0 };
+        let Some(pressure) = self.pressure else {
+            return 0;
+        };
         let target = (pressure.on)(who) as u16;
         let mut touched = 0;
         for page in 0..self.owner.len() as Page {

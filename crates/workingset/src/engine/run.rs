@@ -60,10 +60,17 @@ pub struct Outcome {
 /// Runs the processes until all have ended.
 ///
 /// Errors: a machine that cannot be, no process, or more than 65,536.
-pub fn run<M: Memory>(machine: &Machine, processes: &[Process<'_>], memory: &mut M) -> Result<Outcome, Error> {
+pub fn run<M: Memory>(
+    machine: &Machine,
+    processes: &[Process<'_>],
+    memory: &mut M,
+) -> Result<Outcome, Error> {
     machine.check()?;
     if processes.is_empty() || processes.len() > usize::from(u16::MAX) {
-        return Err(Error::Unfit(format!("{} processes: one to 65535 are meant", processes.len())));
+        return Err(Error::Unfit(format!(
+            "{} processes: one to 65535 are meant",
+            processes.len()
+        )));
     }
     let mut clockwork = Clockwork::new(machine, processes, memory);
     while let Some(next) = clockwork.next() {
@@ -107,8 +114,16 @@ impl<'a, M: Memory> Clockwork<'a, M> {
         let (mut tasks, mut owner) = (Vec::new(), Vec::new());
         for (number, process) in processes.iter().enumerate() {
             let pages = process.trace.pages();
-            let told = ProcessOutcome { name: process.name.clone(), ..ProcessOutcome::default() };
-            tasks.push(Task { first: owner.len() as Page, pages, told, ..Task::default() });
+            let told = ProcessOutcome {
+                name: process.name.clone(),
+                ..ProcessOutcome::default()
+            };
+            tasks.push(Task {
+                first: owner.len() as Page,
+                pages,
+                told,
+                ..Task::default()
+            });
             owner.extend(std::iter::repeat_n(number as u16, pages));
         }
         let seen = vec![false; owner.len()];
@@ -129,13 +144,24 @@ impl<'a, M: Memory> Clockwork<'a, M> {
 
     /// The process that runs next; time passes until there is one. `None` when all have ended.
     fn next(&mut self) -> Option<usize> {
-        let alive = || self.tasks.iter().enumerate().filter(|(_, task)| !task.ended);
+        let alive = || {
+            self.tasks
+                .iter()
+                .enumerate()
+                .filter(|(_, task)| !task.ended)
+        };
         let soonest = alive().map(|(_, task)| task.blocked_until).min()?;
         if soonest > self.now {
             self.pass(soonest - self.now);
         }
-        let runnable = self.tasks.iter().enumerate().filter(|(_, task)| !task.ended && task.blocked_until <= self.now);
-        runnable.min_by_key(|(_, task)| task.virtual_time).map(|(number, _)| number)
+        let runnable = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| !task.ended && task.blocked_until <= self.now);
+        runnable
+            .min_by_key(|(_, task)| task.virtual_time)
+            .map(|(number, _)| number)
     }
 
     /// Time passes, and counts as stalled for whom it does.
@@ -147,7 +173,11 @@ impl<'a, M: Memory> Clockwork<'a, M> {
         }
         self.now += span;
         self.told.some_ns += if waiting > 0 { span } else { 0 };
-        self.told.full_ns += if waiting > 0 && waiting == alive { span } else { 0 };
+        self.told.full_ns += if waiting > 0 && waiting == alive {
+            span
+        } else {
+            0
+        };
     }
 
     /// A process runs to the end of its slice, a fault, or its own end.
@@ -163,7 +193,11 @@ impl<'a, M: Memory> Clockwork<'a, M> {
         let mut virtual_time = task.virtual_time;
         while at < end && self.memory.holds(first + refs[at]) {
             virtual_time += machine.reference_ns;
-            self.memory.used(first + refs[at], op.is_some_and(|op| op[at].writes()), virtual_time);
+            self.memory.used(
+                first + refs[at],
+                op.is_some_and(|op| op[at].writes()),
+                virtual_time,
+            );
             at += 1;
         }
         let task = &mut self.tasks[number];
@@ -197,7 +231,8 @@ impl<'a, M: Memory> Clockwork<'a, M> {
             self.memory.refaulted(number);
         }
         let task = &mut self.tasks[number];
-        self.memory.enter(whole, number, kind, self.now, task.virtual_time);
+        self.memory
+            .enter(whole, number, kind, self.now, task.virtual_time);
         self.memory.used(whole, writes, task.virtual_time);
         task.resident += 1;
         task.told.most = task.told.most.max(task.resident);
@@ -207,7 +242,11 @@ impl<'a, M: Memory> Clockwork<'a, M> {
             (self.device_free_at, task.blocked_until, task.stalled) = (done, done, again);
             self.told.reads += 1;
             let waits = done - self.now;
-            *(if again { &mut task.told.stalled_ns } else { &mut task.told.read_ns }) += waits;
+            *(if again {
+                &mut task.told.stalled_ns
+            } else {
+                &mut task.told.read_ns
+            }) += waits;
         }
         task.told.stalled_ns += reclaiming;
         // The reference that faulted is made as soon as its page is there. Else programs that take each other's page
@@ -249,11 +288,20 @@ impl<'a, M: Memory> Clockwork<'a, M> {
         if self.memory.len() + self.machine.low <= frames {
             return;
         }
-        let order = || self.tasks.iter().enumerate().filter(|(_, task)| !task.ended);
+        let order = || {
+            self.tasks
+                .iter()
+                .enumerate()
+                .filter(|(_, task)| !task.ended)
+        };
         let by_time = |(_, task): &(usize, &Task)| task.virtual_time;
         let leftmost = order().min_by_key(by_time).map_or(0, |(number, _)| number);
         let rightmost = order().max_by_key(by_time).map_or(0, |(number, _)| number);
-        let touched = self.memory.falls_short(Target { leftmost, rightmost, largest: self.largest() });
+        let touched = self.memory.falls_short(Target {
+            leftmost,
+            rightmost,
+            largest: self.largest(),
+        });
         if touched > 0 {
             self.pass(touched * 10);
         }
@@ -266,8 +314,14 @@ impl<'a, M: Memory> Clockwork<'a, M> {
     }
 
     fn evict(&mut self, asking: usize, frames: usize) -> bool {
-        let moment = Moment { now: self.now, memory: frames, swap: self.machine.swap };
-        let Some((page, changed)) = self.memory.victim(moment, asking) else { return false };
+        let moment = Moment {
+            now: self.now,
+            memory: frames,
+            swap: self.machine.swap,
+        };
+        let Some((page, changed)) = self.memory.victim(moment, asking) else {
+            return false;
+        };
         self.lost(page, changed);
         true
     }
@@ -282,8 +336,10 @@ impl<'a, M: Memory> Clockwork<'a, M> {
 
     fn give_back(&mut self, number: usize) {
         let mut gone = std::mem::take(&mut self.gone);
-        self.memory.trim(number, self.tasks[number].virtual_time, &mut gone);
-        gone.drain(..).for_each(|(page, changed)| self.lost(page, changed));
+        self.memory
+            .trim(number, self.tasks[number].virtual_time, &mut gone);
+        gone.drain(..)
+            .for_each(|(page, changed)| self.lost(page, changed));
         self.gone = gone;
     }
 
@@ -298,18 +354,31 @@ impl<'a, M: Memory> Clockwork<'a, M> {
     }
 
     fn largest(&self) -> usize {
-        let alive = self.tasks.iter().enumerate().filter(|(_, task)| !task.ended);
-        alive.max_by_key(|(_, task)| task.resident).map_or(0, |(number, _)| number)
+        let alive = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| !task.ended);
+        alive
+            .max_by_key(|(_, task)| task.resident)
+            .map_or(0, |(number, _)| number)
     }
 
     /// Who is largest, and who is next, at each fault.
     fn look(&mut self) {
         let mut alive: Vec<(usize, usize, u64)> = Vec::new();
-        let tasks = self.tasks.iter().enumerate().filter(|(_, task)| !task.ended);
+        let tasks = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| !task.ended);
         alive.extend(tasks.map(|(number, task)| (task.resident, number, task.virtual_time)));
         alive.sort_unstable_by(|one, other| other.cmp(one));
         if let [first, second, ..] = alive.as_slice() {
-            let leftmost = alive.iter().min_by_key(|task| task.2).map_or(0, |task| task.1);
+            let leftmost = alive
+                .iter()
+                .min_by_key(|task| task.2)
+                .map_or(0, |task| task.1);
             self.looks.0 += 1;
             self.looks.1 += u64::from(leftmost == first.1);
             self.looks.2 += first.0 as f64 / second.0.max(1) as f64;

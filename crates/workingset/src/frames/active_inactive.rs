@@ -95,7 +95,10 @@ impl ActiveInactive {
 
     /// `inactive_is_low`.
     fn inactive_is_low(&self, kind: usize) -> bool {
-        let (inactive, active) = (self.lists.len(list(kind, 0)), self.lists.len(list(kind, ACTIVE)));
+        let (inactive, active) = (
+            self.lists.len(list(kind, 0)),
+            self.lists.len(list(kind, ACTIVE)),
+        );
         let gib = (inactive + active) >> 18;
         let ratio = match (self.ratio, gib) {
             (0, 0) => 1,
@@ -111,7 +114,9 @@ impl ActiveInactive {
             if !self.inactive_is_low(kind) {
                 return;
             }
-            let Some(page) = self.lists.pop_back(list(kind, ACTIVE)) else { return };
+            let Some(page) = self.lists.pop_back(list(kind, ACTIVE)) else {
+                return;
+            };
             self.state[page as usize] &= !(YOUNG | REFERENCED);
             self.put(page, 0);
         }
@@ -238,8 +243,13 @@ impl Frames for ActiveInactive {
         let kind = self.turn(may)?;
         self.deactivate(kind);
         let spares = self.spares_clean(moment);
-        let page =
-            self.scan(kind, spares).or_else(|| if may[1 - kind] { self.scan(1 - kind, spares) } else { None })?;
+        let page = self.scan(kind, spares).or_else(|| {
+            if may[1 - kind] {
+                self.scan(1 - kind, spares)
+            } else {
+                None
+            }
+        })?;
         self.shadow[page as usize] = self.age;
         self.age = self.age.wrapping_add(1);
         self.lost(page);
@@ -271,6 +281,10 @@ impl Frames for ActiveInactive {
 
     fn press(&mut self, page: Page, used: bool) {
         let state = &mut self.state[page as usize];
-        *state = if used { *state | YOUNG } else { *state & !YOUNG };
+        *state = if used {
+            *state | YOUNG
+        } else {
+            *state & !YOUNG
+        };
     }
 }

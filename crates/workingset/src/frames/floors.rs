@@ -21,7 +21,12 @@ pub struct Floors {
 
 impl Floors {
     /// None: reclaim as it is.
-    pub const NONE: Self = Self { anon_min: 0.0, clean_low: 0.0, clean_min: 0.0, most: None };
+    pub const NONE: Self = Self {
+        anon_min: 0.0,
+        clean_low: 0.0,
+        clean_min: 0.0,
+        most: None,
+    };
 }
 
 /// What is learnt of a floor.

@@ -87,7 +87,9 @@ impl Generations {
     }
 
     fn size(&self, kind: usize) -> usize {
-        (0..GENERATIONS).map(|generation| self.lists.len(kind * GENERATIONS + generation)).sum()
+        (0..GENERATIONS)
+            .map(|generation| self.lists.len(kind * GENERATIONS + generation))
+            .sum()
     }
 
     /// Where a page is; lists hold no generation numbers, so it is found among the at most four.
@@ -107,31 +109,42 @@ impl Generations {
             }
             for generation in self.oldest[kind]..self.youngest {
                 let from = list(kind, generation);
-                let used: Vec<Page> =
-                    self.lists.iter(from).filter(|page| self.state[*page as usize] & YOUNG != 0).collect();
+                let used: Vec<Page> = self
+                    .lists
+                    .iter(from)
+                    .filter(|page| self.state[*page as usize] & YOUNG != 0)
+                    .collect();
                 for page in used {
                     self.lists.remove(from, page);
                     self.rejuvenate(page);
                 }
             }
             let newest: Vec<Page> = self.lists.iter(list(kind, self.youngest)).collect();
-            newest.into_iter().for_each(|page| self.state[page as usize] &= !YOUNG);
+            newest
+                .into_iter()
+                .for_each(|page| self.state[page as usize] &= !YOUNG);
         }
         self.youngest += 1;
         self.born[self.youngest as usize % GENERATIONS] = now;
-        let halve = |table: &mut [[f64; TIERS]; 2]| table.iter_mut().flatten().for_each(|count| *count /= 2.0);
+        let halve = |table: &mut [[f64; TIERS]; 2]| {
+            table.iter_mut().flatten().for_each(|count| *count /= 2.0)
+        };
         halve(&mut self.evicted);
         halve(&mut self.refaulted);
     }
 
     fn rejuvenate(&mut self, page: Page) {
         self.state[page as usize] &= !YOUNG;
-        self.lists.push_front(list(self.kind(page), self.youngest), page);
+        self.lists
+            .push_front(list(self.kind(page), self.youngest), page);
     }
 
     /// Its pages join the next generation's end.
     fn close_oldest(&mut self, kind: usize) {
-        let (from, to) = (list(kind, self.oldest[kind]), list(kind, self.oldest[kind] + 1));
+        let (from, to) = (
+            list(kind, self.oldest[kind]),
+            list(kind, self.oldest[kind] + 1),
+        );
         while let Some(page) = self.lists.front(from) {
             self.lists.remove(from, page);
             self.lists.push_back(to, page);
@@ -156,7 +169,10 @@ impl Generations {
             [false, true] => Some(1),
             [true, true] => {
                 let swappiness = self.tuning.swappiness;
-                let (anon, file) = (self.position(0, 0, swappiness), self.position(1, 0, 200.0 - swappiness));
+                let (anon, file) = (
+                    self.position(0, 0, swappiness),
+                    self.position(1, 0, 200.0 - swappiness),
+                );
                 Some(usize::from(Self::bears(anon, file)))
             }
         }
@@ -165,7 +181,10 @@ impl Generations {
     /// `get_tier_idx`: the highest tier that is not protected.
     fn spared_above(&self, kind: usize) -> usize {
         let base = self.position(kind, 0, 2.0);
-        (1..TIERS).find(|tier| !Self::bears(base, self.position(kind, *tier, 3.0))).unwrap_or(TIERS) - 1
+        (1..TIERS)
+            .find(|tier| !Self::bears(base, self.position(kind, *tier, 3.0)))
+            .unwrap_or(TIERS)
+            - 1
     }
 
     fn may(&self, moment: Moment) -> [bool; 2] {
@@ -193,7 +212,9 @@ impl Generations {
                 self.oldest[kind] += 1;
                 continue;
             };
-            let age = moment.now.saturating_sub(self.born[oldest as usize % GENERATIONS]);
+            let age = moment
+                .now
+                .saturating_sub(self.born[oldest as usize % GENERATIONS]);
             if self.tuning.min_ttl > 0 && age < self.tuning.min_ttl {
                 return None;
             }
@@ -248,15 +269,24 @@ impl Frames for Generations {
         self.uses[page as usize] = 0;
         self.clean += usize::from(own == 1);
         // What a fault brings is of the youngest generation, what a read brings of the oldest.
-        let generation = if self.tuning.by_descriptor && own == 1 { self.oldest[own] } else { self.youngest };
+        let generation = if self.tuning.by_descriptor && own == 1 {
+            self.oldest[own]
+        } else {
+            self.youngest
+        };
         self.lists.push_front(list(own, generation), page);
     }
 
     fn victim(&mut self, moment: Moment) -> Option<Page> {
         let may = self.may(moment);
         let kind = self.turn(may)?;
-        let page =
-            self.evict(kind, moment).or_else(|| if may[1 - kind] { self.evict(1 - kind, moment) } else { None })?;
+        let page = self.evict(kind, moment).or_else(|| {
+            if may[1 - kind] {
+                self.evict(1 - kind, moment)
+            } else {
+                None
+            }
+        })?;
         self.clean -= usize::from(Self::is_clean_file(self.state[page as usize]));
         self.state[page as usize] &= CHANGED | FILE;
         Some(page)
@@ -269,9 +299,13 @@ impl Frames for Generations {
         }
         self.clean -= usize::from(Self::is_clean_file(self.state[page as usize]));
         let kind = self.kind(page);
-        let home =
-            (0..GENERATIONS as u32).find(|generation| self.lists.iter(list(kind, *generation)).any(|at| at == page));
-        home.into_iter().for_each(|generation| self.take(page, generation));
+        let home = (0..GENERATIONS as u32).find(|generation| {
+            self.lists
+                .iter(list(kind, *generation))
+                .any(|at| at == page)
+        });
+        home.into_iter()
+            .for_each(|generation| self.take(page, generation));
         self.state[page as usize] = 0;
     }
 
@@ -290,6 +324,10 @@ impl Frames for Generations {
 
     fn press(&mut self, page: Page, used: bool) {
         let state = &mut self.state[page as usize];
-        *state = if used { *state | YOUNG } else { *state & !YOUNG };
+        *state = if used {
+            *state | YOUNG
+        } else {
+            *state & !YOUNG
+        };
     }
 }

@@ -19,7 +19,10 @@ pub struct Lru {
 impl Lru {
     /// With no page in memory.
     pub fn new(pages: usize) -> Self {
-        Self { list: Links::new(pages), state: vec![0; pages] }
+        Self {
+            list: Links::new(pages),
+            state: vec![0; pages],
+        }
     }
 }
 
@@ -36,7 +39,11 @@ fn first(list: &Links<1>, state: &[u8], swap: bool) -> Option<Page> {
 }
 
 fn entered(kind: Kind) -> u8 {
-    IN | if kind == Kind::Anon { ANON | CHANGED } else { 0 }
+    IN | if kind == Kind::Anon {
+        ANON | CHANGED
+    } else {
+        0
+    }
 }
 
 impl Frames for Lru {
@@ -101,7 +108,10 @@ pub struct Clock {
 impl Clock {
     /// With no page in memory.
     pub fn new(pages: usize) -> Self {
-        Self { list: Links::new(pages), state: vec![0; pages] }
+        Self {
+            list: Links::new(pages),
+            state: vec![0; pages],
+        }
     }
 }
 

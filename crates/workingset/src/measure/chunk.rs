@@ -40,7 +40,11 @@ impl Chunk {
     /// Of a part of the references.
     pub fn of(trace: &Trace) -> Self {
         let mut last: Vec<(usize, u64)> = trace.names().iter().map(|name| (0, *name)).collect();
-        trace.refs().iter().enumerate().for_each(|(at, page)| last[*page as usize].0 = at);
+        trace
+            .refs()
+            .iter()
+            .enumerate()
+            .for_each(|(at, page)| last[*page as usize].0 = at);
         last.sort_unstable();
         Self {
             references: trace.len() as u64,
@@ -57,8 +61,17 @@ impl Chunk {
         if self.lasts.len() + later.lasts.len() >= u32::MAX as usize {
             return Err(Error::TooMany("2^32 pages"));
         }
-        self.hits.resize(self.hits.len().max(later.hits.len()).max(self.lasts.len() + later.lasts.len() + 1), 0);
-        self.hits.iter_mut().zip(&later.hits).for_each(|(all, own)| *all += own);
+        self.hits.resize(
+            self.hits
+                .len()
+                .max(later.hits.len())
+                .max(self.lasts.len() + later.lasts.len() + 1),
+            0,
+        );
+        self.hits
+            .iter_mut()
+            .zip(&later.hits)
+            .for_each(|(all, own)| *all += own);
         let mut stack = Stack::of(&self.lasts);
         for (before, page) in later.firsts.iter().enumerate() {
             match stack.take(*page) {
@@ -97,8 +110,15 @@ struct Stack {
 
 impl Stack {
     fn of(lasts: &[u64]) -> Self {
-        let places = lasts.iter().enumerate().map(|(at, page)| (*page, at)).collect();
-        Self { places, there: Fenwick::ones(lasts.len()) }
+        let places = lasts
+            .iter()
+            .enumerate()
+            .map(|(at, page)| (*page, at))
+            .collect();
+        Self {
+            places,
+            there: Fenwick::ones(lasts.len()),
+        }
     }
 
     /// Takes a page out; how many are above it. `None` if it is not there.
@@ -117,15 +137,24 @@ pub fn is_of_class(page: u64, class: u64, classes: u64) -> bool {
 /// Misses of the whole at every size from 0 to `pages`, from the chunk that each class is.
 pub fn of_classes(classes: &[Chunk]) -> Vec<u64> {
     let scale = classes.len();
-    let (references, pages) = classes
-        .iter()
-        .fold((0, 0), |(references, pages), class| (references + class.references, pages + class.firsts.len()));
+    let (references, pages) = classes.iter().fold((0, 0), |(references, pages), class| {
+        (references + class.references, pages + class.firsts.len())
+    });
     let mut hits = vec![0_u64; pages + 1];
-    for (depth, count) in classes.iter().flat_map(|class| class.hits.iter().enumerate().skip(1)) {
+    for (depth, count) in classes
+        .iter()
+        .flat_map(|class| class.hits.iter().enumerate().skip(1))
+    {
         // d pages of a class are, in the mean, (d − ½)·K of all.
         hits[(depth * scale - scale / 2).clamp(1.min(pages), pages)] += count;
     }
-    Chunk { references, firsts: Vec::new(), lasts: Vec::new(), hits }.misses()
+    Chunk {
+        references,
+        firsts: Vec::new(),
+        lasts: Vec::new(),
+        hits,
+    }
+    .misses()
 }
 
 #[cfg(test)]
@@ -135,7 +164,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn whole(pages: &[u64]) -> Vec<u64> {
-        MissCurve::of(&Trace::of(pages).unwrap()).all().iter().map(|misses| *misses as u64).collect()
+        MissCurve::of(&Trace::of(pages).unwrap())
+            .all()
+            .iter()
+            .map(|misses| *misses as u64)
+            .collect()
     }
 
     fn chunk(pages: &[u64]) -> Chunk {
@@ -163,17 +196,36 @@ mod tests {
     #[test]
     fn classes_are_near_the_whole() {
         let mut dice = crate::dice::Dice::new(11);
-        let pages: Vec<u64> = (0..300_000).map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64).collect();
+        let pages: Vec<u64> = (0..300_000)
+            .map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64)
+            .collect();
         let exact = whole(&pages);
         for classes in [1, 4, 16] {
-            let class =
-                |own| chunk(&pages.iter().copied().filter(|page| is_of_class(*page, own, classes)).collect::<Vec<_>>());
+            let class = |own| {
+                chunk(
+                    &pages
+                        .iter()
+                        .copied()
+                        .filter(|page| is_of_class(*page, own, classes))
+                        .collect::<Vec<_>>(),
+                )
+            };
             let all: Vec<Chunk> = (0..classes).map(class).collect();
             let curve = of_classes(&all);
-            assert_eq!((curve.len(), curve[0], curve.last()), (exact.len(), exact[0], exact.last()));
-            let error: u64 = curve.iter().zip(&exact).map(|(one, other)| one.abs_diff(*other)).sum();
+            assert_eq!(
+                (curve.len(), curve[0], curve.last()),
+                (exact.len(), exact[0], exact.last())
+            );
+            let error: u64 = curve
+                .iter()
+                .zip(&exact)
+                .map(|(one, other)| one.abs_diff(*other))
+                .sum();
             let mean = error as f64 / exact.len() as f64 / pages.len() as f64;
-            assert!(mean < 0.001 && (classes > 1 || mean == 0.0), "{classes}: {mean}");
+            assert!(
+                mean < 0.001 && (classes > 1 || mean == 0.0),
+                "{classes}: {mean}"
+            );
         }
     }
 }

@@ -10,13 +10,21 @@ pub(super) struct Fenwick {
 impl Fenwick {
     /// Zeros.
     pub(super) fn new(size: usize) -> Self {
-        Self { sums: vec![0; size + 1], all: 0 }
+        Self {
+            sums: vec![0; size + 1],
+            all: 0,
+        }
     }
 
     /// Ones.
     pub(super) fn ones(size: usize) -> Self {
         // A sum of ones is as long as its place's lowest bit.
-        Self { sums: (0..=size as i64).map(|place| place & place.wrapping_neg()).collect(), all: size as i64 }
+        Self {
+            sums: (0..=size as i64)
+                .map(|place| place & place.wrapping_neg())
+                .collect(),
+            all: size as i64,
+        }
     }
 
     /// Places.

@@ -31,7 +31,10 @@ fn edge(bin: usize) -> u64 {
     if bin < SINGLE as usize {
         return bin as u64;
     }
-    let (octave, part) = ((bin - SINGLE as usize) / PARTS + 8, (bin - SINGLE as usize) % PARTS);
+    let (octave, part) = (
+        (bin - SINGLE as usize) / PARTS + 8,
+        (bin - SINGLE as usize) % PARTS,
+    );
     let width = 1_u128 << (octave - 7);
     u64::try_from((PARTS + part + 1) as u128 * width - 1).unwrap_or(u64::MAX)
 }
@@ -45,7 +48,10 @@ struct Histogram {
 
 impl Histogram {
     fn new() -> Self {
-        Self { count: vec![0; BINS], sum: vec![0; BINS] }
+        Self {
+            count: vec![0; BINS],
+            sum: vec![0; BINS],
+        }
     }
 
     #[inline]
@@ -108,7 +114,13 @@ impl Intervals {
         between.count[1] += within;
         between.sum[1] += u128::from(within);
         last.iter().for_each(|at| tail.add(uses.end() - at));
-        Self { between, tail, cold, references: uses.references(), time: uses.time() }
+        Self {
+            between,
+            tail,
+            cold,
+            references: uses.references(),
+            time: uses.time(),
+        }
     }
 
     fn counted(refs: &[Page], pages: usize) -> Self {
@@ -135,8 +147,16 @@ impl Intervals {
             between.sum[interval] += u128::from(*count) * interval as u128;
         }
         let mut tail = Histogram::new();
-        last.iter().filter(|at| **at != NONE).for_each(|at| tail.add(refs.len() as u64 - u64::from(*at)));
-        Self { between, tail, cold, references: refs.len() as u64, time: refs.len() as u64 }
+        last.iter()
+            .filter(|at| **at != NONE)
+            .for_each(|at| tail.add(refs.len() as u64 - u64::from(*at)));
+        Self {
+            between,
+            tail,
+            cold,
+            references: refs.len() as u64,
+            time: refs.len() as u64,
+        }
     }
 
     fn timed(refs: &[Page], time: &[u64], pages: usize) -> Self {
@@ -152,12 +172,20 @@ impl Intervals {
         let end = time[time.len() - 1] + 1;
         let mut tail = Histogram::new();
         last.iter().flatten().for_each(|at| tail.add(end - at));
-        Self { between, tail, cold, references: refs.len() as u64, time: end - time[0] }
+        Self {
+            between,
+            tail,
+            cold,
+            references: refs.len() as u64,
+            time: end - time[0],
+        }
     }
 
     /// Every window at which a count changes, in rising order: at most 7,424.
     pub fn windows(&self) -> Vec<Window> {
-        let last = (0..BINS).rfind(|bin| self.between.count[*bin] + self.tail.count[*bin] > 0).unwrap_or(0);
+        let last = (0..BINS)
+            .rfind(|bin| self.between.count[*bin] + self.tail.count[*bin] > 0)
+            .unwrap_or(0);
         let all: u64 = self.between.count.iter().sum();
         let tails: u64 = self.tail.count.iter().sum();
         let (mut within, mut sum, mut ended, mut ending) = (0_u64, 0_u128, 0_u64, 0_u128);
@@ -188,13 +216,23 @@ impl Intervals {
     /// The window of a bin's edge at or just above θ.
     pub fn at(&self, theta: u64) -> Window {
         let windows = self.windows();
-        let at = windows.partition_point(|window| window.theta < theta).min(windows.len().saturating_sub(1));
-        windows.get(at).copied().unwrap_or(Window { theta, misses: self.cold, size: 0.0, vmin: 0.0 })
+        let at = windows
+            .partition_point(|window| window.theta < theta)
+            .min(windows.len().saturating_sub(1));
+        windows.get(at).copied().unwrap_or(Window {
+            theta,
+            misses: self.cold,
+            size: 0.0,
+            vmin: 0.0,
+        })
     }
 
     /// Counts of intervals by the upper edge of their bin, those that are not empty.
     pub fn histogram(&self) -> Vec<(u64, u64)> {
-        (0..BINS).filter(|bin| self.between.count[*bin] > 0).map(|bin| (edge(bin), self.between.count[bin])).collect()
+        (0..BINS)
+            .filter(|bin| self.between.count[*bin] > 0)
+            .map(|bin| (edge(bin), self.between.count[bin]))
+            .collect()
     }
 }
 
@@ -207,7 +245,11 @@ mod tests {
     fn bins_meet() {
         for bin_number in 0..BINS - 1 {
             let top = edge(bin_number);
-            assert_eq!((bin(top), bin(top + 1)), (bin_number, bin_number + 1), "{top}");
+            assert_eq!(
+                (bin(top), bin(top + 1)),
+                (bin_number, bin_number + 1),
+                "{top}"
+            );
         }
         assert_eq!(bin(u64::MAX), BINS - 1);
     }
@@ -219,7 +261,10 @@ mod tests {
             let seen = refs[..at].iter().rposition(|page| *page == refs[at]);
             misses += u64::from(seen.is_none_or(|seen| at - seen > theta));
             let window = &refs[(at + 1).saturating_sub(theta)..=at];
-            sizes += window.iter().collect::<std::collections::BTreeSet<_>>().len();
+            sizes += window
+                .iter()
+                .collect::<std::collections::BTreeSet<_>>()
+                .len();
         }
         (misses, sizes as f64 / refs.len() as f64)
     }

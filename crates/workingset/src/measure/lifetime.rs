@@ -55,34 +55,58 @@ pub struct Knees {
 impl Lifetime {
     /// From parameters, mean sizes and misses, by rising parameter.
     pub fn new(policy: &str, time: u64, points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
-        let points =
-            points.map(|(parameter, size, misses)| Point { parameter, size, misses, lifetime: time as f64 / misses });
-        Self { policy: policy.to_owned(), time, points: points.collect() }
+        let points = points.map(|(parameter, size, misses)| Point {
+            parameter,
+            size,
+            misses,
+            lifetime: time as f64 / misses,
+        });
+        Self {
+            policy: policy.to_owned(),
+            time,
+            points: points.collect(),
+        }
     }
 
     /// Of the working set, at every window.
     pub fn of_working_set(intervals: &Intervals) -> Self {
         let windows = intervals.windows();
-        Self::new("ws", intervals.time, windows.iter().map(|w| (w.theta, w.size, w.misses as f64)))
+        Self::new(
+            "ws",
+            intervals.time,
+            windows.iter().map(|w| (w.theta, w.size, w.misses as f64)),
+        )
     }
 
     /// Of VMIN, at every window.
     pub fn of_vmin(intervals: &Intervals) -> Self {
         let windows = intervals.windows();
-        Self::new("vmin", intervals.time, windows.iter().map(|w| (w.theta, w.vmin, w.misses as f64)))
+        Self::new(
+            "vmin",
+            intervals.time,
+            windows.iter().map(|w| (w.theta, w.vmin, w.misses as f64)),
+        )
     }
 
     /// Of LRU, at every size. `time` is that of the other curves.
     pub fn of_lru(curve: &MissCurve, time: u64) -> Self {
         let all = curve.all();
         let sizes = curve.mean_sizes();
-        Self::new("lru", time, (1..all.len()).map(|c| (c as u64, sizes[c], all[c])))
+        Self::new(
+            "lru",
+            time,
+            (1..all.len()).map(|c| (c as u64, sizes[c], all[c])),
+        )
     }
 
     /// Of LRU from a part of the pages: a point where the curve changes, which is as fine as the sample is.
     pub fn of_sample(sampled: &Sampled, time: u64) -> Self {
         let steps = sampled.curve.steps().into_iter();
-        Self::new("lru", time, steps.map(|(size, misses)| (size as u64, size as f64, misses)))
+        Self::new(
+            "lru",
+            time,
+            steps.map(|(size, misses)| (size as u64, size as f64, misses)),
+        )
     }
 
     /// Of a policy, in the trace's own time if it has one and `timed` says so: LRU at every size, the working set and
@@ -93,18 +117,33 @@ impl Lifetime {
             "lru" => Ok(Self::of_lru(&MissCurve::of(trace), trace.span(timed))),
             "ws" if !told => Ok(Self::of_working_set(&Intervals::of(trace, timed))),
             "vmin" if !told => Ok(Self::of_vmin(&Intervals::of(trace, timed))),
-            _ if points < 2 => Err(Error::Unfit(format!("--points {points}: two or more make a curve"))),
-            _ => Self::of_policy(trace, choice, &sizes(trace.pages(), points), trace.span(timed)),
+            _ if points < 2 => Err(Error::Unfit(format!(
+                "--points {points}: two or more make a curve"
+            ))),
+            _ => Self::of_policy(
+                trace,
+                choice,
+                &sizes(trace.pages(), points),
+                trace.span(timed),
+            ),
         }
     }
 
     /// Of any policy, one run for each capacity, in parallel.
-    pub fn of_policy(trace: &Trace, choice: &Choice, capacities: &[usize], time: u64) -> Result<Self, Error> {
+    pub fn of_policy(
+        trace: &Trace,
+        choice: &Choice,
+        capacities: &[usize],
+        time: u64,
+    ) -> Result<Self, Error> {
         let run = |capacity: &usize| -> Result<(u64, f64, f64), Error> {
             let score = choice.spec.run(trace, *capacity, &choice.options)?;
             Ok((*capacity as u64, score.mean_size, score.misses as f64))
         };
-        let points = capacities.par_iter().map(run).collect::<Result<Vec<_>, _>>()?;
+        let points = capacities
+            .par_iter()
+            .map(run)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Self::new(&choice.label(), time, points.into_iter()))
     }
 
@@ -117,7 +156,9 @@ impl Lifetime {
     pub fn knees(&self, service: f64) -> Option<Knees> {
         let by = |value: &dyn Fn(&Point) -> f64| {
             let finite = self.points.iter().filter(|point| point.size > 0.0);
-            finite.min_by(|one, other| value(one).total_cmp(&value(other))).copied()
+            finite
+                .min_by(|one, other| value(one).total_cmp(&value(other)))
+                .copied()
         };
         let space_time = by(&|point| self.space_time(point, service))?;
         Some(Knees {
@@ -132,7 +173,11 @@ impl Lifetime {
         let after = self.points.iter().position(|point| point.size >= size)?;
         let right = self.points[after];
         let left = self.points[after.checked_sub(1)?];
-        let share = if right.size > left.size { (size - left.size) / (right.size - left.size) } else { 0.0 };
+        let share = if right.size > left.size {
+            (size - left.size) / (right.size - left.size)
+        } else {
+            0.0
+        };
         Some(left.misses + share * (right.misses - left.misses))
     }
 }
@@ -142,14 +187,19 @@ pub fn space_at_faults(trace: &Trace, theta: u64) -> Result<f64, Error> {
     let choice = Choice::parse("ws")?;
     let options: Options = choice.options.with("theta", theta as f64);
     let steps = choice.spec.steps(trace, 1, &options)?;
-    Ok(steps.iter().filter(|step| step.access == crate::Access::Miss).map(|step| step.resident as f64).sum())
+    Ok(steps
+        .iter()
+        .filter(|step| step.access == crate::Access::Miss)
+        .map(|step| step.resident as f64)
+        .sum())
 }
 
 /// So many sizes from 1 to all pages, evenly on a logarithmic scale.
 pub fn sizes(pages: usize, count: usize) -> Vec<usize> {
     let step = (pages as f64).ln() / count.saturating_sub(1).max(1) as f64;
-    let mut sizes: Vec<usize> =
-        (0..count).map(|at| ((at as f64 * step).exp().round() as usize).clamp(1, pages)).collect();
+    let mut sizes: Vec<usize> = (0..count)
+        .map(|at| ((at as f64 * step).exp().round() as usize).clamp(1, pages))
+        .collect();
     sizes.dedup();
     sizes
 }
@@ -163,7 +213,11 @@ mod tests {
         let mut dice = crate::dice::Dice::new(9);
         // A small locality and a large one in turn: no fixed size is right for both.
         let page = |at: u64, dice: &mut crate::dice::Dice| {
-            if at / 5000 % 2 == 0 { dice.below(10) } else { 10 + dice.below(50) }
+            if at / 5000 % 2 == 0 {
+                dice.below(10)
+            } else {
+                10 + dice.below(50)
+            }
         };
         let pages: Vec<u64> = (0..60_000).map(|at| page(at, &mut dice)).collect();
         Trace::of(&pages).unwrap()
@@ -173,7 +227,10 @@ mod tests {
     fn in_phases_the_working_set_outlives_lru_and_nothing_outlives_vmin() {
         let trace = phased();
         let intervals = Intervals::of(&trace, false);
-        let (ws, vmin) = (Lifetime::of_working_set(&intervals), Lifetime::of_vmin(&intervals));
+        let (ws, vmin) = (
+            Lifetime::of_working_set(&intervals),
+            Lifetime::of_vmin(&intervals),
+        );
         let lru = Lifetime::of_lru(&MissCurve::of(&trace), intervals.time);
         let at = 35.0;
         let [ws, vmin, lru] = [ws, vmin, lru].map(|curve| curve.misses_at(at).unwrap());
@@ -184,24 +241,37 @@ mod tests {
     fn a_sample_has_the_points_at_which_its_curve_changes() {
         let trace = phased();
         let sampled = sampled(&trace, Sampling::Rate(0.3)).unwrap();
-        let (few, all) = (Lifetime::of_sample(&sampled, 1), Lifetime::of_lru(&sampled.curve, 1));
+        let (few, all) = (
+            Lifetime::of_sample(&sampled, 1),
+            Lifetime::of_lru(&sampled.curve, 1),
+        );
         // The smallest size takes what the sample has too few or too many.
         assert!(few.points.len() <= sampled.pages + 1 && few.points.len() < all.points.len());
         assert!(few.points.iter().all(|point| all.points.contains(point)));
-        assert_eq!(few.points.last().unwrap().misses, all.points.last().unwrap().misses);
+        assert_eq!(
+            few.points.last().unwrap().misses,
+            all.points.last().unwrap().misses
+        );
     }
 
     #[test]
     fn a_run_of_lru_is_a_point_of_its_curve() {
         let trace = phased();
         let (lru, curve) = (Choice::parse("lru").unwrap(), MissCurve::of(&trace));
-        let runs = Lifetime::of_policy(&trace, &lru, &sizes(trace.pages(), 9), trace.len() as u64).unwrap();
+        let runs = Lifetime::of_policy(&trace, &lru, &sizes(trace.pages(), 9), trace.len() as u64)
+            .unwrap();
         let whole = Lifetime::of_lru(&curve, trace.len() as u64);
         for point in &runs.points {
-            let same = whole.points.iter().find(|other| other.parameter == point.parameter).unwrap();
+            let same = whole
+                .points
+                .iter()
+                .find(|other| other.parameter == point.parameter)
+                .unwrap();
             assert_eq!(point.misses, same.misses);
             assert!((point.size - same.size).abs() < 1e-9);
         }
-        assert!(whole.knees(1e5).unwrap().space_time.size >= whole.knees(0.0).unwrap().space_time.size);
+        assert!(
+            whole.knees(1e5).unwrap().space_time.size >= whole.knees(0.0).unwrap().space_time.size
+        );
     }
 }

@@ -36,7 +36,13 @@ impl Map {
             count[cell] = count[cell].saturating_add(1);
             did[cell] |= trace.op().map_or(0, |op| op[at].0);
         }
-        Self { width, height, count, did, rows }
+        Self {
+            width,
+            height,
+            count,
+            did,
+            rows,
+        }
     }
 
     /// Of uses in their time; cells count uses.
@@ -51,7 +57,13 @@ impl Map {
             count[cell] = count[cell].saturating_add(1);
             did[cell] |= one.op.0;
         }
-        Self { width, height, count, did, rows }
+        Self {
+            width,
+            height,
+            count,
+            did,
+            rows,
+        }
     }
 
     /// What was done in a cell.

@@ -54,7 +54,9 @@ impl Mixture {
         if seen.len() < 2 {
             return None;
         }
-        let fits: Vec<(Vec<Part>, f64)> = (1..=MOST.min(seen.len() - 1)).map(|parts| fit(&seen, parts)).collect();
+        let fits: Vec<(Vec<Part>, f64)> = (1..=MOST.min(seen.len() - 1))
+            .map(|parts| fit(&seen, parts))
+            .collect();
         let bic = fits.iter().enumerate().map(|(at, (_, likelihood))| {
             let free = 3.0 * (at + 1) as f64 - 1.0;
             free * (samples as f64).ln() - 2.0 * samples as f64 * likelihood
@@ -83,10 +85,16 @@ fn fit(seen: &[(f64, f64)], count: usize) -> (Vec<Part>, f64) {
                 *sum = (sum.0 + own, sum.1 + own * size, sum.2 + own * size * size);
             }
         }
-        for (part, (weight, first, second)) in parts.iter_mut().zip(sums).filter(|(_, sum)| sum.0 > 1e-9) {
+        for (part, (weight, first, second)) in
+            parts.iter_mut().zip(sums).filter(|(_, sum)| sum.0 > 1e-9)
+        {
             let mean = first / weight;
             let deviation = (second / weight - mean * mean).max(0.0).sqrt().max(NARROW);
-            *part = Part { weight, mean, deviation };
+            *part = Part {
+                weight,
+                mean,
+                deviation,
+            };
         }
         if now - likelihood < 1e-9 {
             break;
@@ -103,14 +111,26 @@ fn equal_parts(seen: &[(f64, f64)], count: usize) -> Vec<Part> {
     for (size, weight) in seen {
         let place = ((passed + weight / 2.0) * count as f64) as usize;
         let sum = &mut sums[place.min(count - 1)];
-        *sum = (sum.0 + weight, sum.1 + weight * size, sum.2 + weight * size * size);
+        *sum = (
+            sum.0 + weight,
+            sum.1 + weight * size,
+            sum.2 + weight * size * size,
+        );
         passed += weight;
     }
     let middle = seen[seen.len() / 2].0;
     let part = |(weight, first, second): (f64, f64, f64)| {
         let mean = if weight > 0.0 { first / weight } else { middle };
-        let deviation = if weight > 0.0 { (second / weight - mean * mean).max(0.0).sqrt() } else { 1.0 };
-        Part { weight: 1.0 / count as f64, mean, deviation: deviation.max(1.0) }
+        let deviation = if weight > 0.0 {
+            (second / weight - mean * mean).max(0.0).sqrt()
+        } else {
+            1.0
+        };
+        Part {
+            weight: 1.0 / count as f64,
+            mean,
+            deviation: deviation.max(1.0),
+        }
     };
     sums.into_iter().map(part).collect()
 }
@@ -133,10 +153,16 @@ mod tests {
     fn parts_are_found_as_they_were_made() {
         let one = Mixture::of(&drawn(&[100.0]), 1000).unwrap();
         assert_eq!(one.parts.len(), 1);
-        assert!((one.parts[0].mean - 99.5).abs() < 0.5 && (one.parts[0].deviation - 8.0).abs() < 0.5, "{one:?}");
+        assert!(
+            (one.parts[0].mean - 99.5).abs() < 0.5 && (one.parts[0].deviation - 8.0).abs() < 0.5,
+            "{one:?}"
+        );
         let two = Mixture::of(&drawn(&[100.0, 250.0]), 1000).unwrap();
         assert_eq!(two.parts.len(), 2);
-        assert!((two.parts[1].mean - 249.5).abs() < 1.0 && (two.parts[1].weight - 0.5).abs() < 0.02, "{two:?}");
+        assert!(
+            (two.parts[1].mean - 249.5).abs() < 1.0 && (two.parts[1].weight - 0.5).abs() < 0.02,
+            "{two:?}"
+        );
         assert_eq!(Mixture::of(&[0, 0, 7], 1000), None);
     }
 }

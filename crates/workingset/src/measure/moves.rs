@@ -18,8 +18,15 @@ pub fn moves(uses: &Uses, stretches: usize) -> Vec<Step> {
     let mut close = |own: u32, size: usize, common: usize| {
         if own > 1 {
             let union = size + before - common;
-            let distance = if union == 0 { 0.0 } else { 1.0 - common as f64 / union as f64 };
-            steps.push(Step { from: uses.start() + u64::from(own - 1) * wide, distance });
+            let distance = if union == 0 {
+                0.0
+            } else {
+                1.0 - common as f64 / union as f64
+            };
+            steps.push(Step {
+                from: uses.start() + u64::from(own - 1) * wide,
+                distance,
+            });
         }
         before = size;
     };
@@ -48,7 +55,9 @@ mod tests {
     #[test]
     fn by_references_they_are_the_signatures() {
         let mut dice = crate::dice::Dice::new(4);
-        let pages: Vec<u64> = (0..20_000).map(|at| dice.below(10) + at / 5000 * 10).collect();
+        let pages: Vec<u64> = (0..20_000)
+            .map(|at| dice.below(10) + at / 5000 * 10)
+            .collect();
         let trace = Trace::of(&pages).unwrap();
         // No page is used twice in a row here, so that no use goes over the end of a stretch.
         let mut apart = pages.clone();
@@ -56,7 +65,12 @@ mod tests {
         let (apart, stretches) = (Trace::of(&apart).unwrap(), 40);
         let steps = moves(&Uses::of(&apart, false).unwrap(), stretches);
         assert_eq!(steps, signatures(&apart, apart.len().div_ceil(stretches)));
-        let far = moves(&Uses::of(&trace, false).unwrap(), stretches).into_iter().filter(Step::is_transition);
-        assert_eq!(far.map(|step| step.from).collect::<Vec<_>>(), [5000, 10_000, 15_000]);
+        let far = moves(&Uses::of(&trace, false).unwrap(), stretches)
+            .into_iter()
+            .filter(Step::is_transition);
+        assert_eq!(
+            far.map(|step| step.from).collect::<Vec<_>>(),
+            [5000, 10_000, 15_000]
+        );
     }
 }

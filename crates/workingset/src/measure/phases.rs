@@ -93,7 +93,10 @@ pub fn signatures(trace: &Trace, window: usize) -> Vec<Step> {
         if number > 0 {
             let union = size + before - common;
             let distance = 1.0 - common as f64 / union.max(1) as f64;
-            steps.push(Step { from: (number * window.max(1)) as u64, distance });
+            steps.push(Step {
+                from: (number * window.max(1)) as u64,
+                distance,
+            });
         }
         before = size;
     }
@@ -106,7 +109,9 @@ mod tests {
 
     fn phased() -> Trace {
         let mut dice = crate::dice::Dice::new(4);
-        let pages: Vec<u64> = (0..20_000).map(|at| dice.below(10) + at / 5000 * 10).collect();
+        let pages: Vec<u64> = (0..20_000)
+            .map(|at| dice.below(10) + at / 5000 * 10)
+            .collect();
         Trace::of(&pages).unwrap()
     }
 
@@ -116,15 +121,24 @@ mod tests {
         assert_eq!(phases.len(), 4, "{phases:?}");
         for (number, phase) in phases.iter().enumerate() {
             let made = number as u64 * 5000;
-            assert!(phase.from.abs_diff(made) < 200 && phase.to.abs_diff(made + 5000) < 200, "{phase:?}");
+            assert!(
+                phase.from.abs_diff(made) < 200 && phase.to.abs_diff(made + 5000) < 200,
+                "{phase:?}"
+            );
         }
-        assert!(localities(&phased(), 5, 1000).is_empty(), "five pages are no locality of ten");
+        assert!(
+            localities(&phased(), 5, 1000).is_empty(),
+            "five pages are no locality of ten"
+        );
     }
 
     #[test]
     fn signatures_jump_at_transitions() {
-        let moves: Vec<u64> =
-            signatures(&phased(), 500).iter().filter(|step| step.is_transition()).map(|step| step.from).collect();
+        let moves: Vec<u64> = signatures(&phased(), 500)
+            .iter()
+            .filter(|step| step.is_transition())
+            .map(|step| step.from)
+            .collect();
         assert_eq!(moves, [5000, 10_000, 15_000]);
     }
 
@@ -132,7 +146,14 @@ mod tests {
     fn a_locality_by_hand() {
         let trace = Trace::of(&[1, 2, 1, 2, 1, 3, 4, 3, 4]).unwrap();
         let phases = localities(&trace, 2, 2);
-        assert_eq!(phases.first(), Some(&Phase { level: 2, from: 0, to: 5 }));
+        assert_eq!(
+            phases.first(),
+            Some(&Phase {
+                level: 2,
+                from: 0,
+                to: 5
+            })
+        );
         assert_eq!(phases.last().map(|phase| phase.to), Some(9));
     }
 }

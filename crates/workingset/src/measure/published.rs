@@ -17,14 +17,23 @@ use crate::{Error, NONE, Op, Trace};
 ///
 /// Errors: a trace without times, or without what each reference did.
 pub fn published(trace: &Trace, theta: u64, pixels: usize) -> Result<Vec<(u64, u64)>, Error> {
-    let need =
-        || Error::Unfit("the report's arithmetic needs a trace with times that tells fetches from data".to_owned());
+    let need = || {
+        Error::Unfit(
+            "the report's arithmetic needs a trace with times that tells fetches from data"
+                .to_owned(),
+        )
+    };
     let (time, ops) = trace.time().zip(trace.op()).ok_or_else(need)?;
     let (first, span) = (time[0], time[time.len() - 1] - time[0] + 1);
     let pixels = pixels.clamp(1, trace.len()) as u64;
     let pixel = |now: u64| (u128::from(now - first) * u128::from(pixels) / u128::from(span)) as u64;
-    let start = |pixel: u64| (u128::from(pixel) * u128::from(span)).div_ceil(u128::from(pixels)) as u64;
-    let mut set = Set { stamp: vec![0; trace.pages()], place: vec![NONE; trace.pages()], pages: Vec::new() };
+    let start =
+        |pixel: u64| (u128::from(pixel) * u128::from(span)).div_ceil(u128::from(pixels)) as u64;
+    let mut set = Set {
+        stamp: vec![0; trace.pages()],
+        place: vec![NONE; trace.pages()],
+        pages: Vec::new(),
+    };
     let (mut drawn, mut current) = (Vec::new(), 0);
     for ((page, now), op) in trace.refs().iter().zip(time).zip(ops) {
         while current < pixel(*now) {
@@ -33,7 +42,14 @@ pub fn published(trace: &Trace, theta: u64, pixels: usize) -> Result<Vec<(u64, u
             set.purge(start(current).saturating_sub(theta));
         }
         let since = now - first;
-        set.stamp(*page, if *op == Op::FETCH { since } else { since - start(current).min(since) });
+        set.stamp(
+            *page,
+            if *op == Op::FETCH {
+                since
+            } else {
+                since - start(current).min(since)
+            },
+        );
     }
     drawn.push((first + span, set.pages.len() as u64));
     Ok(drawn)
@@ -59,7 +75,8 @@ impl Set {
     fn purge(&mut self, before: u64) {
         let (stamp, place) = (&self.stamp, &mut self.place);
         self.pages.retain(|page| {
-            stamp[*page as usize] >= before || std::mem::replace(&mut place[*page as usize], NONE) == NONE
+            stamp[*page as usize] >= before
+                || std::mem::replace(&mut place[*page as usize], NONE) == NONE
         });
     }
 }
@@ -74,9 +91,15 @@ mod tests {
     fn trace(fetch: bool) -> Trace {
         let (mut loader, mut batch) = (Loader::default(), Batch::default());
         for at in 0..10_000_u64 {
-            batch.page.push(if at % 2 == 0 { 1000 } else { at / 50 % 20 });
+            batch
+                .page
+                .push(if at % 2 == 0 { 1000 } else { at / 50 % 20 });
             batch.time.push(at);
-            batch.op.push(if at % 2 == 0 || fetch { Op::FETCH } else { Op::LOAD });
+            batch.op.push(if at % 2 == 0 || fetch {
+                Op::FETCH
+            } else {
+                Op::LOAD
+            });
         }
         loader.push(&batch).unwrap();
         loader.finish(About::default()).unwrap()
@@ -84,8 +107,13 @@ mod tests {
 
     #[test]
     fn data_leave_early_and_code_does_not() {
-        let mean = |drawn: &[(u64, u64)]| drawn.iter().map(|point| point.1 as f64).sum::<f64>() / drawn.len() as f64;
-        let right = Series::of(&trace(false), true, 1000, 100).unwrap().shape().mean;
+        let mean = |drawn: &[(u64, u64)]| {
+            drawn.iter().map(|point| point.1 as f64).sum::<f64>() / drawn.len() as f64
+        };
+        let right = Series::of(&trace(false), true, 1000, 100)
+            .unwrap()
+            .shape()
+            .mean;
         let code = mean(&published(&trace(true), 1000, 100).unwrap());
         let data = mean(&published(&trace(false), 1000, 100).unwrap());
         // Of 21 pages a pixel of 100 touches three; drawn before the purge, those of two pixels may stand.

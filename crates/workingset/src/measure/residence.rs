@@ -83,7 +83,10 @@ impl Residence {
         let exponential = count * rate.ln() - rate * sum;
         let normal = -(count / 2.0) * ((2.0 * std::f64::consts::PI * spread.powi(2)).ln() + 1.0);
         let survival = survival(&ended, cut);
-        let median = survival.iter().find(|(_, share)| *share <= 0.5).map(|(stay, _)| *stay);
+        let median = survival
+            .iter()
+            .find(|(_, share)| *share <= 0.5)
+            .map(|(stay, _)| *stay);
         Self {
             theta,
             stays: ended.len(),
@@ -103,10 +106,20 @@ impl Residence {
         if self.stays < 30 {
             return format!("{} stays ended: too few to tell a law", self.stays);
         }
-        let ratio = self.median.map_or(f64::INFINITY, |median| median / self.mean);
+        let ratio = self
+            .median
+            .map_or(f64::INFINITY, |median| median / self.mean);
         let decays = (0.6..0.8).contains(&ratio) && (0.8..1.25).contains(&self.variation);
-        let better = if self.aic_lognormal < self.aic_exponential { "lognormal" } else { "exponential" };
-        let start = if decays { "Stays decay as by chance" } else { "Stays do not decay as by chance" };
+        let better = if self.aic_lognormal < self.aic_exponential {
+            "lognormal"
+        } else {
+            "exponential"
+        };
+        let start = if decays {
+            "Stays decay as by chance"
+        } else {
+            "Stays do not decay as by chance"
+        };
         format!(
             "{start}: median/mean {ratio:.2} (ln 2 = 0.69 if they did), variation {:.2} (1 if they did); of the two laws the {better} fits better.",
             self.variation
@@ -116,8 +129,11 @@ impl Residence {
 
 /// Kaplan and Meier's estimate, at 200 stays at most.
 fn survival(ended: &[f64], cut: &[f64]) -> Vec<(f64, f64)> {
-    let mut all: Vec<(f64, bool)> =
-        ended.iter().map(|stay| (*stay, true)).chain(cut.iter().map(|stay| (*stay, false))).collect();
+    let mut all: Vec<(f64, bool)> = ended
+        .iter()
+        .map(|stay| (*stay, true))
+        .chain(cut.iter().map(|stay| (*stay, false)))
+        .collect();
     all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
     let (mut share, mut steps) = (1.0, Vec::new());
     for (place, (stay, is_end)) in all.iter().enumerate() {
@@ -132,7 +148,12 @@ fn survival(ended: &[f64], cut: &[f64]) -> Vec<(f64, f64)> {
     }
     let step = steps.len().div_ceil(200).max(1);
     let last = steps.len().saturating_sub(1);
-    steps.into_iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last).map(|(_, step)| step).collect()
+    steps
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| at % step == 0 || *at == last)
+        .map(|(_, step)| step)
+        .collect()
 }
 
 #[cfg(test)]
@@ -143,15 +164,30 @@ mod tests {
     #[test]
     fn decay_is_told_from_what_is_not() {
         let mut dice = Dice::new(2);
-        let decaying: Vec<f64> = (0..5000).map(|_| -1000.0 * (1.0 - dice.unit()).ln()).collect();
+        let decaying: Vec<f64> = (0..5000)
+            .map(|_| -1000.0 * (1.0 - dice.unit()).ln())
+            .collect();
         let fitted = Residence::fitted(1, decaying, &[]);
         assert!(fitted.aic_exponential < fitted.aic_lognormal);
-        assert!(fitted.verdict().starts_with("Stays decay"), "{}", fitted.verdict());
-        let spread: Vec<f64> =
-            (0..5000).map(|_| ((0..12).map(|_| dice.unit()).sum::<f64>() - 6.0).mul_add(2.0, 7.0).exp()).collect();
+        assert!(
+            fitted.verdict().starts_with("Stays decay"),
+            "{}",
+            fitted.verdict()
+        );
+        let spread: Vec<f64> = (0..5000)
+            .map(|_| {
+                ((0..12).map(|_| dice.unit()).sum::<f64>() - 6.0)
+                    .mul_add(2.0, 7.0)
+                    .exp()
+            })
+            .collect();
         let fitted = Residence::fitted(1, spread, &[]);
         assert!(fitted.aic_lognormal < fitted.aic_exponential);
-        assert!(fitted.verdict().starts_with("Stays do not"), "{}", fitted.verdict());
+        assert!(
+            fitted.verdict().starts_with("Stays do not"),
+            "{}",
+            fitted.verdict()
+        );
     }
 
     #[test]

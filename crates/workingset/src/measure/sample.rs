@@ -30,7 +30,9 @@ impl Sampling {
         match number {
             rate if rate <= 1.0 => Ok(Self::Rate(rate)),
             pages if pages.is_finite() => Ok(Self::Pages(pages as usize)),
-            wrong => Err(Error::Unfit(format!("a sample of {wrong}: a share up to 1 or a number of pages is meant"))),
+            wrong => Err(Error::Unfit(format!(
+                "a sample of {wrong}: a share up to 1 or a number of pages is meant"
+            ))),
         }
     }
 }
@@ -53,7 +55,11 @@ fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> 
     let hashes: Vec<u64> = trace.names().iter().map(|page| lot(*page)).collect();
     let threshold = match sampling {
         Sampling::Rate(rate) if rate > 0.0 && rate <= 1.0 => (rate * u64::MAX as f64) as u64,
-        Sampling::Rate(rate) => return Err(Error::Unfit(format!("a rate of {rate}: above 0 and at most 1 is meant"))),
+        Sampling::Rate(rate) => {
+            return Err(Error::Unfit(format!(
+                "a rate of {rate}: above 0 and at most 1 is meant"
+            )));
+        }
         Sampling::Pages(0) => return Err(Error::Unfit("a sample of 0 pages".to_owned())),
         Sampling::Pages(pages) if pages >= hashes.len() => u64::MAX,
         Sampling::Pages(pages) => {
@@ -61,7 +67,10 @@ fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> 
             *sorted.select_nth_unstable(pages).1
         }
     };
-    let chosen: Vec<bool> = hashes.iter().map(|hash| *hash < threshold || threshold == u64::MAX).collect();
+    let chosen: Vec<bool> = hashes
+        .iter()
+        .map(|hash| *hash < threshold || threshold == u64::MAX)
+        .collect();
     Ok((chosen, threshold as f64 / u64::MAX as f64))
 }
 
@@ -87,8 +96,17 @@ pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
     // What the sample has too few or too many goes to the smallest distance.
     hits[1] += trace.len() as f64 - refs.len() as f64 / rate;
     let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64);
-    let error = if rate >= 1.0 { 0.0 } else { 0.6 / (pages as f64).sqrt() };
-    Ok(Sampled { curve, rate, pages, error })
+    let error = if rate >= 1.0 {
+        0.0
+    } else {
+        0.6 / (pages as f64).sqrt()
+    };
+    Ok(Sampled {
+        curve,
+        rate,
+        pages,
+        error,
+    })
 }
 
 /// The references of chosen pages, numbered densely among these.
@@ -123,12 +141,20 @@ mod tests {
     #[test]
     fn a_sample_of_all_is_exact_and_a_part_is_near() {
         let mut dice = crate::dice::Dice::new(3);
-        let pages: Vec<u64> = (0..200_000).map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64).collect();
+        let pages: Vec<u64> = (0..200_000)
+            .map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64)
+            .collect();
         let trace = Trace::of(&pages).unwrap();
         let exact = MissCurve::of(&trace).all();
         let error = |sampling| {
             let sampled = sampled(&trace, sampling).unwrap();
-            let sum: f64 = sampled.curve.all().iter().zip(&exact).map(|(a, b)| (a - b).abs()).sum();
+            let sum: f64 = sampled
+                .curve
+                .all()
+                .iter()
+                .zip(&exact)
+                .map(|(a, b)| (a - b).abs())
+                .sum();
             (sum / exact.len() as f64 / trace.len() as f64, sampled.error)
         };
         assert!(error(Sampling::Rate(1.0)).0 < 1e-12);
@@ -136,6 +162,9 @@ mod tests {
             let (found, said) = error(sampling);
             assert!(found < 2.0 * said, "{sampling:?}: {found}, said {said}");
         }
-        assert!(sampled(&trace, Sampling::Rate(0.0)).is_err() && sampled(&trace, Sampling::Pages(0)).is_err());
+        assert!(
+            sampled(&trace, Sampling::Rate(0.0)).is_err()
+                && sampled(&trace, Sampling::Pages(0)).is_err()
+        );
     }
 }

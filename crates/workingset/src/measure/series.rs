@@ -53,7 +53,10 @@ impl Series {
     /// Errors: a window of no time.
     pub fn of(trace: &Trace, timed: bool, theta: u64, pixels: usize) -> Result<Self, Error> {
         if theta == 0 {
-            return Err(Error::Unfit(format!("a window of 0: the trace is {} long", trace.span(timed))));
+            return Err(Error::Unfit(format!(
+                "a window of 0: the trace is {} long",
+                trace.span(timed)
+            )));
         }
         let time = trace.time().filter(|_| timed);
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
@@ -64,7 +67,8 @@ impl Series {
         let mut sizes = vec![0_u64; trace.pages() + 1];
         for (reference, page) in trace.refs().iter().enumerate() {
             let now = at(reference);
-            size += u64::from(std::mem::replace(&mut last[*page as usize], reference as u32) == NONE);
+            size +=
+                u64::from(std::mem::replace(&mut last[*page as usize], reference as u32) == NONE);
             while at(oldest).saturating_add(theta) <= now {
                 let page = trace.refs()[oldest] as usize;
                 if last[page] == oldest as u32 {
@@ -76,39 +80,71 @@ impl Series {
             sizes[size as usize] += 1;
             let place = (u128::from(now - first) * pixels as u128 / u128::from(span)) as usize;
             let pixel = &mut drawn[place];
-            *pixel = (pixel.0.min(size), pixel.1.max(size), pixel.2 + size, pixel.3 + 1);
+            *pixel = (
+                pixel.0.min(size),
+                pixel.1.max(size),
+                pixel.2 + size,
+                pixel.3 + 1,
+            );
         }
-        let begin = |place: usize| first + (u128::from(span) * place as u128 / pixels as u128) as u64;
-        let pixels = drawn.iter().enumerate().filter(|(_, pixel)| pixel.3 > 0).map(|(place, pixel)| Pixel {
-            from: begin(place),
-            least: pixel.0,
-            mean: pixel.2 as f64 / pixel.3 as f64,
-            most: pixel.1,
-        });
+        let begin =
+            |place: usize| first + (u128::from(span) * place as u128 / pixels as u128) as u64;
+        let pixels = drawn
+            .iter()
+            .enumerate()
+            .filter(|(_, pixel)| pixel.3 > 0)
+            .map(|(place, pixel)| Pixel {
+                from: begin(place),
+                least: pixel.0,
+                mean: pixel.2 as f64 / pixel.3 as f64,
+                most: pixel.1,
+            });
         let pixels = pixels.collect();
         while sizes.last() == Some(&0) {
             sizes.pop();
         }
-        Ok(Self { theta, pixels, sizes })
+        Ok(Self {
+            theta,
+            pixels,
+            sizes,
+        })
     }
 
     /// Moments of the sizes.
     pub fn shape(&self) -> Shape {
         let all: f64 = self.sizes.iter().map(|count| *count as f64).sum();
-        let mean = self.sizes.iter().enumerate().map(|(size, count)| size as f64 * *count as f64).sum::<f64>() / all;
+        let mean = self
+            .sizes
+            .iter()
+            .enumerate()
+            .map(|(size, count)| size as f64 * *count as f64)
+            .sum::<f64>()
+            / all;
         let moment = |power: i32| {
-            let terms =
-                self.sizes.iter().enumerate().map(|(size, count)| (size as f64 - mean).powi(power) * *count as f64);
+            let terms = self
+                .sizes
+                .iter()
+                .enumerate()
+                .map(|(size, count)| (size as f64 - mean).powi(power) * *count as f64);
             terms.sum::<f64>() / all
         };
         let deviation = moment(2).sqrt();
         let (skewness, excess_kurtosis) = if deviation > 0.0 {
-            (moment(3) / deviation.powi(3), moment(4) / deviation.powi(4) - 3.0)
+            (
+                moment(3) / deviation.powi(3),
+                moment(4) / deviation.powi(4) - 3.0,
+            )
         } else {
             (0.0, 0.0)
         };
         let jarque_bera = all / 6.0 * (skewness.powi(2) + excess_kurtosis.powi(2) / 4.0);
-        Shape { mean, deviation, skewness, excess_kurtosis, jarque_bera }
+        Shape {
+            mean,
+            deviation,
+            skewness,
+            excess_kurtosis,
+            jarque_bera,
+        }
     }
 }
 
@@ -120,14 +156,24 @@ mod tests {
     #[test]
     fn the_series_has_the_mean_that_intervals_say() {
         let mut dice = crate::dice::Dice::new(5);
-        let pages: Vec<u64> = (0..30_000).map(|at| dice.below(30) + at / 10_000 * 40).collect();
+        let pages: Vec<u64> = (0..30_000)
+            .map(|at| dice.below(30) + at / 10_000 * 40)
+            .collect();
         let trace = Trace::of(&pages).unwrap();
         let window = Intervals::of(&trace, false).at(200);
         let series = Series::of(&trace, false, window.theta, 100).unwrap();
         assert!((series.shape().mean - window.size).abs() < 1e-9);
         assert!(Series::of(&trace, false, 0, 100).is_err());
-        assert_eq!(Series::of(&trace, false, u64::MAX, 1).unwrap().pixels[0].most, trace.pages() as u64);
+        assert_eq!(
+            Series::of(&trace, false, u64::MAX, 1).unwrap().pixels[0].most,
+            trace.pages() as u64
+        );
         assert_eq!(series.pixels.len(), 100);
-        assert!(series.pixels.iter().all(|pixel| pixel.least as f64 <= pixel.mean && pixel.mean <= pixel.most as f64));
+        assert!(
+            series
+                .pixels
+                .iter()
+                .all(|pixel| pixel.least as f64 <= pixel.mean && pixel.mean <= pixel.most as f64)
+        );
     }
 }

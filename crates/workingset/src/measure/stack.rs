@@ -73,7 +73,12 @@ impl MissCurve {
 
     /// From scaled counts of a sample: see [`super::sample`].
     pub(super) fn scaled(hits: Vec<f64>, references: u64, cold: u64) -> Self {
-        Self { hits, references, cold, fills: Vec::new() }
+        Self {
+            hits,
+            references,
+            cold,
+            fills: Vec::new(),
+        }
     }
 
     /// Misses with room for `pages`: everything with none, the cold ones with room for all.
@@ -95,7 +100,11 @@ impl MissCurve {
     /// The sizes at which misses change, and the misses there.
     pub fn steps(&self) -> Vec<(usize, f64)> {
         let mut left = self.references as f64;
-        let steps = self.hits.iter().enumerate().filter(|(_, hits)| **hits != 0.0);
+        let steps = self
+            .hits
+            .iter()
+            .enumerate()
+            .filter(|(_, hits)| **hits != 0.0);
         steps
             .map(|(size, hits)| {
                 left -= hits;
@@ -197,7 +206,10 @@ fn conquer(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> B
 
 /// All pairs of a small block.
 fn base(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Block {
-    let (mut open, mut last) = (spare.open.pop().unwrap_or_default(), spare.last.pop().unwrap_or_default());
+    let (mut open, mut last) = (
+        spare.open.pop().unwrap_or_default(),
+        spare.last.pop().unwrap_or_default(),
+    );
     // First uses count as long ago: they are no repetition of anything.
     let mut signed = [-1_i64; BASE];
     signed.iter_mut().zip(prev).for_each(|(signed, prev)| {
@@ -212,18 +224,35 @@ fn base(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Bloc
         let at = (start + place) as u32;
         let inside = *own as usize >= start;
         let from = if inside { *own as usize - start + 1 } else { 0 };
-        let repeated = signed[from..place].iter().filter(|other| **other > i64::from(*own)).count() as u32;
+        let repeated = signed[from..place]
+            .iter()
+            .filter(|other| **other > i64::from(*own))
+            .count() as u32;
         if inside {
             again[*own as usize - start] = true;
             closed += 1;
             hits[(at - own - repeated) as usize] += 1;
         } else {
-            open.push(Open { prev: *own, at, repeated });
+            open.push(Open {
+                prev: *own,
+                at,
+                repeated,
+            });
         }
     }
     open.sort_unstable_by_key(|open| open.prev);
-    last.extend((0..prev.len()).filter(|place| !again[*place]).map(|place| (start + place) as u32));
-    Block { start: start as u32, end: (start + prev.len()) as u32, open, last, closed }
+    last.extend(
+        (0..prev.len())
+            .filter(|place| !again[*place])
+            .map(|place| (start + place) as u32),
+    );
+    Block {
+        start: start as u32,
+        end: (start + prev.len()) as u32,
+        open,
+        last,
+        closed,
+    }
 }
 
 /// Two neighbours.
@@ -239,7 +268,10 @@ fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Bloc
             open.push(*other);
             later -= 1;
         }
-        open.push(Open { repeated: own.repeated + left.closed + later, ..*own });
+        open.push(Open {
+            repeated: own.repeated + left.closed + later,
+            ..*own
+        });
     }
     open.extend(of_left);
     // Those that began on the left end here.
@@ -265,7 +297,13 @@ fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Bloc
         recycle(&mut spare.open, block.open);
         recycle(&mut spare.last, block.last);
     }
-    Block { start, end, open, last, closed }
+    Block {
+        start,
+        end,
+        open,
+        last,
+        closed,
+    }
 }
 
 fn recycle<T>(spare: &mut Vec<Vec<T>>, mut used: Vec<T>) {
@@ -317,8 +355,13 @@ mod tests {
     #[test]
     fn threads_change_nothing() {
         let mut dice = crate::dice::Dice::new(7);
-        let pages: Vec<u64> = (0..SHARED as u64 * 2).map(|_| dice.below(30) * dice.below(30)).collect();
+        let pages: Vec<u64> = (0..SHARED as u64 * 2)
+            .map(|_| dice.below(30) * dice.below(30))
+            .collect();
         let trace = Trace::of(&pages).unwrap();
-        assert_eq!(distances(trace.refs(), trace.pages()), plainly(trace.refs(), trace.pages()));
+        assert_eq!(
+            distances(trace.refs(), trace.pages()),
+            plainly(trace.refs(), trace.pages())
+        );
     }
 }

@@ -95,7 +95,9 @@ impl Stream {
     }
 
     fn drop_highest(&mut self) {
-        let Some((hash, page)) = self.hashes.pop_last() else { return };
+        let Some((hash, page)) = self.hashes.pop_last() else {
+            return;
+        };
         self.threshold = hash;
         if let Some(at) = self.last.remove(&page) {
             self.tree.add(at, -1);
@@ -104,7 +106,8 @@ impl Stream {
 
     /// Last uses get the times 0, 1, … in their order.
     fn renumber(&mut self) {
-        let mut order: Vec<(usize, u64)> = self.last.iter().map(|(page, at)| (*at, *page)).collect();
+        let mut order: Vec<(usize, u64)> =
+            self.last.iter().map(|(page, at)| (*at, *page)).collect();
         order.sort_unstable();
         self.tree = Fenwick::new(4 * self.most);
         self.now = order.len();
@@ -147,7 +150,9 @@ mod tests {
 
     fn pages() -> Vec<u64> {
         let mut dice = crate::dice::Dice::new(8);
-        (0..300_000).map(|_| (dice.unit() * dice.unit() * 30_000.0) as u64).collect()
+        (0..300_000)
+            .map(|_| (dice.unit() * dice.unit() * 30_000.0) as u64)
+            .collect()
     }
 
     fn error(most: usize) -> f64 {
@@ -157,7 +162,9 @@ mod tests {
         pages.iter().for_each(|page| stream.push(*page));
         assert!(stream.last.len() <= most);
         let curve = stream.curve();
-        let differences = curve.iter().map(|(size, misses)| (misses - exact.misses(*size as usize)).abs());
+        let differences = curve
+            .iter()
+            .map(|(size, misses)| (misses - exact.misses(*size as usize)).abs());
         differences.sum::<f64>() / curve.len() as f64 / pages.len() as f64
     }
 

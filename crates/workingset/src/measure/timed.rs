@@ -41,7 +41,8 @@ impl Canvas {
         while from < to {
             let place = (u128::from(from - self.start) * count / u128::from(self.span)) as usize;
             // The first moment that belongs to the next pixel.
-            let edge = ((place as u128 + 1) * u128::from(self.span)).div_ceil(count) as u64 + self.start;
+            let edge =
+                ((place as u128 + 1) * u128::from(self.span)).div_ceil(count) as u64 + self.start;
             let until = to.min(edge);
             let pixel = &mut self.pixels[place];
             *pixel = (
@@ -59,14 +60,22 @@ impl Canvas {
             self.sizes.pop();
         }
         let (start, span, count) = (self.start, u128::from(self.span), self.pixels.len() as u128);
-        let seen = self.pixels.iter().enumerate().filter(|(_, pixel)| pixel.3 > 0);
+        let seen = self
+            .pixels
+            .iter()
+            .enumerate()
+            .filter(|(_, pixel)| pixel.3 > 0);
         let pixels = seen.map(|(place, pixel)| Pixel {
             from: start + (span * place as u128).div_ceil(count) as u64,
             least: pixel.0,
             mean: pixel.2 / pixel.3 as f64,
             most: pixel.1,
         });
-        Series { theta, pixels: pixels.collect(), sizes: self.sizes }
+        Series {
+            theta,
+            pixels: pixels.collect(),
+            sizes: self.sizes,
+        }
     }
 }
 
@@ -83,7 +92,9 @@ pub fn sizes(uses: &Uses, theta: u64, pixels: usize) -> Sizes {
     let (mut last, mut oldest) = (vec![NONE; uses.pages()], uses.iter().enumerate().peekable());
     let (mut size, mut since, mut faults, mut at_faults) = (0_u64, uses.start(), 0, 0.0);
     for (place, one) in uses.iter().enumerate() {
-        while let Some((old, before)) = oldest.next_if(|(old, before)| *old < place && before.to + theta <= one.from) {
+        while let Some((old, before)) =
+            oldest.next_if(|(old, before)| *old < place && before.to + theta <= one.from)
+        {
             let page = before.page as usize;
             // What is used in the moment in which it would leave, stays.
             let stays = before.page == one.page && before.to + theta == one.from;
@@ -110,7 +121,11 @@ pub fn sizes(uses: &Uses, theta: u64, pixels: usize) -> Sizes {
         }
     }
     canvas.add(size, since, uses.end());
-    Sizes { series: canvas.drawn(theta), faults, at_faults }
+    Sizes {
+        series: canvas.drawn(theta),
+        faults,
+        at_faults,
+    }
 }
 
 /// How long pages stay in the working set.
@@ -163,7 +178,11 @@ pub fn half_life(uses: &Uses, half_life: u64) -> (u64, f64) {
         from += again * half_life;
         *load = Some(from);
     }
-    space += loads.iter().flatten().map(|load| u128::from((uses.end() - load).min(half_life))).sum::<u128>();
+    space += loads
+        .iter()
+        .flatten()
+        .map(|load| u128::from((uses.end() - load).min(half_life)))
+        .sum::<u128>();
     (faults, space as f64 / uses.time() as f64)
 }
 

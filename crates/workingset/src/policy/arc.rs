@@ -19,8 +19,11 @@ pub(super) const REAL: Spec = Spec::of::<Arc<false>>(
     "recency and frequency, and a share that learns",
     "Megiddo, Modha, FAST 2003; the share a real number",
 );
-pub(super) const INTEGER: Spec =
-    Spec::of::<Arc<true>>("arc-int-p", "the same, the share a whole number", "Megiddo, Modha, FAST 2003");
+pub(super) const INTEGER: Spec = Spec::of::<Arc<true>>(
+    "arc-int-p",
+    "the same, the share a whole number",
+    "Megiddo, Modha, FAST 2003",
+);
 
 const T1: usize = 0;
 const T2: usize = 1;
@@ -38,7 +41,12 @@ struct Arc<const INTEGER: bool> {
 impl<const INTEGER: bool> Policy for Arc<INTEGER> {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let pages = room.pages();
-        Ok(Self { lists: Links::new(pages), home: vec![NOWHERE; pages], capacity: room.capacity, p: 0.0 })
+        Ok(Self {
+            lists: Links::new(pages),
+            home: vec![NOWHERE; pages],
+            capacity: room.capacity,
+            p: 0.0,
+        })
     }
 
     #[inline]
@@ -86,8 +94,17 @@ impl<const INTEGER: bool> Arc<INTEGER> {
     fn learn(&mut self, ghost: usize) {
         let (b1, b2) = (self.lists.len(B1), self.lists.len(B2));
         let (this, other) = if ghost == B1 { (b1, b2) } else { (b2, b1) };
-        let step = if INTEGER { (other / this) as f64 } else { other as f64 / this as f64 }.max(1.0);
-        self.p = if ghost == B1 { (self.p + step).min(self.capacity as f64) } else { (self.p - step).max(0.0) };
+        let step = if INTEGER {
+            (other / this) as f64
+        } else {
+            other as f64 / this as f64
+        }
+        .max(1.0);
+        self.p = if ghost == B1 {
+            (self.p + step).min(self.capacity as f64)
+        } else {
+            (self.p - step).max(0.0)
+        };
     }
 
     /// Case IV of the paper: a page that is remembered nowhere.
@@ -124,7 +141,11 @@ impl<const INTEGER: bool> Arc<INTEGER> {
         }
         let t1 = self.lists.len(T1) as f64;
         let from_t1 = t1 >= 1.0 && ((from_b2 && t1 == self.p) || t1 > self.p);
-        let (from, to) = if from_t1 || self.lists.is_empty(T2) { (T1, B1) } else { (T2, B2) };
+        let (from, to) = if from_t1 || self.lists.is_empty(T2) {
+            (T1, B1)
+        } else {
+            (T2, B2)
+        };
         if let Some(victim) = self.lists.pop_back(from) {
             self.put(to, victim);
             gone.gone(victim);

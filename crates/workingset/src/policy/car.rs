@@ -8,7 +8,8 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec = Spec::of::<Car>("car", "ARC's lists as clocks", "Bansal, Modha, FAST 2004");
+pub(super) const SPEC: Spec =
+    Spec::of::<Car>("car", "ARC's lists as clocks", "Bansal, Modha, FAST 2004");
 
 const T1: usize = 0;
 const T2: usize = 1;
@@ -28,7 +29,12 @@ struct Car {
 impl Policy for Car {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let pages = room.pages();
-        Ok(Self { lists: Links::new(pages), home: vec![NOWHERE; pages], capacity: room.capacity, p: 0.0 })
+        Ok(Self {
+            lists: Links::new(pages),
+            home: vec![NOWHERE; pages],
+            capacity: room.capacity,
+            p: 0.0,
+        })
     }
 
     #[inline]
@@ -84,7 +90,9 @@ impl Car {
         loop {
             let from_t1 = self.lists.len(T1) as f64 >= self.p.max(1.0) || self.lists.is_empty(T2);
             let from = if from_t1 { T1 } else { T2 };
-            let Some(seen) = self.lists.pop_back(from) else { return };
+            let Some(seen) = self.lists.pop_back(from) else {
+                return;
+            };
             if self.home[seen as usize] & USED == 0 {
                 self.put(if from == T1 { B1 } else { B2 }, seen);
                 gone.gone(seen);

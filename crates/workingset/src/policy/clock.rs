@@ -29,7 +29,12 @@ struct Clock {
 impl Policy for Clock {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let ring = Vec::with_capacity(room.capacity);
-        Ok(Self { ring, capacity: room.capacity, hand: 0, state: vec![OUT; room.pages()] })
+        Ok(Self {
+            ring,
+            capacity: room.capacity,
+            hand: 0,
+            state: vec![OUT; room.pages()],
+        })
     }
 
     #[inline]

@@ -12,8 +12,11 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<ClockPro>("clockpro", "LIRS on a clock with three hands", "Jiang, Chen, Zhang, USENIX ATC 2005");
+pub(super) const SPEC: Spec = Spec::of::<ClockPro>(
+    "clockpro",
+    "LIRS on a clock with three hands",
+    "Jiang, Chen, Zhang, USENIX ATC 2005",
+);
 
 const NOWHERE: u8 = 0;
 const HOT: u8 = 1;
@@ -82,11 +85,17 @@ impl Policy for ClockPro {
 
 impl ClockPro {
     fn next(&self, page: Page) -> Page {
-        self.ring.towards_back(page).or_else(|| self.ring.front(0)).unwrap_or(page)
+        self.ring
+            .towards_back(page)
+            .or_else(|| self.ring.front(0))
+            .unwrap_or(page)
     }
 
     fn before(&self, page: Page) -> Page {
-        self.ring.towards_front(page).or_else(|| self.ring.back(0)).unwrap_or(page)
+        self.ring
+            .towards_front(page)
+            .or_else(|| self.ring.back(0))
+            .unwrap_or(page)
     }
 
     fn kind(&self, page: Page) -> u8 {
@@ -116,7 +125,10 @@ impl ClockPro {
 
     fn leave(&mut self, page: Page) {
         let before = self.before(page);
-        self.hands.iter_mut().filter(|hand| **hand == page).for_each(|hand| *hand = before);
+        self.hands
+            .iter_mut()
+            .filter(|hand| **hand == page)
+            .for_each(|hand| *hand = before);
         self.count[usize::from(self.kind(page))] -= 1;
         self.state[page as usize] = NOWHERE;
         self.ring.remove(0, page);

@@ -74,7 +74,10 @@ pub(super) fn run<P: Policy>(room: &Room<'_>) -> Result<Score, Error> {
             (misses, sum, None)
         }
         Some(op) => {
-            let mut dirty = Dirty { dirty: vec![false; room.pages()], writebacks: 0 };
+            let mut dirty = Dirty {
+                dirty: vec![false; room.pages()],
+                writebacks: 0,
+            };
             let (misses, sum) = count_writing(&mut policy, room.trace, op, &mut dirty);
             (misses, sum, Some(dirty.writebacks))
         }
@@ -95,7 +98,9 @@ fn count<P: Policy>(policy: &mut P, trace: &Trace, capacity: usize) -> (u64, u12
     let (mut misses, mut sum) = (0_u64, 0_u128);
     let mut at = 0;
     while at < trace.len() && (P::VARIABLE || policy.resident() < capacity) {
-        misses += u64::from(policy.access(trace.refs()[at], now(trace, at), &mut Unheard) == Access::Miss);
+        misses += u64::from(
+            policy.access(trace.refs()[at], now(trace, at), &mut Unheard) == Access::Miss,
+        );
         sum += policy.resident() as u128;
         at += 1;
     }
@@ -115,7 +120,12 @@ fn count<P: Policy>(policy: &mut P, trace: &Trace, capacity: usize) -> (u64, u12
     (misses, sum)
 }
 
-fn count_writing<P: Policy>(policy: &mut P, trace: &Trace, op: &[Op], dirty: &mut Dirty) -> (u64, u128) {
+fn count_writing<P: Policy>(
+    policy: &mut P,
+    trace: &Trace,
+    op: &[Op],
+    dirty: &mut Dirty,
+) -> (u64, u128) {
     let (mut misses, mut sum) = (0_u64, 0_u128);
     for (at, (page, op)) in trace.refs().iter().zip(op).enumerate() {
         misses += u64::from(policy.access(*page, now(trace, at), dirty) == Access::Miss);
@@ -137,7 +147,11 @@ pub(super) fn steps<P: Policy>(room: &Room<'_>) -> Result<Vec<Step>, Error> {
     let step = |(at, page): (usize, &Page)| {
         let mut gone = Vec::new();
         let access = policy.access(*page, now(room.trace, at), &mut gone);
-        Step { access, gone, resident: policy.resident() }
+        Step {
+            access,
+            gone,
+            resident: policy.resident(),
+        }
     };
     Ok(room.trace.refs().iter().enumerate().map(step).collect())
 }
@@ -157,14 +171,22 @@ pub(super) fn fit(
     };
     let mean = |value: f64| -> Result<f64, Error> {
         let options = own.with(name, value);
-        Ok((spec.run)(&Room { capacity, trace, options: &options })?.mean_size)
+        Ok((spec.run)(&Room {
+            capacity,
+            trace,
+            options: &options,
+        })?
+        .mean_size)
     };
     let (mut low, mut high) = (1.0_f64, span);
     if mean(high)? <= capacity as f64 {
         return Ok(own.with(name, high));
     }
     while high / low > 1.01 && high - low > 1.0 {
-        let middle = (low * high).sqrt().round().clamp(low + 1.0, (high - 1.0).max(low + 1.0));
+        let middle = (low * high)
+            .sqrt()
+            .round()
+            .clamp(low + 1.0, (high - 1.0).max(low + 1.0));
         if mean(middle)? <= capacity as f64 {
             low = middle;
         } else {

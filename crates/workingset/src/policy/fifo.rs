@@ -9,7 +9,11 @@
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec = Spec::of::<Fifo>("fifo", "first in, first out", "Belady, IBM Systems Journal 5(2), 1966");
+pub(super) const SPEC: Spec = Spec::of::<Fifo>(
+    "fifo",
+    "first in, first out",
+    "Belady, IBM Systems Journal 5(2), 1966",
+);
 
 struct Fifo {
     ring: Vec<Page>,
@@ -21,7 +25,12 @@ struct Fifo {
 impl Policy for Fifo {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let ring = Vec::with_capacity(room.capacity);
-        Ok(Self { ring, capacity: room.capacity, hand: 0, resident: vec![false; room.pages()] })
+        Ok(Self {
+            ring,
+            capacity: room.capacity,
+            hand: 0,
+            resident: vec![false; room.pages()],
+        })
     }
 
     #[inline]
@@ -39,7 +48,11 @@ impl Policy for Fifo {
         self.ring[self.hand] = if hit { oldest } else { page };
         self.resident[oldest as usize] = hit;
         self.resident[page as usize] = true;
-        let next = if self.hand + 1 == self.capacity { 0 } else { self.hand + 1 };
+        let next = if self.hand + 1 == self.capacity {
+            0
+        } else {
+            self.hand + 1
+        };
         self.hand = if hit { self.hand } else { next };
         if hit {
             return Access::Hit;

@@ -8,8 +8,15 @@
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec = Spec::of::<Gclock>("gclock", "CLOCK with a count of uses", "Smith, ACM TODS 3(3), 1978")
-    .with(&[("max", 3.0, "uses that are counted, 1 to 200"), ("first", 0.0, "count that a page enters with")]);
+pub(super) const SPEC: Spec = Spec::of::<Gclock>(
+    "gclock",
+    "CLOCK with a count of uses",
+    "Smith, ACM TODS 3(3), 1978",
+)
+.with(&[
+    ("max", 3.0, "uses that are counted, 1 to 200"),
+    ("first", 0.0, "count that a page enters with"),
+]);
 
 struct Gclock {
     ring: Vec<Page>,

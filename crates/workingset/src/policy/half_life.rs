@@ -37,7 +37,11 @@ impl Policy for HalfLife {
         if h < 1.0 {
             return Err(Error::Unfit(format!("half-life: h is 1 or more, not {h}")));
         }
-        Ok(Self { order: VecDeque::new(), loaded: vec![OUT; room.pages()], h: h as u64 })
+        Ok(Self {
+            order: VecDeque::new(),
+            loaded: vec![OUT; room.pages()],
+            h: h as u64,
+        })
     }
 
     #[inline]

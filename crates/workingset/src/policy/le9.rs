@@ -10,19 +10,40 @@ use crate::{Error, Page};
 
 const CITE: &str = "le9, hakavlad, 2021, and le9uo, firelzrd, 2023: their sysctls";
 
-pub(super) const FIXED: Spec = Spec::of::<Le9<false>>("le9", "linux with fixed floors", CITE).with(&[
-    ("anon_min", 15.0, "per cent of memory that anonymous pages keep"),
-    ("clean_low", 0.0, "per cent that clean file pages keep while there is anything else"),
-    ("clean_min", 15.0, "per cent that clean file pages keep"),
-    ("swappiness", 60.0, "0 to 200"),
-]);
-
-pub(super) const ADAPTIVE: Spec = Spec::of::<Le9<true>>("le9-adaptive", "linux with a floor that refaults raise", CITE)
-    .with(&[
-        ("anon_min", 0.0, "per cent of memory that anonymous pages keep"),
-        ("most", 50.0, "per cent that the floor of clean file pages reaches at most"),
+pub(super) const FIXED: Spec =
+    Spec::of::<Le9<false>>("le9", "linux with fixed floors", CITE).with(&[
+        (
+            "anon_min",
+            15.0,
+            "per cent of memory that anonymous pages keep",
+        ),
+        (
+            "clean_low",
+            0.0,
+            "per cent that clean file pages keep while there is anything else",
+        ),
+        ("clean_min", 15.0, "per cent that clean file pages keep"),
         ("swappiness", 60.0, "0 to 200"),
     ]);
+
+pub(super) const ADAPTIVE: Spec = Spec::of::<Le9<true>>(
+    "le9-adaptive",
+    "linux with a floor that refaults raise",
+    CITE,
+)
+.with(&[
+    (
+        "anon_min",
+        0.0,
+        "per cent of memory that anonymous pages keep",
+    ),
+    (
+        "most",
+        50.0,
+        "per cent that the floor of clean file pages reaches at most",
+    ),
+    ("swappiness", 60.0, "0 to 200"),
+]);
 
 struct Le9<const ADAPTIVE: bool>(Framed<ActiveInactive>);
 
@@ -38,10 +59,17 @@ impl<const ADAPTIVE: bool> Policy for Le9<ADAPTIVE> {
                 clean_min: of("clean_min")?,
                 most: None,
             },
-            (_, true) => Floors { anon_min: of("anon_min")?, clean_low: 0.0, clean_min: 0.0, most: Some(of("most")?) },
+            (_, true) => Floors {
+                anon_min: of("anon_min")?,
+                clean_low: 0.0,
+                clean_min: 0.0,
+                most: Some(of("most")?),
+            },
         };
         if floors.anon_min + floors.clean_min >= 1.0 {
-            return Err(Error::Unfit("floors of all memory and more leave nothing to reclaim".to_owned()));
+            return Err(Error::Unfit(
+                "floors of all memory and more leave nothing to reclaim".to_owned(),
+            ));
         }
         let frames = ActiveInactive::new(room.pages(), linux::swappiness(room)?, 0, floors);
         Ok(Self(Framed::new(frames, files, room.capacity)))

@@ -28,7 +28,12 @@ struct Lfu {
 impl Policy for Lfu {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let pages = room.pages();
-        Ok(Self { order: Links::new(pages), uses: vec![0; pages], first: vec![NONE; 2], capacity: room.capacity })
+        Ok(Self {
+            order: Links::new(pages),
+            uses: vec![0; pages],
+            first: vec![NONE; 2],
+            capacity: room.capacity,
+        })
     }
 
     #[inline]
@@ -64,7 +69,11 @@ impl Lfu {
         let own = self.first[uses];
         self.leave(page, uses);
         // Before the next count's pages; if there are none, where its own count ended.
-        let beside = if ahead == NONE { Some(own).filter(|own| *own != page) } else { Some(ahead) };
+        let beside = if ahead == NONE {
+            Some(own).filter(|own| *own != page)
+        } else {
+            Some(ahead)
+        };
         // The front-most of its count stays where it is.
         if let Some(beside) = beside {
             self.order.remove(0, page);
@@ -77,13 +86,18 @@ impl Lfu {
     /// The count's front-most page changes if this was it.
     fn leave(&mut self, page: Page, uses: usize) {
         if self.first[uses] == page {
-            let behind = self.order.towards_back(page).filter(|behind| self.uses[*behind as usize] == uses as u32);
+            let behind = self
+                .order
+                .towards_back(page)
+                .filter(|behind| self.uses[*behind as usize] == uses as u32);
             self.first[uses] = behind.unwrap_or(NONE);
         }
     }
 
     fn evict(&mut self, gone: &mut impl Gone) {
-        let Some(victim) = self.order.back(0) else { return };
+        let Some(victim) = self.order.back(0) else {
+            return;
+        };
         self.leave(victim, self.uses[victim as usize] as usize);
         self.order.remove(0, victim);
         self.uses[victim as usize] = 0;

@@ -20,7 +20,11 @@ pub(super) const SPEC: Spec = Spec::of::<Lirs>(
     "by the distance between the last two uses",
     "Jiang, Zhang, SIGMETRICS 2002",
 )
-.with(&[("hir", 0.01, "share of memory for pages that are passing through")]);
+.with(&[(
+    "hir",
+    0.01,
+    "share of memory for pages that are passing through",
+)]);
 
 const RESIDENT: u8 = 1;
 const LIR: u8 = 2;
@@ -43,7 +47,9 @@ impl Policy for Lirs {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let hir = room.option("hir");
         if hir > 1.0 {
-            return Err(Error::Unfit(format!("lirs: hir is a share of memory, not {hir}")));
+            return Err(Error::Unfit(format!(
+                "lirs: hir is a share of memory, not {hir}"
+            )));
         }
         let passing = ((room.capacity as f64 * hir) as usize).max(2);
         Ok(Self {

@@ -25,7 +25,11 @@ struct Lru {
 
 impl Policy for Lru {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
-        Ok(Self { list: Links::new(room.pages()), resident: vec![false; room.pages()], capacity: room.capacity })
+        Ok(Self {
+            list: Links::new(room.pages()),
+            resident: vec![false; room.pages()],
+            capacity: room.capacity,
+        })
     }
 
     #[inline]

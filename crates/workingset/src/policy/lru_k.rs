@@ -10,8 +10,12 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 use std::collections::BTreeSet;
 
-pub(super) const SPEC: Spec = Spec::of::<LruK>("lru-k", "by the K-th last use", "O'Neil, O'Neil, Weikum, SIGMOD 1993")
-    .with(&[("k", 2.0, "which of the last uses counts, 1 to 16")]);
+pub(super) const SPEC: Spec = Spec::of::<LruK>(
+    "lru-k",
+    "by the K-th last use",
+    "O'Neil, O'Neil, Weikum, SIGMOD 1993",
+)
+.with(&[("k", 2.0, "which of the last uses counts, 1 to 16")]);
 
 struct LruK {
     k: usize,
@@ -29,7 +33,13 @@ impl Policy for LruK {
         if !(1..=16).contains(&k) {
             return Err(Error::Unfit(format!("lru-k: k is 1 to 16, not {k}")));
         }
-        Ok(Self { k, uses: vec![0; room.pages() * k], order: BTreeSet::new(), capacity: room.capacity, clock: 0 })
+        Ok(Self {
+            k,
+            uses: vec![0; room.pages() * k],
+            order: BTreeSet::new(),
+            capacity: room.capacity,
+            clock: 0,
+        })
     }
 
     fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {

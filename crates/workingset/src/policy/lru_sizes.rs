@@ -42,7 +42,10 @@ impl<'a> Sizes<'a> {
             capacities,
             marks: Vec::with_capacity(sizes),
             band: vec![sizes as u8; pages],
-            changed: trace.op().map(|_| vec![sizes as u8; pages]).unwrap_or_default(),
+            changed: trace
+                .op()
+                .map(|_| vec![sizes as u8; pages])
+                .unwrap_or_default(),
             found: vec![0; sizes + 1],
             writebacks: vec![0; sizes],
             filled: vec![0; sizes],
@@ -102,7 +105,11 @@ impl<'a> Sizes<'a> {
             if let Some(op) = op {
                 // The sizes that had to bring it have it as it was.
                 let changed = &mut self.changed[*page as usize];
-                *changed = if op[at].writes() { 0 } else { (*changed).max(from) };
+                *changed = if op[at].writes() {
+                    0
+                } else {
+                    (*changed).max(from)
+                };
             }
         }
     }
@@ -110,7 +117,10 @@ impl<'a> Sizes<'a> {
 
 /// What [`super::lru`] comes to at each of these sizes, which rise.
 pub(super) fn scores(trace: &Trace, capacities: &[usize]) -> Vec<Score> {
-    capacities.chunks(MOST).flat_map(|capacities| part(trace, capacities)).collect()
+    capacities
+        .chunks(MOST)
+        .flat_map(|capacities| part(trace, capacities))
+        .collect()
 }
 
 fn part(trace: &Trace, capacities: &[usize]) -> Vec<Score> {
@@ -141,7 +151,13 @@ mod tests {
 
     fn trace(pages: Vec<u64>, op: Vec<Op>) -> Trace {
         let mut loader = crate::Loader::default();
-        loader.push(&Batch { page: pages, op, ..Batch::default() }).unwrap();
+        loader
+            .push(&Batch {
+                page: pages,
+                op,
+                ..Batch::default()
+            })
+            .unwrap();
         loader.finish(About::default()).unwrap()
     }
 

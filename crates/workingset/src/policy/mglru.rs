@@ -4,11 +4,23 @@ use super::{Access, Gone, Policy, Room, Spec, linux};
 use crate::frames::{Floors, Framed, Generations, Tuning};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<MultiGen>("mglru", "generations by page-table walks", "Linux 6.12, mm/vmscan.c; Zhao, 2022").with(&[
-        ("fd", 0.0, "1: uses are reads and writes of files, and tiers tell them apart"),
-        ("swappiness", 60.0, "0 to 200, where the trace tells anonymous pages from files"),
-    ]);
+pub(super) const SPEC: Spec = Spec::of::<MultiGen>(
+    "mglru",
+    "generations by page-table walks",
+    "Linux 6.12, mm/vmscan.c; Zhao, 2022",
+)
+.with(&[
+    (
+        "fd",
+        0.0,
+        "1: uses are reads and writes of files, and tiers tell them apart",
+    ),
+    (
+        "swappiness",
+        60.0,
+        "0 to 200, where the trace tells anonymous pages from files",
+    ),
+]);
 
 struct MultiGen(Framed<Generations>);
 

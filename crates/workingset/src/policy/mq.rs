@@ -9,12 +9,20 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec = Spec::of::<Mq>("mq", "LRU queues by log2 of uses", "Zhou, Philbin, Li, USENIX ATC 2001")
-    .with(&[
-        ("queues", 8.0, "1 to 8"),
-        ("life", 4.0, "references before a page goes down, as a multiple of memory"),
-        ("out", 4.0, "pages remembered, as a multiple of memory"),
-    ]);
+pub(super) const SPEC: Spec = Spec::of::<Mq>(
+    "mq",
+    "LRU queues by log2 of uses",
+    "Zhou, Philbin, Li, USENIX ATC 2001",
+)
+.with(&[
+    ("queues", 8.0, "1 to 8"),
+    (
+        "life",
+        4.0,
+        "references before a page goes down, as a multiple of memory",
+    ),
+    ("out", 4.0, "pages remembered, as a multiple of memory"),
+]);
 
 const OUT: usize = 8;
 const NOWHERE: u8 = 9;
@@ -36,9 +44,13 @@ impl Policy for Mq {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let queues = room.option("queues") as usize;
         if !(1..=OUT).contains(&queues) {
-            return Err(Error::Unfit(format!("mq: queues are 1 to {OUT}, not {queues}")));
+            return Err(Error::Unfit(format!(
+                "mq: queues are 1 to {OUT}, not {queues}"
+            )));
         }
-        let (pages, times) = (room.pages(), |name: &str| room.capacity as f64 * room.option(name));
+        let (pages, times) = (room.pages(), |name: &str| {
+            room.capacity as f64 * room.option(name)
+        });
         Ok(Self {
             lists: Links::new(pages),
             home: vec![NOWHERE; pages],
@@ -90,7 +102,9 @@ impl Mq {
     }
 
     fn evict(&mut self, gone: &mut impl Gone) {
-        let Some(victim) = (0..self.queues).find_map(|queue| self.lists.pop_back(queue)) else { return };
+        let Some(victim) = (0..self.queues).find_map(|queue| self.lists.pop_back(queue)) else {
+            return;
+        };
         gone.gone(victim);
         self.home[victim as usize] = NOWHERE;
         if self.out == 0 {

@@ -14,7 +14,11 @@ pub(super) const SPEC: Spec = Spec::of::<Nfu>(
     "not frequently used, with aging",
     "Tanenbaum, Modern Operating Systems, 3.4.7",
 )
-.with(&[("tick", 1.0, "references between ticks, as a multiple of memory")]);
+.with(&[(
+    "tick",
+    1.0,
+    "references between ticks, as a multiple of memory",
+)]);
 
 const OUT: u16 = 0;
 const IN: u16 = 1 << 9;
@@ -34,7 +38,14 @@ impl Policy for Nfu {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let tick = ((room.capacity as f64 * room.option("tick")) as u64).max(1);
         let ring = Vec::with_capacity(room.capacity);
-        Ok(Self { ring, capacity: room.capacity, hand: 0, state: vec![OUT; room.pages()], tick, left: tick })
+        Ok(Self {
+            ring,
+            capacity: room.capacity,
+            hand: 0,
+            state: vec![OUT; room.pages()],
+            tick,
+            left: tick,
+        })
     }
 
     fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {

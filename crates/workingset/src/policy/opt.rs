@@ -12,8 +12,11 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 use std::sync::Arc;
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Opt>("opt", "the optimum: the last to be used again goes", "Belady, IBM Systems Journal 5(2), 1966");
+pub(super) const SPEC: Spec = Spec::of::<Opt>(
+    "opt",
+    "the optimum: the last to be used again goes",
+    "Belady, IBM Systems Journal 5(2), 1966",
+);
 
 /// The next use of a page that is not used again.
 pub const NEVER: u32 = u32::MAX;
@@ -62,7 +65,10 @@ impl Policy for Opt {
         let hit = self.coming.take(at);
         if !hit {
             if self.resident == self.capacity {
-                let victim = self.done.pop().or_else(|| Some(self.refs[self.coming.take_last()?]));
+                let victim = self
+                    .done
+                    .pop()
+                    .or_else(|| Some(self.refs[self.coming.take_last()?]));
                 victim.into_iter().for_each(|victim| gone.gone(victim));
             } else {
                 self.resident += 1;

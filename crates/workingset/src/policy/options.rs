@@ -10,12 +10,20 @@ pub struct Options(Vec<(&'static str, f64, bool)>);
 impl Options {
     /// A policy's own.
     pub fn of(spec: &Spec) -> Self {
-        Self(spec.options.iter().map(|(name, value, _)| (*name, *value, false)).collect())
+        Self(
+            spec.options
+                .iter()
+                .map(|(name, value, _)| (*name, *value, false))
+                .collect(),
+        )
     }
 
     /// The value; 0 of an option that there is not.
     pub fn get(&self, name: &str) -> f64 {
-        self.0.iter().find(|option| option.0 == name).map_or(0.0, |option| option.1)
+        self.0
+            .iter()
+            .find(|option| option.0 == name)
+            .map_or(0.0, |option| option.1)
     }
 
     /// Whether someone has told it.
@@ -27,14 +35,20 @@ impl Options {
     #[must_use]
     pub fn with(&self, name: &str, value: f64) -> Self {
         let mut options = self.clone();
-        options.0.iter_mut().filter(|option| option.0 == name).for_each(|option| (option.1, option.2) = (value, true));
+        options
+            .0
+            .iter_mut()
+            .filter(|option| option.0 == name)
+            .for_each(|option| (option.1, option.2) = (value, true));
         options
     }
 
     /// Those that were told, `name=value`.
     pub fn told(&self) -> String {
         let told = self.0.iter().filter(|option| option.2);
-        told.map(|(name, value, _)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+        told.map(|(name, value, _)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(",")
     }
 }
 
@@ -78,7 +92,10 @@ impl Choice {
         let mut choices: Vec<Self> = Vec::new();
         for word in told.iter().flat_map(|text| split(text.as_ref())) {
             if word == "all" {
-                choices.extend(POLICIES.iter().map(|spec| Self { spec, options: Options::of(spec) }));
+                choices.extend(POLICIES.iter().map(|spec| Self {
+                    spec,
+                    options: Options::of(spec),
+                }));
             } else {
                 choices.push(Self::parse(&word)?);
             }
@@ -94,13 +111,26 @@ impl Choice {
             (None, None) => (text, ""),
         };
         let asked = name.trim().to_ascii_lowercase();
-        let name = ALIASES.iter().find(|alias| alias.0 == asked).map_or(asked.as_str(), |alias| alias.1);
+        let name = ALIASES
+            .iter()
+            .find(|alias| alias.0 == asked)
+            .map_or(asked.as_str(), |alias| alias.1);
         let Some(spec) = POLICIES.iter().find(|spec| spec.name == name) else {
             let known: Vec<&str> = POLICIES.iter().map(|spec| spec.name).collect();
-            return Err(Error::Unknown(format!("no policy '{asked}': there are {}", known.join(", "))));
+            return Err(Error::Unknown(format!(
+                "no policy '{asked}': there are {}",
+                known.join(", ")
+            )));
         };
-        let mut choice = Self { spec, options: Options::of(spec) };
-        for word in rest.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let mut choice = Self {
+            spec,
+            options: Options::of(spec),
+        };
+        for word in rest
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+        {
             choice.tell(word)?;
         }
         Ok(choice)
@@ -115,22 +145,38 @@ impl Choice {
     }
 
     fn tell(&mut self, word: &str) -> Result<(), Error> {
-        if let Some(variant) = VARIANTS.iter().find(|variant| (variant.0, variant.1) == (self.spec.name, word)) {
-            self.options =
-                variant.2.map_or_else(|| self.options.clone(), |(name, value)| self.options.with(name, value));
+        if let Some(variant) = VARIANTS
+            .iter()
+            .find(|variant| (variant.0, variant.1) == (self.spec.name, word))
+        {
+            self.options = variant.2.map_or_else(
+                || self.options.clone(),
+                |(name, value)| self.options.with(name, value),
+            );
             return Ok(());
         }
         let Some((name, value)) = word.split_once('=') else {
-            return Err(Error::Unknown(format!("'{word}' for {}: an option is NAME=VALUE", self.spec.name)));
+            return Err(Error::Unknown(format!(
+                "'{word}' for {}: an option is NAME=VALUE",
+                self.spec.name
+            )));
         };
         let known: Vec<&str> = self.spec.options.iter().map(|option| option.0).collect();
         if !known.contains(&name) {
-            let known =
-                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-            return Err(Error::Unknown(format!("{} has no option '{name}': {known}", self.spec.name)));
+            let known = if known.is_empty() {
+                "it has none".to_owned()
+            } else {
+                format!("it has {}", known.join(", "))
+            };
+            return Err(Error::Unknown(format!(
+                "{} has no option '{name}': {known}",
+                self.spec.name
+            )));
         }
         match value.parse::<f64>() {
-            Ok(value) if value.is_finite() && value >= 0.0 => self.options = self.options.with(name, value),
+            Ok(value) if value.is_finite() && value >= 0.0 => {
+                self.options = self.options.with(name, value)
+            }
             _ => {
                 return Err(Error::Unfit(format!(
                     "'{value}' for {name} of {} is no number of 0 or more",
@@ -146,7 +192,9 @@ impl Choice {
 fn split(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for part in text.split(',') {
-        let open = words.last().is_some_and(|last| last.contains('(') && !last.contains(')'));
+        let open = words
+            .last()
+            .is_some_and(|last| last.contains('(') && !last.contains(')'));
         let option = part.contains('=') && !part.contains(':');
         match words.last_mut() {
             Some(last) if open || option => {
@@ -165,21 +213,39 @@ mod tests {
 
     #[test]
     fn commas_separate_policies_and_options() {
-        assert_eq!(split("lru,2q:kin=0.3,kout=0.6,opt"), ["lru", "2q:kin=0.3,kout=0.6", "opt"]);
-        assert_eq!(split("lirs(unbounded,dedup),arc"), ["lirs(unbounded,dedup)", "arc"]);
+        assert_eq!(
+            split("lru,2q:kin=0.3,kout=0.6,opt"),
+            ["lru", "2q:kin=0.3,kout=0.6", "opt"]
+        );
+        assert_eq!(
+            split("lirs(unbounded,dedup),arc"),
+            ["lirs(unbounded,dedup)", "arc"]
+        );
         assert_eq!(Choice::list(&["all"]).unwrap().len(), POLICIES.len());
     }
 
     #[test]
     fn policies_are_found_by_any_of_their_names() {
         assert_eq!(Choice::parse("ARC-real-p").unwrap().spec.name, "arc");
-        assert_eq!(Choice::parse("s3fifo(thr1)").unwrap().label(), "s3fifo:threshold=1");
-        assert_eq!(Choice::parse("lirs(unbounded,dedup)").unwrap().label(), "lirs");
+        assert_eq!(
+            Choice::parse("s3fifo(thr1)").unwrap().label(),
+            "s3fifo:threshold=1"
+        );
+        assert_eq!(
+            Choice::parse("lirs(unbounded,dedup)").unwrap().label(),
+            "lirs"
+        );
         assert_eq!(Choice::parse("2q:kin=0.3").unwrap().options.get("kin"), 0.3);
-        for (text, word) in
-            [("mru", "there are fifo"), ("lru:k=2", "it has none"), ("2q:kin=-1", "'-1'"), ("2q:x", "NAME=VALUE")]
-        {
-            assert!(Choice::parse(text).unwrap_err().to_string().contains(word), "{text}");
+        for (text, word) in [
+            ("mru", "there are fifo"),
+            ("lru:k=2", "it has none"),
+            ("2q:kin=-1", "'-1'"),
+            ("2q:x", "NAME=VALUE"),
+        ] {
+            assert!(
+                Choice::parse(text).unwrap_err().to_string().contains(word),
+                "{text}"
+            );
         }
     }
 

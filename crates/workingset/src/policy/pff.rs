@@ -9,10 +9,17 @@
 use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Pff>("pff", "memory by the frequency of faults", "Chu, Opderbeck, AFIPS FJCC 1972")
-        .with(&[("p", 0.0, "time between faults above which memory shrinks, in the trace's time")])
-        .fitted("p");
+pub(super) const SPEC: Spec = Spec::of::<Pff>(
+    "pff",
+    "memory by the frequency of faults",
+    "Chu, Opderbeck, AFIPS FJCC 1972",
+)
+.with(&[(
+    "p",
+    0.0,
+    "time between faults above which memory shrinks, in the trace's time",
+)])
+.fitted("p");
 
 struct Pff {
     set: Vec<Page>,
@@ -31,7 +38,13 @@ impl Policy for Pff {
         if p < 1.0 {
             return Err(Error::Unfit(format!("pff: p is 1 or more, not {p}")));
         }
-        Ok(Self { set: Vec::new(), used: vec![0; room.pages()], faults: 0, last: 0, p: p as u64 })
+        Ok(Self {
+            set: Vec::new(),
+            used: vec![0; room.pages()],
+            faults: 0,
+            last: 0,
+            p: p as u64,
+        })
     }
 
     #[inline]

@@ -9,9 +9,12 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::dice::Dice;
 use crate::{Error, NONE, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Random>("random", "any page goes, by a seeded draw", "Belady, IBM Systems Journal 5(2), 1966")
-        .with(&[("seed", 1.0, "of the draws")]);
+pub(super) const SPEC: Spec = Spec::of::<Random>(
+    "random",
+    "any page goes, by a seeded draw",
+    "Belady, IBM Systems Journal 5(2), 1966",
+)
+.with(&[("seed", 1.0, "of the draws")]);
 
 struct Random {
     frames: Vec<Page>,
@@ -23,7 +26,12 @@ struct Random {
 impl Policy for Random {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let dice = Dice::new(room.option("seed") as u64);
-        Ok(Self { frames: Vec::new(), capacity: room.capacity, frame: vec![NONE; room.pages()], dice })
+        Ok(Self {
+            frames: Vec::new(),
+            capacity: room.capacity,
+            frame: vec![NONE; room.pages()],
+            dice,
+        })
     }
 
     #[inline]

@@ -11,13 +11,20 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<S3Fifo>("s3fifo", "a small FIFO, a main one, and a ghost", "Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023")
-        .with(&[
-            ("small", 0.1, "share of memory for the small FIFO"),
-            ("ghost", 0.9, "pages remembered, as a share of memory"),
-            ("threshold", 2.0, "uses in the small FIFO that lead to the main one"),
-        ]);
+pub(super) const SPEC: Spec = Spec::of::<S3Fifo>(
+    "s3fifo",
+    "a small FIFO, a main one, and a ghost",
+    "Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023",
+)
+.with(&[
+    ("small", 0.1, "share of memory for the small FIFO"),
+    ("ghost", 0.9, "pages remembered, as a share of memory"),
+    (
+        "threshold",
+        2.0,
+        "uses in the small FIFO that lead to the main one",
+    ),
+]);
 
 const SMALL: usize = 0;
 const MAIN: usize = 1;
@@ -59,7 +66,11 @@ impl Policy for S3Fifo {
         let state = &mut self.state[page as usize];
         let list = usize::from(*state & 0xf);
         if list <= MAIN {
-            *state = if *state >> 4 < MOST { *state + 0x10 } else { *state };
+            *state = if *state >> 4 < MOST {
+                *state + 0x10
+            } else {
+                *state
+            };
             return Access::Hit;
         }
         if list == GHOST {

@@ -31,7 +31,12 @@ struct Sieve {
 impl Policy for Sieve {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let pages = room.pages();
-        Ok(Self { queue: Links::new(pages), state: vec![OUT; pages], hand: None, capacity: room.capacity })
+        Ok(Self {
+            queue: Links::new(pages),
+            state: vec![OUT; pages],
+            hand: None,
+            capacity: room.capacity,
+        })
     }
 
     #[inline]

@@ -20,7 +20,11 @@ pub(super) const SPEC: Spec = Spec::of::<TinyLfu>(
 .with(&[
     ("window", 0.01, "share of memory for the window"),
     ("protected", 0.8, "share of the rest for pages used again"),
-    ("sample", 10.0, "references before counts are halved, as a multiple of memory"),
+    (
+        "sample",
+        10.0,
+        "references before counts are halved, as a multiple of memory",
+    ),
 ]);
 
 const WINDOW: usize = 0;
@@ -43,7 +47,9 @@ impl Policy for TinyLfu {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let (window, protected) = (room.option("window"), room.option("protected"));
         if window > 1.0 || protected > 1.0 {
-            return Err(Error::Unfit(format!("wtinylfu: window {window} and protected {protected} are shares")));
+            return Err(Error::Unfit(format!(
+                "wtinylfu: window {window} and protected {protected} are shares"
+            )));
         }
         let pages = room.pages();
         let window = ((room.capacity as f64 * window) as usize).clamp(1, room.capacity);
@@ -112,12 +118,18 @@ impl TinyLfu {
 
     /// The window's oldest goes on into the main area, or a page leaves.
     fn admit(&mut self, gone: &mut impl Gone) {
-        let Some(candidate) = self.lists.pop_back(WINDOW) else { return };
+        let Some(candidate) = self.lists.pop_back(WINDOW) else {
+            return;
+        };
         if self.resident() < self.capacity {
             self.put(PROBATION, candidate);
             return;
         }
-        let from = if self.lists.is_empty(PROBATION) { PROTECTED } else { PROBATION };
+        let from = if self.lists.is_empty(PROBATION) {
+            PROTECTED
+        } else {
+            PROBATION
+        };
         let victim = self.lists.back(from);
         let leaves = match victim {
             Some(victim) if self.count[candidate as usize] > self.count[victim as usize] => {

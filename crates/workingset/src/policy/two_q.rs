@@ -10,12 +10,19 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const SPEC: Spec =
-    Spec::of::<TwoQ>("2q", "a FIFO to be seen in, an LRU for what is asked for again", "Johnson, Shasha, VLDB 1994")
-        .with(&[
-            ("kin", 0.25, "share of memory for A1in"),
-            ("kout", 0.5, "pages remembered in A1out, as a share of memory"),
-        ]);
+pub(super) const SPEC: Spec = Spec::of::<TwoQ>(
+    "2q",
+    "a FIFO to be seen in, an LRU for what is asked for again",
+    "Johnson, Shasha, VLDB 1994",
+)
+.with(&[
+    ("kin", 0.25, "share of memory for A1in"),
+    (
+        "kout",
+        0.5,
+        "pages remembered in A1out, as a share of memory",
+    ),
+]);
 
 const A1IN: usize = 0;
 const AM: usize = 1;
@@ -34,11 +41,19 @@ impl Policy for TwoQ {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
         let (kin, kout) = (room.option("kin"), room.option("kout"));
         if kin > 1.0 {
-            return Err(Error::Unfit(format!("2q: kin is a share of memory, not {kin}")));
+            return Err(Error::Unfit(format!(
+                "2q: kin is a share of memory, not {kin}"
+            )));
         }
         let share = |share: f64| (room.capacity as f64 * share) as usize;
         let (lists, home) = (Links::new(room.pages()), vec![NOWHERE; room.pages()]);
-        Ok(Self { lists, home, capacity: room.capacity, kin: share(kin), kout: share(kout) })
+        Ok(Self {
+            lists,
+            home,
+            capacity: room.capacity,
+            kin: share(kin),
+            kout: share(kout),
+        })
     }
 
     #[inline]
@@ -70,8 +85,14 @@ impl Policy for TwoQ {
 
 impl TwoQ {
     fn reclaim(&mut self, gone: &mut impl Gone) {
-        let from = if self.lists.len(A1IN) > self.kin || self.lists.is_empty(AM) { A1IN } else { AM };
-        let Some(victim) = self.lists.pop_back(from) else { return };
+        let from = if self.lists.len(A1IN) > self.kin || self.lists.is_empty(AM) {
+            A1IN
+        } else {
+            AM
+        };
+        let Some(victim) = self.lists.pop_back(from) else {
+            return;
+        };
         gone.gone(victim);
         self.home[victim as usize] = NOWHERE;
         if from == AM || self.kout == 0 {

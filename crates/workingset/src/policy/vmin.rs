@@ -8,10 +8,17 @@ use super::{Access, Gone, NEVER, Policy, Room, Spec};
 use crate::{Error, Page};
 use std::sync::Arc;
 
-pub(super) const SPEC: Spec =
-    Spec::of::<Vmin>("vmin", "the optimum of variable memory", "Prieve, Fabry, CACM 19(5), 1976")
-        .with(&[("t", 0.0, "a page stays if it comes back within, in the trace's time")])
-        .fitted("t");
+pub(super) const SPEC: Spec = Spec::of::<Vmin>(
+    "vmin",
+    "the optimum of variable memory",
+    "Prieve, Fabry, CACM 19(5), 1976",
+)
+.with(&[(
+    "t",
+    0.0,
+    "a page stays if it comes back within, in the trace's time",
+)])
+.fitted("t");
 
 struct Vmin {
     time: Option<Arc<Vec<u64>>>,

@@ -8,10 +8,13 @@ use super::{Access, Gone, Policy, Room, Spec};
 use crate::{Error, NONE, Page};
 use std::sync::Arc;
 
-pub(super) const SPEC: Spec =
-    Spec::of::<WorkingSet>("ws", "what was used in the last theta", "Denning, CACM 11(5), 1968")
-        .with(&[("theta", 0.0, "the window, in the trace's time")])
-        .fitted("theta");
+pub(super) const SPEC: Spec = Spec::of::<WorkingSet>(
+    "ws",
+    "what was used in the last theta",
+    "Denning, CACM 11(5), 1968",
+)
+.with(&[("theta", 0.0, "the window, in the trace's time")])
+.fitted("theta");
 
 struct WorkingSet {
     refs: Arc<Vec<Page>>,
@@ -34,7 +37,15 @@ impl Policy for WorkingSet {
             return Err(Error::Unfit(format!("ws: theta is 1 or more, not {theta}")));
         }
         let (refs, time) = room.trace.shared();
-        Ok(Self { refs, time, last: vec![NONE; room.pages()], oldest: 0, at: 0, size: 0, theta: theta as u64 })
+        Ok(Self {
+            refs,
+            time,
+            last: vec![NONE; room.pages()],
+            oldest: 0,
+            at: 0,
+            size: 0,
+            theta: theta as u64,
+        })
     }
 
     #[inline]
@@ -45,7 +56,11 @@ impl Policy for WorkingSet {
         self.size += usize::from(last == NONE);
         self.at += 1;
         self.expire((now + 1).saturating_sub(self.theta), gone);
-        if last == NONE { Access::Miss } else { Access::Hit }
+        if last == NONE {
+            Access::Miss
+        } else {
+            Access::Hit
+        }
     }
 
     fn resident(&self) -> usize {
@@ -57,7 +72,12 @@ impl WorkingSet {
     /// Uses before a time are out of the window.
     #[inline]
     fn expire(&mut self, before: u64, gone: &mut impl Gone) {
-        while self.oldest < self.at && self.time.as_ref().map_or(self.oldest as u64, |time| time[self.oldest]) < before
+        while self.oldest < self.at
+            && self
+                .time
+                .as_ref()
+                .map_or(self.oldest as u64, |time| time[self.oldest])
+                < before
         {
             let page = self.refs[self.oldest];
             if self.last[page as usize] == self.oldest as u32 {

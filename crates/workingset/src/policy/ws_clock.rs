@@ -14,7 +14,11 @@ pub(super) const SPEC: Spec = Spec::of::<WsClock>(
     "a clock that knows the working set",
     "Carr, Hennessy, SOSP 1981",
 )
-.with(&[("tau", 0.0, "the window, in the trace's time; 0 is eight times the memory")]);
+.with(&[(
+    "tau",
+    0.0,
+    "the window, in the trace's time; 0 is eight times the memory",
+)]);
 
 const OUT: u8 = 0;
 const IN: u8 = 1;
@@ -37,7 +41,14 @@ impl Policy for WsClock {
         };
         let pages = room.pages();
         let ring = Vec::with_capacity(room.capacity);
-        Ok(Self { ring, capacity: room.capacity, hand: 0, state: vec![OUT; pages], stamp: vec![0; pages], tau })
+        Ok(Self {
+            ring,
+            capacity: room.capacity,
+            hand: 0,
+            state: vec![OUT; pages],
+            stamp: vec![0; pages],
+            tau,
+        })
     }
 
     #[inline]

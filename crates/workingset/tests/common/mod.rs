@@ -1,6 +1,10 @@
 //! What the plain models share.
 
-#![allow(clippy::unwrap_used, dead_code, reason = "a test may; each file of tests takes what it needs")]
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a test may; each file of tests takes what it needs"
+)]
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -36,7 +40,14 @@ pub(crate) fn same_on(
     let choice = Choice::parse(name).unwrap();
     let steps = choice.spec.steps(trace, capacity, &choice.options).unwrap();
     for (at, (step, page)) in steps.iter().zip(trace.refs()).enumerate() {
-        prop_assert_eq!(step.access == Access::Hit, model(*page), "{} of {} pages at reference {}", name, capacity, at);
+        prop_assert_eq!(
+            step.access == Access::Hit,
+            model(*page),
+            "{} of {} pages at reference {}",
+            name,
+            capacity,
+            at
+        );
     }
     Ok(())
 }

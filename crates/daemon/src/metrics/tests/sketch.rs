@@ -44,7 +44,10 @@ pub(super) fn busy() -> Status {
 }
 
 fn zone(kind: ZoneKind, pages: u64) -> Zone {
-    let mut blocks = Blocks { orders: 3, ..Blocks::default() };
+    let mut blocks = Blocks {
+        orders: 3,
+        ..Blocks::default()
+    };
     blocks.counts[..3].copy_from_slice(&[8, 0, 2]);
     let pages = |part| Some(Pages::new(pages * part / 100));
     let amounts = ZoneAmounts {
@@ -55,7 +58,12 @@ fn zone(kind: ZoneKind, pages: u64) -> Zone {
         high: pages(3),
         ..ZoneAmounts::default()
     };
-    Zone { node: 0, kind, amounts, blocks }
+    Zone {
+        node: 0,
+        kind,
+        amounts,
+        blocks,
+    }
 }
 
 fn forecast() -> Forecast {
@@ -74,7 +82,12 @@ fn forecast() -> Forecast {
             latest: None,
         }),
         until_min: Some(Span::secs(3)),
-        blocks: Some(BlockForecast { order: 9, free: 12, needed: 40, fragmentation: Some(Percent::new(30)) }),
+        blocks: Some(BlockForecast {
+            order: 9,
+            free: 12,
+            needed: 40,
+            fragmentation: Some(Percent::new(30)),
+        }),
         outlook: Some(Outlook {
             room: Bytes::mib(600),
             swap: Bytes::ZERO,
@@ -117,11 +130,35 @@ fn tally() -> Tally {
 }
 
 fn past() -> Past {
-    let set = Action::Set { knob: Knob::WatermarkScaleFactor, from: 10, to: 40 };
-    let stalls = Reason::Stalls { allocation: 17, compaction: 0, hit_quickly: 2, gap: Bytes::mib(4) };
-    let kept = Reason::BoostKept { high_found: Bytes::mib(12), high: Bytes::mib(36) };
-    let steps =
-        [Step { action: set, why: stalls }, Step { action: set, why: kept }, Step { action: set, why: Reason::Stop }];
+    let set = Action::Set {
+        knob: Knob::WatermarkScaleFactor,
+        from: 10,
+        to: 40,
+    };
+    let stalls = Reason::Stalls {
+        allocation: 17,
+        compaction: 0,
+        hit_quickly: 2,
+        gap: Bytes::mib(4),
+    };
+    let kept = Reason::BoostKept {
+        high_found: Bytes::mib(12),
+        high: Bytes::mib(36),
+    };
+    let steps = [
+        Step {
+            action: set,
+            why: stalls,
+        },
+        Step {
+            action: set,
+            why: kept,
+        },
+        Step {
+            action: set,
+            why: Reason::Stop,
+        },
+    ];
     Past {
         at: Span::secs(100),
         wall: Wall(1_700_000_100_000),

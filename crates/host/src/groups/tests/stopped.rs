@@ -9,11 +9,19 @@ fn who_is_stopped_stands_still_until_it_is_let_go_on_and_is_remembered_for_a_whi
     assert_eq!(bench.get(HOG, "cgroup.freeze"), "1");
     bench.look(101);
     let told = bench.sample.groups.stopped[0];
-    assert!(told.is_still() && told.answer.is_none() && told.user == 1000 && told.room == Bytes::mib(60));
+    assert!(
+        told.is_still()
+            && told.answer.is_none()
+            && told.user == 1000
+            && told.room == Bytes::mib(60)
+    );
     let id = bench.id(HOG);
     bench.groups.answered(id, 1001, Answer::End);
     bench.look(102);
-    assert_eq!(bench.sample.groups.stopped[0].answer, None, "it is none of that user's");
+    assert_eq!(
+        bench.sample.groups.stopped[0].answer, None,
+        "it is none of that user's"
+    );
     bench.groups.answered(id, 1000, Answer::GoOn);
     bench.look(103);
     assert_eq!(bench.sample.groups.stopped[0].answer, Some(Answer::GoOn));
@@ -32,18 +40,30 @@ fn what_a_killed_guard_stopped_is_let_go_on_and_nothing_else_is_touched() {
     bench.contain(400).unwrap();
     bench.freeze().unwrap();
     let told = crate::undo::thaw(&bench.places).unwrap();
-    assert_eq!((told.back.len(), bench.get(HOG, "cgroup.freeze").as_str()), (1, "0"));
+    assert_eq!(
+        (told.back.len(), bench.get(HOG, "cgroup.freeze").as_str()),
+        (1, "0")
+    );
     assert_eq!(bench.get(HOG, "memory.high"), (400 * MIB).to_string());
     assert_eq!(bench.killed().back.len(), 1, "the rest is the next guard's");
     assert_eq!(bench.get(HOG, "memory.high"), "max");
-    assert_eq!(crate::undo::thaw(&bench.places).unwrap(), Restored::default());
+    assert_eq!(
+        crate::undo::thaw(&bench.places).unwrap(),
+        Restored::default()
+    );
 }
 
 #[test]
 fn what_someone_else_stopped_or_let_go_on_is_theirs() {
     let mut bench = Bench::new();
     bench.set(HOG, "cgroup.freeze", "1");
-    assert!(bench.freeze().unwrap_err().to_string().contains("someone else has stopped it"));
+    assert!(
+        bench
+            .freeze()
+            .unwrap_err()
+            .to_string()
+            .contains("someone else has stopped it")
+    );
     bench.look(101);
     assert!(bench.sample.groups.stopped.is_empty() && bench.get(HOG, "cgroup.freeze") == "1");
     let mut bench = Bench::new();
@@ -60,14 +80,22 @@ fn a_stopped_group_that_is_empty_or_gone_is_let_go_of() {
     bench.freeze().unwrap();
     bench.set(HOG, "cgroup.events", "populated 0\nfrozen 1\n");
     bench.look(101);
-    assert_eq!((bench.sample.groups.stopped.len(), bench.get(HOG, "cgroup.freeze").as_str()), (0, "0"));
+    assert_eq!(
+        (
+            bench.sample.groups.stopped.len(),
+            bench.get(HOG, "cgroup.freeze").as_str()
+        ),
+        (0, "0")
+    );
     bench.freeze().unwrap();
     fs::remove_dir_all(bench.file(HOG, "")).unwrap();
     bench.look(102);
     bench.look(103);
     assert!(bench.sample.groups.stopped.is_empty());
     let mut restored = Restored::default();
-    bench.groups.put_everything_back(&mut bench.log, &mut restored);
+    bench
+        .groups
+        .put_everything_back(&mut bench.log, &mut restored);
     assert_eq!(restored.back, []);
 }
 
@@ -76,6 +104,14 @@ fn at_the_end_nobody_stands_still() {
     let mut bench = Bench::new();
     bench.freeze().unwrap();
     let mut restored = Restored::default();
-    bench.groups.put_everything_back(&mut bench.log, &mut restored);
-    assert_eq!((restored.back.len(), bench.get(HOG, "cgroup.freeze").as_str()), (1, "0"));
+    bench
+        .groups
+        .put_everything_back(&mut bench.log, &mut restored);
+    assert_eq!(
+        (
+            restored.back.len(),
+            bench.get(HOG, "cgroup.freeze").as_str()
+        ),
+        (1, "0")
+    );
 }

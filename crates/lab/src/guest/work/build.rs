@@ -11,8 +11,16 @@ pub(super) fn build(words: &Words<'_>) -> Result<()> {
     let (folder, jobs): (&str, u32) = (words.text(0)?, words.number(1)?);
     let make = |arguments: &[&str]| -> Result<bool> {
         let mut command = Command::new("/usr/bin/make");
-        command.current_dir(folder).args(arguments).env("PATH", "/usr/bin:/bin").env("TMPDIR", folder);
-        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().context("cannot run make")?;
+        command
+            .current_dir(folder)
+            .args(arguments)
+            .env("PATH", "/usr/bin:/bin")
+            .env("TMPDIR", folder);
+        let status = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()
+            .context("cannot run make")?;
         Ok(status.success())
     };
     anyhow::ensure!(make(&["clean"])?, "make clean failed");

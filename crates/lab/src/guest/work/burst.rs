@@ -70,7 +70,11 @@ pub(super) fn leak(words: &Words<'_>) -> Result<()> {
         let (mut page, pages) = (0, memory.len() / PAGE);
         while page < pages {
             let usual = dice.below(rate / 2 + 1) * 1024 / PAGE as u64;
-            let grown = if dice.below(40) == 0 { usual * 10 } else { usual } as usize;
+            let grown = if dice.below(40) == 0 {
+                usual * 10
+            } else {
+                usual
+            } as usize;
             (page..(page + grown).min(pages)).for_each(|page| touch_page(&mut memory, page));
             page += grown;
             if !sleep_until(now() + STEP_MS, out.window.until) {

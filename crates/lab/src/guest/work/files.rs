@@ -14,12 +14,23 @@ const MIB: usize = 1 << 20;
 pub(super) fn fill(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let folder = Path::new(words.text(0)?);
-    let (files, fillers, new): (u64, u64, usize) = (words.number(1)?, words.number(2)?, words.number(3)?);
+    let (files, fillers, new): (u64, u64, usize) =
+        (words.number(1)?, words.number(2)?, words.number(3)?);
     let mut buffer = vec![1; MIB];
     let mut turn = words.own();
     while out.goes_on() {
-        read_all(&out, &folder.join(format!("f{:02}", turn % files)), &mut buffer, "read_mib")?;
-        write_new(&out, &folder.join(format!("new-{}", words.own())), new, &buffer)?;
+        read_all(
+            &out,
+            &folder.join(format!("f{:02}", turn % files)),
+            &mut buffer,
+            "read_mib",
+        )?;
+        write_new(
+            &out,
+            &folder.join(format!("new-{}", words.own())),
+            new,
+            &buffer,
+        )?;
         turn += fillers;
     }
     Ok(())
@@ -70,7 +81,12 @@ pub(super) fn once(words: &Words<'_>) -> Result<()> {
     let files: u64 = words.number(1)?;
     let mut buffer = vec![0; MIB];
     for file in 0..files {
-        read_all(&out, &Path::new(words.text(0)?).join(format!("f{file:02}")), &mut buffer, "scan_mib")?;
+        read_all(
+            &out,
+            &Path::new(words.text(0)?).join(format!("f{file:02}")),
+            &mut buffer,
+            "scan_mib",
+        )?;
     }
     Ok(())
 }
@@ -79,14 +95,17 @@ pub(super) fn once(words: &Words<'_>) -> Result<()> {
 /// had left memory since the last read is this file's own refaults, whatever else refaults beside it.
 pub(super) fn read(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
-    let mut file = File::open(words.text(0)?).with_context(|| format!("cannot read {}", words.0.join(" ")))?;
+    let mut file =
+        File::open(words.text(0)?).with_context(|| format!("cannot read {}", words.0.join(" ")))?;
     let pages = file.metadata()?.len().div_ceil(4096);
     let there = resident_pages(&file)?;
     let mut buffer = vec![0; MIB];
     let (before, began) = (queued(), now());
     while file.read(&mut buffer)? > 0 {}
     let took = now() - began;
-    let own = before.zip(queued()).map(|(before, after)| took - (after - before));
+    let own = before
+        .zip(queued())
+        .map(|(before, after)| took - (after - before));
     out.took("read", began, took);
     own.inspect(|own| out.took("read_own", began, *own));
     if there >= pages {
@@ -107,7 +126,12 @@ fn queued() -> Option<f64> {
 }
 
 fn waited(schedstat: &str) -> Option<f64> {
-    schedstat.split(' ').nth(1)?.parse::<f64>().ok().map(|ns| ns / 1e6)
+    schedstat
+        .split(' ')
+        .nth(1)?
+        .parse::<f64>()
+        .ok()
+        .map(|ns| ns / 1e6)
 }
 
 #[cfg(test)]
@@ -124,7 +148,12 @@ mod tests {
     #[test]
     fn a_new_file_does_not_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let out = Out { window: Window { from: 0.0, until: 0.0 } };
+        let out = Out {
+            window: Window {
+                from: 0.0,
+                until: 0.0,
+            },
+        };
         write_new(&out, &folder.path().join("new"), 1, &[1; 100]).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -38,7 +38,13 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
 /// What can be held at most: memory and swap, less what the kernel keeps back. More than this fits nowhere.
 fn capacity() -> usize {
     let zones = fs::read_to_string("/proc/zoneinfo").unwrap_or_default();
-    let min = |line: &str| line.trim_start().strip_prefix("min ")?.trim().parse::<usize>().ok();
+    let min = |line: &str| {
+        line.trim_start()
+            .strip_prefix("min ")?
+            .trim()
+            .parse::<usize>()
+            .ok()
+    };
     let kept: usize = zones.lines().filter_map(min).sum();
     (bytes("MemTotal:") + bytes("SwapTotal:")).saturating_sub(kept * PAGE)
 }
@@ -51,6 +57,13 @@ fn locked() -> usize {
 /// A line of `/proc/meminfo`.
 fn bytes(name: &str) -> usize {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = memory.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-    line.trim_end_matches("kB").trim().parse::<usize>().unwrap_or(0) * 1024
+    let line = memory
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap_or_default();
+    line.trim_end_matches("kB")
+        .trim()
+        .parse::<usize>()
+        .unwrap_or(0)
+        * 1024
 }

@@ -27,6 +27,7 @@ pub(super) fn locked(path: &Path) -> Result<Mmap> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     // SAFETY: the file is on the machine's own disk and nothing writes to it.
     let map = unsafe { Mmap::map(&file)? };
-    map.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    map.lock()
+        .with_context(|| format!("cannot lock {}", path.display()))?;
     Ok(map)
 }

@@ -29,7 +29,9 @@ pub(super) fn make(words: &Words<'_>) -> Result<()> {
         "{settings} CREATE TABLE key (name TEXT PRIMARY KEY, record INTEGER) WITHOUT ROWID;"
     ))?;
     let mut data = Connection::open(folder.join(DATA))?;
-    data.execute_batch(&format!("{settings} CREATE TABLE record (id INTEGER PRIMARY KEY, body BLOB);"))?;
+    data.execute_batch(&format!(
+        "{settings} CREATE TABLE record (id INTEGER PRIMARY KEY, body BLOB);"
+    ))?;
     let (keys, bodies) = (index.transaction()?, data.transaction()?);
     {
         let mut add_key = keys.prepare("INSERT INTO key VALUES (?1, ?2)")?;
@@ -57,9 +59,15 @@ fn name(record: u64) -> String {
 pub(super) fn lookup(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let folder = Path::new(words.text(0)?);
-    let _locked = words.text(1).is_ok_and(|word| word == "lock").then(|| locked(&folder.join(INDEX))).transpose()?;
+    let _locked = words
+        .text(1)
+        .is_ok_and(|word| word == "lock")
+        .then(|| locked(&folder.join(INDEX)))
+        .transpose()?;
     let (index, data) = (open(&folder.join(INDEX))?, open(&folder.join(DATA))?);
-    let records: u64 = data.query_row("SELECT max(id) + 1 FROM record", [], |row| row.get::<_, i64>(0))? as u64;
+    let records: u64 = data.query_row("SELECT max(id) + 1 FROM record", [], |row| {
+        row.get::<_, i64>(0)
+    })? as u64;
     let mut find = index.prepare("SELECT record FROM key WHERE name = ?1")?;
     let mut fetch = data.prepare("SELECT length(body) FROM record WHERE id = ?1")?;
     let mut dice = Dice::seeded(words.own());
@@ -67,15 +75,23 @@ pub(super) fn lookup(words: &Words<'_>) -> Result<()> {
         for _ in 0..BATCH {
             let began = now();
             let wanted = dice.below(records);
-            let record: i64 = find.query_row([name(wanted)], |row| row.get(0)).context("a key is missing")?;
+            let record: i64 = find
+                .query_row([name(wanted)], |row| row.get(0))
+                .context("a key is missing")?;
             let found = now();
             let size: i64 = fetch.query_row([record], |row| row.get(0))?;
-            anyhow::ensure!(record as u64 == wanted && size > 0, "record {wanted} is not what was stored");
+            anyhow::ensure!(
+                record as u64 == wanted && size > 0,
+                "record {wanted} is not what was stored"
+            );
             out.took("index", began, found - began);
             out.op("lookup", began);
         }
         out.sum("lookups", f64::from(BATCH));
-        out.sum("index_resident_pages", resident_pages(&File::open(folder.join(INDEX))?)? as f64);
+        out.sum(
+            "index_resident_pages",
+            resident_pages(&File::open(folder.join(INDEX))?)? as f64,
+        );
         out.sum("index_looks", 1.0);
     }
     Ok(())
@@ -97,13 +113,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap();
         make(&Words(&[path, "500", "256"])).unwrap();
-        let (index, data) = (open(&folder.path().join(INDEX)).unwrap(), open(&folder.path().join(DATA)).unwrap());
+        let (index, data) = (
+            open(&folder.path().join(INDEX)).unwrap(),
+            open(&folder.path().join(DATA)).unwrap(),
+        );
         for record in [0_u64, 7, 499] {
             let query = "SELECT record FROM key WHERE name = ?1";
-            let found: i64 = index.query_row(query, [name(record)], |row| row.get(0)).unwrap();
+            let found: i64 = index
+                .query_row(query, [name(record)], |row| row.get(0))
+                .unwrap();
             assert_eq!(found as u64, record);
-            let body: Vec<u8> =
-                data.query_row("SELECT body FROM record WHERE id = ?1", [found], |row| row.get(0)).unwrap();
+            let body: Vec<u8> = data
+                .query_row("SELECT body FROM record WHERE id = ?1", [found], |row| {
+                    row.get(0)
+                })
+                .unwrap();
             assert_eq!(body.len(), 256);
         }
     }

@@ -22,7 +22,8 @@ pub(super) fn person(words: &Words<'_>) -> Result<()> {
         let line = line?;
         writeln!(out, "{line}")?;
         out.flush()?;
-        let told: Told = serde_json::from_str(&line).with_context(|| format!("the guard says {line}"))?;
+        let told: Told =
+            serde_json::from_str(&line).with_context(|| format!("the guard says {line}"))?;
         if let (true, Some(id)) = (told.tell == "ask" && answer != "nothing", told.id) {
             writeln!(socket, "{{\"id\":{id},\"answer\":\"{answer}\"}}")?;
         }

@@ -14,7 +14,10 @@ pub(super) fn exec(words: &Words<'_>) -> Result<()> {
     let mut due = now();
     while out.goes_on() {
         let began = now();
-        let status = Command::new(program).arg("nothing").stdin(Stdio::null()).status();
+        let status = Command::new(program)
+            .arg("nothing")
+            .stdin(Stdio::null())
+            .status();
         let status = status.with_context(|| format!("cannot execute {program}"))?;
         if status.success() {
             out.op("exec", began);
@@ -43,7 +46,11 @@ pub(super) fn beat(words: &Words<'_>) -> Result<()> {
         *slot = (due, (now() - due).max(0.0));
         count += 1;
     }
-    for (due, took) in late.iter().take(count).filter(|(due, _)| out.window.has(*due)) {
+    for (due, took) in late
+        .iter()
+        .take(count)
+        .filter(|(due, _)| out.window.has(*due))
+    {
         line(&format!("op beat_late {due:.3} {took:.4}"));
     }
     Ok(())

@@ -20,11 +20,19 @@ pub(super) fn resident_pages(file: &File) -> Result<u64> {
     // SAFETY: the mapping is new and ours, is read by nothing but mincore, and is unmapped before it is forgotten;
     // `pages` has one byte for each of its pages.
     let failed = unsafe {
-        let at = libc::mmap(ptr::null_mut(), length, libc::PROT_NONE, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        let at = libc::mmap(
+            ptr::null_mut(),
+            length,
+            libc::PROT_NONE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        );
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error().into());
         }
-        let failed = (libc::mincore(at, length, pages.as_mut_ptr()) != 0).then(io::Error::last_os_error);
+        let failed =
+            (libc::mincore(at, length, pages.as_mut_ptr()) != 0).then(io::Error::last_os_error);
         libc::munmap(at, length);
         failed
     };

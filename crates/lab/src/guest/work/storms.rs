@@ -21,8 +21,12 @@ pub(super) fn forks(words: &Words<'_>) -> Result<()> {
     let own = std::env::current_exe()?;
     while out.goes_on() {
         let began = now();
-        let spawn =
-            |_| Command::new(&own).args(["work", "forks", "0", &mib.to_string(), "0"]).stdout(Stdio::null()).spawn();
+        let spawn = |_| {
+            Command::new(&own)
+                .args(["work", "forks", "0", &mib.to_string(), "0"])
+                .stdout(Stdio::null())
+                .spawn()
+        };
         let wave: Vec<Child> = (0..children).map(spawn).collect::<std::io::Result<_>>()?;
         for mut child in wave {
             child.wait()?;

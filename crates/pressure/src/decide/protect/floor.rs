@@ -18,21 +18,32 @@ const SWITCH: Knob = Knob::WorkingsetProtection;
 /// More under anonymous memory leaves too little for everything else, in percent.
 const MOST_ANON: u64 = 25;
 /// All that are driven here, the switch first.
-const FLOORS: [Knob; 4] = [SWITCH, Knob::CleanMinRatio, Knob::CleanLowRatio, Knob::AnonMinRatio];
+const FLOORS: [Knob; 4] = [
+    SWITCH,
+    Knob::CleanMinRatio,
+    Knob::CleanLowRatio,
+    Knob::AnonMinRatio,
+];
 
 impl Draft<'_> {
     /// Drives the floors, `held` being locked; nothing on a kernel without it.
     pub(super) fn floors(&mut self, held: Pages, calm: Duration) {
-        let Some(now) = self.drivable(Knob::CleanMinRatio) else { return };
+        let Some(now) = self.drivable(Knob::CleanMinRatio) else {
+            return;
+        };
         if FLOORS.into_iter().any(|knob| self.is_by_hand(knob)) {
             return;
         }
         if calm >= self.config.protect.release_after.get() {
-            return self.release_floors(Why::Calm { calm: units::Span::new(calm) });
+            return self.release_floors(Why::Calm {
+                calm: units::Span::new(calm),
+            });
         }
         self.anon_floor();
         let thrashing = self.worthy().map(|open| open.more);
-        let measured = (held + thrashing.sum()).min(self.hold_budget(self.kept())).to_bytes(self.history.page_size);
+        let measured = (held + thrashing.sum())
+            .min(self.hold_budget(self.kept()))
+            .to_bytes(self.history.page_size);
         let managed = self.history.latest.sizes.managed.get().max(1);
         let ratio = measured.scaled(100, managed).get() + 1;
         // Each write is seen by every reclaimer: one point up or down is not worth it.
@@ -50,12 +61,21 @@ impl Draft<'_> {
     /// Drives the floor under anonymous memory: what of it is in use, once that comes back from swap.
     fn anon_floor(&mut self) {
         let managed = self.history.latest.sizes.managed.get().max(1);
-        let known = self.drivable(Knob::AnonMinRatio).zip(self.sample.memory.active_anon);
+        let known = self
+            .drivable(Knob::AnonMinRatio)
+            .zip(self.sample.memory.active_anon);
         let comes_back = self.history.returns.anon >= self.config.gap.refault_target as f64;
-        let Some((now, active)) = known.filter(|_| comes_back && !self.sample.swaps.is_empty()) else { return };
+        let Some((now, active)) = known.filter(|_| comes_back && !self.sample.swaps.is_empty())
+        else {
+            return;
+        };
         let ratio = (active.scaled(100, managed).get() + 1).min(MOST_ANON);
         if ratio.abs_diff(now) >= 2 {
-            self.drive(Knob::AnonMinRatio, ratio, Reason::Protect(Why::Anonymous { active }));
+            self.drive(
+                Knob::AnonMinRatio,
+                ratio,
+                Reason::Protect(Why::Anonymous { active }),
+            );
         }
     }
 

@@ -15,13 +15,16 @@ impl Draft<'_> {
     /// Whether memory has not been so short for long that what is lent was, or would have been, called in.
     pub(super) fn may_lend(&self) -> bool {
         let after = self.config.protect.release_after.get();
-        self.ago(self.history.distress.pinched).is_none_or(|ago| ago >= after)
+        self.ago(self.history.distress.pinched)
+            .is_none_or(|ago| ago >= after)
     }
 
     /// What has to be let go now so that nobody ends for it, and the room that there is without all that is lent.
     pub(super) fn called_in(&self) -> Option<(FileId, Bytes)> {
         let distress = &self.history.distress;
-        let outlook = distress.outlook.filter(|_| distress.pinched == Some(self.sample.at))?;
+        let outlook = distress
+            .outlook
+            .filter(|_| distress.pinched == Some(self.sample.at))?;
         let lent = self.sample.warm.files.iter().filter(|file| file.is_lent());
         let last = lent.max_by_key(|file| file.away.unwrap_or(Micros::new(u64::MAX)))?;
         Some((last.id()?, outlook.without_lent().room))

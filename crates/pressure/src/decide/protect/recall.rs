@@ -25,13 +25,35 @@ const LEAST: Bytes = Bytes::mib(1);
 impl Draft<'_> {
     /// Has a piece of what one ward has in swap read back, if it is time.
     pub(super) fn recall(&mut self, calm: Duration) {
-        let Some(room) = self.history.distress.outlook.as_ref().map(in_ram).filter(|_| calm >= QUIET) else { return };
-        let away = |ward: &Ward| ward.away.filter(|away| *away >= LEAST && comes_back(ward, *away));
-        let wards = self.sample.groups.wards.iter().filter_map(|ward| Some((*ward, away(ward)?)));
-        let Some((Ward { id, unit, .. }, away)) = wards.min_by_key(|(_, away)| *away) else { return };
+        let Some(room) = self
+            .history
+            .distress
+            .outlook
+            .as_ref()
+            .map(in_ram)
+            .filter(|_| calm >= QUIET)
+        else {
+            return;
+        };
+        let away = |ward: &Ward| {
+            ward.away
+                .filter(|away| *away >= LEAST && comes_back(ward, *away))
+        };
+        let wards = self
+            .sample
+            .groups
+            .wards
+            .iter()
+            .filter_map(|ward| Some((*ward, away(ward)?)));
+        let Some((Ward { id, unit, .. }, away)) = wards.min_by_key(|(_, away)| *away) else {
+            return;
+        };
         let amount = away.min(PIECE);
         if room >= amount.scaled(SHARE, 1) {
-            self.step(Action::Recall { id, unit, amount }, Reason::Protect(Why::Away { away, room }));
+            self.step(
+                Action::Recall { id, unit, amount },
+                Reason::Protect(Why::Away { away, room }),
+            );
         }
     }
 }

@@ -22,7 +22,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let mut config = Config { mode: Mode::Protect, ..Config::default() };
+        let mut config = Config {
+            mode: Mode::Protect,
+            ..Config::default()
+        };
         config.protect.enabled = true;
         config.protect.budget = Percent::new(20);
         let facts = Facts {
@@ -35,17 +38,31 @@ impl Bench {
             container: None,
             hidepid: false,
         };
-        let mut sample = Sample { at: Span::secs(100), ..Sample::default() };
+        let mut sample = Sample {
+            at: Span::secs(100),
+            ..Sample::default()
+        };
         let managed = Some(Pages::new(262_144));
-        let amounts = ZoneAmounts { managed, free: Some(Pages::new(3000)), ..ZoneAmounts::default() };
-        sample.zones.push(Zone { amounts, ..Zone::default() });
+        let amounts = ZoneAmounts {
+            managed,
+            free: Some(Pages::new(3000)),
+            ..ZoneAmounts::default()
+        };
+        sample.zones.push(Zone {
+            amounts,
+            ..Zone::default()
+        });
         sample.counters.nr_free_pages = Some(Pages::new(3000));
         sample.counters.allocstall_normal = Some(0);
         sample.counters.workingset_refault_file = Some(0);
         sample.warm.sums.watching = Some(0);
         sample.warm.places_mut();
         let history = History::new(&facts, &config);
-        Self { config, history, sample }
+        Self {
+            config,
+            history,
+            sample,
+        }
     }
 
     /// A second passes, short or calm; the acts that are decided.
@@ -53,13 +70,19 @@ impl Bench {
         self.sample.at = Span::new(self.sample.at.get() + Duration::from_secs(1));
         let grow = |counter: &mut Option<u64>, by: u64| *counter = counter.map(|count| count + by);
         grow(&mut self.sample.counters.allocstall_normal, stalls);
-        grow(&mut self.sample.counters.workingset_refault_file, stalls * 1000);
+        grow(
+            &mut self.sample.counters.workingset_refault_file,
+            stalls * 1000,
+        );
         self.history.push(&self.sample);
         let decision = decide(&self.config, &self.history);
-        let acts = decision.steps.iter().filter_map(|step| match (step.action, step.why) {
-            (Action::Protect(act), Reason::Protect(why)) => Some((act, why)),
-            _ => None,
-        });
+        let acts = decision
+            .steps
+            .iter()
+            .filter_map(|step| match (step.action, step.why) {
+                (Action::Protect(act), Reason::Protect(why)) => Some((act, why)),
+                _ => None,
+            });
         acts.collect()
     }
 
@@ -131,12 +154,18 @@ fn it_watches_while_memory_is_short_and_rests_when_it_is_not() {
     let mut bench = Bench::new();
     bench.seconds(3, 0);
     assert_eq!(bench.second(0), [], "nothing is short");
-    assert!(matches!(bench.short()[..], [(Act::Watch, Why::Short { refaults: 1000 })]));
+    assert!(matches!(
+        bench.short()[..],
+        [(Act::Watch, Why::Short { refaults: 1000 })]
+    ));
     bench.sample.warm.sums.watching = Some(1);
     assert_eq!(bench.short(), []);
     bench.seconds(58, 0);
     assert_eq!(bench.second(0), [], "59 s");
-    assert!(matches!(bench.second(0)[..], [(Act::Rest, Why::Calm { .. })]));
+    assert!(matches!(
+        bench.second(0)[..],
+        [(Act::Rest, Why::Calm { .. })]
+    ));
 }
 
 #[test]
@@ -145,33 +174,58 @@ fn a_file_that_thrashes_is_held_and_let_go_when_nobody_uses_it() {
     bench.sample.warm.files[3] = hot(7, 100);
     bench.seconds(3, 1);
     let acts = bench.short();
-    let file = FileId { device: 8, inode: 7 };
+    let file = FileId {
+        device: 8,
+        inode: 7,
+    };
     let amount = Bytes::mib(100);
-    assert!(acts.contains(&(
-        Act::Hold { file, ranges: Ranges::whole(25_600), amount },
-        Why::Thrashes {
-            returns: 12_800,
-            away: Micros::new(1_500_000),
-            held: amount,
-            budget: Bytes::new(214_748_364).to_pages(Bytes::kib(4)).to_bytes(Bytes::kib(4))
-        }
-    )));
+    assert!(
+        acts.contains(&(
+            Act::Hold {
+                file,
+                ranges: Ranges::whole(25_600),
+                amount
+            },
+            Why::Thrashes {
+                returns: 12_800,
+                away: Micros::new(1_500_000),
+                held: amount,
+                budget: Bytes::new(214_748_364)
+                    .to_pages(Bytes::kib(4))
+                    .to_bytes(Bytes::kib(4))
+            }
+        ))
+    );
     let place = &mut bench.sample.warm.files[3];
-    *place = WarmFile { asked: place.hot, held: Some(amount), idle: Some(Micros::new(2_000_000)), ..*place };
+    *place = WarmFile {
+        asked: place.hot,
+        held: Some(amount),
+        idle: Some(Micros::new(2_000_000)),
+        ..*place
+    };
     assert_eq!(held(&bench.short()), [0; 0], "it is held already");
     bench.sample.warm.files[3].idle = Some(Micros::new(61_000_000));
     bench.sample.warm.files[3].returns = None;
-    assert!(matches!(bench.short()[..], [(Act::Watch, _), (Act::Release { .. }, Why::Idle { .. })]));
+    assert!(matches!(
+        bench.short()[..],
+        [(Act::Watch, _), (Act::Release { .. }, Why::Idle { .. })]
+    ));
 }
 
 #[test]
 fn streams_and_cold_files_are_not_held() {
     type Case = (&'static str, fn(&mut WarmFile));
     let cases: [Case; 6] = [
-        ("most of what comes in is new", |file| file.again = Some(Percent::new(30))),
-        ("it comes back too late", |file| file.away = Some(Micros::new(75_000_000))),
+        ("most of what comes in is new", |file| {
+            file.again = Some(Percent::new(30))
+        }),
+        ("it comes back too late", |file| {
+            file.away = Some(Micros::new(75_000_000))
+        }),
         ("it seldom comes back", |file| file.returns = Some(300)),
-        ("next to nothing comes back", |file| (file.returns, file.size) = (Some(7), Some(Bytes::kib(64)))),
+        ("next to nothing comes back", |file| {
+            (file.returns, file.size) = (Some(7), Some(Bytes::kib(64)))
+        }),
         ("nobody found it", |file| file.size = None),
         ("nothing is known of its pages", |file| file.hot = None),
     ];
@@ -199,11 +253,25 @@ fn the_densest_are_held_first_and_never_more_than_the_budget() {
 #[test]
 fn a_stream_that_is_held_in_part_makes_way_for_what_comes_back_much_sooner() {
     let mut bench = Bench::new();
-    let stream = WarmFile { away: Some(Micros::new(10_300_000)), ..hot(1, 190) };
-    bench.sample.warm.files[0] = WarmFile { asked: stream.hot, idle: Some(Micros::new(0)), ..stream };
-    bench.sample.warm.files[1] = WarmFile { away: Some(Micros::new(5_000_000)), ..hot(2, 60) };
+    let stream = WarmFile {
+        away: Some(Micros::new(10_300_000)),
+        ..hot(1, 190)
+    };
+    bench.sample.warm.files[0] = WarmFile {
+        asked: stream.hot,
+        idle: Some(Micros::new(0)),
+        ..stream
+    };
+    bench.sample.warm.files[1] = WarmFile {
+        away: Some(Micros::new(5_000_000)),
+        ..hot(2, 60)
+    };
     bench.seconds(3, 1);
-    assert_eq!(held(&bench.short()), [0; 0], "twice as soon is not much sooner");
+    assert_eq!(
+        held(&bench.short()),
+        [0; 0],
+        "twice as soon is not much sooner"
+    );
     bench.sample.warm.files[1].away = Some(Micros::new(206_000));
     let acts = bench.short();
     assert!(
@@ -225,29 +293,56 @@ fn of_a_file_that_does_not_fit_most_is_held_or_nothing() {
             _ => None,
         });
         let is_near = |amount: u64, part: u64| amount <= part && amount + 8 > part;
-        assert_eq!(amounts.zip(part).map(|(amount, part)| is_near(amount, part)), part.map(|_| true), "{acts:?}");
+        assert_eq!(
+            amounts
+                .zip(part)
+                .map(|(amount, part)| is_near(amount, part)),
+            part.map(|_| true),
+            "{acts:?}"
+        );
     }
 }
 
 #[test]
 fn what_comes_round_late_is_a_stream_unless_all_of_it_fits() {
-    for (mib, away, is_held) in [(300, 10_300_000, false), (190, 10_300_000, true), (300, 1_500_000, true)] {
+    for (mib, away, is_held) in [
+        (300, 10_300_000, false),
+        (190, 10_300_000, true),
+        (300, 1_500_000, true),
+    ] {
         let mut bench = Bench::new();
         // The part that a first round has shown.
-        let seen = WarmFile { hot: Some(Ranges::whole(20 * 256).segments), ..hot(1, mib) };
-        bench.sample.warm.files[0] = WarmFile { away: Some(Micros::new(away)), returns: Some(20_000), ..seen };
+        let seen = WarmFile {
+            hot: Some(Ranges::whole(20 * 256).segments),
+            ..hot(1, mib)
+        };
+        bench.sample.warm.files[0] = WarmFile {
+            away: Some(Micros::new(away)),
+            returns: Some(20_000),
+            ..seen
+        };
         bench.seconds(3, 1);
-        assert_eq!(!held(&bench.short()).is_empty(), is_held, "{mib} MiB, away {away} µs");
+        assert_eq!(
+            !held(&bench.short()).is_empty(),
+            is_held,
+            "{mib} MiB, away {away} µs"
+        );
     }
 }
 
 #[test]
 fn more_of_a_file_that_is_held_costs_only_the_rest() {
     let mut bench = Bench::new();
-    bench.sample.warm.files[0] = WarmFile { asked: Some(u64::MAX >> 24), ..hot(1, 200) };
+    bench.sample.warm.files[0] = WarmFile {
+        asked: Some(u64::MAX >> 24),
+        ..hot(1, 200)
+    };
     bench.seconds(3, 1);
     let acts = bench.short();
-    assert!(matches!(acts[..], [.., (Act::Hold { amount, .. }, _)] if amount == Bytes::mib(200)), "{acts:?}");
+    assert!(
+        matches!(acts[..], [.., (Act::Hold { amount, .. }, _)] if amount == Bytes::mib(200)),
+        "{acts:?}"
+    );
 }
 
 #[test]
@@ -255,14 +350,27 @@ fn programs_come_first_and_stay_in_a_calm() {
     let mut bench = Bench::new();
     let (returns, away, again) = (None, None, None);
     bench.sample.warm.files[0] = hot(1, 190);
-    bench.sample.warm.files[1] = WarmFile { program: Some(1), returns, away, again, ..hot(2, 30) };
+    bench.sample.warm.files[1] = WarmFile {
+        program: Some(1),
+        returns,
+        away,
+        again,
+        ..hot(2, 30)
+    };
     bench.seconds(3, 1);
-    assert_eq!(held(&bench.short()), [2, 1], "and most of what does not fit beside it");
+    assert_eq!(
+        held(&bench.short()),
+        [2, 1],
+        "and most of what does not fit beside it"
+    );
     bench.sample.warm.files[1].asked = bench.sample.warm.files[1].hot;
     bench.seconds(70, 0);
     assert_eq!(bench.second(0), [], "the program is still there");
     bench.sample.warm.files[1].program = None;
-    assert!(matches!(bench.second(0)[..], [(Act::Release { .. }, Why::Calm { .. })]));
+    assert!(matches!(
+        bench.second(0)[..],
+        [(Act::Release { .. }, Why::Calm { .. })]
+    ));
 }
 
 #[test]
@@ -275,12 +383,21 @@ fn everything_is_let_go_when_it_is_switched_off() {
     for change in off {
         let mut bench = Bench::new();
         let file = hot(1, 100);
-        bench.sample.warm.files[0] = WarmFile { asked: file.hot, ..file };
+        bench.sample.warm.files[0] = WarmFile {
+            asked: file.hot,
+            ..file
+        };
         bench.sample.warm.sums.watching = Some(1);
         bench.seconds(3, 1);
         change(&mut bench);
         let acts = bench.short();
-        assert!(matches!(acts[..], [(Act::Release { .. }, Why::Off), (Act::Rest, Why::Off)]), "{acts:?}");
+        assert!(
+            matches!(
+                acts[..],
+                [(Act::Release { .. }, Why::Off), (Act::Rest, Why::Off)]
+            ),
+            "{acts:?}"
+        );
     }
 }
 
@@ -289,34 +406,62 @@ fn a_smaller_machine_holds_less() {
     let mut bench = Bench::new();
     for place in 0..2 {
         let file = hot(place as u64, 100);
-        bench.sample.warm.files[place] = WarmFile { asked: file.hot, idle: Some(Micros::new(0)), ..file };
+        bench.sample.warm.files[place] = WarmFile {
+            asked: file.hot,
+            idle: Some(Micros::new(0)),
+            ..file
+        };
     }
     bench.seconds(3, 1);
     assert_eq!(held(&bench.short()), [0; 0]);
     bench.sample.zones[0].amounts.managed = Some(Pages::new(160_000));
     let acts = bench.short();
-    assert!(acts.iter().any(|(act, why)| matches!((act, why), (Act::Release { .. }, Why::Budget { .. }))), "{acts:?}");
+    assert!(
+        acts.iter()
+            .any(|(act, why)| matches!((act, why), (Act::Release { .. }, Why::Budget { .. }))),
+        "{acts:?}"
+    );
 }
 
 #[test]
 fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
     let mut bench = Bench::new();
-    bench.finds([(Knob::WorkingsetProtection, 1), (Knob::CleanMinRatio, 15), (Knob::AnonMinRatio, 15)]);
+    bench.finds([
+        (Knob::WorkingsetProtection, 1),
+        (Knob::CleanMinRatio, 15),
+        (Knob::AnonMinRatio, 15),
+    ]);
     bench.sample.memory.active_anon = Some(Bytes::mib(205));
-    bench.sample.swaps.push(Swap { kind: SwapKind::Partition, amounts: SwapAmounts::default() });
+    bench.sample.swaps.push(Swap {
+        kind: SwapKind::Partition,
+        amounts: SwapAmounts::default(),
+    });
     bench.sample.counters.workingset_refault_anon = Some(0);
     bench.seconds(3, 1);
     assert_eq!(bench.sets(1), [], "none of it comes back");
     let anon = |bench: &mut Bench| {
-        bench.sample.counters.workingset_refault_anon =
-            bench.sample.counters.workingset_refault_anon.map(|count| count + 2000);
+        bench.sample.counters.workingset_refault_anon = bench
+            .sample
+            .counters
+            .workingset_refault_anon
+            .map(|count| count + 2000);
         bench.sets(1)
     };
-    let first = (0..5).map(|_| anon(&mut bench)).find(|sets| !sets.is_empty());
-    assert_eq!(first, Some(vec![(Knob::AnonMinRatio, 21)]), "a fifth of 1 GiB");
+    let first = (0..5)
+        .map(|_| anon(&mut bench))
+        .find(|sets| !sets.is_empty());
+    assert_eq!(
+        first,
+        Some(vec![(Knob::AnonMinRatio, 21)]),
+        "a fifth of 1 GiB"
+    );
     bench.holds([(Knob::AnonMinRatio, 21)]);
     bench.sample.memory.active_anon = Some(Bytes::mib(600));
-    assert_eq!(anon(&mut bench), [(Knob::AnonMinRatio, 25)], "never more than a quarter");
+    assert_eq!(
+        anon(&mut bench),
+        [(Knob::AnonMinRatio, 25)],
+        "never more than a quarter"
+    );
     bench.seconds(62, 0);
     assert_eq!(bench.sets(0), [(Knob::AnonMinRatio, 15)], "as found");
 }
@@ -324,17 +469,29 @@ fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
 #[test]
 fn a_kernel_with_a_floor_has_it_made_to_measure_and_put_back() {
     let mut bench = Bench::new();
-    bench.finds([(Knob::WorkingsetProtection, 0), (Knob::CleanLowRatio, 0), (Knob::CleanMinRatio, 15)]);
+    bench.finds([
+        (Knob::WorkingsetProtection, 0),
+        (Knob::CleanLowRatio, 0),
+        (Knob::CleanMinRatio, 15),
+    ]);
     bench.seconds(3, 1);
     assert_eq!(bench.sets(1), [], "nothing thrashes");
     bench.sample.warm.files[0] = hot(1, 50);
-    let expected = [(Knob::CleanMinRatio, 5), (Knob::CleanLowRatio, 6), (Knob::WorkingsetProtection, 1)];
+    let expected = [
+        (Knob::CleanMinRatio, 5),
+        (Knob::CleanLowRatio, 6),
+        (Knob::WorkingsetProtection, 1),
+    ];
     assert_eq!(bench.sets(1), expected);
     bench.holds(expected);
     assert_eq!(bench.sets(1), [], "as it is");
     bench.sample.warm.files[0] = WarmFile::default();
     bench.seconds(58, 0);
     assert_eq!(bench.sets(0), []);
-    let found = [(Knob::WorkingsetProtection, 0), (Knob::CleanMinRatio, 15), (Knob::CleanLowRatio, 0)];
+    let found = [
+        (Knob::WorkingsetProtection, 0),
+        (Knob::CleanMinRatio, 15),
+        (Knob::CleanLowRatio, 0),
+    ];
     assert_eq!(bench.sets(0), found);
 }

@@ -24,7 +24,9 @@ impl Draft<'_> {
     /// Keeps what the wards use; says how much of memory is kept so, `held` being locked.
     pub(super) fn keep_wards(&mut self, held: Pages, calm: Duration) -> Bytes {
         if calm >= self.config.protect.release_after.get() {
-            self.leave_wards(Why::Calm { calm: Span::new(calm) });
+            self.leave_wards(Why::Calm {
+                calm: Span::new(calm),
+            });
             return Bytes::ZERO;
         }
         // What keeps nothing is not counted on.
@@ -39,19 +41,42 @@ impl Draft<'_> {
             let begins = ward.ours.is_none();
             if is_theirs(&ward) || share <= ward.found || (begins && calm >= SHORT) {
                 if !begins {
-                    self.step_back(&ward, Why::Budget { held: ward.floor, budget });
+                    self.step_back(
+                        &ward,
+                        Why::Budget {
+                            held: ward.floor,
+                            budget,
+                        },
+                    );
                 }
                 continue;
             }
             // A little too much or too little is left as it is, but never beyond the budget.
             let ours = ward.ours.unwrap_or(Bytes::ZERO);
             let near = ours.get().abs_diff(share.get()) < LEAST_CHANGE.max(ours.scaled(1, 8)).get();
-            let to = if near && ours <= budget.less(kept) && !begins { ours } else { share };
+            let to = if near && ours <= budget.less(kept) && !begins {
+                ours
+            } else {
+                share
+            };
             kept += to;
             if to != ward.floor {
-                let Ward { id, unit, floor: from, .. } = ward;
-                let why = Why::Used { need: need.in_use, missed: need.missed, kept, budget };
-                self.step(Action::Group(Grip::Keep { id, unit, from, to }), Reason::Protect(why));
+                let Ward {
+                    id,
+                    unit,
+                    floor: from,
+                    ..
+                } = ward;
+                let why = Why::Used {
+                    need: need.in_use,
+                    missed: need.missed,
+                    kept,
+                    budget,
+                };
+                self.step(
+                    Action::Group(Grip::Keep { id, unit, from, to }),
+                    Reason::Protect(why),
+                );
             }
         }
         kept
@@ -69,21 +94,31 @@ impl Draft<'_> {
     /// Puts every floor back as it was found.
     pub(super) fn leave_wards(&mut self, why: Why) {
         let sample = self.sample;
-        for ward in sample.groups.wards.iter().filter(|ward| ward.ours.is_some()) {
+        for ward in sample
+            .groups
+            .wards
+            .iter()
+            .filter(|ward| ward.ours.is_some())
+        {
             self.step_back(ward, why);
         }
     }
 
     fn step_back(&mut self, ward: &Ward, why: Why) {
         let Ward { id, unit, .. } = *ward;
-        self.step(Action::Group(Grip::Leave { id, unit }), Reason::Protect(why));
+        self.step(
+            Action::Group(Grip::Leave { id, unit }),
+            Reason::Protect(why),
+        );
     }
 
     /// The wards whose need is known, the smallest first: each byte there lets more be answered.
     fn by_need(&self) -> ArrayVec<(Ward, Need), MAX_WARDS> {
         let known = self.sample.groups.wards.iter();
-        let mut open: ArrayVec<_, MAX_WARDS> =
-            known.filter_map(|ward| Some((*ward, self.history.needs.of(ward)?))).take(MAX_WARDS).collect();
+        let mut open: ArrayVec<_, MAX_WARDS> = known
+            .filter_map(|ward| Some((*ward, self.history.needs.of(ward)?)))
+            .take(MAX_WARDS)
+            .collect();
         open.sort_by_key(|(_, need)| need.in_use);
         open
     }
@@ -91,7 +126,11 @@ impl Draft<'_> {
     fn floors_budget(&self, held: Pages) -> Bytes {
         let sizes = self.history.latest.sizes;
         let memory = sizes.managed.less(sizes.huge);
-        self.config.protect.floors.of(memory).min(ALL.of(memory).less(held.to_bytes(self.history.page_size)))
+        self.config
+            .protect
+            .floors
+            .of(memory)
+            .min(ALL.of(memory).less(held.to_bytes(self.history.page_size)))
     }
 }
 

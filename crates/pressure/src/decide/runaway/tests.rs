@@ -14,22 +14,51 @@ use units::{Bytes, Micros, Pages, Span};
 
 #[test]
 fn a_runaway_is_asked_to_end_before_memory_is_full_and_nobody_else_is() {
-    let mut machine = Machine::new(vec![process(10, "editor", 200, 0), process(20, "hog", 10, 80)]);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 200, 0),
+        process(20, "hog", 10, 80),
+    ]);
     machine.run(20.0);
     assert_eq!(machine.signalled(), [(20, Signal::Term)]);
     assert_eq!(machine.ended, [20]);
     assert!(!machine.out_of_memory, "the kernel would have been first");
-    assert!(machine.said.iter().any(|notice| matches!(notice, Notice::Distress { .. })), "warned before");
-    assert!(machine.said.iter().any(|notice| matches!(notice, Notice::Gone { .. })), "told after");
-    assert_eq!(machine.decision.attention, Attention::Rest, "and then nobody is looked at");
+    assert!(
+        machine
+            .said
+            .iter()
+            .any(|notice| matches!(notice, Notice::Distress { .. })),
+        "warned before"
+    );
+    assert!(
+        machine
+            .said
+            .iter()
+            .any(|notice| matches!(notice, Notice::Gone { .. })),
+        "told after"
+    );
+    assert_eq!(
+        machine.decision.attention,
+        Attention::Rest,
+        "and then nobody is looked at"
+    );
 }
 
 #[test]
 fn who_waits_for_memory_most_of_the_time_at_the_end_is_ended_all_the_same() {
-    let mut machine = Machine::new(vec![process(10, "editor", 200, 0), process(20, "hog", 10, 3)]);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 200, 0),
+        process(20, "hog", 10, 3),
+    ]);
     for tick in 0..3000 {
-        let scarce = machine.decision.forecast.outlook.is_some_and(|outlook| outlook.room < Bytes::mib(60));
-        let hog = machine.processes.iter_mut().find(|process| process.suspect.who.pid == 20);
+        let scarce = machine
+            .decision
+            .forecast
+            .outlook
+            .is_some_and(|outlook| outlook.room < Bytes::mib(60));
+        let hog = machine
+            .processes
+            .iter_mut()
+            .find(|process| process.suspect.who.pid == 20);
         let Some(hog) = hog else { break };
         hog.speed = if scarce && tick % 8 != 0 { 0 } else { 30 };
         machine.tick();
@@ -44,13 +73,19 @@ fn who_ignores_sigterm_is_killed_in_time() {
     hog.deaf = true;
     let mut machine = Machine::new(vec![process(10, "editor", 200, 0), hog]);
     machine.run(20.0);
-    assert_eq!(machine.signalled(), [(20, Signal::Term), (20, Signal::Kill)]);
+    assert_eq!(
+        machine.signalled(),
+        [(20, Signal::Term), (20, Signal::Kill)]
+    );
     assert!(machine.ended == [20] && !machine.out_of_memory);
 }
 
 #[test]
 fn where_there_is_no_time_it_is_killed_at_once() {
-    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 450)]);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 100, 0),
+        process(20, "hog", 10, 450),
+    ]);
     machine.run(10.0);
     assert_eq!(machine.ended, [20]);
     assert!(!machine.out_of_memory, "{:?}", machine.signalled());
@@ -60,7 +95,11 @@ fn where_there_is_no_time_it_is_killed_at_once() {
 fn the_fastest_grower_goes_not_the_largest_and_not_a_browsers_tab() {
     let mut tab = process(30, "Isolated Web Co", 150, 0);
     tab.suspect.oom_score_adj = 300;
-    let mut machine = Machine::new(vec![process(10, "database", 300, 0), tab, process(20, "hog", 10, 80)]);
+    let mut machine = Machine::new(vec![
+        process(10, "database", 300, 0),
+        tab,
+        process(20, "hog", 10, 80),
+    ]);
     machine.run(20.0);
     assert_eq!(machine.ended, [20]);
 }
@@ -69,11 +108,19 @@ fn the_fastest_grower_goes_not_the_largest_and_not_a_browsers_tab() {
 fn a_newborn_that_takes_its_first_pages_is_no_runaway() {
     let mut newborn = process(30, "sh", 5, 0);
     newborn.suspect.age = Span::millis(20);
-    let mut machine = Machine::new(vec![newborn, process(10, "editor", 200, 0), process(20, "hog", 10, 80)]);
+    let mut machine = Machine::new(vec![
+        newborn,
+        process(10, "editor", 200, 0),
+        process(20, "hog", 10, 80),
+    ]);
     for _ in 0..200 {
         machine.tick();
         // Each look finds another one that has just begun.
-        let newborn = machine.processes.iter_mut().find(|process| process.suspect.name.as_str() == "sh").unwrap();
+        let newborn = machine
+            .processes
+            .iter_mut()
+            .find(|process| process.suspect.name.as_str() == "sh")
+            .unwrap();
         newborn.suspect.who.pid += 100;
         newborn.suspect.age = Span::millis(20);
     }
@@ -98,7 +145,10 @@ fn who_does_not_die_is_given_up_and_the_next_is_found() {
     let mut machine = Machine::new(vec![stuck, process(21, "other", 10, 0)]);
     machine.run(9.0);
     assert!(machine.signals.iter().all(|(pid, ..)| *pid == 20));
-    machine.processes.iter_mut().for_each(|process| process.speed = if process.suspect.who.pid == 21 { 10 } else { 0 });
+    machine
+        .processes
+        .iter_mut()
+        .for_each(|process| process.speed = if process.suspect.who.pid == 21 { 10 } else { 0 });
     machine.run(20.0);
     assert!(machine.ended.contains(&21), "{:?}", machine.signals);
 }
@@ -106,7 +156,10 @@ fn who_does_not_die_is_given_up_and_the_next_is_found() {
 #[test]
 fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
     let rule = |spare: &str| {
-        let mut config = Config { mode: Mode::Guard, ..Config::default() };
+        let mut config = Config {
+            mode: Mode::Guard,
+            ..Config::default()
+        };
         config.guard.spare = vec![spare.to_owned()];
         config
     };
@@ -137,7 +190,10 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
         change(&mut hog.suspect);
         hog
     };
-    let guard = || Config { mode: Mode::Guard, ..Config::default() };
+    let guard = || Config {
+        mode: Mode::Guard,
+        ..Config::default()
+    };
     let spared = [
         (guard(), unit("sshd.service", Place::Service)),
         (guard(), unit("systemd-logind.service", Place::Service)),
@@ -158,7 +214,13 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
         let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
         machine.run(20.0);
         assert_eq!(machine.signals, [], "{what}");
-        assert!(machine.said.iter().any(|notice| matches!(notice, Notice::NoCulprit { .. })), "{what}");
+        assert!(
+            machine
+                .said
+                .iter()
+                .any(|notice| matches!(notice, Notice::NoCulprit { .. })),
+            "{what}"
+        );
     }
     let killed = [
         (guard(), process(20, "sshd", 10, 80)),
@@ -181,20 +243,47 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
 #[test]
 fn a_unit_that_a_user_named_is_not_the_systems_of_that_name() {
     let cases = [
-        ("postgresql.service", "postgresql.service", Place::Service, true),
-        ("postgresql.service", "postgresql.service", Place::App, false),
-        ("unit:postgresql.service", "postgresql.service", Place::Desktop, false),
+        (
+            "postgresql.service",
+            "postgresql.service",
+            Place::Service,
+            true,
+        ),
+        (
+            "postgresql.service",
+            "postgresql.service",
+            Place::App,
+            false,
+        ),
+        (
+            "unit:postgresql.service",
+            "postgresql.service",
+            Place::Desktop,
+            false,
+        ),
         ("app:app-editor*", "app-editor.scope", Place::App, true),
-        ("app:app-editor*", "app-editor.service", Place::Service, false),
+        (
+            "app:app-editor*",
+            "app-editor.service",
+            Place::Service,
+            false,
+        ),
     ];
     for (rule, name, place, spared) in cases {
-        let mut config = Config { mode: Mode::Guard, ..Config::default() };
+        let mut config = Config {
+            mode: Mode::Guard,
+            ..Config::default()
+        };
         config.guard.spare = vec![rule.to_owned()];
         let mut hog = process(20, "hog", 10, 80);
         (hog.suspect.unit, hog.suspect.place) = (UnitName::from(name).unwrap(), place);
         let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
         machine.run(20.0);
-        assert_eq!(machine.ended.is_empty(), spared, "{rule}, {name}, {place:?}");
+        assert_eq!(
+            machine.ended.is_empty(),
+            spared,
+            "{rule}, {name}, {place:?}"
+        );
     }
 }
 
@@ -207,17 +296,28 @@ fn a_users_mark_counts_among_that_users_units_only() {
     };
     let mut machine = Machine::new(vec![marked(), process(21, "batch", 10, 40)]);
     machine.run(20.0);
-    assert_eq!(machine.ended.first(), Some(&21), "the same user's other grower goes first");
+    assert_eq!(
+        machine.ended.first(),
+        Some(&21),
+        "the same user's other grower goes first"
+    );
     let mut other = process(21, "batch", 10, 40);
     other.suspect.user = 1001;
     let mut machine = Machine::new(vec![marked(), other]);
     machine.run(20.0);
-    assert_eq!(machine.ended.first(), Some(&20), "nobody pays for another user's mark");
+    assert_eq!(
+        machine.ended.first(),
+        Some(&20),
+        "nobody pays for another user's mark"
+    );
 }
 
 #[test]
 fn a_control_group_at_its_own_limit_is_not_the_machines_distress() {
-    let mut machine = Machine::new(vec![process(10, "limited", 300, 0), process(11, "editor", 100, 0)]);
+    let mut machine = Machine::new(vec![
+        process(10, "limited", 300, 0),
+        process(11, "editor", 100, 0),
+    ]);
     for _ in 0..200 {
         let stalled = machine.sample.memory_pressure.full_total.unwrap().get() + 95_000;
         machine.sample.memory_pressure.full_total = Some(Micros::new(stalled));
@@ -225,14 +325,34 @@ fn a_control_group_at_its_own_limit_is_not_the_machines_distress() {
         machine.sample.counters.workingset_refault_file = Some(refaults);
         machine.tick();
     }
-    assert_eq!((machine.signals.len(), machine.decision.phase == Phase::Distress), (0, false));
-    assert!(machine.decision.forecast.outlook.unwrap().stalled.unwrap().get() > 9000, "pressure is seen");
+    assert_eq!(
+        (
+            machine.signals.len(),
+            machine.decision.phase == Phase::Distress
+        ),
+        (0, false)
+    );
+    assert!(
+        machine
+            .decision
+            .forecast
+            .outlook
+            .unwrap()
+            .stalled
+            .unwrap()
+            .get()
+            > 9000,
+        "pressure is seen"
+    );
 }
 
 #[test]
 fn a_load_that_fills_memory_and_stays_there_is_left_alone() {
     for mib in [600, 800, 900] {
-        let mut machine = Machine::new(vec![process(10, "database", mib, 0), process(11, "editor", 30, 0)]);
+        let mut machine = Machine::new(vec![
+            process(10, "database", mib, 0),
+            process(11, "editor", 30, 0),
+        ]);
         machine.run(30.0);
         assert_eq!(machine.signals, [], "{mib}");
     }
@@ -250,37 +370,61 @@ fn a_load_that_fills_memory_and_stays_there_is_left_alone() {
 
 #[test]
 fn swap_is_room_and_swap_that_comes_later_is_room_then() {
-    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 40)]);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 100, 0),
+        process(20, "hog", 10, 40),
+    ]);
     machine.swap = Bytes::mib(4096);
     machine.run(25.0);
     assert_eq!(machine.signals, [], "there is swap for minutes");
-    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 40)]);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 100, 0),
+        process(20, "hog", 10, 40),
+    ]);
     machine.run(14.0);
     machine.swap = Bytes::mib(4096);
     machine.run(10.0);
     assert_eq!(machine.signals, [], "swap came in time");
     machine.swap = machine.anon().less(Bytes::mib(800));
     machine.run(10.0);
-    assert_eq!(machine.ended, [20], "and when most of it went, there was no room");
+    assert_eq!(
+        machine.ended,
+        [20],
+        "and when most of it went, there was no room"
+    );
 }
 
 #[test]
 fn with_swap_left_a_machine_that_stands_still_is_not_waited_for() {
-    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 80)]);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 100, 0),
+        process(20, "hog", 10, 80),
+    ]);
     machine.swap = Bytes::mib(1024);
     while machine.ended.is_empty() && !machine.out_of_memory {
-        let stalled = if machine.anon() > Bytes::mib(900) { 60_000 } else { 0 };
+        let stalled = if machine.anon() > Bytes::mib(900) {
+            60_000
+        } else {
+            0
+        };
         let total = machine.sample.memory_pressure.full_total.unwrap().get() + stalled;
         machine.sample.memory_pressure.full_total = Some(Micros::new(total));
         machine.tick();
     }
     assert_eq!(machine.signalled(), [(20, Signal::Term)]);
-    assert!(machine.sample.memory.swap_free.unwrap() > Bytes::mib(300), "{:?}", machine.sample.memory.swap_free);
+    assert!(
+        machine.sample.memory.swap_free.unwrap() > Bytes::mib(300),
+        "{:?}",
+        machine.sample.memory.swap_free
+    );
 }
 
 #[test]
 fn without_swap_time_lost_alone_makes_nothing_more_urgent() {
-    let mut machine = Machine::new(vec![process(10, "editor", 100, 0), process(20, "hog", 10, 40)]);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 100, 0),
+        process(20, "hog", 10, 40),
+    ]);
     while machine.signals.is_empty() {
         let total = machine.sample.memory_pressure.full_total.unwrap().get() + 60_000;
         machine.sample.memory_pressure.full_total = Some(Micros::new(total));
@@ -294,20 +438,42 @@ fn without_swap_time_lost_alone_makes_nothing_more_urgent() {
 fn compressed_swap_is_room_only_by_what_it_saves() {
     let room = |used: Option<u64>, pool: Option<u64>| {
         let mut sample = Sample::default();
-        let amounts = SwapAmounts { size: Some(Bytes::mib(512)), used: used.map(Bytes::mib) };
-        sample.swaps = vec![Swap { kind: SwapKind::Zram, amounts }];
+        let amounts = SwapAmounts {
+            size: Some(Bytes::mib(512)),
+            used: used.map(Bytes::mib),
+        };
+        sample.swaps = vec![Swap {
+            kind: SwapKind::Zram,
+            amounts,
+        }];
         sample.zones = vec![Zone {
-            amounts: ZoneAmounts { min: Some(Pages::new(0)), ..ZoneAmounts::default() },
+            amounts: ZoneAmounts {
+                min: Some(Pages::new(0)),
+                ..ZoneAmounts::default()
+            },
             ..Zone::default()
         }];
         sample.counters.nr_free_pages = Some(Pages::new(0));
         sample.counters.nr_zspages = pool.map(|mib| Bytes::mib(mib).to_pages(PAGE));
-        (sample.memory.active_file, sample.memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
+        (sample.memory.active_file, sample.memory.inactive_file) =
+            (Some(Bytes::ZERO), Some(Bytes::ZERO));
         crate::distress::room_of(&sample, Bytes::ZERO, PAGE).unwrap()
     };
-    assert_eq!(room(Some(0), None), Bytes::mib(256), "half, as long as nothing is known");
-    assert_eq!(room(Some(112), Some(28)), Bytes::mib(300), "a quarter is what this load costs");
-    assert_eq!(room(Some(112), Some(130)), Bytes::ZERO, "what does not compress saves nothing");
+    assert_eq!(
+        room(Some(0), None),
+        Bytes::mib(256),
+        "half, as long as nothing is known"
+    );
+    assert_eq!(
+        room(Some(112), Some(28)),
+        Bytes::mib(300),
+        "a quarter is what this load costs"
+    );
+    assert_eq!(
+        room(Some(112), Some(130)),
+        Bytes::ZERO,
+        "what does not compress saves nothing"
+    );
 }
 
 #[test]
@@ -321,8 +487,19 @@ fn beside_another_guard_nobody_is_ended_and_it_is_said() {
 
 #[test]
 fn only_guard_and_protect_end_and_observe_says_whom() {
-    for (mode, ends) in [(Mode::Tune, false), (Mode::Guard, true), (Mode::Protect, true), (Mode::Observe, true)] {
-        let mut machine = Machine::with(Config { mode, ..Config::default() }, vec![process(20, "hog", 10, 80)]);
+    for (mode, ends) in [
+        (Mode::Tune, false),
+        (Mode::Guard, true),
+        (Mode::Protect, true),
+        (Mode::Observe, true),
+    ] {
+        let mut machine = Machine::with(
+            Config {
+                mode,
+                ..Config::default()
+            },
+            vec![process(20, "hog", 10, 80)],
+        );
         machine.run(20.0);
         assert_eq!(!machine.signals.is_empty(), ends, "{mode}");
     }
@@ -347,13 +524,19 @@ fn the_account_names_who_was_spared_and_who_was_chosen() {
         _ => None,
     };
     let verdicts: Vec<_> = machine.said.iter().filter_map(verdict).collect();
-    assert!(verdicts.contains(&(10, Verdict::Spared(Shield::Program))), "{verdicts:?}");
+    assert!(
+        verdicts.contains(&(10, Verdict::Spared(Shield::Program))),
+        "{verdicts:?}"
+    );
     assert!(verdicts.contains(&(20, Verdict::Chosen)), "{verdicts:?}");
 }
 
 #[test]
 fn full_and_stalled_for_long_the_largest_goes_although_nobody_grows() {
-    let mut machine = Machine::new(vec![process(10, "small", 100, 0), process(20, "large", 830, 0)]);
+    let mut machine = Machine::new(vec![
+        process(10, "small", 100, 0),
+        process(20, "large", 830, 0),
+    ]);
     for _ in 0..300 {
         let total = machine.sample.memory_pressure.full_total.unwrap().get() + 90_000;
         machine.sample.memory_pressure.full_total = Some(Micros::new(total));

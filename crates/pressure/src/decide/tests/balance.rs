@@ -9,9 +9,10 @@ fn short(bench: &mut Bench, seconds: u64, file: u64, anon: u64) {
     for _ in 0..seconds * 10 {
         bench.tick(Bytes::mib(12), |sample| {
             let counters = &mut sample.counters;
-            for (counter, more) in
-                [(&mut counters.workingset_refault_file, file), (&mut counters.workingset_refault_anon, anon)]
-            {
+            for (counter, more) in [
+                (&mut counters.workingset_refault_file, file),
+                (&mut counters.workingset_refault_anon, anon),
+            ] {
                 *counter = Some(counter.unwrap_or(0) + more);
             }
         });
@@ -22,8 +23,14 @@ fn bench(ask: fn(&mut Config), swap: SwapKind) -> Bench {
     let mut config = Config::default();
     ask(&mut config);
     let mut bench = Bench::new(config);
-    let amounts = SwapAmounts { size: Some(Bytes::mib(1024)), used: Some(Bytes::mib(100)) };
-    bench.sample.swaps.push(Swap { kind: swap, amounts });
+    let amounts = SwapAmounts {
+        size: Some(Bytes::mib(1024)),
+        used: Some(Bytes::mib(100)),
+    };
+    bench.sample.swaps.push(Swap {
+        kind: swap,
+        amounts,
+    });
     bench
 }
 
@@ -36,7 +43,11 @@ fn nothing_moves_unless_it_is_asked_for() {
     let mut bench = bench(|_| {}, SwapKind::Zram);
     bench.sample.memory_pressure.full_avg10 = Some(units::Percent::new(40));
     short(&mut bench, 60, 90, 0);
-    for (knob, found) in [(Knob::Swappiness, 60), (Knob::PageCluster, 3), (Knob::MinTtlMs, 0)] {
+    for (knob, found) in [
+        (Knob::Swappiness, 60),
+        (Knob::PageCluster, 3),
+        (Knob::MinTtlMs, 0),
+    ] {
         assert_eq!(now(&bench, knob), found, "{knob:?}");
     }
 }
@@ -55,7 +66,11 @@ fn what_is_missed_more_is_taken_less() {
     ] {
         let mut bench = bench(|config| config.balance.swappiness = true, swap);
         short(&mut bench, 120, file, anon);
-        assert_eq!(now(&bench, Knob::Swappiness), then, "{swap:?} {file} {anon}");
+        assert_eq!(
+            now(&bench, Knob::Swappiness),
+            then,
+            "{swap:?} {file} {anon}"
+        );
         bench.rest(90);
         assert_eq!(now(&bench, Knob::Swappiness), 60, "as found");
     }
@@ -65,7 +80,11 @@ fn what_is_missed_more_is_taken_less() {
 fn a_value_that_is_set_by_hand_stays() {
     let mut config = Config::default();
     config.balance.swappiness = true;
-    config.tunables = vec![Tunable { knob: Knob::Swappiness, value: 80, on: Event::Start }];
+    config.tunables = vec![Tunable {
+        knob: Knob::Swappiness,
+        value: 80,
+        on: Event::Start,
+    }];
     let mut bench = Bench::new(config);
     bench.sample.swaps.push(Swap::default());
     short(&mut bench, 60, 90, 0);
@@ -74,7 +93,10 @@ fn a_value_that_is_set_by_hand_stays() {
 
 #[test]
 fn reading_ahead_goes_with_its_use() {
-    let mut bench = bench(|config| config.balance.page_cluster = true, SwapKind::Partition);
+    let mut bench = bench(
+        |config| config.balance.page_cluster = true,
+        SwapKind::Partition,
+    );
     let read = |bench: &mut Bench, used: u64| {
         for _ in 0..600 {
             // Nothing is read ahead at 0.
@@ -104,7 +126,8 @@ fn the_youngest_are_left_alone_while_all_wait_and_none_reclaims_for_itself() {
     assert_eq!(now(&bench, Knob::MinTtlMs), 1000);
     let stall = |bench: &mut Bench| {
         bench.tick(Bytes::mib(12), |sample| {
-            sample.counters.allocstall_normal = sample.counters.allocstall_normal.map(|stalls| stalls + 1);
+            sample.counters.allocstall_normal =
+                sample.counters.allocstall_normal.map(|stalls| stalls + 1);
         });
     };
     for _ in 0..10 {
@@ -124,7 +147,9 @@ fn the_kernel_is_not_to_choose_who_ends() {
     bench.sample.memory_pressure.full_avg10 = Some(units::Percent::new(40));
     short(&mut bench, 60, 90, 0);
     assert_eq!(now(&bench, Knob::MinTtlMs), 1000);
-    bench.tick(Bytes::mib(12), |sample| sample.counters.oom_kill = sample.counters.oom_kill.map(|kills| kills + 1));
+    bench.tick(Bytes::mib(12), |sample| {
+        sample.counters.oom_kill = sample.counters.oom_kill.map(|kills| kills + 1)
+    });
     assert_eq!(now(&bench, Knob::MinTtlMs), 0, "it has");
     short(&mut bench, 60, 90, 0);
     assert_eq!(now(&bench, Knob::MinTtlMs), 0, "not again soon");
@@ -137,7 +162,11 @@ fn what_is_no_longer_asked_for_is_as_found() {
     assert!(now(&bench, Knob::Swappiness) > 100);
     bench.sample.swaps[0].kind = SwapKind::Partition;
     short(&mut bench, 10, 90, 0);
-    assert_eq!(now(&bench, Knob::Swappiness), 100, "swap is on a device now");
+    assert_eq!(
+        now(&bench, Knob::Swappiness),
+        100,
+        "swap is on a device now"
+    );
     bench.config.balance.swappiness = false;
     short(&mut bench, 1, 90, 0);
     assert_eq!(now(&bench, Knob::Swappiness), 60);
@@ -145,7 +174,10 @@ fn what_is_no_longer_asked_for_is_as_found() {
 
 #[test]
 fn an_administrators_zero_stays() {
-    let mut bench = bench(|config| config.balance.swappiness = true, SwapKind::Partition);
+    let mut bench = bench(
+        |config| config.balance.swappiness = true,
+        SwapKind::Partition,
+    );
     for values in [&mut bench.sample.knobs.now, &mut bench.sample.knobs.found] {
         values.put(Knob::Swappiness, Some(0));
     }

@@ -12,15 +12,36 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(config: Config) -> Self {
-        let mut sample = Sample { at: Span::secs(100), ..Sample::default() };
+        let mut sample = Sample {
+            at: Span::secs(100),
+            ..Sample::default()
+        };
         let managed = Some(Pages::new(1_048_576));
-        let amounts =
-            ZoneAmounts { managed, present: managed, free: Some(Pages::new(40_000)), ..ZoneAmounts::default() };
-        let mut blocks = Blocks { orders: 11, ..Blocks::default() };
+        let amounts = ZoneAmounts {
+            managed,
+            present: managed,
+            free: Some(Pages::new(40_000)),
+            ..ZoneAmounts::default()
+        };
+        let mut blocks = Blocks {
+            orders: 11,
+            ..Blocks::default()
+        };
         blocks.counts[10] = 39;
-        sample.zones.push(Zone { amounts, blocks, ..Zone::default() });
-        let node = NodeAmounts { can_compact: Some(1), can_reclaim: Some(1), ..NodeAmounts::default() };
-        sample.nodes.push(Node { id: 0, amounts: node });
+        sample.zones.push(Zone {
+            amounts,
+            blocks,
+            ..Zone::default()
+        });
+        let node = NodeAmounts {
+            can_compact: Some(1),
+            can_reclaim: Some(1),
+            ..NodeAmounts::default()
+        };
+        sample.nodes.push(Node {
+            id: 0,
+            amounts: node,
+        });
         sample.counters.nr_free_pages = Some(Pages::new(40_000));
         for counter in [
             &mut sample.counters.pgsteal_kswapd,
@@ -52,7 +73,12 @@ impl Bench {
         }
         let history = History::new(&facts(), &config);
         let decision = decide(&config, &history);
-        let mut bench = Self { config, history, sample, decision };
+        let mut bench = Self {
+            config,
+            history,
+            sample,
+            decision,
+        };
         bench.watermarks();
         bench
     }
@@ -71,7 +97,12 @@ impl Bench {
     /// then what was decided is done.
     pub(super) fn tick(&mut self, taken: Bytes, change: impl Fn(&mut Sample)) {
         self.sample.at = Span::new(self.sample.at.get() + Duration::from_millis(100));
-        let free = self.sample.counters.nr_free_pages.unwrap().less(taken.to_pages(Bytes::kib(4)));
+        let free = self
+            .sample
+            .counters
+            .nr_free_pages
+            .unwrap()
+            .less(taken.to_pages(Bytes::kib(4)));
         let freed = Pages::new(40_000).less(free).min(Pages::new(1024));
         self.sample.counters.nr_free_pages = Some(free + freed);
         let stolen = &mut self.sample.counters.pgsteal_kswapd;
@@ -111,7 +142,11 @@ impl Bench {
     /// Bursts of 60 MiB in half a second, every two seconds.
     pub(super) fn load(&mut self, seconds: u64) {
         for step in 0..seconds * 10 {
-            let taken = if step % 20 < 5 { Bytes::mib(12) } else { Bytes::ZERO };
+            let taken = if step % 20 < 5 {
+                Bytes::mib(12)
+            } else {
+                Bytes::ZERO
+            };
             self.tick(taken, |_| {});
         }
     }

@@ -7,8 +7,12 @@ use crate::local::{Policy, Push, Runner, Way};
 /// Two that run, of whom the last is the largest of all.
 fn census(sample: &mut Sample) {
     let who = |pid| Identity { pid, start: 1 };
-    let runner =
-        |pid, mib, turn| Runner { who: who(pid), name: "cc1".parse().unwrap(), resident: Bytes::mib(mib), turn };
+    let runner = |pid, mib, turn| Runner {
+        who: who(pid),
+        name: "cc1".parse().unwrap(),
+        resident: Bytes::mib(mib),
+        turn,
+    };
     sample.census.runners = [runner(10, 20, 5), runner(11, 90, 7)].into_iter().collect();
     let suspect = |pid, mib| {
         let text = format!(
@@ -28,10 +32,16 @@ fn pushes(policy: Policy, seconds: u64) -> (Vec<Push>, Bench) {
     let mut pushes = Vec::new();
     for _ in 0..seconds * 10 {
         bench.tick(Bytes::mib(3), census);
-        pushes.extend(bench.decision.steps.iter().filter_map(|step| match step.action {
-            Action::Local(push) => Some(push),
-            _ => None,
-        }));
+        pushes.extend(
+            bench
+                .decision
+                .steps
+                .iter()
+                .filter_map(|step| match step.action {
+                    Action::Local(push) => Some(push),
+                    _ => None,
+                }),
+        );
     }
     (pushes, bench)
 }
@@ -47,8 +57,17 @@ fn each_policy_presses_on_its_own_process_and_not_too_often() {
         (Policy::DownLast, Way::Down, 11),
     ] {
         let (pushes, bench) = pushes(policy, 10);
-        assert!(pushes.iter().all(|push| (push.way, push.who.pid) == (way, pid)), "{policy:?} {pushes:?}");
-        assert!((30..=40).contains(&pushes.len()), "four a second, not {} in ten", pushes.len());
+        assert!(
+            pushes
+                .iter()
+                .all(|push| (push.way, push.who.pid) == (way, pid)),
+            "{policy:?} {pushes:?}"
+        );
+        assert!(
+            (30..=40).contains(&pushes.len()),
+            "four a second, not {} in ten",
+            pushes.len()
+        );
         assert_eq!(bench.decision.attention, Attention::Runners);
         assert!(bench.decision.patience() <= Duration::from_millis(250));
     }
@@ -61,17 +80,37 @@ fn nothing_is_pressed_without_a_watermark_or_without_being_asked() {
     for _ in 0..100 {
         bench.tick(Bytes::ZERO, census);
     }
-    assert!(bench.decision.steps.iter().all(|step| !matches!(step.action, Action::Local(_))));
-    assert_eq!(bench.decision.attention, Attention::Rest, "and nobody is looked at");
+    assert!(
+        bench
+            .decision
+            .steps
+            .iter()
+            .all(|step| !matches!(step.action, Action::Local(_)))
+    );
+    assert_eq!(
+        bench.decision.attention,
+        Attention::Rest,
+        "and nobody is looked at"
+    );
     assert!(pushes(Policy::Off, 2).0.is_empty());
     let (made, watching) = pushes(Policy::Watch, 2);
     assert!(made.is_empty());
-    assert_eq!(watching.decision.attention, Attention::Runners, "it looks, and presses on nobody");
+    assert_eq!(
+        watching.decision.attention,
+        Attention::Runners,
+        "it looks, and presses on nobody"
+    );
     // Whoever says stop is heeded, and nobody is looked at for nothing.
     bench.tick(Bytes::mib(40), |sample| {
         census(sample);
         sample.circumstances.disabled = Some(1);
     });
-    assert!(bench.decision.steps.iter().all(|step| !matches!(step.action, Action::Local(_))));
+    assert!(
+        bench
+            .decision
+            .steps
+            .iter()
+            .all(|step| !matches!(step.action, Action::Local(_)))
+    );
     assert_eq!(bench.decision.attention, Attention::Rest);
 }

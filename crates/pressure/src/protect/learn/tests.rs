@@ -13,12 +13,25 @@ struct Cache {
 
 impl Cache {
     fn new(room: usize) -> Self {
-        Self { room, held: VecDeque::new(), learner: Learner::default(), at: Duration::from_secs(1) }
+        Self {
+            room,
+            held: VecDeque::new(),
+            learner: Learner::default(),
+            at: Duration::from_secs(1),
+        }
     }
 
     fn event(&mut self, inode: u64, index: u64, kind: EventKind) {
         let file = FileId { device: 8, inode };
-        self.learner.take(self.at, &Event { file, index, pages: 1, kind });
+        self.learner.take(
+            self.at,
+            &Event {
+                file,
+                index,
+                pages: 1,
+                kind,
+            },
+        );
     }
 
     /// Reads pages of a file from `first` on, each taking `step`.
@@ -46,7 +59,11 @@ impl Cache {
     }
 
     fn told(&self) -> Vec<(u64, Hot)> {
-        self.learner.hottest(self.at, 16).into_iter().map(|hot| (hot.file.inode, hot)).collect()
+        self.learner
+            .hottest(self.at, 16)
+            .into_iter()
+            .map(|hot| (hot.file.inode, hot))
+            .collect()
     }
 }
 
@@ -60,11 +77,18 @@ fn a_file_read_again_and_again_beside_a_stream_is_told_apart_from_it() {
         cache.read(2, round * 2000..(round + 1) * 2000, STEP);
     }
     let told = cache.told();
-    assert_eq!(told.iter().map(|(inode, _)| *inode).collect::<Vec<_>>(), [1], "the stream never comes back");
+    assert_eq!(
+        told.iter().map(|(inode, _)| *inode).collect::<Vec<_>>(),
+        [1],
+        "the stream never comes back"
+    );
     let hot = told[0].1;
     // 800 pages come back every 1.4 s.
     assert!((400..800).contains(&hot.returns), "{hot:?}");
-    assert!(hot.away < Some(Micros::new(1_400_000)) && hot.again > Percent::new(90), "{hot:?}");
+    assert!(
+        hot.away < Some(Micros::new(1_400_000)) && hot.again > Percent::new(90),
+        "{hot:?}"
+    );
     assert_eq!(hot.ranges.size(800), Pages::new(800));
 }
 
@@ -90,8 +114,13 @@ fn only_the_part_that_comes_back_is_hot() {
     }
     let hot = cache.told()[0].1;
     let runs: Vec<_> = hot.ranges.runs(64_000).collect();
-    assert!(runs[0].0 <= 30_000 && runs.last().map(|(first, count)| first + count).unwrap() >= 31_000);
-    assert!(hot.ranges.size(64_000) <= Pages::new(3 << hot.ranges.shift), "{runs:?}");
+    assert!(
+        runs[0].0 <= 30_000 && runs.last().map(|(first, count)| first + count).unwrap() >= 31_000
+    );
+    assert!(
+        hot.ranges.size(64_000) <= Pages::new(3 << hot.ranges.shift),
+        "{runs:?}"
+    );
 }
 
 #[test]
@@ -102,12 +131,26 @@ fn what_is_read_again_from_memory_is_in_use_and_a_stream_is_not() {
         cache.uses(2, round * 2000..(round + 1) * 2000, STEP);
     }
     let told = cache.told();
-    assert_eq!(told.iter().map(|(inode, _)| *inode).collect::<Vec<_>>(), [1], "the stream never comes again");
+    assert_eq!(
+        told.iter().map(|(inode, _)| *inode).collect::<Vec<_>>(),
+        [1],
+        "the stream never comes again"
+    );
     let hot = told[0].1;
     // 800 pages every 1.4 s.
-    assert!((400..800).contains(&hot.uses) && hot.used.size(800) == Pages::new(800), "{hot:?}");
-    assert!((1_300_000..1_500_000).contains(&hot.every.unwrap().get()), "{hot:?}");
-    assert_eq!((hot.returns, hot.away, hot.ranges.is_empty()), (0, None, true), "nothing left");
+    assert!(
+        (400..800).contains(&hot.uses) && hot.used.size(800) == Pages::new(800),
+        "{hot:?}"
+    );
+    assert!(
+        (1_300_000..1_500_000).contains(&hot.every.unwrap().get()),
+        "{hot:?}"
+    );
+    assert_eq!(
+        (hot.returns, hot.away, hot.ranges.is_empty()),
+        (0, None, true),
+        "nothing left"
+    );
     assert_eq!(cache.learner.means(hot.file), (None, hot.every));
 }
 
@@ -120,7 +163,14 @@ fn a_page_that_is_read_a_few_bytes_at_a_time_is_used_once() {
     assert!(cache.told().is_empty());
     // But every 64 ms is again and again: the time is from the first of those that are one.
     (0..40).for_each(|_| cache.uses(2, 0..8, Duration::from_millis(8)));
-    let every = cache.learner.means(FileId { device: 8, inode: 2 }).1.unwrap();
+    let every = cache
+        .learner
+        .means(FileId {
+            device: 8,
+            inode: 2,
+        })
+        .1
+        .unwrap();
     assert!((127_000..129_000).contains(&every.get()), "{every:?}");
 }
 
@@ -137,8 +187,18 @@ fn heat_fades_and_a_forgotten_file_is_gone() {
         cache.read(1, 0..1000, STEP);
         cache.read(2, 0..1000, STEP);
     }
-    cache.learner.forget(FileId { device: 8, inode: 1 });
-    assert_eq!(cache.told().iter().map(|(inode, _)| *inode).collect::<Vec<_>>(), [2]);
+    cache.learner.forget(FileId {
+        device: 8,
+        inode: 1,
+    });
+    assert_eq!(
+        cache
+            .told()
+            .iter()
+            .map(|(inode, _)| *inode)
+            .collect::<Vec<_>>(),
+        [2]
+    );
 }
 
 #[test]
@@ -151,7 +211,14 @@ fn a_thousand_files_take_the_room_of_the_coldest() {
     }
     assert_eq!(cache.learner.files.len(), MOST_FILES);
     assert_eq!(cache.learner.places.len(), MOST_FILES);
-    assert!(cache.learner.files.iter().enumerate().all(|(place, heat)| cache.learner.places[&heat.file] == place));
+    assert!(
+        cache
+            .learner
+            .files
+            .iter()
+            .enumerate()
+            .all(|(place, heat)| cache.learner.places[&heat.file] == place)
+    );
 }
 
 proptest! {

@@ -16,9 +16,21 @@ fn bench(away: Micros) -> Bench {
     let mut bench = Bench::new();
     bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
     bench.config.protect.budget = Percent::new(25);
-    let file = WarmFile { away: Some(away), idle: Some(Micros::new(0)), ..hot(1, HELD) };
-    bench.sample.warm.files[0] = WarmFile { asked: file.hot, held: Some(Bytes::mib(HELD)), ..file };
-    bench.sample.census.suspects.push(process(100, "burst", 300, 0).suspect);
+    let file = WarmFile {
+        away: Some(away),
+        idle: Some(Micros::new(0)),
+        ..hot(1, HELD)
+    };
+    bench.sample.warm.files[0] = WarmFile {
+        asked: file.hot,
+        held: Some(Bytes::mib(HELD)),
+        ..file
+    };
+    bench
+        .sample
+        .census
+        .suspects
+        .push(process(100, "burst", 300, 0).suspect);
     bench.has(300);
     bench.seconds(3, 0);
     bench
@@ -50,7 +62,10 @@ impl Bench {
                 }
             }
             let steps = decide(&self.config, &self.history).steps;
-            ended += steps.iter().filter(|step| matches!(step.action, Action::End { .. })).count();
+            ended += steps
+                .iter()
+                .filter(|step| matches!(step.action, Action::End { .. }))
+                .count();
         }
         (released, ended)
     }
@@ -60,7 +75,10 @@ impl Bench {
 fn a_burst_that_fits_without_what_is_lent_is_not_ended_for_it() {
     let mut bench = bench(Micros::new(9_000_000));
     let (released, ended) = bench.grows_to(720);
-    assert!(matches!(released[..], [Why::Needed { away: Some(_), .. }]), "{released:?}");
+    assert!(
+        matches!(released[..], [Why::Needed { away: Some(_), .. }]),
+        "{released:?}"
+    );
     assert_eq!(ended, 0);
     bench.has(300);
     assert_eq!(held(&bench.short()), [0; 0], "not at once again");
@@ -83,5 +101,9 @@ fn a_machine_that_is_full_lets_go_although_nobody_grows() {
     bench.has(790);
     bench.seconds(20, 0);
     let acts = bench.short();
-    assert!(acts.iter().any(|(_, why)| matches!(why, Why::Needed { .. })), "{acts:?}");
+    assert!(
+        acts.iter()
+            .any(|(_, why)| matches!(why, Why::Needed { .. })),
+        "{acts:?}"
+    );
 }

@@ -12,25 +12,37 @@ use units::{Bytes, Pages};
 fn bench(used: u64, away: &[u64]) -> Bench {
     let mut bench = Bench::new();
     let free = Some(Bytes::mib(1000 - used).to_pages(Bytes::kib(4)));
-    (bench.sample.zones[0].amounts.min, bench.sample.zones[0].amounts.free) = (Some(Pages::new(1000)), free);
+    (
+        bench.sample.zones[0].amounts.min,
+        bench.sample.zones[0].amounts.free,
+    ) = (Some(Pages::new(1000)), free);
     bench.sample.counters.nr_free_pages = free;
     let memory = &mut bench.sample.memory;
     (memory.anon, memory.shmem, memory.slab_unreclaimable) =
         (Some(Bytes::mib(used)), Some(Bytes::ZERO), Some(Bytes::ZERO));
     (memory.active_file, memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
     let wards = away.iter().zip(5..);
-    bench.sample.groups.wards =
-        wards.map(|(away, id)| Ward { away: Some(Bytes::mib(*away)), ..ward(id, 20) }).collect();
+    bench.sample.groups.wards = wards
+        .map(|(away, id)| Ward {
+            away: Some(Bytes::mib(*away)),
+            ..ward(id, 20)
+        })
+        .collect();
     bench
 }
 
 /// A second passes, short or calm: who is read back, and how much.
 fn recalled(bench: &mut Bench, stalls: u64) -> Option<(u64, u64)> {
     bench.second(stalls);
-    decide(&bench.config, &bench.history).steps.iter().find_map(|step| match (step.action, step.why) {
-        (Action::Recall { id, amount, .. }, Reason::Protect(Why::Away { .. })) => Some((id, amount.get() >> 20)),
-        _ => None,
-    })
+    decide(&bench.config, &bench.history)
+        .steps
+        .iter()
+        .find_map(|step| match (step.action, step.why) {
+            (Action::Recall { id, amount, .. }, Reason::Protect(Why::Away { .. })) => {
+                Some((id, amount.get() >> 20))
+            }
+            _ => None,
+        })
 }
 
 #[test]
@@ -40,14 +52,26 @@ fn what_is_away_comes_back_piece_by_piece_once_memory_is_there() {
     assert_eq!(recalled(&mut bench, 1), None, "short");
     let early: Vec<_> = (0..9).filter_map(|_| recalled(&mut bench, 0)).collect();
     assert_eq!(early, [], "it may still be");
-    assert_eq!(recalled(&mut bench, 0), Some((6, 16)), "the nearest to the end first");
+    assert_eq!(
+        recalled(&mut bench, 0),
+        Some((6, 16)),
+        "the nearest to the end first"
+    );
     bench.sample.groups.wards[1].away_before = Some(Bytes::mib(24));
-    assert_eq!(recalled(&mut bench, 0), Some((5, 16)), "not twice on one reading");
+    assert_eq!(
+        recalled(&mut bench, 0),
+        Some((5, 16)),
+        "not twice on one reading"
+    );
     bench.sample.groups.wards[1].away = Some(Bytes::mib(8));
     assert_eq!(recalled(&mut bench, 0), Some((6, 8)));
     bench.sample.groups.wards[1].away = Some(Bytes::kib(900));
     bench.sample.groups.wards[0].away_before = Some(Bytes::mib(40));
-    assert_eq!(recalled(&mut bench, 0), None, "the rest is nothing, and the other did not come back");
+    assert_eq!(
+        recalled(&mut bench, 0),
+        None,
+        "the rest is nothing, and the other did not come back"
+    );
     assert_eq!(recalled(&mut bench, 1), None);
 }
 

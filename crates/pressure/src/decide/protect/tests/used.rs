@@ -25,7 +25,11 @@ fn bench(file: WarmFile) -> Bench {
     let mut bench = Bench::new();
     bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
     bench.sample.warm.files[0] = file;
-    bench.sample.census.suspects.push(process(100, "hog", 300, 0).suspect);
+    bench
+        .sample
+        .census
+        .suspects
+        .push(process(100, "hog", 300, 0).suspect);
     bench.has(300);
     bench.seconds(8, 0);
     bench
@@ -45,25 +49,50 @@ fn a_file_in_use_is_held_once_memory_is_about_to_end_and_nothing_is_lost_yet() {
     let mut bench = bench(used(1, 100));
     assert_eq!(held(&bench.second(0)), [0; 0], "there is room");
     let acts = grows(&mut bench);
-    assert!(matches!(acts[0], (Act::Watch, Why::Filling { .. })), "{acts:?}");
-    let hold = acts.iter().find(|(act, _)| matches!(act, Act::Hold { .. })).unwrap();
-    assert!(matches!(hold.1, Why::InUse { uses: 12_800, held, .. } if held == Bytes::mib(100)), "{hold:?}");
-    assert!(acts.iter().all(|(act, _)| *act != Act::Rest), "it is no time to rest");
+    assert!(
+        matches!(acts[0], (Act::Watch, Why::Filling { .. })),
+        "{acts:?}"
+    );
+    let hold = acts
+        .iter()
+        .find(|(act, _)| matches!(act, Act::Hold { .. }))
+        .unwrap();
+    assert!(
+        matches!(hold.1, Why::InUse { uses: 12_800, held, .. } if held == Bytes::mib(100)),
+        "{hold:?}"
+    );
+    assert!(
+        acts.iter().all(|(act, _)| *act != Act::Rest),
+        "it is no time to rest"
+    );
     let file = &mut bench.sample.warm.files[0];
     (file.asked, file.held) = (file.used, Some(Bytes::mib(100)));
     bench.sample.warm.sums.watching = Some(1);
     bench.has(300);
     bench.seconds(50, 0);
-    assert_eq!(bench.second(0), [], "nothing was reclaimed, and yet memory was short");
+    assert_eq!(
+        bench.second(0),
+        [],
+        "nothing was reclaimed, and yet memory was short"
+    );
     bench.seconds(8, 0);
-    assert!(matches!(bench.second(0)[..], [(Act::Rest, _), (Act::Release { .. }, Why::Calm { .. })]));
+    assert!(matches!(
+        bench.second(0)[..],
+        [(Act::Rest, _), (Act::Release { .. }, Why::Calm { .. })]
+    ));
 }
 
 #[test]
 fn of_a_file_of_which_a_part_is_in_use_nothing_else_is_held() {
     let file = used(1, 100);
-    let part = Ranges { segments: 0xffff, ..file.used_ranges() };
-    let acts = grows(&mut bench(WarmFile { used: Some(part.segments), ..file }));
+    let part = Ranges {
+        segments: 0xffff,
+        ..file.used_ranges()
+    };
+    let acts = grows(&mut bench(WarmFile {
+        used: Some(part.segments),
+        ..file
+    }));
     let ranges = acts.iter().find_map(|(act, _)| match act {
         Act::Hold { ranges, .. } => Some(*ranges),
         _ => None,
@@ -75,10 +104,14 @@ fn of_a_file_of_which_a_part_is_in_use_nothing_else_is_held() {
 fn what_is_seldom_used_and_what_nobody_tells_of_is_not_held() {
     type Case = (&'static str, fn(&mut WarmFile));
     let cases: [Case; 4] = [
-        ("a stream comes round", |file| file.every = Some(Micros::new(11_000_000))),
+        ("a stream comes round", |file| {
+            file.every = Some(Micros::new(11_000_000))
+        }),
         ("next to nothing is used", |file| file.uses = Some(7)),
         ("nobody found it", |file| file.size = None),
-        ("the kernel does not tell", |file| (file.uses, file.every, file.used) = (None, None, None)),
+        ("the kernel does not tell", |file| {
+            (file.uses, file.every, file.used) = (None, None, None)
+        }),
     ];
     for (what, change) in cases {
         let mut file = used(1, 100);
@@ -89,8 +122,24 @@ fn what_is_seldom_used_and_what_nobody_tells_of_is_not_held() {
 
 #[test]
 fn what_is_held_for_its_use_is_not_lent() {
-    let file = WarmFile { asked: Some(1), ..used(1, 100) };
+    let file = WarmFile {
+        asked: Some(1),
+        ..used(1, 100)
+    };
     assert!(!file.is_lent());
-    assert!(WarmFile { every: Some(Micros::new(11_000_000)), ..file }.is_lent());
-    assert!(WarmFile { every: None, ..file }.is_lent(), "nobody knows when");
+    assert!(
+        WarmFile {
+            every: Some(Micros::new(11_000_000)),
+            ..file
+        }
+        .is_lent()
+    );
+    assert!(
+        WarmFile {
+            every: None,
+            ..file
+        }
+        .is_lent(),
+        "nobody knows when"
+    );
 }

@@ -31,8 +31,16 @@ fn grips(bench: &mut Bench, stalls: u64) -> Vec<(Grip, Why)> {
     let decision = decide(&bench.config, &bench.history);
     let mut grips = Vec::new();
     for step in &decision.steps {
-        let (Action::Group(grip), Reason::Protect(why)) = (step.action, step.why) else { continue };
-        let ward = bench.sample.groups.wards.iter_mut().find(|ward| ward.id == grip.id()).unwrap();
+        let (Action::Group(grip), Reason::Protect(why)) = (step.action, step.why) else {
+            continue;
+        };
+        let ward = bench
+            .sample
+            .groups
+            .wards
+            .iter_mut()
+            .find(|ward| ward.id == grip.id())
+            .unwrap();
         (ward.ours, ward.floor) = match grip {
             Grip::Keep { to, .. } => (Some(to), to),
             _ => (None, ward.found),
@@ -66,14 +74,26 @@ fn what_a_ward_uses_stays_while_memory_is_short_and_goes_back_afterwards() {
     let mut bench = Bench::new();
     bench.sample.groups.wards = vec![ward(5, 20)];
     bench.seconds(4, 0);
-    assert!(grips(&mut bench, 0).is_empty(), "a machine with memory is left alone");
-    assert_eq!(kept(&grips(&mut bench, 1)), [(5, 24)], "a fifth more than it uses");
+    assert!(
+        grips(&mut bench, 0).is_empty(),
+        "a machine with memory is left alone"
+    );
+    assert_eq!(
+        kept(&grips(&mut bench, 1)),
+        [(5, 24)],
+        "a fifth more than it uses"
+    );
     assert!(grips(&mut bench, 1).is_empty(), "once");
     for _ in 0..59 {
         assert!(grips(&mut bench, 0).is_empty(), "a pause is no end");
     }
-    let last = (0..5).flat_map(|_| grips(&mut bench, 0)).collect::<Vec<_>>();
-    assert!(matches!(last[..], [(Grip::Leave { id: 5, .. }, Why::Calm { .. })]), "{last:?}");
+    let last = (0..5)
+        .flat_map(|_| grips(&mut bench, 0))
+        .collect::<Vec<_>>();
+    assert!(
+        matches!(last[..], [(Grip::Leave { id: 5, .. }, Why::Calm { .. })]),
+        "{last:?}"
+    );
 }
 
 #[test]
@@ -110,7 +130,11 @@ fn the_smallest_come_first_and_the_budget_is_all_there_is() {
     let mut bench = Bench::new();
     bench.sample.groups.wards = vec![ward(1, 300), ward(2, 30), ward(3, 10)];
     bench.seconds(3, 1);
-    assert_eq!(kept(&grips(&mut bench, 1)), [(3, 12), (2, 36), (1, 105)], "15 % of memory: 153 MiB");
+    assert_eq!(
+        kept(&grips(&mut bench, 1)),
+        [(3, 12), (2, 36), (1, 105)],
+        "15 % of memory: 153 MiB"
+    );
 }
 
 #[test]
@@ -139,13 +163,24 @@ fn locks_and_floors_share_a_quarter_of_memory() {
 #[test]
 fn what_someone_else_has_set_is_theirs_and_what_a_manager_reset_is_set_again() {
     let mut bench = Bench::new();
-    let theirs = Ward { floor: Bytes::mib(1), ..ward(1, 20) };
-    let more = Ward { floor: Bytes::mib(64), found: Bytes::mib(64), ..ward(2, 20) };
+    let theirs = Ward {
+        floor: Bytes::mib(1),
+        ..ward(1, 20)
+    };
+    let more = Ward {
+        floor: Bytes::mib(64),
+        found: Bytes::mib(64),
+        ..ward(2, 20)
+    };
     bench.sample.groups.wards = vec![theirs, more, ward(3, 20)];
     bench.seconds(3, 1);
     assert_eq!(kept(&grips(&mut bench, 1)), [(3, 24)]);
     bench.sample.groups.wards[2].floor = Bytes::ZERO;
-    assert_eq!(kept(&grips(&mut bench, 1)), [(3, 24)], "a reload of the manager undid it");
+    assert_eq!(
+        kept(&grips(&mut bench, 1)),
+        [(3, 24)],
+        "a reload of the manager undid it"
+    );
 }
 
 #[test]
@@ -156,7 +191,10 @@ fn the_kill_switch_and_another_mode_put_all_back() {
     grips(&mut bench, 1);
     bench.sample.circumstances.disabled = Some(1);
     let last = grips(&mut bench, 1);
-    assert!(matches!(last[..], [(Grip::Leave { id: 5, .. }, Why::Off)]), "{last:?}");
+    assert!(
+        matches!(last[..], [(Grip::Leave { id: 5, .. }, Why::Off)]),
+        "{last:?}"
+    );
 }
 
 proptest! {

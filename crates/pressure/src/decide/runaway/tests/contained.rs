@@ -14,7 +14,11 @@ fn unit(speed: u64) -> super::Process {
     let mut hog = process(20, "hog", 10, speed);
     hog.suspect.place = Place::Service;
     hog.suspect.unit = UnitName::from("batch.service").unwrap();
-    hog.suspect.group = Some(Group { id: 9, processes: 1, ..Group::default() });
+    hog.suspect.group = Some(Group {
+        id: 9,
+        processes: 1,
+        ..Group::default()
+    });
     hog
 }
 
@@ -28,13 +32,33 @@ fn it_is_contained_then_asked_and_the_reserve_stays() {
     let mut least = Bytes::mib(1024);
     for _ in 0..300 {
         machine.tick();
-        least = least.min(machine.decision.forecast.outlook.map_or(least, |outlook| outlook.expected_room()));
+        least = least.min(
+            machine
+                .decision
+                .forecast
+                .outlook
+                .map_or(least, |outlook| outlook.expected_room()),
+        );
     }
-    assert!(matches!(machine.grips[0], Grip::Contain { id: 9, .. }), "{:?}", machine.grips);
-    assert_eq!(machine.signalled(), [(20, Signal::Term)], "a moment after, and gently");
+    assert!(
+        matches!(machine.grips[0], Grip::Contain { id: 9, .. }),
+        "{:?}",
+        machine.grips
+    );
+    assert_eq!(
+        machine.signalled(),
+        [(20, Signal::Term)],
+        "a moment after, and gently"
+    );
     assert!(machine.ended == [20] && !machine.out_of_memory);
-    assert!(least >= Bytes::mib(50), "room was left to everyone else all the time: {least}");
-    assert!(matches!(machine.grips.last(), Some(Grip::Free { id: 9, .. })), "and it is undone");
+    assert!(
+        least >= Bytes::mib(50),
+        "room was left to everyone else all the time: {least}"
+    );
+    assert!(
+        matches!(machine.grips.last(), Some(Grip::Free { id: 9, .. })),
+        "and it is undone"
+    );
     assert!(machine.sample.groups.contained.is_empty());
 }
 
@@ -44,7 +68,10 @@ fn who_ignores_the_question_is_killed_although_it_grows_no_more() {
     hog.deaf = true;
     let mut machine = Machine::new(vec![editor(), hog]);
     machine.run(40.0);
-    assert_eq!(machine.signalled(), [(20, Signal::Term), (20, Signal::Kill)]);
+    assert_eq!(
+        machine.signalled(),
+        [(20, Signal::Term), (20, Signal::Kill)]
+    );
     assert!(machine.ended == [20] && !machine.out_of_memory);
 }
 
@@ -53,23 +80,41 @@ fn who_stops_by_itself_is_freed_and_lives() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     for _ in 0..600 {
         machine.tick();
-        let hog = machine.processes.iter_mut().find(|process| process.suspect.who.pid == 20).unwrap();
+        let hog = machine
+            .processes
+            .iter_mut()
+            .find(|process| process.suspect.who.pid == 20)
+            .unwrap();
         if hog.suspect.resident >= Bytes::mib(560) {
             hog.speed = 0;
         }
     }
     assert!(machine.signals.is_empty(), "{:?}", machine.signals);
-    assert!(machine.grips.iter().any(|grip| matches!(grip, Grip::Contain { .. })));
+    assert!(
+        machine
+            .grips
+            .iter()
+            .any(|grip| matches!(grip, Grip::Contain { .. }))
+    );
     assert!(matches!(machine.grips.last(), Some(Grip::Free { .. })));
 }
 
 #[test]
 fn who_pushes_gets_what_others_give_back_and_ends_when_that_is_used_up() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
-    while machine.sample.groups.contained.first().is_none_or(|one| one.pushes < 5) {
+    while machine
+        .sample
+        .groups
+        .contained
+        .first()
+        .is_none_or(|one| one.pushes < 5)
+    {
         machine.tick();
     }
-    let other = machine.processes.iter_mut().find(|process| process.suspect.who.pid == 10);
+    let other = machine
+        .processes
+        .iter_mut()
+        .find(|process| process.suspect.who.pid == 10);
     other.unwrap().suspect.resident = Bytes::mib(165);
     machine.run(40.0);
     let ceilings: Vec<_> = machine
@@ -81,7 +126,10 @@ fn who_pushes_gets_what_others_give_back_and_ends_when_that_is_used_up() {
         })
         .collect();
     assert!(ceilings.len() > 1 && ceilings.is_sorted(), "{ceilings:?}");
-    assert!(ceilings[ceilings.len() - 1] > ceilings[0] + Bytes::mib(15), "{ceilings:?}");
+    assert!(
+        ceilings[ceilings.len() - 1] > ceilings[0] + Bytes::mib(15),
+        "{ceilings:?}"
+    );
     assert_eq!(machine.ended, [20]);
 }
 
@@ -92,14 +140,27 @@ fn who_pushes_by_reading_files_is_freed_and_lives() {
     for _ in 0..400 {
         machine.tick();
         let contained = machine.sample.groups.contained.first_mut();
-        let hog = machine.processes.iter_mut().find(|process| process.suspect.who.pid == 20).unwrap();
+        let hog = machine
+            .processes
+            .iter_mut()
+            .find(|process| process.suspect.who.pid == 20)
+            .unwrap();
         if let Some(one) = contained.filter(|one| one.pushes > 0) {
             (one.pushes, hog.speed) = (one.pushes + 1, 0);
         }
     }
     assert!(machine.signals.is_empty(), "{:?}", machine.signals);
-    assert!(machine.grips.iter().any(|grip| matches!(grip, Grip::Contain { .. })));
-    assert!(matches!(machine.grips.last(), Some(Grip::Free { .. })), "{:?}", machine.grips);
+    assert!(
+        machine
+            .grips
+            .iter()
+            .any(|grip| matches!(grip, Grip::Contain { .. }))
+    );
+    assert!(
+        matches!(machine.grips.last(), Some(Grip::Free { .. })),
+        "{:?}",
+        machine.grips
+    );
 }
 
 #[test]
@@ -107,8 +168,18 @@ fn a_unit_with_cache_to_give_up_is_not_ended_for_its_pushes() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     machine.cache = Bytes::mib(200);
     machine.run(12.0);
-    let pushes = machine.sample.groups.contained.iter().any(|one| one.pushes > 20);
-    assert!(machine.signals.is_empty() && pushes, "{:?} {:?}", machine.signals, machine.sample.groups);
+    let pushes = machine
+        .sample
+        .groups
+        .contained
+        .iter()
+        .any(|one| one.pushes > 20);
+    assert!(
+        machine.signals.is_empty() && pushes,
+        "{:?} {:?}",
+        machine.signals,
+        machine.sample.groups
+    );
 }
 
 #[test]
@@ -118,14 +189,26 @@ fn a_session_a_spared_unit_and_a_unit_with_a_tighter_limit_are_not_contained() {
     let mut spared = unit(80);
     (spared.suspect.unit, spared.suspect.user) = (UnitName::from("ssh.service").unwrap(), 0);
     let mut small = unit(80);
-    small.suspect.group = small.suspect.group.map(|group| Group { spared: 1, ..group });
+    small.suspect.group = small
+        .suspect
+        .group
+        .map(|group| Group { spared: 1, ..group });
     let mut tight = unit(80);
-    tight.suspect.group = tight.suspect.group.map(|group| Group { high: Some(Bytes::mib(1)), ..group });
+    tight.suspect.group = tight.suspect.group.map(|group| Group {
+        high: Some(Bytes::mib(1)),
+        ..group
+    });
     let mut held = unit(80);
     let mut inside = process(21, "sshd", 5, 0);
     (inside.suspect.group, inside.suspect.program) = (held.suspect.group, Name::from("sshd").ok());
     held.suspect.unit = UnitName::from("both.service").unwrap();
-    for processes in [vec![session], vec![spared], vec![small], vec![tight], vec![held, inside]] {
+    for processes in [
+        vec![session],
+        vec![spared],
+        vec![small],
+        vec![tight],
+        vec![held, inside],
+    ] {
         let mut machine = Machine::new(processes.into_iter().chain([editor()]).collect());
         machine.run(15.0);
         assert!(machine.grips.is_empty(), "{:?}", machine.grips);
@@ -134,7 +217,10 @@ fn a_session_a_spared_unit_and_a_unit_with_a_tighter_limit_are_not_contained() {
 
 #[test]
 fn zero_seconds_contains_nobody() {
-    let mut config = Config { mode: Mode::Guard, ..Config::default() };
+    let mut config = Config {
+        mode: Mode::Guard,
+        ..Config::default()
+    };
     config.guard.contain_ahead = Span::default();
     let mut machine = Machine::with(config, vec![editor(), unit(80)]);
     machine.run(20.0);
@@ -148,13 +234,20 @@ fn a_unit_of_many_ends_whole_after_its_respite() {
         let mut worker = unit(20);
         worker.suspect.who.pid = pid;
         worker.suspect.who.start = u64::from(pid);
-        worker.suspect.group = Some(Group { id: 9, processes: 4, ..Group::default() });
+        worker.suspect.group = Some(Group {
+            id: 9,
+            processes: 4,
+            ..Group::default()
+        });
         processes.push(worker);
     }
     let mut machine = Machine::new(processes);
     machine.run(40.0);
     assert_eq!(machine.signals.len(), 1, "{:?}", machine.signals);
-    assert_eq!((machine.signals[0].1, machine.signals[0].2), (Signal::Kill, Extent::Unit));
+    assert_eq!(
+        (machine.signals[0].1, machine.signals[0].2),
+        (Signal::Kill, Extent::Unit)
+    );
     assert!(machine.ended.len() == 4 && !machine.out_of_memory);
 }
 
@@ -175,11 +268,20 @@ fn with_swap_nobody_is_contained_before_time_is_lost() {
         let mut machine = Machine::new(vec![editor(), unit(60)]);
         machine.swap = Bytes::mib(2048);
         for _ in 0..140 {
-            let full = machine.sample.memory_pressure.full_total.unwrap_or_default();
+            let full = machine
+                .sample
+                .memory_pressure
+                .full_total
+                .unwrap_or_default();
             machine.sample.memory_pressure.full_total = Some(Micros::new(full.get() + lost));
             machine.tick();
         }
-        assert_eq!(!machine.grips.is_empty(), contained, "{lost} us of 100 ms: {:?}", machine.grips);
+        assert_eq!(
+            !machine.grips.is_empty(),
+            contained,
+            "{lost} us of 100 ms: {:?}",
+            machine.grips
+        );
     }
 }
 
@@ -189,15 +291,40 @@ fn what_is_said_has_its_numbers() {
     let mut lines = Vec::new();
     for _ in 0..300 {
         machine.tick();
-        let told = machine.decision.steps.iter().filter(|step| !matches!(step.action, Action::Set { .. }));
+        let told = machine
+            .decision
+            .steps
+            .iter()
+            .filter(|step| !matches!(step.action, Action::Set { .. }));
         lines.extend(told.map(ToString::to_string));
     }
-    assert!(lines[0].starts_with("contain batch.service, which has "), "{lines:?}");
+    assert!(
+        lines[0].starts_with("contain batch.service, which has "),
+        "{lines:?}"
+    );
     assert!(lines[0].contains("kept for all others"), "{lines:?}");
-    assert!(lines[1].contains("SIGTERM to hog (20) of batch.service") && lines[1].contains("held up at its ceiling"));
-    assert!(lines.last().unwrap().starts_with("memory.high of batch.service as it was found: room for "), "{lines:?}");
-    let gone = machine.said.iter().any(|notice| matches!(notice, Notice::Gone { .. }));
-    assert!(gone && machine.decision.steps.iter().all(|step| step.why != Reason::Stop));
+    assert!(
+        lines[1].contains("SIGTERM to hog (20) of batch.service")
+            && lines[1].contains("held up at its ceiling")
+    );
+    assert!(
+        lines
+            .last()
+            .unwrap()
+            .starts_with("memory.high of batch.service as it was found: room for "),
+        "{lines:?}"
+    );
+    let gone = machine
+        .said
+        .iter()
+        .any(|notice| matches!(notice, Notice::Gone { .. }));
+    assert!(
+        gone && machine
+            .decision
+            .steps
+            .iter()
+            .all(|step| step.why != Reason::Stop)
+    );
 }
 
 proptest! {

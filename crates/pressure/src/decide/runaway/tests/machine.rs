@@ -30,7 +30,10 @@ pub(in crate::decide) struct Process {
 
 pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {
     let suspect = Suspect {
-        who: Identity { pid, start: u64::from(pid) * 10 },
+        who: Identity {
+            pid,
+            start: u64::from(pid) * 10,
+        },
         age: Span::secs(100),
         name: Name::from(name).unwrap(),
         program: None,
@@ -45,7 +48,13 @@ pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> 
         group: None,
         life: Life::Alive,
     };
-    Process { suspect, speed, deaf: false, dying: 4, signalled: None }
+    Process {
+        suspect,
+        speed,
+        deaf: false,
+        dying: 4,
+        signalled: None,
+    }
 }
 
 /// A machine of 1 GiB: what is not anonymous is file cache, which gives way; then swap; then the kernel would kill.
@@ -73,13 +82,22 @@ const KERNEL: u64 = 60;
 
 impl Machine {
     pub(super) fn new(processes: Vec<Process>) -> Self {
-        Self::with(Config { mode: Mode::Guard, ..Config::default() }, processes)
+        Self::with(
+            Config {
+                mode: Mode::Guard,
+                ..Config::default()
+            },
+            processes,
+        )
     }
 
     pub(super) fn with(config: Config, processes: Vec<Process>) -> Self {
         let history = History::new(&facts(), &config);
         let decision = decide(&config, &history);
-        let mut sample = Sample { at: Span::secs(1000), ..Sample::default() };
+        let mut sample = Sample {
+            at: Span::secs(1000),
+            ..Sample::default()
+        };
         let pages = |mib: u64| Some(Bytes::mib(mib).to_pages(PAGE));
         let amounts = ZoneAmounts {
             min: pages(4),
@@ -88,7 +106,10 @@ impl Machine {
             managed: pages(TOTAL),
             ..ZoneAmounts::default()
         };
-        sample.zones = vec![Zone { amounts, ..Zone::default() }];
+        sample.zones = vec![Zone {
+            amounts,
+            ..Zone::default()
+        }];
         sample.memory_pressure.full_total = Some(Micros::new(0));
         let (signals, grips, said, ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self {
@@ -108,7 +129,10 @@ impl Machine {
     }
 
     pub(super) fn anon(&self) -> Bytes {
-        self.processes.iter().map(|process| process.suspect.size()).sum()
+        self.processes
+            .iter()
+            .map(|process| process.suspect.size())
+            .sum()
     }
 
     /// What is left for anonymous memory before the kernel gives up: all file cache, and swap.
@@ -130,7 +154,9 @@ impl Machine {
     fn grow(&mut self) {
         for index in 0..self.processes.len() {
             let step = Bytes::mib(self.processes[index].speed).scaled(1, 10);
-            let is_ending = self.processes[index].signalled.is_some_and(|(signal, _)| signal == Signal::Kill);
+            let is_ending = self.processes[index]
+                .signalled
+                .is_some_and(|(signal, _)| signal == Signal::Kill);
             if is_ending || self.processes[index].suspect.life == Life::Stopped {
                 continue;
             }
@@ -148,15 +174,29 @@ impl Machine {
     /// What all of this process's group has.
     fn of_group(&self, id: u64) -> Bytes {
         let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == id);
-        self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum()
+        self.processes
+            .iter()
+            .filter(inside)
+            .map(|one| one.suspect.size())
+            .sum()
     }
 
     /// Whether the kernel lets it wait at a ceiling; it counts that.
     fn is_held_up(&mut self, index: usize, step: Bytes) -> bool {
-        let Some(group) = self.processes[index].suspect.group else { return false };
+        let Some(group) = self.processes[index].suspect.group else {
+            return false;
+        };
         let used = self.of_group(group.id);
-        let contained = self.sample.groups.contained.iter_mut().find(|one| one.id == group.id);
-        let Some(one) = contained.filter(|one| step > Bytes::ZERO && used + step > one.ceiling) else { return false };
+        let contained = self
+            .sample
+            .groups
+            .contained
+            .iter_mut()
+            .find(|one| one.id == group.id);
+        let Some(one) = contained.filter(|one| step > Bytes::ZERO && used + step > one.ceiling)
+        else {
+            return false;
+        };
         one.pushes += 1;
         // A ceiling slows down, and stops nobody.
         self.processes[index].suspect.resident += Bytes::kib(64);
@@ -165,7 +205,13 @@ impl Machine {
 
     fn is_still(&self, index: usize) -> bool {
         let group = self.processes[index].suspect.group;
-        let still = |id: u64| self.sample.groups.stopped.iter().any(|one| one.id == id && one.is_still());
+        let still = |id: u64| {
+            self.sample
+                .groups
+                .stopped
+                .iter()
+                .any(|one| one.id == id && one.is_still())
+        };
         group.is_some_and(|group| still(group.id))
     }
 
@@ -175,17 +221,51 @@ impl Machine {
         let contained = &mut self.sample.groups.contained;
         match grip {
             Grip::Contain { id, ceiling, .. } if contained.iter().any(|one| one.id == id) => {
-                contained.iter_mut().filter(|one| one.id == id).for_each(|one| one.ceiling = ceiling);
+                contained
+                    .iter_mut()
+                    .filter(|one| one.id == id)
+                    .for_each(|one| one.ceiling = ceiling);
             }
-            Grip::Contain { id, unit, used, ceiling, reserve } => {
-                contained.push(Contained { id, unit, since, used, ceiling, reserve, pushes: 0 });
+            Grip::Contain {
+                id,
+                unit,
+                used,
+                ceiling,
+                reserve,
+            } => {
+                contained.push(Contained {
+                    id,
+                    unit,
+                    since,
+                    used,
+                    ceiling,
+                    reserve,
+                    pushes: 0,
+                });
             }
-            Grip::Freeze { id, unit, user, room, .. } => {
-                self.sample.groups.stopped.push(Stopped { id, unit, user, since, room, thawed: None, answer: None });
+            Grip::Freeze {
+                id,
+                unit,
+                user,
+                room,
+                ..
+            } => {
+                self.sample.groups.stopped.push(Stopped {
+                    id,
+                    unit,
+                    user,
+                    since,
+                    room,
+                    thawed: None,
+                    answer: None,
+                });
             }
             Grip::Thaw { id, .. } => {
                 let stopped = &mut self.sample.groups.stopped;
-                stopped.iter_mut().filter(|one| one.id == id).for_each(|one| one.thawed = Some(since));
+                stopped
+                    .iter_mut()
+                    .filter(|one| one.id == id)
+                    .for_each(|one| one.thawed = Some(since));
             }
             other => contained.retain(|one| one.id != other.id()),
         }
@@ -195,15 +275,26 @@ impl Machine {
         let now = self.sample.at;
         let mut gone = Vec::new();
         for process in &mut self.processes {
-            if let Some((_, left)) = process.signalled.as_mut().filter(|(_, left)| *left != u32::MAX) {
+            if let Some((_, left)) = process
+                .signalled
+                .as_mut()
+                .filter(|(_, left)| *left != u32::MAX)
+            {
                 *left = left.saturating_sub(1);
                 if *left == 0 {
                     gone.push(process.suspect.who);
                 }
             }
         }
-        self.processes.retain(|process| !gone.contains(&process.suspect.who));
-        for victim in self.sample.census.victims.iter_mut().filter(|victim| gone.contains(&victim.who)) {
+        self.processes
+            .retain(|process| !gone.contains(&process.suspect.who));
+        for victim in self
+            .sample
+            .census
+            .victims
+            .iter_mut()
+            .filter(|victim| gone.contains(&victim.who))
+        {
             victim.gone = Some(now);
         }
         self.ended.extend(gone.iter().map(|who| who.pid));
@@ -226,20 +317,42 @@ impl Machine {
         sample.counters.nr_free_pages = Some(free.to_pages(PAGE));
         sample.swaps.clear();
         if self.swap > Bytes::ZERO {
-            let amounts = SwapAmounts { size: Some(self.swap), used: Some(swapped) };
-            sample.swaps.push(Swap { kind: SwapKind::Partition, amounts });
+            let amounts = SwapAmounts {
+                size: Some(self.swap),
+                used: Some(swapped),
+            };
+            sample.swaps.push(Swap {
+                kind: SwapKind::Partition,
+                amounts,
+            });
         }
         sample.census.suspects.clear();
         if self.decision.attention == Attention::Suspects {
             sample.census.at = sample.at;
-            self.processes.sort_by_key(|process| std::cmp::Reverse(process.suspect.size()));
-            sample.census.suspects.extend(self.processes.iter().take(12).map(|process| process.suspect));
+            self.processes
+                .sort_by_key(|process| std::cmp::Reverse(process.suspect.size()));
+            sample.census.suspects.extend(
+                self.processes
+                    .iter()
+                    .take(12)
+                    .map(|process| process.suspect),
+            );
             for suspect in &mut sample.census.suspects {
                 if let Some(group) = &mut suspect.group {
-                    let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
-                    group.anon = self.processes.iter().filter(inside).map(|one| one.suspect.size()).sum();
+                    let inside =
+                        |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
+                    group.anon = self
+                        .processes
+                        .iter()
+                        .filter(inside)
+                        .map(|one| one.suspect.size())
+                        .sum();
                     group.used = group.anon + self.cache;
-                    let mine = sample.groups.contained.iter_mut().filter(|one| one.id == group.id);
+                    let mine = sample
+                        .groups
+                        .contained
+                        .iter_mut()
+                        .filter(|one| one.id == group.id);
                     mine.for_each(|one| one.used = group.used);
                 }
             }
@@ -253,17 +366,37 @@ impl Machine {
             if let Action::Group(grip) = step.action {
                 self.grip(grip);
             }
-            let Action::End { who, name, signal, extent, size, .. } = step.action else { continue };
+            let Action::End {
+                who,
+                name,
+                signal,
+                extent,
+                size,
+                ..
+            } = step.action
+            else {
+                continue;
+            };
             self.signals.push((who.pid, signal, extent));
             let folder = |process: &Process| process.suspect.group.map(|group| group.id);
-            let Some(unit) = self.processes.iter().find(|process| process.suspect.who == who).map(folder) else {
+            let Some(unit) = self
+                .processes
+                .iter()
+                .find(|process| process.suspect.who == who)
+                .map(folder)
+            else {
                 continue;
             };
             let hit = |process: &Process| {
-                process.suspect.who == who || (extent == Extent::Unit && unit.is_some() && folder(process) == unit)
+                process.suspect.who == who
+                    || (extent == Extent::Unit && unit.is_some() && folder(process) == unit)
             };
             for process in self.processes.iter_mut().filter(|process| hit(process)) {
-                let after = if signal == Signal::Term && process.deaf { u32::MAX } else { process.dying };
+                let after = if signal == Signal::Term && process.deaf {
+                    u32::MAX
+                } else {
+                    process.dying
+                };
                 process.signalled = Some((signal, after));
             }
             let victims = &mut self.sample.census.victims;
@@ -271,7 +404,14 @@ impl Machine {
             if victims.is_full() {
                 victims.remove(0);
             }
-            victims.push(Victim { who, name, size, signal, at, gone: None });
+            victims.push(Victim {
+                who,
+                name,
+                size,
+                signal,
+                at,
+                gone: None,
+            });
         }
     }
 
@@ -280,6 +420,9 @@ impl Machine {
     }
 
     pub(super) fn signalled(&self) -> Vec<(u32, Signal)> {
-        self.signals.iter().map(|(pid, signal, _)| (*pid, *signal)).collect()
+        self.signals
+            .iter()
+            .map(|(pid, signal, _)| (*pid, *signal))
+            .collect()
     }
 }

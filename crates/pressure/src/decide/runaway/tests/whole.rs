@@ -9,26 +9,58 @@ use crate::distress::Extent;
 fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
     let member = |pid, place| {
         let mut one = process(pid, "worker", 10, 20);
-        let group = Group { id: 77, processes: 4, ..Group::default() };
+        let group = Group {
+            id: 77,
+            processes: 4,
+            ..Group::default()
+        };
         (one.suspect.place, one.suspect.group) = (place, Some(group));
         one
     };
     let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::App)).collect());
     machine.run(15.0);
-    assert!(machine.signals.iter().all(|(.., extent)| *extent == Extent::Unit), "{:?}", machine.signals);
+    assert!(
+        machine
+            .signals
+            .iter()
+            .all(|(.., extent)| *extent == Extent::Unit),
+        "{:?}",
+        machine.signals
+    );
     assert_eq!((machine.signals.len(), machine.ended.len()), (1, 4));
-    let singly = |machine: &Machine| machine.signals.iter().all(|(.., extent)| *extent == Extent::Process);
+    let singly = |machine: &Machine| {
+        machine
+            .signals
+            .iter()
+            .all(|(.., extent)| *extent == Extent::Process)
+    };
     let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::Session)).collect());
     machine.run(15.0);
     assert!(singly(&machine), "never a whole session");
     let kept = [
-        ("a compositor lives in it", Group { spared: 1, ..Group::default() }),
-        ("it has no cgroup.kill", Group { one_by_one: true, ..Group::default() }),
+        (
+            "a compositor lives in it",
+            Group {
+                spared: 1,
+                ..Group::default()
+            },
+        ),
+        (
+            "it has no cgroup.kill",
+            Group {
+                one_by_one: true,
+                ..Group::default()
+            },
+        ),
     ];
     for (why, group) in kept {
         let changed = |pid| {
             let mut one = member(pid, Place::App);
-            one.suspect.group = Some(Group { id: 77, processes: 4, ..group });
+            one.suspect.group = Some(Group {
+                id: 77,
+                processes: 4,
+                ..group
+            });
             one
         };
         let mut machine = Machine::new((30..34).map(changed).collect());
