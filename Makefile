@@ -36,8 +36,8 @@ build: setup
 
 # The lab, and the program that runs inside its machines, which must need nothing that is not on their disk.
 lab: build
-	$(CARGO) build --release --locked -p warmset-lab --bin warmset-lab
-	$(CARGO) rustc --release --locked -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
+	$(CARGO) build --release --locked -p warmset-vmlab --bin warmset-lab
+	$(CARGO) rustc --release --locked -p warmset-vmlab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
 
 format:
 	$(CARGO) fmt --all --check
@@ -99,7 +99,7 @@ smoke: lab
 
 # The lab's own tests: every kernel, panics, wedges, Ctrl-C, what a guard must stand, and the package on a Debian with systemd.
 vm: lab deb
-	packaging/tests/machines.sh smoke trouble service protect
+	packaging/tests/machines.sh smoke faults service protect
 
 # Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
 kernel: setup-kernel lab
@@ -113,7 +113,7 @@ kernel-check: lab
 
 # The tables of docs/results, by hand: hours.
 results: lab
-	packaging/bench/results.sh $(TARGET)/release
+	bench/results.sh $(TARGET)/release
 
 # Debian 13's own rustc, 1.85, checks the workspace.
 msrv:
@@ -121,7 +121,7 @@ msrv:
 
 pages: lab
 	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
-	$(CARGO) run --quiet --locked -p warmset-lab --example pages -- $(TARGET)/release/lab-pages
+	$(CARGO) run --quiet --locked -p warmset-vmlab --example pages -- $(TARGET)/release/lab-pages
 	packaging/tests/pages.sh $(TARGET)/release
 
 deb: lab pages
@@ -145,12 +145,12 @@ kubernetes: deb
 
 # What a tick costs, and what the guard costs beside earlyoom; takes four minutes, as root.
 bench: build
-	packaging/bench/cost.sh $(TARGET)/release/warmsetd 30
+	bench/cost.sh $(TARGET)/release/warmsetd 30
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
-	packaging/bench/instructions.sh $(TARGET)/release
-	packaging/bench/simulator.sh $(TARGET)/release
-	packaging/bench/python.sh
-	packaging/bench/sweep.sh $(TARGET)/release
+	bench/instructions.sh $(TARGET)/release
+	bench/simulator.sh $(TARGET)/release
+	bench/python.sh
+	bench/sweep.sh $(TARGET)/release
 
 # The parsers beside a fuzzer, ten minutes: needs a nightly compiler and cargo-fuzz. What it keeps, `make test` reads again.
 fuzz:

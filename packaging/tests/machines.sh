@@ -11,9 +11,9 @@ cd "$(dirname "$0")/../.."
 }
 for suite in "$@"; do
     # cargo would build the programs anew without their static linking: the tests are run as programs.
-    test=$(cargo test --release --locked -p warmset-lab --test "$suite" --no-run --message-format=short 2>&1 |
+    test=$(cargo test --release --locked -p warmset-vmlab --test "$suite" --no-run --message-format=short 2>&1 |
         sed -n 's/.*Executable .*(\(.*\)).*/\1/p')
-    cargo rustc --release --locked --quiet -p warmset-lab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
+    cargo rustc --release --locked --quiet -p warmset-vmlab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
     case $test in
     /*) ;;
     *) test=$PWD/$test ;;
@@ -22,5 +22,5 @@ for suite in "$@"; do
         echo "machines.sh: $suite was not built" >&2
         exit 1
     }
-    (cd crates/lab && "$test" --ignored --nocapture --test-threads 1)
+    (cd crates/vmlab && "$test" --ignored --nocapture --test-threads 1)
 done

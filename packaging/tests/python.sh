@@ -20,8 +20,8 @@ export PATH VIRTUAL_ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 pip install --quiet './python[test]'
 
 cd python
-ruff check --quiet --config pyproject.toml . ../packaging/bench/python.py
-ruff format --quiet --check --config pyproject.toml . ../packaging/bench/python.py
+ruff check --quiet --config pyproject.toml . ../bench/python.py
+ruff format --quiet --check --config pyproject.toml . ../bench/python.py
 mypy .
 cd ..
 # From elsewhere, so that what is installed is tried and not the source.

@@ -172,15 +172,15 @@ fn daemon_surroundings() -> Roff {
 /// Files named as each shell looks for them.
 fn completions(directory: &Path, mut command: Command) -> Result<()> {
     let name = command.get_name().to_owned();
-    for (shell, folder, file) in [
+    for (shell, subdirectory, file) in [
         (Shell::Bash, "bash", name.clone()),
         (Shell::Zsh, "zsh", format!("_{name}")),
         (Shell::Fish, "fish", format!("{name}.fish")),
     ] {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut command, name.clone(), &mut text);
-        fs::create_dir_all(directory.join(folder))?;
-        put(&directory.join(folder).join(file), &text)?;
+        fs::create_dir_all(directory.join(subdirectory))?;
+        put(&directory.join(subdirectory).join(file), &text)?;
     }
     Ok(())
 }

@@ -62,8 +62,8 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let analyses = inputs
         .map(|input| analyzed(&input, &wanted))
         .collect::<Result<Vec<_>>>()?;
-    if let Some(folder) = &args.pictures {
-        pictures(folder, &analyses)?;
+    if let Some(directory) = &args.pictures {
+        pictures(directory, &analyses)?;
     }
     if let Some(path) = &args.output {
         let html = page::page(&analyses);
@@ -112,12 +112,13 @@ fn gathered(input: &Input) -> Result<Uses> {
     Ok(gatherer.finish(About { clock, ..about })?)
 }
 
-fn pictures(folder: &Path, analyses: &[Analysis]) -> Result<()> {
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
+fn pictures(directory: &Path, analyses: &[Analysis]) -> Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("{}: cannot make the folder", directory.display()))?;
     for analysis in analyses {
         for (name, svg) in charts::all(analysis) {
-            let path = |end: &str| folder.join(format!("{}-{name}.{end}", analysis.program.name));
+            let path =
+                |end: &str| directory.join(format!("{}-{name}.{end}", analysis.program.name));
             let bytes = simulate::png(&svg)?;
             reference::whole(&path("png"), |file| Ok(file.write_all(&bytes)?))?;
             reference::whole(&path("svg"), |file| Ok(file.write_all(svg.as_bytes())?))?;

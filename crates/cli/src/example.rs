@@ -2,7 +2,6 @@
 
 use arrayvec::ArrayVec;
 use host::survey::{By, Holding};
-use pressure::census::Place;
 use pressure::config::{Mode, Predictor};
 use pressure::decision::{
     Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,
@@ -11,6 +10,7 @@ use pressure::knob::Knob;
 use pressure::sample::{
     Cgroups, Facts, Sample, Swap, SwapAmounts, SwapKind, Wall, Zone, ZoneAmounts, ZoneKind,
 };
+use pressure::scan::Place;
 use pressure::status::{Past, Status, Tally};
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
 
@@ -53,7 +53,7 @@ pub(crate) fn unknown() -> Status {
         decision: decision(),
         tally: Tally::default(),
         past: Vec::new(),
-        troubles: Vec::new(),
+        warnings: Vec::new(),
         rivals: Vec::new(),
         names: Vec::new(),
     }
@@ -79,7 +79,7 @@ pub(crate) fn guarding() -> Status {
             ..Tally::default()
         },
         past: past(),
-        troubles: vec!["/proc/pressure/io: cannot read: Permission denied".to_owned()],
+        warnings: vec!["/proc/pressure/io: cannot read: Permission denied".to_owned()],
         rivals: vec![
             "earlyoom (process 12): we keep available memory above its threshold".to_owned(),
         ],

@@ -3,9 +3,9 @@
 use crate::page::{Page, Screen, Side, Style, counted, table};
 use crate::{Context, Form, json};
 use anyhow::Result;
-use host::Eyes;
+use host::SystemReader;
 use host::features::{Feature, Presence, features};
-use host::holder::{Rung, rungs};
+use host::holder::{Check, checks};
 use pressure::knob::{Drive, KNOBS, KnobSpec, KnobValues};
 use pressure::{Facts, Sample};
 use std::fmt::Write as _;
@@ -22,11 +22,11 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let features = features(&context.root);
-    let mut eyes = Eyes::open(&context.root)?;
+    let mut reader = SystemReader::open(&context.root)?;
     let mut sample = Sample::default();
-    eyes.read(&mut sample);
-    let rungs = if context.root == Path::new("/") {
-        rungs()
+    reader.read(&mut sample);
+    let checks = if context.root == Path::new("/") {
+        checks()
     } else {
         Err("this is a recorded machine".to_owned())
     };
@@ -42,31 +42,31 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
             .collect();
         json(
             out,
-            &serde_json::json!({ "facts": eyes.facts(), "features": features, "knobs": knobs, "protection": rungs.ok() }),
+            &serde_json::json!({ "facts": reader.facts(), "features": features, "knobs": knobs, "protection": checks.ok() }),
         )?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = Page::new(Screen::of_environment());
-    tell(&mut page, eyes.facts(), &features, &sample.knobs.now);
-    protection(&mut page, &rungs);
+    tell(&mut page, reader.facts(), &features, &sample.knobs.now);
+    protection(&mut page, &checks);
     let text = page.text;
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What protection can do here, as it was tried.
-fn protection(page: &mut Page, rungs: &Result<Vec<Rung>, String>) {
+fn protection(page: &mut Page, checks: &Result<Vec<Check>, String>) {
     page.text.push('\n');
     page.heading("protection, tried");
-    match rungs {
-        Ok(rungs) => rungs.iter().for_each(|rung| {
-            let (style, word) = if rung.works {
+    match checks {
+        Ok(checks) => checks.iter().for_each(|check| {
+            let (style, word) = if check.works {
                 (Style::Good, "yes")
             } else {
                 (Style::Notable, "no")
             };
-            entry(page, style, word, &rung.name);
-            page.paragraph(7, &rung.says);
+            entry(page, style, word, &check.name);
+            page.paragraph(7, &check.says);
         }),
         Err(why) => page.paragraph(0, &format!("Not tried: {why}.")),
     }
@@ -187,16 +187,16 @@ mod tests {
         };
         let mut page = Page::new(crate::page::Paint::Plain);
         tell(&mut page, &facts, &features, &example::sample().knobs.now);
-        let rung = |name: &str, works, says: &str| Rung {
+        let check = |name: &str, works, says: &str| Check {
             name: name.to_owned(),
             works,
             says: says.to_owned(),
         };
-        let rungs = [
-            rung("locks", true, "hot files can be held"),
-            rung("events", false, "tracefs is not mounted"),
+        let checks = [
+            check("locks", true, "hot files can be held"),
+            check("events", false, "tracefs is not mounted"),
         ];
-        protection(&mut page, &Ok(rungs.to_vec()));
+        protection(&mut page, &Ok(checks.to_vec()));
         let text = page.text;
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),

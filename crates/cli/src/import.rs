@@ -92,8 +92,8 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 /// A configuration is never overwritten; `conf.d` need not be there yet.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
     }
     File::create_new(path)?.write_all(text.as_bytes())
 }

@@ -2,7 +2,7 @@
 
 use crate::Context;
 use anyhow::Result;
-use host::{Eyes, OwnCost, Rival, RivalKind, rivals, settings};
+use host::{OwnCost, Rival, RivalKind, SystemReader, rivals, settings};
 use pressure::config::Mode;
 use pressure::status::{Status, Tally};
 use pressure::{Config, Decision, Facts, History, Sample, decide};
@@ -19,32 +19,32 @@ pub(crate) struct Glance {
     pub(crate) facts: Facts,
     pub(crate) sample: Sample,
     pub(crate) rivals: Vec<Rival>,
-    pub(crate) troubles: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Glance {
     /// Reads the machine once.
     pub(crate) fn take(root: &Path) -> Result<Self> {
-        let mut eyes = Eyes::open(root)?;
+        let mut reader = SystemReader::open(root)?;
         let mut sample = Sample::default();
-        eyes.read(&mut sample);
-        let troubles = eyes.troubles().map(ToString::to_string).collect();
+        reader.read(&mut sample);
+        let warnings = reader.warnings().map(ToString::to_string).collect();
         Ok(Self {
-            facts: eyes.facts().clone(),
+            facts: reader.facts().clone(),
             sample,
             rivals: rivals(root),
-            troubles,
+            warnings,
         })
     }
 }
 
 /// The status that a guard would show after one second, had it only looked.
 pub(crate) fn status(context: &Context) -> Result<Status> {
-    let mut eyes = Eyes::open(&context.root)?;
-    let mut troubles = Vec::new();
+    let mut reader = SystemReader::open(&context.root)?;
+    let mut warnings = Vec::new();
     let mut config = settings::of_machine(&context.root).map_or_else(
         |error| {
-            troubles.push(format!("{error}; the defaults are used here"));
+            warnings.push(format!("{error}; the defaults are used here"));
             Config::default()
         },
         |settings| settings.config,
@@ -52,14 +52,14 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
     let mode = std::mem::replace(&mut config.mode, Mode::Observe);
     let rivals = rivals(&context.root);
     let (sample, decision) = observe(
-        &mut eyes,
+        &mut reader,
         &config,
         &Surroundings {
             rivals: &rivals,
             context,
         },
     );
-    troubles.extend(eyes.troubles().map(ToString::to_string));
+    warnings.extend(reader.warnings().map(ToString::to_string));
     let (own_cpu, own_memory) = OwnCost::open().read();
     Ok(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -68,7 +68,7 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
         mode,
         only_observes: Some("no guard is running".to_owned()),
         predictor: config.predictor,
-        facts: eyes.facts().clone(),
+        facts: reader.facts().clone(),
         tally: Tally {
             samples: u64::from(SAMPLES),
             own_cpu,
@@ -78,7 +78,7 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
         sample,
         decision,
         past: Vec::new(),
-        troubles,
+        warnings,
         rivals: rivals.iter().map(ToString::to_string).collect(),
         names: Vec::new(),
     })
@@ -117,17 +117,17 @@ impl Surroundings<'_> {
 }
 
 fn observe(
-    eyes: &mut Eyes,
+    reader: &mut SystemReader,
     config: &Config,
     surroundings: &Surroundings<'_>,
 ) -> (Sample, Decision) {
-    let mut history = History::new(eyes.facts(), config);
+    let mut history = History::new(reader.facts(), config);
     let mut sample = Sample::default();
     for turn in 0..SAMPLES {
         if turn > 0 {
             std::thread::sleep(surroundings.pause());
         }
-        eyes.read(&mut sample);
+        reader.read(&mut sample);
         surroundings.note(&mut sample);
         history.push(&sample);
     }

@@ -16,7 +16,7 @@ use crate::{Context, Form, json_line};
 use anyhow::Result;
 use monitor::Monitor;
 use pressure::groups::Answer;
-use pressure::people::{Reply, Tell};
+use pressure::users::{Reply, Tell};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn a_notice_is_asked_to_go_before_it_is_made_to() {
-        let folder = tempfile::tempdir().unwrap();
-        let asked = folder.path().join("asked");
+        let directory = tempfile::tempdir().unwrap();
+        let asked = directory.path().join("asked");
         let notices = [
             notice(&format!("(open('{}','w'),sys.exit())", asked.display())),
             notice("None"),

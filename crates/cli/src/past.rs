@@ -4,7 +4,7 @@ use anyhow::Result;
 use host::recordings::{ReadError, Reader};
 use pressure::config::Mode;
 use pressure::decision::{Action, Decision, Notice, Step};
-use pressure::groups::{Grip, Ward};
+use pressure::groups::{CgroupAction, Protected};
 use pressure::recording::Entry;
 use pressure::sample::Sample;
 use pressure::status::Past;
@@ -139,36 +139,38 @@ fn is_done(step: &Step, next: &Sample) -> bool {
     match step.action {
         Action::Set { knob, to, .. } => next.knobs.ours.of(knob) == Some(to),
         Action::PutBack { knob, .. } => next.knobs.ours.of(knob).is_none(),
-        Action::End { who, signal, .. } => next
-            .census
+        Action::Kill {
+            identity, signal, ..
+        } => next
+            .scan
             .victims
             .iter()
-            .any(|victim| victim.who == who && victim.signal == signal),
-        Action::Group(grip) => {
+            .any(|victim| victim.identity == identity && victim.signal == signal),
+        Action::Group(cgroup_action) => {
             let groups = &next.groups;
-            let (id, kept) = (grip.id(), |ward: &Ward| {
-                ward.id == grip.id() && ward.ours.is_some()
+            let (id, kept) = (cgroup_action.id(), |cgroup: &Protected| {
+                cgroup.id == cgroup_action.id() && cgroup.ours.is_some()
             });
-            match grip {
-                Grip::Keep { .. } => groups.wards.iter().any(kept),
-                Grip::Leave { .. } => !groups.wards.iter().any(kept),
-                Grip::Contain { .. } => groups.contained.iter().any(|one| one.id == id),
-                Grip::Freeze { .. } => groups
-                    .stopped
+            match cgroup_action {
+                CgroupAction::Keep { .. } => groups.protected.iter().any(kept),
+                CgroupAction::Leave { .. } => !groups.protected.iter().any(kept),
+                CgroupAction::Throttle { .. } => groups.throttled.iter().any(|one| one.id == id),
+                CgroupAction::Freeze { .. } => groups
+                    .frozen
                     .iter()
-                    .any(|one| one.id == id && one.is_still()),
-                Grip::Thaw { .. } => groups
-                    .stopped
+                    .any(|one| one.id == id && one.is_frozen()),
+                CgroupAction::Thaw { .. } => groups
+                    .frozen
                     .iter()
-                    .all(|one| one.id != id || !one.is_still()),
-                Grip::Free { .. } => groups.contained.iter().all(|one| one.id != id),
+                    .all(|one| one.id != id || !one.is_frozen()),
+                CgroupAction::Free { .. } => groups.throttled.iter().all(|one| one.id != id),
             }
         }
         Action::Recall { id, .. } => next
             .groups
-            .wards
+            .protected
             .iter()
-            .any(|ward| ward.id == id && ward.away_before.is_some()),
+            .any(|cgroup| cgroup.id == id && cgroup.swapped_before.is_some()),
         Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) | Action::Local(_) => {
             true
         }

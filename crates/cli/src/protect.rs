@@ -19,13 +19,13 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Unit, or process number
-    who: Option<String>,
+    identity: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let mut rules = Rules::read(&context.run)?;
-    if let Some(who) = &args.who {
-        let unit = unit(who, context)?;
+    if let Some(identity) = &args.identity {
+        let unit = unit(identity, context)?;
         if !rules.protect.contains(&unit) {
             rules.protect.push(unit);
             keep(&rules, "protect", context)?;
@@ -55,18 +55,18 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 }
 
 /// The unit for what was written.
-pub(crate) fn unit(who: &str, context: &Context) -> Result<String> {
-    if let Ok(pid) = who.parse() {
+pub(crate) fn unit(identity: &str, context: &Context) -> Result<String> {
+    if let Ok(pid) = identity.parse() {
         let hint = "a process without a unit of its own can be spared: warmset spare";
         return Ok(rules::unit_of(&context.root, pid).map_err(|error| Hinted::new(error, hint))?);
     }
-    if !pressure::config::is_ward(who) {
+    if !pressure::config::is_protected(identity) {
         let hint = "a service by its name, a process by its number, or session.slice";
         return Err(Hinted::new(
-            format!("{who}: memory is kept for units of their own"),
+            format!("{identity}: memory is kept for units of their own"),
             hint,
         )
         .into());
     }
-    Ok(who.to_owned())
+    Ok(identity.to_owned())
 }

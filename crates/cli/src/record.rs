@@ -2,8 +2,8 @@
 
 use crate::Context;
 use anyhow::{Context as _, Result};
-use host::Eyes;
-use host::recordings::Recorder;
+use host::SystemReader;
+use host::recordings::RecordingWriter;
 use pressure::config::Mode;
 use pressure::{Config, History, Sample, decide};
 use std::io::Write;
@@ -41,10 +41,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         .transpose()?
         .unwrap_or_default();
     config.mode = Mode::Observe;
-    let mut eyes = Eyes::open(&context.root)?;
-    let history = History::new(eyes.facts(), &config);
-    let mut recorder = Recorder::single(&args.output, eyes.facts(), &config, &history)?;
-    let samples = watch(args, (&mut eyes, &config, history), &mut recorder)?;
+    let mut reader = SystemReader::open(&context.root)?;
+    let history = History::new(reader.facts(), &config);
+    let mut recorder = RecordingWriter::single(&args.output, reader.facts(), &config, &history)?;
+    let samples = watch(args, (&mut reader, &config, history), &mut recorder)?;
     recorder.flush()?;
     if args.output != Path::new("-") {
         writeln!(out, "{samples} samples in {}", args.output.display())?;
@@ -62,8 +62,8 @@ pub(crate) fn load(path: &Path) -> Result<Config> {
 /// Samples until the time is over; gives their number.
 fn watch(
     args: &Args,
-    (eyes, config, mut history): (&mut Eyes, &Config, History),
-    recorder: &mut Recorder,
+    (reader, config, mut history): (&mut SystemReader, &Config, History),
+    recorder: &mut RecordingWriter,
 ) -> Result<u64> {
     let (start, every) = (
         Instant::now(),
@@ -72,7 +72,7 @@ fn watch(
     let mut sample = Sample::default();
     let mut samples = 0;
     loop {
-        eyes.read(&mut sample);
+        reader.read(&mut sample);
         sample.knobs.found = sample.knobs.now;
         history.push(&sample);
         recorder.push(&sample, Some(&decide(config, &history)))?;

@@ -194,9 +194,9 @@ pub(crate) fn whole(
         fill(&mut out)?;
         return Ok(out.flush()?);
     }
-    let folder = path
+    let directory = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
+        .filter(|directory| !directory.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let failed = || format!("{}: cannot write", path.display());
     // What has a hint of its own has nothing to do with the file.
@@ -209,7 +209,7 @@ pub(crate) fn whole(
     };
     let mut file = tempfile::Builder::new()
         .prefix(".warmset-")
-        .tempfile_in(folder)
+        .tempfile_in(directory)
         .with_context(failed)?;
     {
         let mut out = BufWriter::new(file.as_file_mut());

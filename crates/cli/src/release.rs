@@ -12,24 +12,24 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Who was spared or protected: unit, process number, or program:NAME
-    who: String,
+    identity: String,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let mut rules = Rules::read(&context.run)?;
     let before = rules.clone();
     // A process that has ended is released by its number alone.
-    let ended = format!("pid:{}@", args.who);
-    let exact = rule(&args.who, context).unwrap_or_else(|_| args.who.clone());
+    let ended = format!("pid:{}@", args.identity);
+    let exact = rule(&args.identity, context).unwrap_or_else(|_| args.identity.clone());
     rules
         .spare
         .retain(|rule| *rule != exact && !rule.starts_with(&ended));
-    let unit = protect::unit(&args.who, context).unwrap_or_else(|_| args.who.clone());
+    let unit = protect::unit(&args.identity, context).unwrap_or_else(|_| args.identity.clone());
     rules.protect.retain(|kept| *kept != unit);
     if rules == before {
         let hint = "warmset spare and warmset protect list who is";
         return Err(Hinted::new(
-            format!("{} is neither spared nor protected by hand", args.who),
+            format!("{} is neither spared nor protected by hand", args.identity),
             hint,
         )
         .into());
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     keep(&rules, "release", context)?;
     match context.form {
         Form::Json => json(out, &rules.spare)?,
-        Form::Text => writeln!(out, "released: {}", args.who)?,
+        Form::Text => writeln!(out, "released: {}", args.identity)?,
     }
     Ok(ExitCode::SUCCESS)
 }

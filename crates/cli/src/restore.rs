@@ -2,9 +2,9 @@
 
 use crate::hinted::Hinted;
 use crate::{Context, Form, json};
-use anyhow::{Error, Result};
-use host::{OnlyOne, Places, Trouble, TroubleKind, restore};
-use std::io::{ErrorKind, Write};
+use anyhow::Result;
+use host::{ErrorKind, OnlyOne, Places, restore};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Put back what a guard that was killed has left
@@ -36,11 +36,11 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-fn refused(trouble: Trouble) -> Error {
-    match &trouble.kind {
-        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Hinted::new(trouble, "only root may put back: sudo warmset restore").into()
+fn refused(error: host::Error) -> anyhow::Error {
+    match &error.kind {
+        ErrorKind::Unreadable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Hinted::new(error, "only root may put back: sudo warmset restore").into()
         }
-        _ => trouble.into(),
+        _ => error.into(),
     }
 }

@@ -17,13 +17,13 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Unit, app:UNIT of a user's, process number, or program:NAME
-    who: Option<String>,
+    identity: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let mut rules = Rules::read(&context.run)?;
-    if let Some(who) = &args.who {
-        let rule = rule(who, context)?;
+    if let Some(identity) = &args.identity {
+        let rule = rule(identity, context)?;
         if !rules.spare.contains(&rule) {
             rules.spare.push(rule.clone());
             keep(&rules, "spare", context)?;
@@ -67,10 +67,10 @@ pub(crate) fn told(
 }
 
 /// The rule for what was written: a number is a process that must be there.
-pub(crate) fn rule(who: &str, context: &Context) -> Result<String> {
-    match who.parse() {
+pub(crate) fn rule(identity: &str, context: &Context) -> Result<String> {
+    match identity.parse() {
         Ok(pid) => Ok(rules::of_process(&context.root, pid)?),
-        Err(_) => Ok(who.to_owned()),
+        Err(_) => Ok(identity.to_owned()),
     }
 }
 

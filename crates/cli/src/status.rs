@@ -75,8 +75,8 @@ fn text(seen: &Seen, screen: impl Into<Screen>) -> String {
     for rival in &status.rivals {
         page.entry("beside us", rival);
     }
-    for trouble in &status.troubles {
-        page.entry("trouble", trouble);
+    for error in &status.warnings {
+        page.entry("trouble", error);
     }
     last(&mut page, status);
     page.text
@@ -299,36 +299,36 @@ fn holds(page: &mut Page, status: &Status) {
             held.join(", ")
         },
     );
-    for ward in status
+    for cgroup in status
         .sample
         .groups
-        .wards
+        .protected
         .iter()
-        .filter(|ward| ward.ours.is_some())
+        .filter(|cgroup| cgroup.ours.is_some())
     {
         page.entry(
             "",
             format!(
                 "{} of memory kept for {}, which has {}",
-                ward.floor, ward.unit, ward.used
+                cgroup.floor, cgroup.unit, cgroup.used
             ),
         );
     }
-    for one in &status.sample.groups.contained {
+    for one in &status.sample.groups.throttled {
         page.entry(
             "",
             format!(
                 "{} contained at {}, has {}",
-                one.unit, one.ceiling, one.used
+                one.unit, one.memory_high, one.used
             ),
         );
     }
     for one in status
         .sample
         .groups
-        .stopped
+        .frozen
         .iter()
-        .filter(|one| one.is_still())
+        .filter(|one| one.is_frozen())
     {
         page.entry(
             "",

@@ -46,7 +46,7 @@ enum Verb {
     /// Put the results of all tasks together
     Merge {
         /// The folder of the plan
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// Plan, run and merge
     All {
@@ -76,7 +76,7 @@ struct Planned {
 }
 
 impl Planned {
-    fn folder(&self) -> PathBuf {
+    fn directory(&self) -> PathBuf {
         self.into
             .clone()
             .unwrap_or_else(|| self.sweep.with_extension(""))
@@ -105,12 +105,12 @@ impl std::str::FromStr for On {
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     match &args.verb {
         Verb::Plan { planned } => {
-            let tasks = plan::plan(&planned.sweep, &planned.folder())?;
-            let folder = planned.folder();
+            let tasks = plan::plan(&planned.sweep, &planned.directory())?;
+            let directory = planned.directory();
             say(
                 context,
                 out,
-                &format!("{} tasks in {}", tasks.len(), folder.display()),
+                &format!("{} tasks in {}", tasks.len(), directory.display()),
                 &tasks,
             )?;
         }
@@ -130,27 +130,27 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
                 &done,
             )?;
         }
-        Verb::Merge { folder } => merged(folder, context, out)?,
+        Verb::Merge { directory } => merged(directory, context, out)?,
         Verb::All {
             planned,
             on,
             jobs,
             python,
         } => {
-            let folder = planned.folder();
-            let tasks = plan::plan(&planned.sweep, &folder)?;
+            let directory = planned.directory();
+            let tasks = plan::plan(&planned.sweep, &directory)?;
             match on {
                 On::Local => run::all(&tasks, jobs.unwrap_or(0))?,
-                On::Dask(address) => dask::all(python, address, &folder)?,
+                On::Dask(address) => dask::all(python, address, &directory)?,
             }
-            merged(&folder, context, out)?;
+            merged(&directory, context, out)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn merged(folder: &std::path::Path, context: &Context, out: &mut impl Write) -> Result<()> {
-    let merged = merge::merge(folder)?;
+fn merged(directory: &std::path::Path, context: &Context, out: &mut impl Write) -> Result<()> {
+    let merged = merge::merge(directory)?;
     let files: Vec<String> = merged
         .iter()
         .map(|(path, rows)| format!("{rows} rows in {}", path.display()))

@@ -244,9 +244,9 @@ fn floors(text: &str) -> Result<Floors> {
 fn pressure(name: &str) -> Option<Pressure> {
     let (way, on) = name.split_once('-')?;
     let on: fn(Target) -> usize = match on {
-        "largest" => |who| who.largest,
-        "leftmost" => |who| who.leftmost,
-        "rightmost" => |who| who.rightmost,
+        "largest" => |identity| identity.largest,
+        "leftmost" => |identity| identity.leftmost,
+        "rightmost" => |identity| identity.rightmost,
         _ => return None,
     };
     match way {

@@ -12,15 +12,15 @@ use accesses::Accesses;
 use anyhow::{Context as _, Result};
 use frame::{Frame, Line};
 use holdings::role;
-use host::Eyes;
+use host::SystemReader;
 use host::procs::Processes;
 use host::rules::Rules;
 use host::settings;
 use host::survey::{Holding, Survey, growth};
 use picture::Picture;
-use pressure::census::{Census, Identity};
 use pressure::config;
-use pressure::distress::shield;
+use pressure::distress::exemption;
+use pressure::scan::{Identity, ProcessScan};
 use pressure::status::Status;
 use pressure::{Config, History, Sample, decide};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -71,20 +71,20 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut eyes = Top::open(context, args.damon)?;
+    let mut reader = Top::open(context, args.damon)?;
     let end = Arc::new(AtomicBool::new(false));
     for number in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(number, Arc::clone(&end))?;
     }
     if args.once || context.form == Form::Json || !io::stdout().is_terminal() {
-        return print(&mut eyes, args, &end, context, out);
+        return print(&mut reader, args, &end, context, out);
     }
     let keys = Keys::begin()?;
     loop {
         let size = tcgetwinsize(io::stdout()).map_or((80, ROWS), |size| {
             (size.ws_col.max(40), size.ws_row.max(10))
         });
-        let text = eyes.frame(context, size)?.text(Paint::of_environment());
+        let text = reader.frame(context, size)?.text(Paint::of_environment());
         // Home, each line cleared to its end, then everything below: no flicker, and nothing scrolls.
         write!(
             out,
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 /// Pictures for who is no terminal: text once, or JSON, once or for ever.
 fn print(
-    eyes: &mut Top,
+    reader: &mut Top,
     args: &Args,
     end: &AtomicBool,
     context: &Context,
@@ -111,7 +111,7 @@ fn print(
 ) -> Result<ExitCode> {
     let size = (Screen::of_environment().columns as u16, ROWS);
     // Growth needs two looks, and DAMON its time.
-    eyes.frame(context, size)?;
+    reader.frame(context, size)?;
     let mut wait = if args.damon {
         args.every().max(accesses::EVERY + accesses::EVERY / 4)
     } else {
@@ -119,7 +119,7 @@ fn print(
     };
     while !naps(wait, end) {
         wait = args.every();
-        let frame = eyes.frame(context, size)?;
+        let frame = reader.frame(context, size)?;
         if context.form == Form::Text {
             out.write_all(frame.text(Paint::of_environment()).as_bytes())?;
             return Ok(ExitCode::SUCCESS);
@@ -207,13 +207,13 @@ fn configuration(context: &Context) -> Config {
 
 /// Eyes of our own, beside those of the guard.
 struct Top {
-    eyes: Eyes,
+    reader: SystemReader,
     processes: Processes,
     survey: Survey,
     history: History,
     config: Config,
     sample: Sample,
-    census: Census,
+    scan: ProcessScan,
     sizes: HashMap<Identity, (Span, Bytes)>,
     /// What DAMON says, if it is asked.
     accesses: Option<Accesses>,
@@ -221,33 +221,33 @@ struct Top {
 
 impl Top {
     fn open(context: &Context, with_damon: bool) -> Result<Self> {
-        let eyes = Eyes::open(&context.root)?;
-        let page = eyes.facts().page_size;
+        let reader = SystemReader::open(&context.root)?;
+        let page = reader.facts().page_size;
         let processes = Processes::open(&context.root, page).context("/proc cannot be read")?;
         let survey = Survey::of(&context.root, page);
         let config = Config {
             mode: config::Mode::Observe,
             ..configuration(context)
         };
-        let history = History::new(eyes.facts(), &config);
-        let (sample, census, sizes) = (Sample::default(), Census::default(), HashMap::new());
+        let history = History::new(reader.facts(), &config);
+        let (sample, scan, sizes) = (Sample::default(), ProcessScan::default(), HashMap::new());
         let accesses = with_damon.then(|| Accesses::of(&context.root));
         Ok(Self {
-            eyes,
+            reader,
             processes,
             survey,
             history,
             config,
             sample,
-            census,
+            scan,
             sizes,
             accesses,
         })
     }
 
     fn frame(&mut self, context: &Context, size: (u16, u16)) -> Result<Frame> {
-        self.eyes.read(&mut self.sample);
-        self.processes.look(self.sample.at, &mut self.census);
+        self.reader.read(&mut self.sample);
+        self.processes.look(self.sample.at, &mut self.scan);
         self.history.push(&self.sample);
         let (guard, note) = match ask(&context.run)? {
             Guard::Running(status) => (Some(status), None),
@@ -284,29 +284,36 @@ impl Top {
             accesses.look(&self.survey, &mut all)?;
             all.sort_by_key(|one| Reverse(one.warm));
         }
-        let wards = &self.config.protect.units;
+        let protected = &self.config.protect.units;
         let with_role = |one: Holding| {
-            let role = role(&one, wards);
+            let role = role(&one, protected);
             (one, role)
         };
         Ok(all.into_iter().map(with_role).collect())
     }
 
     fn lines(&mut self) -> Vec<Line> {
-        let now = self.census.at;
-        let lines = self.census.suspects.iter().map(|suspect| Line {
-            suspect: *suspect,
-            growth: self.sizes.get(&suspect.who).and_then(|(then, before)| {
-                growth(*before, suspect.size(), now.get().checked_sub(then.get())?)
-            }),
-            shield: shield(suspect, &self.config.guard),
+        let now = self.scan.at;
+        let lines = self.scan.candidates.iter().map(|candidate| Line {
+            candidate: *candidate,
+            growth: self
+                .sizes
+                .get(&candidate.identity)
+                .and_then(|(then, before)| {
+                    growth(
+                        *before,
+                        candidate.size(),
+                        now.get().checked_sub(then.get())?,
+                    )
+                }),
+            exemption: exemption(candidate, &self.config.guard),
         });
         let lines = lines.collect();
         self.sizes = self
-            .census
-            .suspects
+            .scan
+            .candidates
             .iter()
-            .map(|suspect| (suspect.who, (now, suspect.size())))
+            .map(|candidate| (candidate.identity, (now, candidate.size())))
             .collect();
         lines
     }

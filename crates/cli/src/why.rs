@@ -71,13 +71,13 @@ fn recorded(recorded: Recorded) -> Vec<Past> {
 }
 
 fn newest_recording(args: &Args) -> Result<PathBuf> {
-    let folder = args.state.join("recordings");
-    match newest(&folder) {
+    let directory = args.state.join("recordings");
+    match newest(&directory) {
         Ok(Some(file)) => Ok(file),
         Err(error) if error.kind() != ErrorKind::NotFound => {
             let what = format!(
                 "no guard is running, and {} cannot be read: {error}",
-                folder.display()
+                directory.display()
             );
             Err(Hinted::new(what, "recordings are root's: sudo warmset why")
                 .with_code(NO_GUARD)
@@ -86,7 +86,7 @@ fn newest_recording(args: &Args) -> Result<PathBuf> {
         _ => {
             let what = format!(
                 "no guard is running, and there is no recording in {}",
-                folder.display()
+                directory.display()
             );
             Err(
                 Hinted::new(what, "systemctl start warmsetd, or --recording FILE")

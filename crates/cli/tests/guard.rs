@@ -5,8 +5,8 @@
 
 mod place;
 
-use daemon::board::Board;
-use daemon::desk::Desk;
+use daemon::shared_status::SharedStatus;
+use daemon::status_server::StatusServer;
 use expect_test::expect;
 use place::Place;
 use pressure::config::Metrics;
@@ -144,14 +144,15 @@ fn the_daemons_own_desk_is_understood() {
     let place = Place::new();
     fs::create_dir(place.path("run")).unwrap();
     let recorded = status();
-    let board = Arc::new(Board::new(
+    let shared_status = Arc::new(SharedStatus::new(
         serde_json::from_value(recorded.clone()).unwrap(),
     ));
-    let desk = Desk::open(&place.path("run"), &Metrics::default(), board).unwrap();
+    let status_server =
+        StatusServer::open(&place.path("run"), &Metrics::default(), shared_status).unwrap();
     let mut running = place.warmset(&["status", "--json"]).json();
     assert_eq!(running["guard"].take(), "running");
     assert_eq!(running, recorded);
-    drop(desk);
+    drop(status_server);
     assert_eq!(
         place.warmset(&["status", "--json"]).json()["guard"],
         "absent"

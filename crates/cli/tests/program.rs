@@ -340,12 +340,12 @@ fn all_of_it_fits_a_phone() {
 fn a_person_spares_and_releases() {
     let place = Place::new();
     assert_eq!(place.warmset(&["spare"]).out, "nobody is spared by hand\n");
-    let spared = place.warmset(&["spare", "postgresql.service"]);
-    assert_eq!(spared.out, "spared: postgresql.service\n");
+    let exempt = place.warmset(&["spare", "postgresql.service"]);
+    assert_eq!(exempt.out, "spared: postgresql.service\n");
     assert!(
-        spared.err.contains("app:postgresql.service"),
+        exempt.err.contains("app:postgresql.service"),
         "nobody is there by that name: {}",
-        spared.err
+        exempt.err
     );
     let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
     assert!(

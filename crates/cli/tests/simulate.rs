@@ -37,8 +37,8 @@ fn complaint(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).expect("text")
 }
 
-fn made(folder: &Path, name: &str, kind: &str) -> String {
-    let path = folder.join(name).display().to_string();
+fn made(directory: &Path, name: &str, kind: &str) -> String {
+    let path = directory.join(name).display().to_string();
     said(&["synth", kind, "-n", "20000", "-o", &path]);
     path
 }
@@ -82,9 +82,9 @@ fn a_pipe_from_synth_to_every_policy() {
 
 #[test]
 fn a_trace_is_the_same_in_every_format() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a folder");
     let trace = made(
-        folder.path(),
+        directory.path(),
         "a.parquet",
         "indexed-db:index=20,records=300",
     );
@@ -105,11 +105,11 @@ fn a_trace_is_the_same_in_every_format() {
         "a.u32",
         "a.u64.zst",
     ] {
-        let path = folder.path().join(name).display().to_string();
+        let path = directory.path().join(name).display().to_string();
         said(&["convert", &trace, &path]);
         assert_eq!(misses(&path), expected, "{name}");
     }
-    let made_of: Vec<_> = fs::read_dir(folder.path())
+    let made_of: Vec<_> = fs::read_dir(directory.path())
         .expect("a folder")
         .flatten()
         .map(|entry| entry.file_name())
@@ -119,9 +119,9 @@ fn a_trace_is_the_same_in_every_format() {
 
 #[test]
 fn curves_agree_with_runs_and_are_drawn() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let trace = made(folder.path(), "a.parquet", "phases:pages=50,length=2000");
-    let plot = folder.path().join("curve.html").display().to_string();
+    let directory = tempfile::tempdir().expect("a folder");
+    let trace = made(directory.path(), "a.parquet", "phases:pages=50,length=2000");
+    let plot = directory.path().join("curve.html").display().to_string();
     let curves = lines(&said(&[
         "curve",
         &trace,
@@ -147,7 +147,7 @@ fn curves_agree_with_runs_and_are_drawn() {
     assert_eq!(same["misses"].as_f64(), run["misses"].as_f64());
     let html = fs::read_to_string(&plot).expect("a page");
     assert!(html.contains("<svg") && html.matches("<polyline").count() == 4);
-    let svg = folder.path().join("misses.svg").display().to_string();
+    let svg = directory.path().join("misses.svg").display().to_string();
     said(&["simulate", &trace, "-p", "lru,opt", "--plot", &svg]);
     assert!(
         fs::read_to_string(&svg)
@@ -155,7 +155,7 @@ fn curves_agree_with_runs_and_are_drawn() {
             .starts_with("<svg")
     );
     // Letters need a font, which a bare machine may not have.
-    let png = folder.path().join("misses.png").display().to_string();
+    let png = directory.path().join("misses.png").display().to_string();
     let drawn = warmset(&["simulate", &trace, "-p", "lru", "--plot", &png]);
     if drawn.status.success() {
         assert!(fs::read(&png).expect("a picture").starts_with(b"\x89PNG"));
@@ -173,8 +173,8 @@ fn curves_agree_with_runs_and_are_drawn() {
 
 #[test]
 fn what_the_report_drew_stands_beside_what_is_right() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("a.lackey").display().to_string();
+    let directory = tempfile::tempdir().expect("a folder");
+    let path = directory.path().join("a.lackey").display().to_string();
     let line = |at: u64| match at % 4 {
         3 => format!(" L {:x},8\n", (at / 100 % 30) << 12),
         _ => format!("I  {:x},4\n", (1000 << 12) + at % 64 * 4),
@@ -223,14 +223,14 @@ fn what_the_report_drew_stands_beside_what_is_right() {
         "data pages leave early: {sizes:?}"
     );
     assert!(complaint(&["curve", &path, "--format", "plain", "--as-published"]).contains("line 1"));
-    let other = made(folder.path(), "b.parquet", "scan:pages=10");
+    let other = made(directory.path(), "b.parquet", "scan:pages=10");
     assert!(complaint(&["curve", &other, "--as-published"]).contains("lackey trace alone"));
 }
 
 #[test]
 fn windows_and_tasks_cut_a_trace() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("two.parquet").display().to_string();
+    let directory = tempfile::tempdir().expect("a folder");
+    let path = directory.path().join("two.parquet").display().to_string();
     said(&[
         "synth",
         "scan:pages=10",
@@ -257,10 +257,10 @@ fn windows_and_tasks_cut_a_trace() {
 
 #[test]
 fn programs_share_a_memory() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a folder");
     let (a, b) = (
-        made(folder.path(), "a.parquet", "scan:pages=400"),
-        made(folder.path(), "b.parquet", "zipf:pages=200"),
+        made(directory.path(), "a.parquet", "scan:pages=400"),
+        made(directory.path(), "b.parquet", "zipf:pages=200"),
     );
     let rows = lines(&said(&[
         "together",
@@ -284,11 +284,11 @@ fn programs_share_a_memory() {
 
 #[test]
 fn what_cannot_be_is_said() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let trace = made(folder.path(), "a.txt", "scan:pages=10");
-    let bad = folder.path().join("bad.txt").display().to_string();
+    let directory = tempfile::tempdir().expect("a folder");
+    let trace = made(directory.path(), "a.txt", "scan:pages=10");
+    let bad = directory.path().join("bad.txt").display().to_string();
     fs::write(&bad, "1\n2\n-3\n").expect("a file");
-    let empty = folder.path().join("empty.txt").display().to_string();
+    let empty = directory.path().join("empty.txt").display().to_string();
     fs::write(&empty, "").expect("a file");
     for (arguments, says) in [
         (
@@ -348,16 +348,16 @@ fn what_cannot_be_is_said() {
 /// A file that cannot be written to its end does not appear, and nothing is left of it.
 #[test]
 fn no_half_of_a_file_is_left() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let bad = folder.path().join("bad.txt").display().to_string();
+    let directory = tempfile::tempdir().expect("a folder");
+    let bad = directory.path().join("bad.txt").display().to_string();
     fs::write(&bad, format!("{}x\n", "7\n".repeat(50_000))).expect("a file");
-    let out = folder.path().join("out.parquet").display().to_string();
+    let out = directory.path().join("out.parquet").display().to_string();
     let said = complaint(&["convert", &bad, &out]);
     assert!(
         said.contains("line 50001") && said.contains("out.parquet"),
         "{said}"
     );
-    let left: Vec<_> = fs::read_dir(folder.path())
+    let left: Vec<_> = fs::read_dir(directory.path())
         .expect("a folder")
         .flatten()
         .map(|entry| entry.file_name())
@@ -384,15 +384,15 @@ fn no_half_of_a_file_is_left() {
 
 #[test]
 fn an_analysis_says_draws_and_prints_the_same() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let trace = made(
-        folder.path(),
+        directory.path(),
         "phased.parquet",
         "phases:pages=60,count=4,length=5000,overlap=0",
     );
     let (page, pictures) = (
-        folder.path().join("report.html"),
-        folder.path().join("pictures"),
+        directory.path().join("report.html"),
+        directory.path().join("pictures"),
     );
     let (page, pictures) = (page.to_str().unwrap(), pictures.to_str().unwrap());
     let told: Value =
@@ -421,7 +421,7 @@ fn an_analysis_says_draws_and_prints_the_same() {
         text.contains("θ = 100:") && text.contains("In 3 of 200 stretches"),
         "{text}"
     );
-    let other = made(folder.path(), "other.parquet", "zipf:pages=50");
+    let other = made(directory.path(), "other.parquet", "zipf:pages=50");
     said(&["analyze", &trace, &other, "-o", page]);
     assert!(fs::read_to_string(page).unwrap().contains("phased, other"));
     said(&["analyze", &other, "--pictures", pictures]);
@@ -430,10 +430,10 @@ fn an_analysis_says_draws_and_prints_the_same() {
 
 #[test]
 fn what_cannot_be_analyzed_is_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = made(folder.path(), "it.parquet", "zipf:pages=50");
+    let directory = tempfile::tempdir().unwrap();
+    let trace = made(directory.path(), "it.parquet", "zipf:pages=50");
     let part = |name: &str, size: usize| {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, &fs::read(&trace).unwrap()[..size]).unwrap();
         path.display().to_string()
     };

@@ -13,8 +13,8 @@ fn trace(arguments: &[&str]) -> Output {
 }
 
 fn recorded(arguments: &[&str]) -> (Trace, String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("it.parquet");
+    let directory = tempfile::tempdir().expect("a folder");
+    let path = directory.path().join("it.parquet");
     let done = trace(&[&["-o", path.to_str().expect("text")], arguments].concat());
     assert!(
         done.status.success(),
@@ -150,8 +150,8 @@ fn a_start_is_left_out_if_asked() {
 
 #[test]
 fn what_cannot_be_recorded_is_said_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("it.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("it.parquet");
     let told = |arguments: &[&str]| {
         let done = trace(arguments);
         assert_eq!(done.status.code(), Some(1), "{arguments:?}");
@@ -170,7 +170,7 @@ fn what_cannot_be_recorded_is_said_and_leaves_nothing() {
     assert!(told(&["-o", output, "--page-size", "1000", "--", "true"]).contains("power of two"));
     assert!(told(&["-o", "/no/such/folder/it.parquet", "--", "true"]).contains("/no/such/folder"));
     assert!(told(&["-o", "it.txt", "--", "true"]).contains(".parquet"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -301,8 +301,8 @@ fn a_process_that_ends_is_told_as_far_as_it_went() {
 
 #[test]
 fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("it.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("it.parquet");
     let told = |arguments: &[&str]| {
         let done = trace(&[&["-o", output.to_str().unwrap()], arguments].concat());
         assert_eq!(done.status.code(), Some(1), "{arguments:?}");
@@ -332,7 +332,7 @@ fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
         "the file is begun first: {said}"
     );
     // A machine without DAMON.
-    let root = folder.path().join("root");
+    let root = directory.path().join("root");
     std::fs::create_dir(&root).unwrap();
     let said = told(&[
         "--root",
@@ -347,7 +347,7 @@ fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
         "{said}"
     );
     assert_eq!(
-        std::fs::read_dir(folder.path()).unwrap().count(),
+        std::fs::read_dir(directory.path()).unwrap().count(),
         1,
         "nothing is left"
     );

@@ -1,6 +1,6 @@
 //! What one tick costs on this machine: the sample, the decision, and both together; and a look at all processes.
 
-use host::Eyes;
+use host::SystemReader;
 use pressure::{Config, History, Sample, decide};
 use std::path::Path;
 use std::process::{Child, Command};
@@ -11,24 +11,24 @@ fn main() {
 }
 
 /// Reads the machine a few times, then waits for nothing.
-fn warm() -> (Eyes, Sample, History, Config) {
-    let mut eyes = Eyes::open(Path::new("/")).expect("a machine");
+fn warm() -> (SystemReader, Sample, History, Config) {
+    let mut reader = SystemReader::open(Path::new("/")).expect("a machine");
     let config = Config::default();
-    let mut history = History::new(eyes.facts(), &config);
+    let mut history = History::new(reader.facts(), &config);
     let mut sample = Sample::default();
     for _ in 0..20 {
-        eyes.read(&mut sample);
+        reader.read(&mut sample);
         sample.knobs.found = sample.knobs.now;
         history.push(&sample);
     }
-    (eyes, sample, history, config)
+    (reader, sample, history, config)
 }
 
 /// Everything that is read in a tick.
 #[divan::bench]
 fn sample(bencher: divan::Bencher<'_, '_>) {
-    let (mut eyes, mut sample, ..) = warm();
-    bencher.bench_local(|| eyes.read(&mut sample));
+    let (mut reader, mut sample, ..) = warm();
+    bencher.bench_local(|| reader.read(&mut sample));
 }
 
 /// Taking a sample in and deciding.
@@ -57,12 +57,12 @@ fn look_at_processes(bencher: divan::Bencher<'_, '_>) {
     let mut sleepers: Vec<Child> = std::iter::repeat_with(sleeper).take(600).collect();
     let page = Bytes::new(rustix::param::page_size() as u64);
     let mut processes = host::procs::Processes::open(Path::new("/"), page).expect("a machine");
-    let mut census = pressure::census::Census::default();
+    let mut scan = pressure::scan::ProcessScan::default();
     let mut at = std::time::Duration::ZERO;
     bencher.bench_local(|| {
         // A minute later each time: a look is due.
         at += std::time::Duration::from_secs(60);
-        processes.look(units::Span::new(at), &mut census);
+        processes.look(units::Span::new(at), &mut scan);
     });
     for sleeper in &mut sleepers {
         let _ = sleeper.kill();

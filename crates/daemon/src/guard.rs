@@ -8,13 +8,13 @@
 
 mod reload;
 
-use crate::board::Board;
 use crate::hooks::Hooks;
+use crate::logger::{Logger, Topic};
 use crate::news::Turn;
 use crate::notify::Notify;
-use crate::people::People;
-use crate::scribe::Scribe;
-use crate::voice::{Topic, Voice};
+use crate::recorder::Recorder;
+use crate::shared_status::SharedStatus;
+use crate::users::Users;
 use host::{Machine, Outcome, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
 use pressure::decision::{Action, Notice, Phase, Step};
@@ -48,15 +48,15 @@ pub struct Guard {
     /// What it remembers.
     pub history: History,
     /// What others see of it.
-    pub board: Arc<Board>,
+    pub shared_status: Arc<SharedStatus>,
     /// What it keeps for later.
-    pub scribe: Option<Scribe>,
+    pub recorder: Option<Recorder>,
     /// What it says.
-    pub voice: Voice,
+    pub logger: Logger,
     /// Who watches over it.
     pub notify: Notify,
     hooks: Option<Hooks>,
-    people: Option<People>,
+    users: Option<Users>,
     sample: Sample,
     previous: Counted,
     tally: Tally,
@@ -90,11 +90,11 @@ pub struct Parts {
     /// What it decides by.
     pub config: Config,
     /// What others see of it.
-    pub board: Arc<Board>,
+    pub shared_status: Arc<SharedStatus>,
     /// What it keeps for later; `None` keeps nothing.
-    pub scribe: Option<Scribe>,
+    pub recorder: Option<Recorder>,
     /// What it says.
-    pub voice: Voice,
+    pub logger: Logger,
     /// Who watches over it.
     pub notify: Notify,
 }
@@ -105,9 +105,9 @@ impl Guard {
         let Parts {
             mut machine,
             config,
-            board,
-            scribe,
-            voice,
+            shared_status,
+            recorder,
+            logger,
             notify,
         } = parts;
         let history = History::new(machine.facts(), &config);
@@ -116,12 +116,12 @@ impl Guard {
             machine,
             config,
             history,
-            board,
-            scribe,
-            voice,
+            shared_status,
+            recorder,
+            logger,
             notify,
             hooks: None,
-            people: None,
+            users: None,
             sample: Sample::default(),
             previous: Counted::default(),
             tally: Tally::default(),
@@ -163,14 +163,14 @@ impl Guard {
     /// protection. Without it the rest goes on.
     pub fn hold_if_asked(&mut self) {
         let asked = self.config.mode == Mode::Protect && self.config.protect.enabled;
-        self.machine.ward(if asked {
+        self.machine.cgroup(if asked {
             &self.config.protect.units
         } else {
             &[]
         });
         if asked {
             if let Err(error) = self.machine.hold(&self.config.protect.programs) {
-                self.voice.say(
+                self.logger.say(
                     Topic::Error,
                     format_args!("nothing can be held in memory: {error}"),
                 );
@@ -194,25 +194,25 @@ impl Guard {
             match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
                 Ok(hooks) => self.hooks = Some(hooks),
                 Err(error) => self
-                    .voice
+                    .logger
                     .say(Topic::Error, format_args!("no hook can be run: {error}")),
             }
         }
     }
 
     /// Opens the door for people who want to know, and can be asked, if it is not open and this run may end anyone.
-    pub fn open_to_people(&mut self) {
+    pub fn open_to_users(&mut self) {
         let acts = *self.machine.permission() == Permission::Act && self.config.mode.guards();
-        if !acts || self.people.is_some() {
+        if !acts || self.users.is_some() {
             return;
         }
-        match People::open(self.machine.run_folder()) {
-            Ok(people) => {
-                self.machine.ask(people.heard());
-                self.people = Some(people);
+        match Users::open(self.machine.run_directory()) {
+            Ok(users) => {
+                self.machine.ask(users.heard());
+                self.users = Some(users);
             }
             Err(error) => self
-                .voice
+                .logger
                 .say(Topic::Error, format_args!("nobody can be asked: {error:#}")),
         }
     }
@@ -221,16 +221,16 @@ impl Guard {
     pub fn tick(&mut self) -> Duration {
         let begun = Instant::now();
         self.machine.sample(&mut self.sample);
-        let state = match &self.scribe {
-            Some(scribe) if scribe.wants_state(&self.sample) => {
+        let state = match &self.recorder {
+            Some(recorder) if recorder.wants_state(&self.sample) => {
                 Some(Box::new(self.history.clone()))
             }
             _ => None,
         };
         self.history.push(&self.sample);
         let decision = decide(&self.config, &self.history);
-        if let Some(scribe) = &mut self.scribe {
-            scribe.push(&self.sample, &decision, state);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.push(&self.sample, &decision, state);
         }
         let outcome = self.machine.act(&decision);
         self.tally.writes += outcome.written;
@@ -242,11 +242,12 @@ impl Guard {
         self.tally.killed += outcome.killed;
         self.tally.missed += outcome.missed;
         self.tally.protections += outcome.protected;
-        self.tally.grips += outcome.gripped;
+        self.tally.cgroup_actions += outcome.cgroup_actions;
         self.count(&decision);
         self.tell(&decision, &outcome);
         self.spread(&decision, &outcome);
-        self.board.publish(&self.sample, &decision, self.tally);
+        self.shared_status
+            .publish(&self.sample, &decision, self.tally);
         self.keep_house();
         let rest = if decision.phase == Phase::Distress {
             DISTRESSED_REST
@@ -264,7 +265,7 @@ impl Guard {
             outcome,
         };
         self.hooks.iter().for_each(|hooks| hooks.tell(&turn));
-        self.people.iter().for_each(|people| people.tell(&turn));
+        self.users.iter().for_each(|users| users.tell(&turn));
     }
 
     fn count(&mut self, decision: &Decision) {
@@ -306,7 +307,7 @@ impl Guard {
             .demand
             .map_or(Bytes::ZERO, |rate| Bytes::new(rate.get()));
         tally.peak_demand = tally.peak_demand.max(demand);
-        tally.lost_samples = self.scribe.as_ref().map_or(0, Scribe::lost);
+        tally.lost_samples = self.recorder.as_ref().map_or(0, Recorder::lost);
         let (cpu, memory) = self.cost.read();
         tally.own_cpu = cpu;
         tally.own_memory = memory.unwrap_or(tally.own_memory);
@@ -343,7 +344,7 @@ impl Guard {
             self.last_storm = Some(Instant::now());
         }
         if old.is_none_or(|old| old.phase != decision.phase) {
-            self.voice
+            self.logger
                 .say(Topic::Reason, format_args!("{}", decision.phase));
         }
         if news {
@@ -360,7 +361,7 @@ impl Guard {
                 .map(|(_, step)| *step)
                 .collect();
             let notices = decision.notices.clone();
-            self.board.remember(Past {
+            self.shared_status.remember(Past {
                 at,
                 wall: self.sample.wall,
                 phase,
@@ -369,8 +370,8 @@ impl Guard {
                 notices,
             });
         }
-        if self.voice.says(Topic::Tick) {
-            self.voice
+        if self.logger.says(Topic::Tick) {
+            self.logger
                 .say(Topic::Tick, format_args!("{:?}", decision.forecast));
         }
         match &mut self.proposed {
@@ -385,24 +386,24 @@ impl Guard {
             let would = match step.action {
                 _ if done.is_some_and(|outcome| outcome.seems_done(decision, place)) => "",
                 _ if done.is_some() => "could not: ",
-                Action::End { .. } => "would send ",
+                Action::Kill { .. } => "would send ",
                 Action::Group(_) | Action::Local(_) | Action::Recall { .. } => "would: ",
                 _ => "would set ",
             };
-            if self.voice.says(Topic::Reason) {
-                self.voice.say(
+            if self.logger.says(Topic::Reason) {
+                self.logger.say(
                     Topic::Action,
                     format_args!("{would}{step}{}", self.named(&step.action)),
                 );
             } else {
-                self.voice.say(
+                self.logger.say(
                     Topic::Action,
                     format_args!("{would}{}{}", step.action, self.named(&step.action)),
                 );
             }
         }
         for notice in &decision.notices {
-            self.voice.say(Topic::Action, notice);
+            self.logger.say(Topic::Action, notice);
         }
     }
 
@@ -427,23 +428,23 @@ impl Guard {
             return;
         }
         self.kept_house = Some(Instant::now());
-        let mut troubles = self.machine.troubles();
-        troubles.extend(self.scribe.as_ref().and_then(Scribe::trouble));
-        troubles.extend(self.hooks.iter().flat_map(Hooks::take_troubles));
-        troubles.extend(self.people.iter().filter_map(People::take_trouble));
+        let mut warnings = self.machine.warnings();
+        warnings.extend(self.recorder.as_ref().and_then(Recorder::error));
+        warnings.extend(self.hooks.iter().flat_map(Hooks::take_warnings));
+        warnings.extend(self.users.iter().filter_map(Users::take_warning));
         let rivals = self.machine.rivals();
-        let lines = troubles.iter().map(|line| (Topic::Error, line));
+        let lines = warnings.iter().map(|line| (Topic::Error, line));
         for (topic, line) in lines.chain(rivals.iter().map(|line| (Topic::Action, line))) {
             if self.told.len() < 256 && self.told.insert(line.clone()) {
-                self.voice.say(topic, line);
+                self.logger.say(topic, line);
             }
         }
-        let mut status = self.board.read();
+        let mut status = self.shared_status.read();
         status.rivals = rivals;
         status.names = self.machine.files().to_vec();
-        for trouble in troubles {
-            if status.troubles.len() < 64 && !status.troubles.contains(&trouble) {
-                status.troubles.push(trouble);
+        for error in warnings {
+            if status.warnings.len() < 64 && !status.warnings.contains(&error) {
+                status.warnings.push(error);
             }
         }
     }
@@ -453,7 +454,7 @@ impl Guard {
         self.notify.stopping();
         let restored = self.machine.put_everything_back();
         // Their socket is in the folder that goes with the machine.
-        self.people = None;
+        self.users = None;
         self.tally.put_back += restored.back.len() as u64;
         (self.tally, restored)
     }

@@ -8,7 +8,7 @@ use crate::news::{News, Turn, What};
 use host::hook::{Ended, Hook};
 use pressure::config::{Hooks as Config, Occasion};
 use pressure::decision::{Action, Notice, Step};
-use pressure::groups::Grip;
+use pressure::groups::CgroupAction;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,7 +92,7 @@ impl Hooks {
     }
 
     /// What went wrong since the last call.
-    pub fn take_troubles(&self) -> Vec<String> {
+    pub fn take_warnings(&self) -> Vec<String> {
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
         let lost = (lost > 0)
             .then(|| format!("{lost} hooks were not run: things happened faster than they ended"));
@@ -143,7 +143,7 @@ impl Caller {
     }
 
     fn run(&self, path: &str, variables: &[(&str, String)]) -> Result<(), String> {
-        let hook = Hook::open(&self.root, path).map_err(|trouble| trouble.to_string())?;
+        let hook = Hook::open(&self.root, path).map_err(|error| error.to_string())?;
         let timeout = self.config.timeout;
         match hook.run(&self.launcher, variables, timeout.get()) {
             Ok(Ended::Itself(status)) if status.success() => Ok(()),
@@ -168,15 +168,15 @@ impl Caller {
 fn occasion(news: &News) -> Option<Occasion> {
     match news.what {
         What::Done(Step {
-            action: Action::End { .. },
+            action: Action::Kill { .. },
             ..
         }) => Some(Occasion::Ended),
         What::Done(Step {
-            action: Action::Group(Grip::Contain { .. }),
+            action: Action::Group(CgroupAction::Throttle { .. }),
             ..
-        }) => Some(Occasion::Contained),
+        }) => Some(Occasion::Throttled),
         What::Done(Step {
-            action: Action::Group(Grip::Freeze { .. }),
+            action: Action::Group(CgroupAction::Freeze { .. }),
             ..
         }) => Some(Occasion::Asked),
         What::Seen(Notice::Distress { .. }) => Some(Occasion::Warn),
@@ -191,8 +191,8 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
     match &news.what {
         What::Done(Step {
             action:
-                Action::End {
-                    who,
+                Action::Kill {
+                    identity,
                     name,
                     unit,
                     signal,
@@ -201,7 +201,7 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
                 },
             why,
         }) => told.extend([
-            ("WARMSET_PID", who.pid.to_string()),
+            ("WARMSET_PID", identity.pid.to_string()),
             ("WARMSET_NAME", name.to_string()),
             ("WARMSET_UNIT", unit.to_string()),
             ("WARMSET_SIGNAL", signal.name().to_owned()),
@@ -209,17 +209,17 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
             ("WARMSET_REASON", why.to_string()),
         ]),
         What::Done(Step {
-            action: Action::Group(grip),
+            action: Action::Group(cgroup_action),
             why,
         }) => {
-            if let Grip::Contain {
+            if let CgroupAction::Throttle {
                 unit,
-                ceiling: bytes,
+                memory_high: bytes,
                 ..
             }
-            | Grip::Freeze {
+            | CgroupAction::Freeze {
                 unit, used: bytes, ..
-            } = grip
+            } = cgroup_action
             {
                 told.extend([
                     ("WARMSET_UNIT", unit.to_string()),
@@ -228,9 +228,9 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
                 ]);
             }
         }
-        What::Seen(notice @ Notice::Distress { room, .. }) => {
+        What::Seen(notice @ Notice::Distress { headroom, .. }) => {
             told.extend([
-                ("WARMSET_BYTES", room.get().to_string()),
+                ("WARMSET_BYTES", headroom.get().to_string()),
                 ("WARMSET_REASON", notice.to_string()),
             ]);
         }
@@ -243,9 +243,9 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
 mod tests {
     use super::*;
     use host::Outcome;
-    use pressure::census::{Identity, Signal};
     use pressure::decision::Reason;
     use pressure::distress::Extent;
+    use pressure::scan::{Identity, Signal};
     use pressure::{Decision, Sample};
     use std::fs;
     use units::{Bytes, Rate, Span};
@@ -264,7 +264,7 @@ mod tests {
         let timeout = Span::secs(20);
         let config = Config {
             warn: hook.clone(),
-            contained: None,
+            throttled: None,
             asked: None,
             ended: hook,
             timeout,
@@ -283,12 +283,12 @@ mod tests {
 
     fn decision() -> Decision {
         let mut decision = crate::testing::decision();
-        let who = Identity { pid: 77, start: 1 };
-        let name = pressure::census::Name::from("hog").unwrap();
-        let unit = pressure::census::UnitName::from("batch.service").unwrap();
+        let identity = Identity { pid: 77, start: 1 };
+        let name = pressure::scan::Name::from("hog").unwrap();
+        let unit = pressure::scan::UnitName::from("batch.service").unwrap();
         let (signal, extent, size) = (Signal::Kill, Extent::Process, Bytes::mib(3));
-        let action = Action::End {
-            who,
+        let action = Action::Kill {
+            identity,
             name,
             unit,
             signal,
@@ -299,9 +299,9 @@ mod tests {
             action,
             why: Reason::Stop,
         });
-        let (room, left) = (Bytes::mib(5), Span::secs(2));
+        let (headroom, left) = (Bytes::mib(5), Span::secs(2));
         decision.notices.push(Notice::Distress {
-            room,
+            headroom,
             growth: Rate::new(1),
             left,
         });
@@ -348,20 +348,20 @@ mod tests {
             tell(&hooks);
         }
         let deadline = Instant::now() + Duration::from_secs(20);
-        let mut troubles = Vec::new();
-        while !troubles
+        let mut warnings = Vec::new();
+        while !warnings
             .iter()
             .any(|line: &String| line.contains("exit status: 4"))
         {
-            assert!(Instant::now() < deadline, "{troubles:?}");
-            troubles.extend(hooks.take_troubles());
+            assert!(Instant::now() < deadline, "{warnings:?}");
+            warnings.extend(hooks.take_warnings());
             std::thread::sleep(Duration::from_millis(10));
         }
         assert!(
-            troubles
+            warnings
                 .iter()
                 .any(|line| line.ends_with("things happened faster than they ended")),
-            "{troubles:?}"
+            "{warnings:?}"
         );
         fs::remove_file(dir.path().join("hook")).unwrap();
     }
@@ -373,6 +373,6 @@ mod tests {
             Hooks::start(dir.path(), &dir.path().join("launcher"), &Config::default()).unwrap();
         assert!(hooks.thread.is_none());
         tell(&hooks);
-        assert!(hooks.take_troubles().is_empty());
+        assert!(hooks.take_warnings().is_empty());
     }
 }

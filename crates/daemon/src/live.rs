@@ -1,6 +1,6 @@
 //! The status line while it runs, and the summary at the end.
 
-use crate::board::Board;
+use crate::shared_status::SharedStatus;
 use host::Restored;
 use pressure::status::{Status, Tally};
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ pub struct StatusLine {
 
 impl StatusLine {
     /// Begins to show `board` on standard error.
-    pub fn start(board: Arc<Board>) -> io::Result<Self> {
+    pub fn start(shared_status: Arc<SharedStatus>) -> io::Result<Self> {
         let (stop, stopped) = channel::<()>();
         let terminal = io::stderr().is_terminal();
         let pause = Duration::from_secs(if terminal { 1 } else { 5 });
@@ -29,7 +29,7 @@ impl StatusLine {
             .stack_size(128 * 1024)
             .spawn(move || {
                 while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
-                    let line = line(&board.read());
+                    let line = line(&shared_status.read());
                     let _ = if terminal {
                         write!(io::stderr(), "\r\x1b[K{line}")
                     } else {

@@ -1,14 +1,14 @@
 //! The program: options, configuration, parts, loop, summary.
 
 use anyhow::{Context, Result};
-use daemon::board::Board;
-use daemon::desk::Desk;
 use daemon::guard::{Guard, Parts, wall};
 use daemon::live::{StatusLine, summary};
+use daemon::logger::Logger;
 use daemon::notify::Notify;
 use daemon::options::{self, Options, Task};
-use daemon::scribe::Scribe;
-use daemon::voice::Voice;
+use daemon::recorder::Recorder;
+use daemon::shared_status::SharedStatus;
+use daemon::status_server::StatusServer;
 use host::settings::{self, Settings};
 use host::{Machine, Permission, Places};
 use pressure::config::{Mode, Verbosity};
@@ -87,41 +87,41 @@ fn guard(options: &Options) -> Result<String> {
         run: options.run.clone(),
     };
     let machine = Machine::at(&places, permission(config.mode), &config.wake)?;
-    let voice = Voice::open(config.log, config.verbosity)?;
+    let logger = Logger::open(config.log, config.verbosity)?;
     notes
         .iter()
-        .for_each(|note| voice.say(daemon::voice::Topic::Action, note));
-    let board = Arc::new(Board::new(first_status(&machine, &config)));
+        .for_each(|note| logger.say(daemon::logger::Topic::Action, note));
+    let shared_status = Arc::new(SharedStatus::new(first_status(&machine, &config)));
     let (acts, mode) = (*machine.permission() == Permission::Act, config.mode);
-    greet(&machine, &voice);
+    greet(&machine, &logger);
     // Who only observes leaves no file, unless someone asked for metrics.
     let asked = config.metrics.listen.is_some() || config.metrics.textfile.is_some();
-    let desk = (acts || asked)
-        .then(|| desk(&places.run, &config, &board))
+    let status_server = (acts || asked)
+        .then(|| status_server(&places.run, &config, &shared_status))
         .transpose()?;
-    let scribe = scribe(options, &machine, &config, &voice);
+    let recorder = recorder(options, &machine, &config, &logger);
     let line = options
         .live
-        .then(|| StatusLine::start(Arc::clone(&board)))
+        .then(|| StatusLine::start(Arc::clone(&shared_status)))
         .transpose()?;
     let notify = Notify::from_environment();
     let mut guard = Guard::new(Parts {
         machine,
         config,
-        board,
-        scribe,
-        voice,
+        shared_status,
+        recorder,
+        logger,
         notify,
     });
     if acts {
-        stay(&guard.voice);
+        stay(&guard.logger);
         if mode.guards() {
-            hurry(&guard.voice);
+            hurry(&guard.logger);
         }
     }
     guard.hold_if_asked();
     guard.hook_if_asked();
-    guard.open_to_people();
+    guard.open_to_users();
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
     let mut reload = || {
@@ -132,8 +132,8 @@ fn guard(options: &Options) -> Result<String> {
     guard.run(deadline, Notify::watchdog_from_environment(), &mut reload);
     drop(line);
     let (tally, restored) = guard.end();
-    drop(desk);
-    let status = guard.board.read().clone();
+    drop(status_server);
+    let status = guard.shared_status.read().clone();
     Ok(summary(
         &status,
         &tally,
@@ -143,10 +143,10 @@ fn guard(options: &Options) -> Result<String> {
 }
 
 /// Says what was found of a guard before us, and what this one may do.
-fn greet(machine: &Machine, voice: &Voice) {
-    use daemon::voice::Topic;
+fn greet(machine: &Machine, logger: &Logger) {
+    use daemon::logger::Topic;
     if let Permission::Observe(why) = machine.permission() {
-        voice.say(Topic::Action, format_args!("observing only: {why}"));
+        logger.say(Topic::Action, format_args!("observing only: {why}"));
     }
     for line in machine
         .leftover()
@@ -154,7 +154,7 @@ fn greet(machine: &Machine, voice: &Voice) {
         .lines()
         .filter(|line| *line != "nothing to put back")
     {
-        voice.say(
+        logger.say(
             Topic::Action,
             format_args!("left by a guard before: {line}"),
         );
@@ -162,23 +162,32 @@ fn greet(machine: &Machine, voice: &Voice) {
 }
 
 /// Answers who asks, from the run directory.
-fn desk(run: &Path, config: &Config, board: &Arc<Board>) -> Result<Desk> {
+fn status_server(
+    run: &Path,
+    config: &Config,
+    shared_status: &Arc<SharedStatus>,
+) -> Result<StatusServer> {
     std::fs::create_dir_all(run).with_context(|| format!("{}: cannot be made", run.display()))?;
-    Desk::open(run, &config.metrics, Arc::clone(board))
+    StatusServer::open(run, &config.metrics, Arc::clone(shared_status))
 }
 
 /// Keeps a recording where that is possible; a guard that cannot record still guards.
-fn scribe(options: &Options, machine: &Machine, config: &Config, voice: &Voice) -> Option<Scribe> {
+fn recorder(
+    options: &Options,
+    machine: &Machine,
+    config: &Config,
+    logger: &Logger,
+) -> Option<Recorder> {
     if !config.recording.enabled {
         return None;
     }
-    let folder = options.state.join("recordings");
+    let directory = options.state.join("recordings");
     let state = History::new(machine.facts(), config);
-    match Scribe::start(&folder, machine.facts(), config, &state) {
-        Ok(scribe) => Some(scribe),
+    match Recorder::start(&directory, machine.facts(), config, &state) {
+        Ok(recorder) => Some(recorder),
         Err(error) => {
-            voice.say(
-                daemon::voice::Topic::Error,
+            logger.say(
+                daemon::logger::Topic::Error,
                 format_args!("nothing is recorded: {error:#}"),
             );
             None
@@ -187,23 +196,23 @@ fn scribe(options: &Options, machine: &Machine, config: &Config, voice: &Voice) 
 }
 
 /// A guard against memory shortage must not fall to one.
-fn stay(voice: &Voice) {
+fn stay(logger: &Logger) {
     if let Err(error) = host::lock_in_memory() {
-        voice.say(
-            daemon::voice::Topic::Error,
+        logger.say(
+            daemon::logger::Topic::Error,
             format_args!("not locked in memory: {error}"),
         );
     }
     if let Err(error) = host::spare_from_oom(Path::new("/")) {
-        voice.say(daemon::voice::Topic::Error, error);
+        logger.say(daemon::logger::Topic::Error, error);
     }
 }
 
 /// Who ends a runaway must not wait behind it.
-fn hurry(voice: &Voice) {
+fn hurry(logger: &Logger) {
     if let Err(error) = host::be_first() {
-        voice.say(
-            daemon::voice::Topic::Error,
+        logger.say(
+            daemon::logger::Topic::Error,
             format_args!("runs no sooner than others: {error}"),
         );
     }
@@ -227,7 +236,7 @@ fn first_status(machine: &Machine, config: &Config) -> Status {
         sample: Sample::default(),
         tally: Tally::default(),
         past: Vec::with_capacity(pressure::status::MAX_PAST),
-        troubles: Vec::new(),
+        warnings: Vec::new(),
         rivals: machine.rivals(),
         names: Vec::new(),
     }

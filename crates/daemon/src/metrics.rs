@@ -85,7 +85,7 @@ const FAMILIES: &[Family] = &[
     (gauge("patience", "seconds", "Time until the next sample, unless pressure wakes the guard first."), |s, p| p.put(Number::from(s.decision.patience))),
     (counter("own_cpu", "seconds", "Processor time of the daemon."), |s, p| p.put(Number::from(s.tally.own_cpu))),
     (gauge("own_resident", "bytes", "Resident memory of the daemon."), |s, p| p.put(Number::from(s.tally.own_memory))),
-    (gauge("troubles", "", "Files that cannot be read and knobs that refused."), |s, p| p.put(Number::from(s.troubles.len()))),
+    (gauge("troubles", "", "Files that cannot be read and knobs that refused."), |s, p| p.put(Number::from(s.warnings.len()))),
     (gauge("rivals", "", "Programs found that do a part of the same work."), |s, p| p.put(Number::from(s.rivals.len()))),
     // What it does.
     (counter("writes", "", "Knobs set."), |s, p| p.put(Number::from(s.tally.writes))),
@@ -96,7 +96,7 @@ const FAMILIES: &[Family] = &[
     (counter("asked_to_end", "", "Processes that the guard asked to end (SIGTERM)."), |s, p| p.put(Number::from(s.tally.asked))),
     (counter("kills", "", "Processes that the guard killed (SIGKILL)."), |s, p| p.put(Number::from(s.tally.killed))),
     (counter("signals_missed", "", "Signals that could not be sent."), |s, p| p.put(Number::from(s.tally.missed))),
-    (gauge("signalled", "", "Processes that were signalled and are not gone yet."), |s, p| p.put(Number::from(s.sample.census.victims.iter().filter(|victim| victim.gone.is_none()).count()))),
+    (gauge("signalled", "", "Processes that were signalled and are not gone yet."), |s, p| p.put(Number::from(s.sample.scan.victims.iter().filter(|victim| victim.gone.is_none()).count()))),
     (gauge("in_flight", "bytes", "Memory of signalled processes, on its way back."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.in_flight)))),
     (counter("protections", "", "Files held in memory or let go, and watches of the page cache begun or ended."), |s, p| p.put(Number::from(s.tally.protections))),
     (gauge("protected", "bytes", "Memory of files that the guard holds locked."), |s, p| p.put(known(s.sample.warm.sums.held))),
@@ -104,10 +104,10 @@ const FAMILIES: &[Family] = &[
     (gauge("protected_files", "", "Files that the guard holds locked, in part or whole."), protected_files),
     (counter("page_cache_events", "", "Pages heard of that entered or left the page cache, since the watcher started."), |s, p| p.put(known(s.sample.warm.sums.events))),
     (counter("page_cache_events_lost", "", "Such events that the watcher came too late for."), |s, p| p.put(known(s.sample.warm.sums.lost))),
-    (counter("limits_set", "", "Limits of control groups set or put back."), |s, p| p.put(Number::from(s.tally.grips))),
+    (counter("limits_set", "", "Limits of control groups set or put back."), |s, p| p.put(Number::from(s.tally.cgroup_actions))),
     (gauge("kept_for_units", "bytes", "Memory that reclaim leaves to units (memory.min), by the guard."), kept_for_units),
-    (gauge("contained_units", "", "Units that may not take more (memory.high), by the guard."), |s, p| p.put(Number::from(s.sample.groups.contained.len()))),
-    (gauge("stopped_units", "", "Units that stand still until a person has answered, by the guard."), |s, p| p.put(Number::from(s.sample.groups.stopped.iter().filter(|one| one.is_still()).count()))),
+    (gauge("contained_units", "", "Units that may not take more (memory.high), by the guard."), |s, p| p.put(Number::from(s.sample.groups.throttled.len()))),
+    (gauge("stopped_units", "", "Units that stand still until a person has answered, by the guard."), |s, p| p.put(Number::from(s.sample.groups.frozen.iter().filter(|one| one.is_frozen()).count()))),
     (gauge("recent_steps", "", "Steps in the decisions that the daemon remembers, by reason."), recent_steps),
     (gauge("knob", "", "A knob as the kernel says it is (now), as it was found, and as the guard last set it (ours)."), knobs),
     // What it sees.
@@ -141,7 +141,7 @@ const FAMILIES: &[Family] = &[
     (gauge("withheld", "bytes", "By how much MemAvailable is lower because of the guard."), |s, p| p.put(known(s.decision.forecast.withheld))),
     (counter("withheld", "byte_seconds", "Withheld memory, summed over time."), |s, p| p.put(Number::from(s.tally.gap_seconds))),
     (gauge("until_min", "seconds", "When free memory reaches the min watermark, if it falls."), |s, p| p.put(known(s.decision.forecast.until_min))),
-    (gauge("room", "bytes", "Room for memory that cannot be given back: free, cache above what is in use, swap."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.room)))),
+    (gauge("room", "bytes", "Room for memory that cannot be given back: free, cache above what is in use, swap."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.headroom)))),
     (gauge("cache_floor", "bytes", "File cache counted as in use, and so not as room."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.floor)))),
     (gauge("all_stalled", "ratio", "Share of the last seconds in which all tasks stalled for memory."), |s, p| p.put(known(s.decision.forecast.outlook.and_then(|outlook| outlook.stalled)))),
     (gauge("growth", "bytes_per_second", "How fast memory that cannot be given back grows."), |s, p| p.put(known(s.decision.forecast.outlook.map(|outlook| outlook.growth)))),
@@ -211,9 +211,9 @@ fn kept_for_units(status: &Status, points: &mut Points<'_>) {
     let kept: Bytes = status
         .sample
         .groups
-        .wards
+        .protected
         .iter()
-        .filter_map(|ward| ward.ours)
+        .filter_map(|cgroup| cgroup.ours)
         .sum();
     points.put(Number::from(kept));
 }

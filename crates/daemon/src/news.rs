@@ -2,7 +2,7 @@
 
 use host::Outcome;
 use pressure::decision::{Action, Notice, Step};
-use pressure::groups::Grip;
+use pressure::groups::CgroupAction;
 use pressure::{Decision, Sample};
 
 /// One turn of the loop.
@@ -54,18 +54,24 @@ impl Turn<'_> {
     }
 
     fn user(&self, action: &Action) -> Option<u32> {
-        let (suspects, stopped) = (&self.sample.census.suspects, &self.sample.groups.stopped);
+        let (candidates, frozen) = (&self.sample.scan.candidates, &self.sample.groups.frozen);
         match action {
-            Action::End { who, .. } => self.sample.census.find(*who).map(|suspect| suspect.user),
-            Action::Group(Grip::Freeze { user, .. }) => Some(*user),
-            Action::Group(Grip::Thaw { id, .. }) => {
-                stopped.iter().find(|one| one.id == *id).map(|one| one.user)
+            Action::Kill { identity, .. } => self
+                .sample
+                .scan
+                .find(*identity)
+                .map(|candidate| candidate.user),
+            Action::Group(CgroupAction::Freeze { user, .. }) => Some(*user),
+            Action::Group(CgroupAction::Thaw { id, .. }) => {
+                frozen.iter().find(|one| one.id == *id).map(|one| one.user)
             }
-            Action::Group(grip) => {
-                let inside = suspects
-                    .iter()
-                    .find(|suspect| suspect.group.is_some_and(|group| group.id == grip.id()));
-                inside.map(|suspect| suspect.user)
+            Action::Group(cgroup_action) => {
+                let inside = candidates.iter().find(|candidate| {
+                    candidate
+                        .group
+                        .is_some_and(|group| group.id == cgroup_action.id())
+                });
+                inside.map(|candidate| candidate.user)
             }
             _ => None,
         }

@@ -23,7 +23,7 @@ pub(crate) fn status() -> Status {
             ..Tally::default()
         },
         past: Vec::new(),
-        troubles: Vec::new(),
+        warnings: Vec::new(),
         rivals: Vec::new(),
         names: Vec::new(),
     }

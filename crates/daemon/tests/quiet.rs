@@ -1,6 +1,6 @@
 //! What the loop says on every tick must not allocate: memory is short when it matters most.
 
-use daemon::voice::{Topic, Voice};
+use daemon::logger::{Logger, Topic};
 use pressure::config::{self, Verbosity};
 
 fn allocations(work: impl FnOnce()) -> u64 {
@@ -14,10 +14,10 @@ fn the_count_sees_an_allocation() {
 
 #[test]
 fn a_message_allocates_nothing_even_when_the_queue_is_full() {
-    let voice = Voice::open(config::Log::Stderr, Verbosity::try_from(4).unwrap()).unwrap();
+    let logger = Logger::open(config::Log::Stderr, Verbosity::try_from(4).unwrap()).unwrap();
     let count = allocations(|| {
         for number in 0..100 {
-            voice.say(Topic::Tick, format_args!("tick {number}\x1b"));
+            logger.say(Topic::Tick, format_args!("tick {number}\x1b"));
         }
     });
     assert_eq!(count, 0);

@@ -1,10 +1,10 @@
 //! A steady tick of the whole guard allocates nothing on the loop's thread and opens nothing, on this machine.
 
-use daemon::board::Board;
 use daemon::guard::{Guard, Parts, wall};
+use daemon::logger::Logger;
 use daemon::notify::Notify;
-use daemon::scribe::Scribe;
-use daemon::voice::Voice;
+use daemon::recorder::Recorder;
+use daemon::shared_status::SharedStatus;
 use host::{Machine, Permission, Places};
 use pressure::config::{Log, Mode, Verbosity};
 use pressure::status::{Status, Tally};
@@ -39,26 +39,26 @@ fn guard(state: &std::path::Path) -> Guard {
         sample: Sample::default(),
         tally: Tally::default(),
         past: Vec::with_capacity(pressure::status::MAX_PAST),
-        troubles: Vec::new(),
+        warnings: Vec::new(),
         rivals: Vec::new(),
         names: Vec::new(),
     };
-    let scribe = Scribe::start(
+    let recorder = Recorder::start(
         &state.join("recordings"),
         machine.facts(),
         &config,
         &history,
     )
     .expect("it works here");
-    let voice = Voice::open(Log::Stderr, Verbosity::try_from(0).expect("it works here"))
+    let logger = Logger::open(Log::Stderr, Verbosity::try_from(0).expect("it works here"))
         .expect("it works here");
-    let board = Arc::new(Board::new(status));
+    let shared_status = Arc::new(SharedStatus::new(status));
     Guard::new(Parts {
         machine,
         config,
-        board,
-        scribe: Some(scribe),
-        voice,
+        shared_status,
+        recorder: Some(recorder),
+        logger,
         notify: Notify::default(),
     })
 }

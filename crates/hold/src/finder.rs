@@ -195,15 +195,15 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_or_has_lost_its_name_is_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         std::fs::write(&path, "0123456789").unwrap();
         let file = File::open(&path).unwrap();
         assert!(!is_gone(&file, 10));
         std::fs::write(&path, "01234").unwrap();
         assert!(is_gone(&file, 10) && !is_gone(&file, 5));
-        std::fs::write(folder.path().join("new"), "0123456789").unwrap();
-        std::fs::rename(folder.path().join("new"), &path).unwrap();
+        std::fs::write(directory.path().join("new"), "0123456789").unwrap();
+        std::fs::rename(directory.path().join("new"), &path).unwrap();
         assert!(is_gone(&file, 5), "replaced");
     }
 }

@@ -293,8 +293,8 @@ mod tests {
         )
     }
 
-    fn file(folder: &Path, name: &str, mib: usize) -> (FileId, Found) {
-        let path = folder.join(name);
+    fn file(directory: &Path, name: &str, mib: usize) -> (FileId, Found) {
+        let path = directory.join(name);
         File::create(&path)
             .unwrap()
             .write_all(&vec![1; mib << 20])
@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn a_file_is_held_piece_by_piece_widened_and_let_go() {
-        let folder = tempfile::tempdir().unwrap();
-        let (id, found) = file(folder.path(), "a", 3);
+        let directory = tempfile::tempdir().unwrap();
+        let (id, found) = file(directory.path(), "a", 3);
         let mut holdings = Holdings::new(1024);
         let half = Ranges {
             segments: u64::MAX >> 32,
@@ -331,10 +331,10 @@ mod tests {
 
     #[test]
     fn what_was_unmapped_is_mapped_and_locked_again() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut holdings = Holdings::new(4096);
         for (name, mib) in [("a", 3), ("b", 1)] {
-            let (id, found) = file(folder.path(), name, mib);
+            let (id, found) = file(directory.path(), name, mib);
             holdings
                 .hold(id, Some(found), Ranges::whole(mib as u64 * 256))
                 .unwrap();
@@ -353,10 +353,10 @@ mod tests {
 
     #[test]
     fn a_file_as_large_as_a_look_does_not_keep_the_others_from_theirs() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut holdings = Holdings::new(2 * RENEWED);
         for name in ["a", "b"] {
-            let (id, found) = file(folder.path(), name, 4);
+            let (id, found) = file(directory.path(), name, 4);
             holdings
                 .hold(id, Some(found), Ranges::whole(RENEWED))
                 .unwrap();
@@ -375,10 +375,10 @@ mod tests {
 
     #[test]
     fn nothing_is_held_beyond_the_budget() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut holdings = Holdings::new(600);
-        let (one, first) = file(folder.path(), "a", 2);
-        let (other, second) = file(folder.path(), "b", 1);
+        let (one, first) = file(directory.path(), "a", 2);
+        let (other, second) = file(directory.path(), "b", 1);
         holdings.hold(one, Some(first), Ranges::whole(512)).unwrap();
         assert!(
             holdings
@@ -402,9 +402,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_cut_short_or_replaced_while_it_is_held_is_let_go() {
-        let folder = tempfile::tempdir().unwrap();
-        let (short, first) = file(folder.path(), "short", 2);
-        let (old, second) = file(folder.path(), "old", 1);
+        let directory = tempfile::tempdir().unwrap();
+        let (short, first) = file(directory.path(), "short", 2);
+        let (old, second) = file(directory.path(), "old", 1);
         let mut holdings = Holdings::new(4096);
         holdings
             .hold(short, Some(first), Ranges::whole(512))
@@ -413,19 +413,19 @@ mod tests {
             .hold(old, Some(second), Ranges::whole(256))
             .unwrap();
         // One while it is brought in, the other after.
-        File::create(folder.path().join("short")).unwrap();
+        File::create(directory.path().join("short")).unwrap();
         let told = settle(&mut holdings);
         assert!(told.len() == 1 && holdings.get(short).is_none(), "{told:?}");
-        file(folder.path(), "new", 1);
-        std::fs::rename(folder.path().join("new"), folder.path().join("old")).unwrap();
+        file(directory.path(), "new", 1);
+        std::fs::rename(directory.path().join("new"), directory.path().join("old")).unwrap();
         assert_eq!(settle(&mut holdings).len(), 1);
         assert!(holdings.get(old).is_none());
     }
 
     #[test]
     fn a_use_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (id, found) = file(folder.path(), "a", 1);
+        let directory = tempfile::tempdir().unwrap();
+        let (id, found) = file(directory.path(), "a", 1);
         let mut holdings = Holdings::new(4096);
         holdings.hold(id, Some(found), Ranges::whole(256)).unwrap();
         settle(&mut holdings);
@@ -436,7 +436,7 @@ mod tests {
             before,
             "bringing it in is no use"
         );
-        std::fs::read(folder.path().join("a")).unwrap();
+        std::fs::read(directory.path().join("a")).unwrap();
         settle(&mut holdings);
         assert!(holdings.get(id).unwrap().used > before);
     }

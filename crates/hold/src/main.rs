@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("--probe") {
         let lines = hold::probe()
             .iter()
-            .map(|rung| rung.line() + "\n")
+            .map(|check| check.line() + "\n")
             .collect::<String>();
         return match std::io::stdout().write_all(lines.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -30,8 +30,8 @@ fn main() -> ExitCode {
         let run = std::env::args_os().nth(2).unwrap_or_default();
         return match hold::wait_and_thaw(std::io::stdin().as_fd(), PathBuf::from(run)) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(trouble) => {
-                let _ = writeln!(std::io::stderr(), "warmset-hold: {trouble}");
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "warmset-hold: {error}");
                 ExitCode::FAILURE
             }
         };

@@ -7,7 +7,7 @@ use crate::handle;
 use crate::map::Map;
 use crate::ring::{Rings, Said};
 use crate::tracepoint::of_the_page_cache;
-use host::holder::Rung;
+use host::holder::Check;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,14 +17,14 @@ use std::path::Path;
 const COMMON: [&str; 3] = ["/usr/lib/os-release", "/etc/passwd", "/proc/self/exe"];
 
 /// Each rung, tried.
-pub fn probe() -> Vec<Rung> {
-    let rung = |name: &str, tried: io::Result<String>| match tried {
-        Ok(says) => Rung {
+pub fn probe() -> Vec<Check> {
+    let check = |name: &str, tried: io::Result<String>| match tried {
+        Ok(says) => Check {
             name: name.to_owned(),
             works: true,
             says,
         },
-        Err(error) => Rung {
+        Err(error) => Check {
             name: name.to_owned(),
             works: false,
             says: error.to_string(),
@@ -32,11 +32,11 @@ pub fn probe() -> Vec<Rung> {
     };
     let (evictions, uses) = events();
     vec![
-        rung("locks of files' pages", lock()),
-        rung("events of the page cache", evictions),
-        rung("reads from memory", uses),
-        rung("files by their number", by_number()),
-        rung("floors of units", kept()),
+        check("locks of files' pages", lock()),
+        check("events of the page cache", evictions),
+        check("reads from memory", uses),
+        check("files by their number", by_number()),
+        check("floors of units", kept()),
     ]
 }
 

@@ -110,7 +110,7 @@ impl<'s> Server<'s> {
         };
         match of_the_page_cache(Path::new("/")) {
             Ok(points) => server.points = Some(points),
-            Err(error) => server.trouble(&format!("files that thrash cannot be learned: {error}")),
+            Err(error) => server.error(&format!("files that thrash cannot be learned: {error}")),
         }
         server
     }
@@ -168,7 +168,7 @@ impl<'s> Server<'s> {
                 let found = self.found.remove(file).or_else(|| self.of_a_program(*file));
                 let found = found.or_else(|| finder::find(*file, task, self.since).ok());
                 if let Err(error) = self.holdings.hold(*file, found, *ranges) {
-                    self.trouble(&format!("{file}: not held: {error}"));
+                    self.error(&format!("{file}: not held: {error}"));
                 }
             }
             Act::Release { file } => self.holdings.release(*file),
@@ -188,7 +188,7 @@ impl<'s> Server<'s> {
             }
             Err(error) => {
                 self.points = None;
-                self.trouble(&format!(
+                self.error(&format!(
                     "files that thrash cannot be learned: no events: {error}"
                 ));
             }
@@ -211,20 +211,20 @@ impl<'s> Server<'s> {
             self.report();
             self.reported = Some(now);
         }
-        told.iter().for_each(|text| self.trouble(text));
+        told.iter().for_each(|text| self.error(text));
     }
 
     /// Whether there is more of a file to learn: it thrashes, it is not so large that it never will be held, and what
     /// comes back is not held yet.
     fn may_be_held(&self, hot: &Hot) -> bool {
-        let room = self
+        let headroom = self
             .found
             .get(&hot.file)
             .is_some_and(|found| found.size <= self.memory.get() / 4);
         let more = self
             .holdings
             .get(hot.file)
-            .map_or(room, |held| !held.asked.covers(hot.ranges));
+            .map_or(headroom, |held| !held.asked.covers(hot.ranges));
         hot.returns >= LEAST_RETURNS && more
     }
 
@@ -409,8 +409,8 @@ impl<'s> Server<'s> {
         })
     }
 
-    fn trouble(&mut self, text: &str) {
-        wire::trouble(text, &mut self.message);
+    fn error(&mut self, text: &str) {
+        wire::error(text, &mut self.message);
         self.send();
     }
 

@@ -40,14 +40,14 @@ pub(crate) struct Tracepoint {
 /// The tracepoints of the kernel whose trace files are under one of the usual folders: what comes in, what leaves, and where
 /// it is told what is read from memory.
 pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<Vec<Tracepoint>> {
-    let folders = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-    let open = |folder: &&str| root.join(folder).join("events/filemap").is_dir();
-    let Some(folder) = folders.iter().find(|folder| open(folder)) else {
+    let directories = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+    let open = |directory: &&str| root.join(directory).join("events/filemap").is_dir();
+    let Some(directory) = directories.iter().find(|directory| open(directory)) else {
         return Err(io::Error::other(
             "no tracepoints of the page cache: is tracefs mounted?",
         ));
     };
-    let events = root.join(folder).join("events/filemap");
+    let events = root.join(directory).join("events/filemap");
     let added = Tracepoint::read(
         &events.join("mm_filemap_add_to_page_cache/format"),
         EventKind::Added,

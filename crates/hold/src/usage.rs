@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_read_is_used_and_one_that_is_left_alone_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = ["a", "b"].map(|name| folder.path().join(name));
+        let directory = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| directory.path().join(name));
         paths
             .iter()
             .for_each(|path| std::fs::write(path, "x").unwrap());

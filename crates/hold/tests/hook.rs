@@ -11,16 +11,16 @@ const LAUNCHER: &str = env!("CARGO_BIN_EXE_warmset-hold");
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs a script that writes to `told` beside it; how it ended, and what it wrote.
-fn run(folder: &Path, text: &str, variables: &[(&str, String)]) -> (Ended, String) {
-    let told = folder.join("told");
-    let path = folder.join("hook");
+fn run(directory: &Path, text: &str, variables: &[(&str, String)]) -> (Ended, String) {
+    let told = directory.join("told");
+    let path = directory.join("hook");
     fs::write(
         &path,
         format!("#!/bin/sh\nexec >{}\n{text}\n", told.display()),
     )
     .unwrap();
     fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
-    let hook = Hook::open(folder, "/hook").unwrap();
+    let hook = Hook::open(directory, "/hook").unwrap();
     let ended = hook.run(Path::new(LAUNCHER), variables, PATIENCE).unwrap();
     (ended, fs::read_to_string(told).unwrap_or_default())
 }

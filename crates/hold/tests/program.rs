@@ -22,7 +22,7 @@ struct Holder {
     child: Child,
     socket: OwnedFd,
     warm: Warm,
-    troubles: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Holder {
@@ -42,7 +42,7 @@ impl Holder {
             child,
             socket,
             warm: Warm::default(),
-            troubles: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Holder {
             }
             let (length, _) = recv(&self.socket, &mut buffer, RecvFlags::empty()).unwrap();
             match wire::tale(&buffer[..length], &mut self.warm) {
-                Some(Tale::Trouble(text)) => self.troubles.push(text.to_owned()),
+                Some(Tale::Error(text)) => self.warnings.push(text.to_owned()),
                 Some(_) => {}
                 None => panic!("a message that makes no sense"),
             }
@@ -94,19 +94,19 @@ impl Holder {
 fn each_rung_is_tried_and_says_something() {
     let output = Command::new(PROGRAM).arg("--probe").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let rungs: Vec<Vec<&str>> = text
+    let checks: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.split('\t').collect())
         .collect();
-    assert!(output.status.success() && rungs.len() == 5, "{text}");
+    assert!(output.status.success() && checks.len() == 5, "{text}");
     assert!(
-        rungs
+        checks
             .iter()
-            .all(|rung| rung.len() == 3 && !rung[2].is_empty()),
+            .all(|check| check.len() == 3 && !check[2].is_empty()),
         "{text}"
     );
     assert_eq!(
-        rungs[0][0], "yes",
+        checks[0][0], "yes",
         "a page can be locked everywhere: {text}"
     );
 }
@@ -120,7 +120,7 @@ fn it_tells_what_it_can_and_leaves_when_the_guard_goes() {
     );
     if holder.warm.sums.watching.is_none() {
         assert!(
-            holder.hear(|holder| !holder.troubles.is_empty()),
+            holder.hear(|holder| !holder.warnings.is_empty()),
             "it says why it cannot learn"
         );
     }
@@ -130,8 +130,8 @@ fn it_tells_what_it_can_and_leaves_when_the_guard_goes() {
 
 #[test]
 fn it_holds_a_file_or_says_why_not_and_lets_it_go() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     File::create(&path)
         .unwrap()
         .write_all(&vec![1; 2 << 20])
@@ -148,11 +148,11 @@ fn it_holds_a_file_or_says_why_not_and_lets_it_go() {
         amount: Bytes::mib(2),
     });
     let held = |holder: &Holder| holder.warm.sums.held == Some(Bytes::mib(2));
-    let refused = |holder: &Holder| holder.troubles.iter().any(|text| text.contains("not held"));
+    let refused = |holder: &Holder| holder.warnings.iter().any(|text| text.contains("not held"));
     assert!(
         holder.hear(|holder| held(holder) || refused(holder)),
         "{:?}",
-        holder.troubles
+        holder.warnings
     );
     if held(&holder) {
         let status =
@@ -183,7 +183,7 @@ fn orders_that_make_no_sense_change_nothing() {
         ranges: Ranges::whole(9),
         amount: Bytes::ZERO,
     });
-    assert!(holder.hear(|holder| holder.troubles.iter().any(|text| text.contains("not held"))));
+    assert!(holder.hear(|holder| holder.warnings.iter().any(|text| text.contains("not held"))));
     assert!(holder.child.try_wait().unwrap().is_none(), "it goes on");
     let _ = holder.child.kill();
 }

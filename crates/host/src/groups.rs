@@ -12,27 +12,27 @@
 //! Cost: reading a ward is three small files, every [`PACE`]; wards are looked for every [`SEARCH`], and as often as they are
 //! read while memory runs out: a session that begins then is kept too.
 
-mod contained;
 mod find;
+mod frozen;
 mod limited;
+mod protected;
 mod recall;
-mod stopped;
+mod throttled;
 pub(crate) mod usage;
-mod wards;
 
-use crate::procs::Folder;
-use crate::trouble::Trouble;
+use crate::error::Error;
+use crate::procs::Directory;
 use crate::undo::{Restored, UndoLog};
-use contained::Cell;
 use find::Search;
-use pressure::groups::{Answer, Grip, Groups as Seen};
+use frozen::Frozen_;
+use pressure::groups::{Answer, CgroupAction, Groups as Seen};
 use pressure::sample::Sample;
+use protected::ProtectedCgroups;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use stopped::Still;
+use throttled::Cell;
 use units::{Bytes, Percent, Span};
-use wards::Wards;
 
 pub(crate) use recall::recall;
 
@@ -48,10 +48,10 @@ const MOST_KEPT: Percent = Percent::new(25);
 pub(crate) struct Groups {
     root: PathBuf,
     search: Search,
-    wards: Wards,
-    contained: Vec<Cell>,
+    protected: ProtectedCgroups,
+    throttled: Vec<Cell>,
     /// Who stands still, or did a moment ago.
-    still: Vec<Still>,
+    still: Vec<Frozen_>,
     /// Those whose limit could not be put back: tried again at the end.
     stuck: Vec<Cell>,
     /// Groups that are never contained: our own, and those whose limit could not be set.
@@ -69,11 +69,14 @@ impl Groups {
         Self {
             root: root.to_owned(),
             search: Search::default(),
-            wards: Wards::at(root),
-            contained: Vec::new(),
+            protected: ProtectedCgroups::at(root),
+            throttled: Vec::new(),
             still: Vec::new(),
             stuck: Vec::new(),
-            never: find::own(root).iter().map(|folder| folder.inode).collect(),
+            never: find::own(root)
+                .iter()
+                .map(|directory| directory.inode)
+                .collect(),
             read_at: None,
             searched_at: None,
             memory: Bytes::ZERO,
@@ -82,7 +85,7 @@ impl Groups {
     }
 
     /// Whose memory is to stay, from the next sample on.
-    pub(crate) fn ward(&mut self, units: &[String]) {
+    pub(crate) fn cgroup(&mut self, units: &[String]) {
         self.search = Search::new(units);
         self.searched_at = None;
     }
@@ -91,8 +94,8 @@ impl Groups {
     pub(crate) fn look(&mut self, sample: &mut Sample, log: &mut UndoLog) {
         self.memory = sample.memory.total.unwrap_or_default();
         self.at = sample.at;
-        for suspect in &mut sample.census.suspects {
-            if let Some(group) = suspect
+        for candidate in &mut sample.scan.candidates {
+            if let Some(group) = candidate
                 .group
                 .as_mut()
                 .filter(|group| self.never.contains(&group.id))
@@ -101,48 +104,48 @@ impl Groups {
                 group.used = Bytes::ZERO;
             }
         }
-        self.look_at_contained(&mut sample.groups, log);
-        self.look_at_still(&mut sample.groups, log);
+        self.look_at_throttled(&mut sample.groups, log);
+        self.look_at_frozen(&mut sample.groups, log);
         let now = sample.at.get();
         let is_due =
             |last: Option<Duration>, pace| last.is_none_or(|last| now.saturating_sub(last) >= pace);
-        let search = if sample.census.suspects.is_empty() {
+        let search = if sample.scan.candidates.is_empty() {
             SEARCH
         } else {
             PACE
         };
         if is_due(self.searched_at, search) {
             self.searched_at = Some(now);
-            self.wards.replace(self.search.run(&self.root), log);
+            self.protected.replace(self.search.run(&self.root), log);
             self.read_at = None;
         }
         if is_due(self.read_at, PACE) {
             self.read_at = Some(now);
-            self.wards.read(sample.at, log);
+            self.protected.read(sample.at, log);
         }
-        self.wards.tell(&mut sample.groups.wards, log);
+        self.protected.tell(&mut sample.groups.protected, log);
     }
 
     /// The folder of a ward, what of which is in swap may be read back.
-    pub(crate) fn folder(&self, id: u64) -> Option<&Path> {
-        self.wards.folder(id)
+    pub(crate) fn directory(&self, id: u64) -> Option<&Path> {
+        self.protected.directory(id)
     }
 
     /// What a ward has in swap is being read back.
     pub(crate) fn recalled(&mut self, id: u64) {
-        self.wards.recalled(id);
+        self.protected.recalled(id);
     }
 
-    fn look_at_contained(&mut self, seen: &mut Seen, log: &mut UndoLog) {
-        seen.contained.clear();
+    fn look_at_throttled(&mut self, seen: &mut Seen, log: &mut UndoLog) {
+        seen.throttled.clear();
         let mut index = 0;
-        while let Some(cell) = self.contained.get_mut(index) {
-            if let Some(contained) = cell.read() {
-                seen.contained.push(contained);
+        while let Some(cell) = self.throttled.get_mut(index) {
+            if let Some(throttled) = cell.read() {
+                seen.throttled.push(throttled);
                 index += 1;
                 continue;
             }
-            let cell = self.contained.remove(index);
+            let cell = self.throttled.remove(index);
             // If it is only that it cannot be read, it is still ours.
             if cell.limited.put_back(log).is_err() {
                 self.stuck.push(cell);
@@ -150,12 +153,12 @@ impl Groups {
         }
     }
 
-    fn look_at_still(&mut self, seen: &mut Seen, log: &mut UndoLog) {
-        seen.stopped.clear();
+    fn look_at_frozen(&mut self, seen: &mut Seen, log: &mut UndoLog) {
+        seen.frozen.clear();
         let at = self.at;
         self.still.retain_mut(|one| match one.read(at, log) {
             Some(told) => {
-                seen.stopped.push(told);
+                seen.frozen.push(told);
                 true
             }
             // Nobody is in it any more: what comes into it later is not to stand still. If that fails it is tried again.
@@ -172,50 +175,55 @@ impl Groups {
     }
 
     /// Does what was decided, entered in the log first. `unit` finds the folder of a suspect's unit.
-    pub(crate) fn grip(
+    pub(crate) fn cgroup_action(
         &mut self,
-        grip: &Grip,
+        cgroup_action: &CgroupAction,
         log: &mut UndoLog,
-        unit: &dyn Fn(u64) -> Option<Folder>,
-    ) -> Result<(), Trouble> {
-        match *grip {
-            Grip::Keep { id, to, .. } => self.wards.keep(id, to, MOST_KEPT.of(self.memory), log),
-            Grip::Leave { id, .. } => self.wards.leave(id, log),
-            Grip::Contain { id, ceiling, .. } => {
-                if let Some(cell) = self.contained.iter_mut().find(|cell| cell.id() == id) {
-                    return cell.raise(ceiling, log);
+        unit: &dyn Fn(u64) -> Option<Directory>,
+    ) -> Result<(), Error> {
+        match *cgroup_action {
+            CgroupAction::Keep { id, to, .. } => {
+                self.protected.keep(id, to, MOST_KEPT.of(self.memory), log)
+            }
+            CgroupAction::Leave { id, .. } => self.protected.leave(id, log),
+            CgroupAction::Throttle {
+                id, memory_high, ..
+            } => {
+                if let Some(cell) = self.throttled.iter_mut().find(|cell| cell.id() == id) {
+                    return cell.raise(memory_high, log);
                 }
-                let cell = unit(id).map(|folder| Cell::open(folder, grip, self.at));
+                let cell = unit(id).map(|directory| Cell::open(directory, cgroup_action, self.at));
                 let Some(mut cell) = cell.flatten() else {
                     self.never.push(id);
-                    return Err(gone(grip));
+                    return Err(gone(cgroup_action));
                 };
                 let done = cell.close(log);
                 match done {
-                    Ok(()) => self.contained.push(cell),
+                    Ok(()) => self.throttled.push(cell),
                     Err(_) => self.never.push(id),
                 }
                 done
             }
-            Grip::Freeze { id, .. } => {
-                let still = unit(id).and_then(|folder| Still::open(folder, grip, self.at));
+            CgroupAction::Freeze { id, .. } => {
+                let still =
+                    unit(id).and_then(|directory| Frozen_::open(directory, cgroup_action, self.at));
                 let done = still.map(|still| still.stop(log).map(|()| self.still.push(still)));
                 if !matches!(done, Some(Ok(()))) {
                     // It cannot be stopped, so nobody is asked about it: it is as if it had no unit.
                     self.never.push(id);
                 }
-                done.unwrap_or_else(|| Err(gone(grip)))
+                done.unwrap_or_else(|| Err(gone(cgroup_action)))
             }
-            Grip::Thaw { id, .. } => {
+            CgroupAction::Thaw { id, .. } => {
                 let at = self.at;
                 let mut mine = self.still.iter_mut().filter(|one| one.id() == id);
                 mine.try_for_each(|one| one.go_on(at, log))
             }
-            Grip::Free { id, .. } => {
-                let Some(index) = self.contained.iter().position(|cell| cell.id() == id) else {
+            CgroupAction::Free { id, .. } => {
+                let Some(index) = self.throttled.iter().position(|cell| cell.id() == id) else {
                     return Ok(());
                 };
-                let cell = self.contained.swap_remove(index);
+                let cell = self.throttled.swap_remove(index);
                 let back = cell.limited.put_back(log).map(drop);
                 if back.is_err() {
                     self.stuck.push(cell);
@@ -227,13 +235,13 @@ impl Groups {
 
     /// Puts every limit back that is still ours, and tells.
     pub(crate) fn put_everything_back(&mut self, log: &mut UndoLog, restored: &mut Restored) {
-        for cell in self.contained.drain(..).chain(self.stuck.drain(..)) {
+        for cell in self.throttled.drain(..).chain(self.stuck.drain(..)) {
             limited::tell(cell.limited.put_back(log), restored);
         }
         for one in self.still.drain(..) {
             limited::tell(one.limited.put_back(log), restored);
         }
-        self.wards.put_everything_back(log, restored);
+        self.protected.put_everything_back(log, restored);
     }
 }
 
@@ -243,9 +251,9 @@ pub fn is_there(root: &Path, unit: &str) -> bool {
 }
 
 /// A unit that went before it could be gripped, or has not the files for it.
-fn gone(grip: &Grip) -> Trouble {
-    Trouble::unreadable(
-        Path::new(grip.unit().as_str()),
+fn gone(cgroup_action: &CgroupAction) -> Error {
+    Error::unreadable(
+        Path::new(cgroup_action.unit().as_str()),
         io::Error::other("it has gone, or cannot be limited"),
     )
 }

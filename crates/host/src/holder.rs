@@ -4,10 +4,10 @@
 //! holds nothing but mappings, which the kernel takes back when it ends, and it ends when the guard does, however
 //! the guard ends: so nothing needs to be undone.
 
-mod rung;
+mod check;
 pub mod wire;
 
-pub use rung::{Rung, rungs};
+pub use check::{Check, checks};
 
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
 use rustix::io::Errno;
@@ -37,7 +37,7 @@ pub(crate) struct Holder {
     running: Option<Running>,
     warm: Warm,
     names: Vec<(FileId, String)>,
-    troubles: Vec<String>,
+    warnings: Vec<String>,
     again: Instant,
     pause: Duration,
 }
@@ -53,7 +53,7 @@ impl Holder {
     pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
         let running = Some(Running::start(program, arguments)?);
         let arguments = arguments.to_vec();
-        let (names, troubles) = (Vec::with_capacity(MOST_NAMES), Vec::new());
+        let (names, warnings) = (Vec::with_capacity(MOST_NAMES), Vec::new());
         let (again, pause) = (Instant::now(), PAUSE);
         Ok(Self {
             program: program.to_owned(),
@@ -61,7 +61,7 @@ impl Holder {
             running,
             warm: Warm::default(),
             names,
-            troubles,
+            warnings,
             again,
             pause,
         })
@@ -129,8 +129,8 @@ impl Holder {
     }
 
     /// What went wrong since the last call.
-    pub(crate) fn take_troubles(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.troubles)
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     fn take(&mut self, message: &[u8]) {
@@ -142,12 +142,12 @@ impl Holder {
                 }
                 self.names.push((file, name.to_owned()));
             }
-            Some(Tale::Trouble(text)) if self.troubles.len() < 32 => {
-                self.troubles.push(text.to_owned())
+            Some(Tale::Error(text)) if self.warnings.len() < 32 => {
+                self.warnings.push(text.to_owned())
             }
-            Some(Tale::Report | Tale::Trouble(_)) => {}
+            Some(Tale::Report | Tale::Error(_)) => {}
             None => self
-                .troubles
+                .warnings
                 .push("warmset-hold: a message that makes no sense".to_owned()),
         }
     }
@@ -163,7 +163,7 @@ impl Holder {
             .map_or_else(|error| error.to_string(), |status| status.to_string());
         self.warm = Warm::default();
         self.again = Instant::now() + self.pause;
-        self.troubles.push(format!(
+        self.warnings.push(format!(
             "warmset-hold ended ({how}): nothing is held; again in {} s",
             self.pause.as_secs()
         ));
@@ -176,7 +176,7 @@ impl Holder {
             Err(error) => {
                 self.again = Instant::now() + self.pause;
                 self.pause = (self.pause * 2).min(MOST_PAUSE);
-                self.troubles.push(format!(
+                self.warnings.push(format!(
                     "{}: does not start: {error}",
                     self.program.display()
                 ));
@@ -254,15 +254,15 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(holder.warm.is_empty(), "nothing is held by nobody");
-        let troubles = holder.take_troubles();
+        let warnings = holder.take_warnings();
         assert!(
-            troubles.len() == 1 && troubles[0].contains("ended"),
-            "{troubles:?}"
+            warnings.len() == 1 && warnings[0].contains("ended"),
+            "{warnings:?}"
         );
         assert!(!holder.act(&Act::Watch));
         holder.again = Instant::now();
         holder.hear();
-        assert!(holder.running.is_some() || !holder.troubles.is_empty());
+        assert!(holder.running.is_some() || !holder.warnings.is_empty());
         assert!(holder.pause >= PAUSE * 2);
     }
 

@@ -10,7 +10,7 @@
 //! So whoever may write to none of these can change neither the program nor which one is run, at no moment. The program
 //! is started by another that does not share our memory: a copy of the guard's would make the guard wait for memory.
 
-use crate::trouble::Trouble;
+use crate::error::Error;
 use pressure::config::{ConfigError, Hooks, Occasion};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
@@ -51,10 +51,10 @@ pub fn check(root: &Path, hooks: &Hooks) -> Result<(), ConfigError> {
         .iter()
         .filter_map(|occasion| Some((occasion, hooks.of(*occasion)?)));
     for (occasion, path) in set {
-        let wrong = |trouble: Trouble| ConfigError {
+        let wrong = |error: Error| ConfigError {
             file: format!("hooks.{}", occasion.name()),
             at: None,
-            what: trouble.to_string(),
+            what: error.to_string(),
         };
         Hook::open(root, path).map_err(wrong)?;
     }
@@ -64,13 +64,13 @@ pub fn check(root: &Path, hooks: &Hooks) -> Result<(), ConfigError> {
 impl Hook {
     /// Opens the program at an absolute path below `root`, whose folders and file must be root's, or ours, and nobody
     /// else's to write.
-    pub fn open(root: &Path, path: &str) -> Result<Self, Trouble> {
+    pub fn open(root: &Path, path: &str) -> Result<Self, Error> {
         let mut at = root.to_owned();
         let wrong =
-            |at: &Path, what: &str| Trouble::unreadable(at, io::Error::other(what.to_owned()));
-        let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(root, folder, Mode::empty());
-        let mut below = opened.map_err(|error| Trouble::unreadable(root, error.into()))?;
+            |at: &Path, what: &str| Error::unreadable(at, io::Error::other(what.to_owned()));
+        let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(root, directory, Mode::empty());
+        let mut below = opened.map_err(|error| Error::unreadable(root, error.into()))?;
         alone(&stat(&below, &at)?).map_err(|what| wrong(&at, what))?;
         let mut names = Path::new(path)
             .components()
@@ -96,7 +96,7 @@ impl Hook {
             let opened = rustix::fs::openat(&below, name, flags | OFlags::NONBLOCK, Mode::empty());
             below = opened.map_err(|error| match error {
                 rustix::io::Errno::LOOP => wrong(&at, "a symbolic link; name what it leads to"),
-                error => Trouble::unreadable(&at, error.into()),
+                error => Error::unreadable(&at, error.into()),
             })?;
             let found = stat(&below, &at)?;
             let kind = FileType::from_raw_mode(found.st_mode);
@@ -163,8 +163,8 @@ fn wait(child: &Child, timeout: Duration) -> io::Result<bool> {
     }
 }
 
-fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, Trouble> {
-    rustix::fs::fstat(file).map_err(|error| Trouble::unreadable(path, error.into()))
+fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, Error> {
+    rustix::fs::fstat(file).map_err(|error| Error::unreadable(path, error.into()))
 }
 
 /// Whether nobody but root, or who we are, can change it.

@@ -21,25 +21,25 @@ use std::path::Path;
 const MOST: usize = 16_384;
 
 /// Presses on the process whose folder this is. One that has ended, or whose number has passed to another, is left alone.
-pub(crate) fn press(folder: &Path, push: &Push) -> io::Result<()> {
-    match pressed(folder, push) {
+pub(crate) fn press(directory: &Path, push: &Push) -> io::Result<()> {
+    match pressed(directory, push) {
         Err(error) if is_gone(&error) => Ok(()),
         done => done,
     }
 }
 
-fn pressed(folder: &Path, push: &Push) -> io::Result<()> {
+fn pressed(directory: &Path, push: &Push) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // An open folder stays of its process for ever.
-    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let directory = rustix::fs::open(directory, flags, Mode::empty())?;
     let mut stat = Vec::new();
-    open(&folder, "stat", OFlags::RDONLY)?.read_to_end(&mut stat)?;
-    if start_of(&stat) != Some(push.who.start) {
+    open(&directory, "stat", OFlags::RDONLY)?.read_to_end(&mut stat)?;
+    if start_of(&stat) != Some(push.identity.start) {
         return Ok(());
     }
     match push.way {
-        Way::Up => open(&folder, "clear_refs", OFlags::WRONLY)?.write_all(b"1"),
-        Way::Down => touch(&folder, Which::Resident, MOST).map(drop),
+        Way::Up => open(&directory, "clear_refs", OFlags::WRONLY)?.write_all(b"1"),
+        Way::Down => touch(&directory, Which::Resident, MOST).map(drop),
     }
 }
 
@@ -54,17 +54,17 @@ fn is_gone(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use crate::tracee::{Watch, Whom};
-    use pressure::census::{Identity, Name};
+    use pressure::scan::{Identity, Name};
     use units::Bytes;
 
     fn push(way: Way, start: u64) -> Push {
-        let who = Identity {
+        let identity = Identity {
             pid: std::process::id(),
             start,
         };
         Push {
             way,
-            who,
+            identity,
             name: Name::default(),
             size: Bytes::ZERO,
         }
@@ -78,16 +78,16 @@ mod tests {
         let own = start_of(&std::fs::read("/proc/self/stat").unwrap()).unwrap();
         let watch = Watch::of(Path::new("/"), Whom::Process(std::process::id())).unwrap();
         let used = || watch.end().unwrap().unwrap().referenced;
-        let folder = format!("/proc/{}", std::process::id());
+        let directory = format!("/proc/{}", std::process::id());
         assert!(used() >= Bytes::mib(32));
-        press(Path::new(&folder), &push(Way::Up, own + 1)).unwrap();
+        press(Path::new(&directory), &push(Way::Up, own + 1)).unwrap();
         assert!(
             used() >= Bytes::mib(32),
             "another process with the same number is left alone"
         );
-        press(Path::new(&folder), &push(Way::Up, own)).unwrap();
+        press(Path::new(&directory), &push(Way::Up, own)).unwrap();
         assert!(used() < Bytes::mib(16), "{}", used());
-        press(Path::new(&folder), &push(Way::Down, own)).unwrap();
+        press(Path::new(&directory), &push(Way::Down, own)).unwrap();
         assert!(used() >= Bytes::mib(28), "{}", used());
         assert!(memory.contains(&1));
     }

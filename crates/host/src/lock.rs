@@ -1,6 +1,6 @@
 //! Staying in memory, and being the only one.
 
-use crate::trouble::Trouble;
+use crate::error::Error;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::mm::MlockAllFlags;
 use std::fs::File;
@@ -18,14 +18,14 @@ pub fn lock_in_memory() -> io::Result<()> {
 }
 
 /// Asks the kernel not to kill this process for want of memory, short of forbidding it.
-pub fn spare_from_oom(root: &Path) -> Result<(), Trouble> {
+pub fn spare_from_oom(root: &Path) -> Result<(), Error> {
     let path = root.join("proc/self/oom_score_adj");
     let told = |error| {
         io::Error::other(format!(
             "cannot be lowered, so the kernel may kill the guard first: {error}"
         ))
     };
-    std::fs::write(&path, "-900").map_err(|error| Trouble::unreadable(&path, told(error)))
+    std::fs::write(&path, "-900").map_err(|error| Error::unreadable(&path, told(error)))
 }
 
 /// Asks to run before others: who has to end a runaway cannot wait in a line with it.
@@ -82,9 +82,9 @@ pub struct OnlyOne {
 
 impl OnlyOne {
     /// Takes the lock in `run`; an error names the process that has it.
-    pub fn take(run: &Path) -> Result<Self, Trouble> {
+    pub fn take(run: &Path) -> Result<Self, Error> {
         let path = run.join("lock");
-        let at = |error: io::Error| Trouble::unreadable(&path, error);
+        let at = |error: io::Error| Error::unreadable(&path, error);
         loop {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));

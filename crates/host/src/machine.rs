@@ -1,22 +1,22 @@
 //! A machine: eyes to see it, hands to change it, an alarm to wait by.
 
 use crate::alarm::{Alarm, Woken};
-use crate::eyes::Eyes;
-use crate::hands::{Hands, Outcome, Permission};
+use crate::error::Error;
 use crate::holder::{self, Holder};
 use crate::lock::OnlyOne;
-use crate::people::People;
 use crate::procs::{Order, Processes};
+use crate::reader::SystemReader;
 use crate::rivals::{self, RivalKind};
 use crate::thawer::Thawer;
-use crate::trouble::Trouble;
 use crate::undo::{Places, Restored, restore};
+use crate::users::Users;
 use crate::worker::Worker;
-use pressure::census::Signal;
+use crate::writer::{KnobWriter, Outcome, Permission};
 use pressure::config::Wake;
 use pressure::decision::{Action, Attention};
 use pressure::knob::KNOBS;
 use pressure::protect::FileId;
+use pressure::scan::Signal;
 use pressure::{Decision, Facts, Sample};
 use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ const MOST_MISSED: usize = 16;
 /// Dropping it puts back everything that is still ours.
 #[derive(Debug)]
 pub struct Machine {
-    eyes: Eyes,
+    reader: SystemReader,
     /// Before `only_one`, so that everything is back before another guard may start.
-    hands: Option<Hands>,
+    writer: Option<KnobWriter>,
     worker: Worker,
     processes: Processes,
     /// What the last decision wants to see.
@@ -44,7 +44,7 @@ pub struct Machine {
     missed: Vec<String>,
     at: Span,
     holder: Option<Holder>,
-    people: Option<Arc<People>>,
+    users: Option<Arc<Users>>,
     /// After `hands`, so that there is no moment in which nobody sees to it.
     thawer: Option<Thawer>,
     /// How often one was started.
@@ -63,8 +63,8 @@ pub struct Machine {
 impl Machine {
     /// The machine at `places`. With [`Permission::Act`] it first undoes what a killed guard has left; a
     /// second guard is refused.
-    pub fn at(places: &Places, permission: Permission, wake: &Wake) -> Result<Self, Trouble> {
-        let eyes = Eyes::open(&places.root)?;
+    pub fn at(places: &Places, permission: Permission, wake: &Wake) -> Result<Self, Error> {
+        let reader = SystemReader::open(&places.root)?;
         let read_only = is_read_only(&places.root);
         let permission = match permission {
             Permission::Act if read_only == Some(true) => {
@@ -72,30 +72,30 @@ impl Machine {
             }
             asked => asked,
         };
-        let (mut hands, mut only_one, mut leftover) = (None, None, Restored::default());
+        let (mut writer, mut only_one, mut leftover) = (None, None, Restored::default());
         if permission == Permission::Act {
-            let opened = Hands::open(places)?;
+            let opened = KnobWriter::open(places)?;
             only_one = Some(OnlyOne::take(&places.run)?);
             leftover = restore(places)?;
-            hands = Some(opened);
+            writer = Some(opened);
         }
-        let worker = Worker::start(&places.root)
-            .map_err(|error| Trouble::unreadable(&places.root, error))?;
-        let processes = Processes::open(&places.root, eyes.facts().page_size)
-            .map_err(|error| Trouble::unreadable(&places.root.join("proc"), error))?;
+        let worker =
+            Worker::start(&places.root).map_err(|error| Error::unreadable(&places.root, error))?;
+        let processes = Processes::open(&places.root, reader.facts().page_size)
+            .map_err(|error| Error::unreadable(&places.root.join("proc"), error))?;
         let alarm = Alarm::new(&places.root, wake)
-            .map_err(|error| Trouble::unreadable(&places.root, error))?;
+            .map_err(|error| Error::unreadable(&places.root, error))?;
         let switch = places.run.join("disable");
         Ok(Self {
-            eyes,
-            hands,
+            reader,
+            writer,
             worker,
             processes,
             attention: Attention::Rest,
             missed: Vec::new(),
             at: Span::default(),
             holder: None,
-            people: None,
+            users: None,
             thawer: None,
             thawers: 0,
             run: places.run.clone(),
@@ -112,30 +112,30 @@ impl Machine {
     /// Starts the process that locks, if this run may act and there is none. Call it from the thread that lives as
     /// long as the machine: the kernel ends that process with it.
     /// `programs` are the executables of those that must answer.
-    pub fn hold(&mut self, programs: &[String]) -> Result<(), Trouble> {
+    pub fn hold(&mut self, programs: &[String]) -> Result<(), Error> {
         if self.holder.is_none() && self.permission == Permission::Act {
             let program = holder::program();
             let started = Holder::start(&program, programs)
-                .map_err(|error| Trouble::unreadable(&program, error))?;
+                .map_err(|error| Error::unreadable(&program, error))?;
             self.holder = Some(started);
         }
         Ok(())
     }
 
     /// Whose memory is to stay while it is short, if this run may act: units as the configuration names them.
-    pub fn ward(&mut self, units: &[String]) {
-        if let Some(hands) = &mut self.hands {
-            hands.ward(units);
+    pub fn cgroup(&mut self, units: &[String]) {
+        if let Some(writer) = &mut self.writer {
+            writer.cgroup(units);
         }
     }
 
     /// Asks these people before anyone ends, if this run may act.
-    pub fn ask(&mut self, people: Arc<People>) {
-        self.people = (self.permission == Permission::Act).then_some(people);
+    pub fn ask(&mut self, users: Arc<Users>) {
+        self.users = (self.permission == Permission::Act).then_some(users);
     }
 
     /// The folder for what must not outlive a boot.
-    pub fn run_folder(&self) -> &Path {
+    pub fn run_directory(&self) -> &Path {
         &self.run
     }
 
@@ -146,7 +146,7 @@ impl Machine {
 
     /// What does not change while it runs.
     pub fn facts(&self) -> &Facts {
-        self.eyes.facts()
+        self.reader.facts()
     }
 
     /// What this run may do, which is less than was asked for where the machine forbids it.
@@ -159,21 +159,21 @@ impl Machine {
         &self.leftover
     }
 
-    /// Reads the machine. Never fails: what cannot be read is `None`, and [`Machine::troubles`] has the reason.
+    /// Reads the machine. Never fails: what cannot be read is `None`, and [`Machine::warnings`] has the reason.
     pub fn sample(&mut self, sample: &mut Sample) {
-        self.eyes.read(sample);
+        self.reader.read(sample);
         self.at = sample.at;
         self.look_at_processes(sample);
-        match &mut self.hands {
-            Some(hands) => {
-                if let Some(people) = &self.people {
-                    people
-                        .take(&mut sample.groups.people)
+        match &mut self.writer {
+            Some(writer) => {
+                if let Some(users) = &self.users {
+                    users
+                        .take(&mut sample.groups.users)
                         .into_iter()
-                        .for_each(|said| hands.answered(said));
+                        .for_each(|said| writer.answered(said));
                 }
-                hands.note(&mut sample.knobs);
-                hands.look(sample);
+                writer.note(&mut sample.knobs);
+                writer.look(sample);
             }
             None => {
                 // Nothing is ours, so everything is as found.
@@ -191,17 +191,17 @@ impl Machine {
     /// As far as the last decision wants to know of them.
     fn look_at_processes(&mut self, sample: &mut Sample) {
         match self.attention {
-            Attention::Suspects => {
-                self.processes.look(sample.at, &mut sample.census);
-                sample.census.runners.clear();
+            Attention::Candidates => {
+                self.processes.look(sample.at, &mut sample.scan);
+                sample.scan.runners.clear();
             }
             Attention::Runners => {
-                self.processes.look(sample.at, &mut sample.census);
-                self.processes.queue(&mut sample.census);
+                self.processes.look(sample.at, &mut sample.scan);
+                self.processes.queue(&mut sample.scan);
             }
-            Attention::Rest => self.processes.rest(&mut sample.census),
+            Attention::Rest => self.processes.rest(&mut sample.scan),
         }
-        self.processes.watch(sample.at, &mut sample.census);
+        self.processes.watch(sample.at, &mut sample.scan);
     }
 
     fn tell_circumstances(&self, sample: &mut Sample) {
@@ -242,13 +242,13 @@ impl Machine {
 
     /// Nobody is stopped who would stand still for ever if we died: without the process that sees to it nobody is asked.
     fn see_to_thawing(&mut self, sample: &mut Sample) {
-        if sample.groups.people.is_empty() || self.thawer.as_ref().is_some_and(Thawer::is_there) {
+        if sample.groups.users.is_empty() || self.thawer.as_ref().is_some_and(Thawer::is_there) {
             return;
         }
         // One that died is followed at once by another: who stands still now is not to pay for it.
         self.thawer = None;
         let next = if self.thawers < MOST_THAWERS {
-            Thawer::start(&holder::program(), &self.run).map_err(|trouble| trouble.to_string())
+            Thawer::start(&holder::program(), &self.run).map_err(|error| error.to_string())
         } else {
             Err("what lets people go on dies again and again".to_owned())
         };
@@ -256,8 +256,8 @@ impl Machine {
         match next {
             Ok(thawer) => self.thawer = Some(thawer),
             Err(why) => {
-                self.people = None;
-                sample.groups.people.clear();
+                self.users = None;
+                sample.groups.users.clear();
                 self.missed.push(format!("nobody is asked: {why}"));
             }
         }
@@ -266,15 +266,15 @@ impl Machine {
     /// Carries out a decision, if we may.
     pub fn act(&mut self, decision: &Decision) -> Outcome {
         self.attention = decision.attention;
-        match &mut self.hands {
+        match &mut self.writer {
             Some(_) if !decision.steps.is_empty() => {}
             _ => return Outcome::default(),
         }
         // Whoever has to end comes before any write.
         let mut outcome = Outcome::default();
         for (place, step) in decision.steps.iter().enumerate() {
-            if let Action::End {
-                who,
+            if let Action::Kill {
+                identity,
                 name,
                 signal,
                 extent,
@@ -284,7 +284,7 @@ impl Machine {
             {
                 outcome = self.end(
                     &Order {
-                        who,
+                        identity,
                         name,
                         signal,
                         extent,
@@ -300,16 +300,16 @@ impl Machine {
                 outcome.protected += u64::from(holder.act(&act));
             }
         }
-        let Some(hands) = &mut self.hands else {
+        let Some(writer) = &mut self.writer else {
             return outcome;
         };
-        let outcome = hands.grip(decision, outcome, &|id| self.processes.unit(id));
-        hands.act(decision, outcome, &self.worker)
+        let outcome = writer.cgroup_action(decision, outcome, &|id| self.processes.unit(id));
+        writer.act(decision, outcome, &self.worker)
     }
 
     /// Signals a process. Takes no memory unless that fails.
     fn end(&mut self, order: &Order, place: usize, outcome: Outcome) -> Outcome {
-        match (self.processes.strike(self.at, order), order.signal) {
+        match (self.processes.kill(self.at, order), order.signal) {
             (Ok(()), Signal::Term) => Outcome {
                 asked: outcome.asked + 1,
                 ..outcome.doing(place)
@@ -322,7 +322,7 @@ impl Machine {
                 if self.missed.len() < MOST_MISSED {
                     self.missed.push(format!(
                         "{} ({}) was not signalled: {why}",
-                        order.name, order.who.pid
+                        order.name, order.identity.pid
                     ));
                 }
                 Outcome {
@@ -343,17 +343,17 @@ impl Machine {
     pub fn put_everything_back(&mut self) -> Restored {
         // What is locked is let go with the process that locks it.
         self.holder = None;
-        self.hands
+        self.writer
             .as_mut()
-            .map(Hands::put_everything_back)
+            .map(KnobWriter::put_everything_back)
             .unwrap_or_default()
     }
 
     /// Puts everything back and only looks from now on, whatever is decided; only another run can act again.
     pub fn only_observe(&mut self) -> Restored {
         let restored = self.put_everything_back();
-        self.hands = None;
-        self.people = None;
+        self.writer = None;
+        self.users = None;
         self.thawer = None;
         self.permission = Permission::Observe("as asked".to_owned());
         restored
@@ -365,18 +365,18 @@ impl Machine {
     }
 
     /// What went wrong, in one line each; the same line may come again while it lasts.
-    pub fn troubles(&mut self) -> Vec<String> {
-        let mut troubles: Vec<String> = self.eyes.troubles().map(Trouble::to_string).collect();
-        troubles.append(&mut self.missed);
-        troubles.extend(self.alarm.without.take());
-        troubles.extend(self.hands.iter_mut().flat_map(Hands::take_troubles));
-        troubles.extend(self.holder.iter_mut().flat_map(Holder::take_troubles));
-        troubles.extend(
+    pub fn warnings(&mut self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.reader.warnings().map(Error::to_string).collect();
+        warnings.append(&mut self.missed);
+        warnings.extend(self.alarm.without.take());
+        warnings.extend(self.writer.iter_mut().flat_map(KnobWriter::take_warnings));
+        warnings.extend(self.holder.iter_mut().flat_map(Holder::take_warnings));
+        warnings.extend(
             self.worker
-                .peek(|findings| findings.troubles.clone())
+                .peek(|findings| findings.warnings.clone())
                 .unwrap_or_default(),
         );
-        troubles
+        warnings
     }
 
     /// Who else does a part of our work.

@@ -16,27 +16,28 @@
 //! Cost: `benches/tick.rs` of the daemon; memory is bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
 //! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
 
-mod dossier;
-mod folder;
+mod directory;
+mod handle;
+mod kill;
 mod members;
 mod place;
 mod program;
 mod queue;
 mod reaper;
 mod roll;
-mod strike;
 mod text;
 
-pub(crate) use folder::{Folder, MOUNTS};
+pub(crate) use directory::{Directory, MOUNTS};
+pub use kill::{Missed, Order};
 pub(crate) use place::place;
-pub use strike::{Missed, Order};
 pub(crate) use text::{cgroup, printable};
 
-use crate::eyes::monotonic;
+use crate::reader::monotonic;
 use arrayvec::ArrayVec;
-use dossier::Dossier;
-use pressure::census::{Census, Group, Identity, MAX_SUSPECTS, MAX_VICTIMS, Suspect};
+use handle::CandidateHandle;
+use kill::Killed;
 use pressure::config::Guard;
+use pressure::scan::{Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, ProcessScan};
 use reaper::Reaper;
 use roll::{Entry, Roll};
 use rustix::fd::OwnedFd;
@@ -44,13 +45,12 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use strike::Struck;
 use units::{Bytes, Span};
 
 /// Processes kept in mind, at most; of more, the larger ones.
 pub const MOST: usize = 10_000;
 /// Of the largest by resident memory, so many have their anonymous memory and swap read.
-const LOOKED_INTO: usize = 2 * MAX_SUSPECTS;
+const LOOKED_INTO: usize = 2 * MAX_CANDIDATES;
 /// Between two scans, at least.
 const PACE: Duration = Duration::from_millis(180);
 /// All of `/proc` is gone through in parts of about this, so that whoever is known is followed meanwhile.
@@ -78,10 +78,10 @@ pub struct Processes {
     root: PathBuf,
     proc: OwnedFd,
     roll: Roll,
-    dossiers: Vec<Dossier>,
-    struck: Vec<Struck>,
+    handles: Vec<CandidateHandle>,
+    killed: Vec<Killed>,
     /// Whom the kernel did not let us signal, and when.
-    refused: ArrayVec<(Identity, Duration), MAX_SUSPECTS>,
+    refused: ArrayVec<(Identity, Duration), MAX_CANDIDATES>,
     /// Units of suspects, and who is in them.
     units: ArrayVec<members::Unit, { members::UNITS }>,
     /// Who may not be ended.
@@ -99,8 +99,8 @@ impl Processes {
             root: root.to_owned(),
             proc: rustix::fs::open(root.join("proc"), flags, Mode::empty())?,
             roll: Roll::new(page_size),
-            dossiers: Vec::with_capacity(2 * LOOKED_INTO),
-            struck: Vec::with_capacity(MAX_VICTIMS),
+            handles: Vec::with_capacity(2 * LOOKED_INTO),
+            killed: Vec::with_capacity(MAX_VICTIMS),
             refused: ArrayVec::new(),
             units: ArrayVec::new(),
             rules: Guard::default(),
@@ -119,7 +119,7 @@ impl Processes {
     /// Reads who holds most memory into `census`, unless that was done a moment ago: then it stays as it is.
     ///
     /// A process that vanishes while it is read is left out.
-    pub fn look(&mut self, at: Span, census: &mut Census) {
+    pub fn look(&mut self, at: Span, scan: &mut ProcessScan) {
         if at.get() < self.next {
             return;
         }
@@ -130,22 +130,27 @@ impl Processes {
         let own = (self.root == Path::new("/")).then(std::process::id);
         largest.retain(|entry| Some(entry.pid) != own && self.look_into(entry));
         largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
-        census.at = at;
-        census.suspects.clear();
-        self.dossiers
+        scan.at = at;
+        scan.candidates.clear();
+        self.handles
             .iter_mut()
-            .for_each(|dossier| dossier.wanted = false);
+            .for_each(|handle| handle.wanted = false);
         // Whom we may not signal stands in the way of whom we may.
         self.refused
             .retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
-        largest.retain(|entry| !self.refused.iter().any(|(who, _)| *who == entry.identity()));
+        largest.retain(|entry| {
+            !self
+                .refused
+                .iter()
+                .any(|(identity, _)| *identity == entry.identity())
+        });
         for entry in &largest {
-            if census.suspects.is_full() {
+            if scan.candidates.is_full() {
                 break;
             }
-            census.suspects.extend(self.suspect(at, entry));
+            scan.candidates.extend(self.candidate(at, entry));
         }
-        self.dossiers.retain(|dossier| dossier.wanted);
+        self.handles.retain(|handle| handle.wanted);
         let took = monotonic().saturating_sub(begun);
         let rest = if is_through {
             (took * REST).min(LONGEST_REST)
@@ -156,18 +161,18 @@ impl Processes {
     }
 
     /// The folder of a suspect's unit, opened anew, as its suspect may go before it.
-    pub(crate) fn unit(&self, id: u64) -> Option<Folder> {
+    pub(crate) fn unit(&self, id: u64) -> Option<Directory> {
         let path = self
-            .dossiers
+            .handles
             .iter()
-            .find_map(|dossier| dossier.group_path(id))?;
-        Folder::open(&self.root, path).filter(|folder| folder.inode == id)
+            .find_map(|handle| handle.group_path(id))?;
+        Directory::open(&self.root, path).filter(|directory| directory.inode == id)
     }
 
     /// Forgets who was looked at; those who were signalled are still watched.
-    pub fn rest(&mut self, census: &mut Census) {
-        census.clear();
-        self.dossiers.clear();
+    pub fn rest(&mut self, scan: &mut ProcessScan) {
+        scan.clear();
+        self.handles.clear();
         self.next = Duration::ZERO;
     }
 
@@ -189,35 +194,35 @@ impl Processes {
     }
 
     /// One of the largest as a suspect; `None` if it is gone.
-    fn suspect(&mut self, at: Span, entry: &Entry) -> Option<Suspect> {
+    fn candidate(&mut self, at: Span, entry: &Entry) -> Option<Candidate> {
         let page_size = self.page_size;
-        let mut suspect = self.dossier(entry)?.suspect(entry, page_size);
-        let spared = self.spared_beside(at, &suspect);
-        suspect.group = suspect.group.map(|group| Group { spared, ..group });
-        Some(suspect)
+        let mut candidate = self.handle(entry)?.candidate(entry, page_size);
+        let exempt = self.exempt_beside(at, &candidate);
+        candidate.group = candidate.group.map(|group| Group { exempt, ..group });
+        Some(candidate)
     }
 
     /// The dossier of a process, made if there is none, or it has changed; `None` if it is gone.
-    fn dossier(&mut self, entry: &Entry) -> Option<&mut Dossier> {
+    fn handle(&mut self, entry: &Entry) -> Option<&mut CandidateHandle> {
         let index = match self
-            .dossiers
+            .handles
             .iter()
-            .position(|dossier| dossier.who == entry.identity())
+            .position(|handle| handle.identity == entry.identity())
         {
-            Some(index) if self.dossiers[index].has_changed() => {
-                self.dossiers[index] = Dossier::open(&self.root, &self.proc, entry)?;
+            Some(index) if self.handles[index].has_changed() => {
+                self.handles[index] = CandidateHandle::open(&self.root, &self.proc, entry)?;
                 index
             }
             Some(index) => index,
             None => {
-                let dossier = Dossier::open(&self.root, &self.proc, entry)?;
-                self.dossiers.push(dossier);
-                self.dossiers.len() - 1
+                let handle = CandidateHandle::open(&self.root, &self.proc, entry)?;
+                self.handles.push(handle);
+                self.handles.len() - 1
             }
         };
-        let dossier = &mut self.dossiers[index];
-        dossier.wanted = true;
-        Some(dossier)
+        let handle = &mut self.handles[index];
+        handle.wanted = true;
+        Some(handle)
     }
 }
 

@@ -5,15 +5,15 @@
 //! The folder is 0700, a file 0600; a file is never opened through a link, nor over another. The text
 //! is [`pressure::recording`].
 
-mod folder;
+mod directory;
 mod reader;
 
-pub use folder::{list, newest};
+pub use directory::{list, newest};
 pub use reader::{ReadError, Reader, read};
 
+use directory::Directory;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use folder::Folder;
 use pressure::recording::{Encoder, Opening};
 use pressure::sample::Wall;
 use pressure::{Config, Decision, Facts, History, Sample};
@@ -59,7 +59,7 @@ fn io_at(path: &Path, source: io::Error) -> RecordError {
 /// It keeps a decision core of its own, that takes in what it records: so it can open each file with
 /// the state at that point, and the daemon's loop need not stop for it.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct RecordingWriter {
     target: Target,
     facts: Facts,
     config: Config,
@@ -75,7 +75,7 @@ pub struct Recorder {
 /// Where the members go.
 #[derive(Debug)]
 enum Target {
-    Folder(Folder),
+    Directory(Directory),
     Stream {
         path: PathBuf,
         out: Stream,
@@ -89,17 +89,17 @@ enum Stream {
     Stdout(io::Stdout),
 }
 
-impl Recorder {
+impl RecordingWriter {
     /// Records into `folder`, which is made if it is not there; the first sample makes the first file.
     ///
     /// `state` is the decision core before the first sample that will be pushed.
     pub fn create(
-        folder: &Path,
+        directory: &Path,
         facts: &Facts,
         config: &Config,
         state: &History,
     ) -> Result<Self, RecordError> {
-        let target = Target::Folder(Folder::open(folder, &config.recording)?);
+        let target = Target::Directory(Directory::open(directory, &config.recording)?);
         Ok(Self::to(target, (facts, config, state), WAIT))
     }
 
@@ -161,7 +161,7 @@ impl Recorder {
 
     /// Records that `count` samples are missing here.
     ///
-    /// Its own decision core has missed them too: to keep later files exact, [`Recorder::restate`].
+    /// Its own decision core has missed them too: to keep later files exact, [`RecordingWriter::restate`].
     pub fn lost(&mut self, count: u64) {
         self.encoder.lost(&mut self.text, count);
     }
@@ -192,7 +192,7 @@ impl Recorder {
     /// The file being written, if there is one yet.
     pub fn path(&self) -> Option<PathBuf> {
         match &self.target {
-            Target::Folder(folder) => folder.path(),
+            Target::Directory(directory) => directory.path(),
             Target::Stream { path, .. } => Some(path.clone()),
         }
     }
@@ -246,12 +246,12 @@ impl Recorder {
     }
 
     fn needs_file(&self) -> bool {
-        matches!(&self.target, Target::Folder(folder) if folder.needs_file())
+        matches!(&self.target, Target::Directory(directory) if directory.needs_file())
     }
 
     fn next_file(&mut self, wall: Wall) -> Result<(), RecordError> {
-        if let Target::Folder(folder) = &mut self.target {
-            folder.next_file(wall)?;
+        if let Target::Directory(directory) = &mut self.target {
+            directory.next_file(wall)?;
             self.encoder = Encoder::new();
         }
         Ok(())
@@ -263,7 +263,7 @@ impl Recorder {
         }
         self.since = None;
         let written = match &mut self.target {
-            Target::Folder(folder) => folder.write(&member(&self.text)),
+            Target::Directory(directory) => directory.write(&member(&self.text)),
             Target::Stream { path, out, gzip } => {
                 let written = if *gzip {
                     out.write(&member(&self.text))
@@ -278,7 +278,7 @@ impl Recorder {
     }
 }
 
-impl Drop for Recorder {
+impl Drop for RecordingWriter {
     fn drop(&mut self) {
         // Nobody is left to tell; whoever wants to know calls `flush` before.
         let _ = self.flush();

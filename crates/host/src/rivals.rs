@@ -4,9 +4,9 @@
 //! and step back from what is theirs.
 
 use crate::procs;
-use pressure::census::Place;
 use pressure::distress::is_a_persons;
 use pressure::knob::{Drive, KNOBS};
+use pressure::scan::Place;
 use serde::Serialize;
 use std::path::Path;
 use std::{fmt, fs};
@@ -173,8 +173,8 @@ fn damon(root: &Path) -> Vec<Rival> {
 
 fn sysctls(root: &Path) -> Vec<Rival> {
     let mut files = vec![root.join("etc/sysctl.conf")];
-    for folder in ["usr/lib/sysctl.d", "run/sysctl.d", "etc/sysctl.d"] {
-        let entries = fs::read_dir(root.join(folder))
+    for directory in ["usr/lib/sysctl.d", "run/sysctl.d", "etc/sysctl.d"] {
+        let entries = fs::read_dir(root.join(directory))
             .into_iter()
             .flatten()
             .flatten()

@@ -9,9 +9,9 @@
 //!
 //! A process is named with its start, so that a later one with the same number is not meant; memory is kept for units only.
 
+use crate::error::Error;
 pub use crate::groups::is_there;
 use crate::procs::{cgroup, place};
-use crate::trouble::Trouble;
 use pressure::Config;
 use pressure::config::ConfigError;
 use std::fs;
@@ -62,9 +62,9 @@ impl Rules {
     }
 
     /// Replaces what was asked for; nothing leaves no file.
-    pub fn write(&self, run: &Path) -> Result<(), Trouble> {
+    pub fn write(&self, run: &Path) -> Result<(), Error> {
         let path = path(run);
-        let at = |error: io::Error| Trouble::unreadable(&path, error);
+        let at = |error: io::Error| Error::unreadable(&path, error);
         if *self == Self::default() {
             return match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(at(error)),
@@ -109,12 +109,12 @@ fn toml_text(text: &str) -> String {
 }
 
 /// The rule that names a process: its number and its start.
-pub fn of_process(root: &Path, pid: u32) -> Result<String, Trouble> {
+pub fn of_process(root: &Path, pid: u32) -> Result<String, Error> {
     let path = root.join(format!("proc/{pid}/stat"));
-    let text = fs::read(&path).map_err(|error| Trouble::unreadable(&path, error))?;
+    let text = fs::read(&path).map_err(|error| Error::unreadable(&path, error))?;
     match crate::procs::start_of(&text) {
         Some(start) => Ok(format!("pid:{pid}@{start}")),
-        None => Err(Trouble::unreadable(
+        None => Err(Error::unreadable(
             &path,
             io::Error::other("it does not say when the process started"),
         )),
@@ -123,10 +123,10 @@ pub fn of_process(root: &Path, pid: u32) -> Result<String, Trouble> {
 
 /// The path of the unit that a process lives in, as `protect.units` takes it; an error says why memory cannot be kept for
 /// that.
-pub fn unit_of(root: &Path, pid: u32) -> Result<String, Trouble> {
+pub fn unit_of(root: &Path, pid: u32) -> Result<String, Error> {
     let path = root.join(format!("proc/{pid}/cgroup"));
-    let wrong = |why: &str| Trouble::unreadable(&path, io::Error::other(why.to_owned()));
-    let text = fs::read(&path).map_err(|error| Trouble::unreadable(&path, error))?;
+    let wrong = |why: &str| Error::unreadable(&path, io::Error::other(why.to_owned()));
+    let text = fs::read(&path).map_err(|error| Error::unreadable(&path, error))?;
     let group = cgroup(&text).ok_or_else(|| wrong("it names no control group of version 2"))?;
     let found = place(group);
     if !found.place.is_of_its_own() {
@@ -134,7 +134,7 @@ pub fn unit_of(root: &Path, pid: u32) -> Result<String, Trouble> {
             "the process has no unit of its own: what is kept for that would be for everyone in it",
         ));
     }
-    String::from_utf8(found.folder.to_vec()).map_err(|_| wrong("its path is not text in UTF-8"))
+    String::from_utf8(found.directory.to_vec()).map_err(|_| wrong("its path is not text in UTF-8"))
 }
 
 #[cfg(test)]
@@ -147,15 +147,15 @@ mod tests {
         let run = dir.path().join("run");
         assert_eq!(Rules::read(&run).unwrap(), Rules::default());
         let spare = vec!["a \"b\".service".to_owned(), "pid:1@2".to_owned()];
-        let spared = Rules {
+        let exempt = Rules {
             spare,
             protect: Vec::new(),
         };
-        spared.write(&run).unwrap();
-        assert_eq!(Rules::read(&run).unwrap(), spared);
+        exempt.write(&run).unwrap();
+        assert_eq!(Rules::read(&run).unwrap(), exempt);
         let rules = Rules {
             protect: vec!["/system.slice/dev-a\\x2db\u{7f}.service".to_owned()],
-            ..spared
+            ..exempt
         };
         rules.write(&run).unwrap();
         assert_eq!(Rules::read(&run).unwrap(), rules);

@@ -61,11 +61,11 @@ pub fn of_file(path: &Path) -> Result<Settings, ConfigError> {
 }
 
 fn drop_ins(root: &Path) -> Result<Vec<PathBuf>, ConfigError> {
-    let folder = root.join("etc/warmset/conf.d");
-    let entries = match fs::read_dir(&folder) {
+    let directory = root.join("etc/warmset/conf.d");
+    let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(wrong(&folder, error)),
+        Err(error) => return Err(wrong(&directory, error)),
     };
     let paths = entries.flatten().map(|entry| entry.path());
     let mut paths: Vec<_> = paths
@@ -80,8 +80,8 @@ fn predecessor(root: &Path) -> Result<Option<(PathBuf, Legacy, String)>, ConfigE
         ("adaptivemmd", Legacy::Adaptivemmd),
         ("memoptimizer", Legacy::Memoptimizer),
     ] {
-        for folder in ["etc/sysconfig", "etc/default"] {
-            let path = root.join(folder).join(name);
+        for directory in ["etc/sysconfig", "etc/default"] {
+            let path = root.join(directory).join(name);
             if let Some(text) = read(&path)? {
                 return Ok(Some((path, program, text)));
             }

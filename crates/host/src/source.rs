@@ -1,6 +1,6 @@
 //! One file of the kernel, kept open and read again and again.
 
-use crate::trouble::{Malformed, Trouble, TroubleKind};
+use crate::error::{Error, ErrorKind, Malformed};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -28,7 +28,7 @@ pub(crate) struct Source {
     length: Length,
     file: Option<File>,
     buffer: Vec<u8>,
-    trouble: Option<Trouble>,
+    error: Option<Error>,
 }
 
 /// What became of a reading.
@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     Absent,
     /// The file was there, and went away: a node, a control group, a process.
     Vanished,
-    /// Read, but wrong; [`Source::trouble`] says how.
+    /// Read, but wrong; [`Source::error`] says how.
     Troubled,
 }
 
@@ -48,13 +48,13 @@ impl Source {
     /// Opens `path`, which may be absent; what else goes wrong is kept as the trouble.
     ///
     /// `room` is the size of the buffer at first; it grows when the text does not fit.
-    pub(crate) fn open(path: PathBuf, length: Length, room: usize) -> Self {
+    pub(crate) fn open(path: PathBuf, length: Length, headroom: usize) -> Self {
         let mut source = Self {
             path,
             length,
             file: None,
-            buffer: vec![0; room.max(1)],
-            trouble: None,
+            buffer: vec![0; headroom.max(1)],
+            error: None,
         };
         source.reopen();
         source
@@ -67,29 +67,29 @@ impl Source {
         }
         match File::open(&self.path) {
             Ok(file) => self.file = Some(file),
-            Err(error) if is_absence(&error) => self.trouble = None,
+            Err(error) if is_absence(&error) => self.error = None,
             Err(error) => self.note_unreadable(error),
         }
     }
 
-    pub(crate) fn trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_ref()
+    pub(crate) fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
     }
 
     /// Why `field`, which is needed, was not had from this file.
-    pub(crate) fn take_trouble(&mut self, field: &'static str) -> Trouble {
+    pub(crate) fn take_warning(&mut self, field: &'static str) -> Error {
         let absent = self.file.is_none();
-        self.trouble.take().unwrap_or_else(|| {
+        self.error.take().unwrap_or_else(|| {
             if absent {
-                return Trouble::unreadable(&self.path, io::ErrorKind::NotFound.into());
+                return Error::unreadable(&self.path, io::ErrorKind::NotFound.into());
             }
-            Trouble::malformed(&self.path, &Malformed::new(field, b""))
+            Error::malformed(&self.path, &Malformed::new(field, b""))
         })
     }
 
     /// Whether a look at the path could bring the file back.
     pub(crate) fn is_closed_by_error(&self) -> bool {
-        self.file.is_none() && self.trouble.is_some()
+        self.file.is_none() && self.error.is_some()
     }
 
     /// Reads the whole file and hands its text to `parse`.
@@ -107,7 +107,7 @@ impl Source {
             Ok(filled) => filled,
             Err(error) if is_absence(&error) => {
                 self.file = None;
-                self.trouble = None;
+                self.error = None;
                 return if is_off(&error) {
                     Outcome::Absent
                 } else {
@@ -126,20 +126,20 @@ impl Source {
         let Self {
             path,
             buffer,
-            trouble,
+            error,
             ..
         } = self;
         match parse(&buffer[..filled]) {
             Ok(()) => {
-                *trouble = None;
+                *error = None;
                 Outcome::Read
             }
             Err(malformed) => {
                 // The first text is kept: a file that is wrong at every reading is told once.
-                let known = matches!(trouble, Some(Trouble { kind: TroubleKind::Malformed { field, .. }, .. })
+                let known = matches!(error, Some(Error { kind: ErrorKind::Malformed { field, .. }, .. })
                     if *field == malformed.field);
                 if !known {
-                    *trouble = Some(Trouble::malformed(path, &malformed));
+                    *error = Some(Error::malformed(path, &malformed));
                 }
                 Outcome::Troubled
             }
@@ -147,10 +147,10 @@ impl Source {
     }
 
     fn note_unreadable(&mut self, error: io::Error) {
-        let known = matches!(&self.trouble, Some(Trouble { kind: TroubleKind::Unreadable(old), .. })
+        let known = matches!(&self.error, Some(Error { kind: ErrorKind::Unreadable(old), .. })
             if old.raw_os_error() == error.raw_os_error());
         if !known {
-            self.trouble = Some(Trouble::unreadable(&self.path, error));
+            self.error = Some(Error::unreadable(&self.path, error));
         }
     }
 
@@ -158,9 +158,9 @@ impl Source {
     fn note_oversized(&mut self) {
         self.buffer = vec![0; 1];
         self.file = None;
-        self.trouble = Some(Trouble {
+        self.error = Some(Error {
             path: self.path.clone(),
-            kind: TroubleKind::Oversized(LIMIT),
+            kind: ErrorKind::Oversized(LIMIT),
         });
     }
 }
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_text_longer_than_the_buffer_is_read_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         fs::write(&path, [b'x'; 1000]).unwrap();
         for length in [Length::One, Length::Many] {
             let mut source = Source::open(path.clone(), length, 16);
@@ -228,11 +228,11 @@ mod tests {
 
     #[test]
     fn an_absent_file_is_no_trouble_and_can_come_later() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let mut source = Source::open(path.clone(), Length::One, 16);
         assert_eq!(length_of(&mut source), (Outcome::Absent, 0));
-        assert!(source.trouble().is_none());
+        assert!(source.error().is_none());
         fs::write(&path, "1\n").unwrap();
         source.reopen();
         assert_eq!(length_of(&mut source), (Outcome::Read, 2));
@@ -240,15 +240,15 @@ mod tests {
 
     #[test]
     fn a_folder_in_place_of_a_file_is_a_trouble_with_its_path() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut source = Source::open(folder.path().to_owned(), Length::One, 16);
+        let directory = tempfile::tempdir().unwrap();
+        let mut source = Source::open(directory.path().to_owned(), Length::One, 16);
         assert_eq!(length_of(&mut source).0, Outcome::Troubled);
-        let trouble = source.trouble().unwrap().to_string();
+        let error = source.error().unwrap().to_string();
         assert!(
-            trouble.contains(&*folder.path().to_string_lossy()),
-            "{trouble}"
+            error.contains(&*directory.path().to_string_lossy()),
+            "{error}"
         );
-        assert!(trouble.contains("directory"), "{trouble}");
+        assert!(error.contains("directory"), "{error}");
     }
 
     #[test]
@@ -264,13 +264,13 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(length_of(&mut source).0, Outcome::Vanished);
         assert_eq!(length_of(&mut source).0, Outcome::Absent);
-        assert!(source.trouble().is_none());
+        assert!(source.error().is_none());
     }
 
     #[test]
     fn ten_mebibytes_are_refused_and_the_buffer_given_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         fs::write(&path, vec![b'1'; 10 << 20]).unwrap();
         let mut source = Source::open(path, Length::Many, 16);
         assert_eq!(length_of(&mut source).0, Outcome::Troubled);
@@ -278,7 +278,7 @@ mod tests {
         assert!(source.is_closed_by_error());
         assert!(
             source
-                .trouble()
+                .error()
                 .unwrap()
                 .to_string()
                 .contains("longer than 8388608 bytes")

@@ -18,10 +18,10 @@ mod crews;
 mod evictions;
 mod parties;
 
-use crate::trouble::Trouble;
+use crate::error::Error;
 use ages::Ages;
 use evictions::Evictions;
-use pressure::census::Place;
+use pressure::scan::Place;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,7 +119,7 @@ impl Survey {
     /// Everyone who has memory now, the most warm first.
     ///
     /// Errors: `/proc` cannot be read, where there are no units.
-    pub fn look(&mut self, at: Span) -> Result<Vec<Holding>, Trouble> {
+    pub fn look(&mut self, at: Span) -> Result<Vec<Holding>, Error> {
         let ages = Ages::read(&self.root, self.page_size);
         let mut all = parties::all(&self.root, &ages);
         self.crews.clear();

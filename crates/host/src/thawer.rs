@@ -3,7 +3,7 @@
 //! It is started when the first person can be asked, waits for the end of a socket, and needs nothing of the guard's: the
 //! undo log says who was stopped. A guard that ends as it should has put everything back before, so nothing is left to it.
 
-use crate::trouble::Trouble;
+use crate::error::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
@@ -32,7 +32,7 @@ pub(crate) struct Thawer {
 
 impl Thawer {
     /// Starts `program`, `warmset-hold`, for the undo log in `run`, and waits a moment for its word.
-    pub(crate) fn start(program: &Path, run: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn start(program: &Path, run: &Path) -> Result<Self, Error> {
         let start = || -> std::io::Result<Self> {
             let (ours, theirs) = socketpair(
                 AddressFamily::UNIX,
@@ -58,7 +58,7 @@ impl Thawer {
                 Err(std::io::Error::other("it is not there to thaw"))
             }
         };
-        start().map_err(|error| Trouble::unreadable(program, error))
+        start().map_err(|error| Error::unreadable(program, error))
     }
 
     fn is_ready(&self) -> bool {

@@ -33,12 +33,12 @@ impl Which {
 }
 
 /// Uses at most `most` such pages of the process whose folder in `/proc` this is, by address; says how many.
-pub(crate) fn touch(folder: &OwnedFd, which: Which, most: usize) -> io::Result<usize> {
+pub(crate) fn touch(directory: &OwnedFd, which: Which, most: usize) -> io::Result<usize> {
     let mut text = Vec::new();
-    open(folder, "maps", OFlags::RDONLY)?.read_to_end(&mut text)?;
+    open(directory, "maps", OFlags::RDONLY)?.read_to_end(&mut text)?;
     let (map, memory) = (
-        open(folder, "pagemap", OFlags::RDONLY)?,
-        open(folder, "mem", OFlags::RDONLY)?,
+        open(directory, "pagemap", OFlags::RDONLY)?,
+        open(directory, "mem", OFlags::RDONLY)?,
     );
     let size = rustix::param::page_size() as u64;
     let mut used = 0;
@@ -60,9 +60,9 @@ pub(crate) fn touch(folder: &OwnedFd, which: Which, most: usize) -> io::Result<u
 }
 
 /// Opens a file of a process's folder.
-pub(crate) fn open(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
+pub(crate) fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
     Ok(File::from(openat(
-        folder,
+        directory,
         name,
         flags | OFlags::CLOEXEC,
         Mode::empty(),

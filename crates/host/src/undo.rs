@@ -15,7 +15,7 @@
 
 pub(crate) mod limit;
 
-use crate::trouble::Trouble;
+use crate::error::Error;
 use limit::{Kind, Limit, shown};
 use pressure::knob::{COUNT, KNOBS, Knob};
 use rustix::fs::{Mode, OFlags};
@@ -80,7 +80,7 @@ pub(crate) struct UndoLog {
 
 impl UndoLog {
     /// Opens the run directory, which must be ours alone.
-    pub(crate) fn open(places: &Places, boot_id: &str) -> Result<Self, Trouble> {
+    pub(crate) fn open(places: &Places, boot_id: &str) -> Result<Self, Error> {
         own_directory(&places.run)?;
         Ok(Self {
             places: places.clone(),
@@ -95,7 +95,7 @@ impl UndoLog {
     }
 
     /// Enters or removes a knob; on return the file is on the medium.
-    pub(crate) fn set(&mut self, knob: Knob, held: Option<Held>) -> Result<(), Trouble> {
+    pub(crate) fn set(&mut self, knob: Knob, held: Option<Held>) -> Result<(), Error> {
         let old = std::mem::replace(&mut self.held[knob as usize], held);
         self.store().inspect_err(|_| self.held[knob as usize] = old)
     }
@@ -109,14 +109,14 @@ impl UndoLog {
     }
 
     /// Enters or removes a limit; on return the file is on the medium.
-    pub(crate) fn set_limit(&mut self, limit: &Limit, held: Option<Held>) -> Result<(), Trouble> {
+    pub(crate) fn set_limit(&mut self, limit: &Limit, held: Option<Held>) -> Result<(), Error> {
         let before = self.limits.clone();
         self.limits.retain(|(known, _)| known != limit);
         self.limits.extend(held.map(|held| (limit.clone(), held)));
         self.store().inspect_err(|_| self.limits = before)
     }
 
-    fn store(&self) -> Result<(), Trouble> {
+    fn store(&self) -> Result<(), Error> {
         let path = self.places.log();
         if self.held.iter().all(Option::is_none) && self.limits.is_empty() {
             return remove(&path);
@@ -144,7 +144,7 @@ impl UndoLog {
             fs::rename(&draft, &path)?;
             File::open(&self.places.run)?.sync_all()
         };
-        write().map_err(|error| Trouble::unreadable(&path, error))
+        write().map_err(|error| Error::unreadable(&path, error))
     }
 }
 
@@ -196,7 +196,7 @@ impl fmt::Display for Restored {
 ///
 /// Nothing is written but knobs of the table whose value is still one of ours. Refuses a log that is not
 /// ours, and leaves it where it is.
-pub fn restore(places: &Places) -> Result<Restored, Trouble> {
+pub fn restore(places: &Places) -> Result<Restored, Error> {
     let path = places.log();
     let mut restored = Restored::default();
     let Some(text) = read_log(&path)? else {
@@ -247,7 +247,7 @@ pub fn restore(places: &Places) -> Result<Restored, Trouble> {
 }
 
 /// Lets go on what a guard that is gone had stopped, and leaves all else to [`restore`]: another guard may run already.
-pub fn thaw(places: &Places) -> Result<Restored, Trouble> {
+pub fn thaw(places: &Places) -> Result<Restored, Error> {
     let mut restored = Restored::default();
     let Some(text) = read_log(&places.log())? else {
         return Ok(restored);
@@ -265,14 +265,14 @@ pub fn thaw(places: &Places) -> Result<Restored, Trouble> {
         .filter(|(limit, _)| limit.kind == Kind::Freeze)
     {
         // One that fails keeps nobody else standing still.
-        if let Err(trouble) = undo_limit(places, &limit, held, &mut restored) {
-            first.get_or_insert(trouble);
+        if let Err(error) = undo_limit(places, &limit, held, &mut restored) {
+            first.get_or_insert(error);
         }
     }
     first.map_or(Ok(restored), Err)
 }
 
-fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<(), Trouble> {
+fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<(), Error> {
     let name = knob.spec().name;
     let path = places.knob(knob);
     match read_number(&path)? {
@@ -302,20 +302,20 @@ fn undo_limit(
     limit: &Limit,
     held: Held,
     restored: &mut Restored,
-) -> Result<(), Trouble> {
-    let path = places.root.join(&limit.folder).join(limit.kind.file());
-    let at = |error| Trouble::unreadable(&path, error);
-    let folder = limit.open(&places.root).map_err(at)?;
-    let now = match &folder {
-        Some(folder) => limit::read(folder, limit.kind).map_err(at)?,
+) -> Result<(), Error> {
+    let path = places.root.join(&limit.directory).join(limit.kind.file());
+    let at = |error| Error::unreadable(&path, error);
+    let directory = limit.open(&places.root).map_err(at)?;
+    let now = match &directory {
+        Some(directory) => limit::read(directory, limit.kind).map_err(at)?,
         None => None,
     };
     let knob = limit.name();
-    match (folder, now) {
-        (Some(folder), Some(now))
+    match (directory, now) {
+        (Some(directory), Some(now))
             if now != held.found && (now == held.ours || now == held.before) =>
         {
-            limit::write(&folder, limit.kind, held.found).map_err(at)?;
+            limit::write(&directory, limit.kind, held.found).map_err(at)?;
             restored.back.push(Change {
                 knob,
                 from: now,
@@ -349,16 +349,16 @@ fn entry(line: &str) -> Option<(Knob, Held)> {
     (words.next().is_none() && range.contains(&held.found)).then_some((knob, held))
 }
 
-fn read_log(path: &Path) -> Result<Option<String>, Trouble> {
+fn read_log(path: &Path) -> Result<Option<String>, Error> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(rustix::io::Errno::NOENT) => return Ok(None),
-        Err(error) => return Err(Trouble::unreadable(path, error.into())),
+        Err(error) => return Err(Error::unreadable(path, error.into())),
     };
     let meta = file
         .metadata()
-        .map_err(|error| Trouble::unreadable(path, error))?;
+        .map_err(|error| Error::unreadable(path, error))?;
     if !meta.is_file()
         || meta.uid() != rustix::process::geteuid().as_raw()
         || meta.mode() & 0o022 != 0
@@ -376,15 +376,15 @@ fn read_log(path: &Path) -> Result<Option<String>, Trouble> {
     }
     let mut text = String::new();
     let read = file.take(MOST_BYTES).read_to_string(&mut text);
-    read.map_err(|error| Trouble::unreadable(path, error))?;
+    read.map_err(|error| Error::unreadable(path, error))?;
     Ok(Some(text))
 }
 
 /// Creates the directory, or makes sure that it is a real one, ours, and that others can neither write nor look into it.
-fn own_directory(path: &Path) -> Result<(), Trouble> {
-    let at = |error| Trouble::unreadable(path, error);
+fn own_directory(path: &Path) -> Result<(), Error> {
+    let at = |error| Error::unreadable(path, error);
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| Trouble::unreadable(parent, error))?;
+        fs::create_dir_all(parent).map_err(|error| Error::unreadable(parent, error))?;
     }
     match rustix::fs::mkdir(path, Mode::from_raw_mode(0o700)) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -401,32 +401,32 @@ fn own_directory(path: &Path) -> Result<(), Trouble> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o711)).map_err(at)
 }
 
-fn refused(path: &Path, why: String) -> Trouble {
-    Trouble::unreadable(path, io::Error::other(why))
+fn refused(path: &Path, why: String) -> Error {
+    Error::unreadable(path, io::Error::other(why))
 }
 
 fn cut(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-fn remove(path: &Path) -> Result<(), Trouble> {
+fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Trouble::unreadable(path, error))
+            Err(Error::unreadable(path, error))
         }
         _ => Ok(()),
     }
 }
 
 /// This boot's name, from `/proc/sys/kernel/random/boot_id`.
-pub(crate) fn boot_id(root: &Path) -> Result<String, Trouble> {
+pub(crate) fn boot_id(root: &Path) -> Result<String, Error> {
     let path = root.join("proc/sys/kernel/random/boot_id");
-    let text = fs::read_to_string(&path).map_err(|error| Trouble::unreadable(&path, error))?;
+    let text = fs::read_to_string(&path).map_err(|error| Error::unreadable(&path, error))?;
     Ok(text.trim().to_owned())
 }
 
 /// The number in a knob's file; `None` if there is no such file.
-pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Trouble> {
+pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => match text.trim().parse() {
             Ok(number) => Ok(Some(number)),
@@ -436,12 +436,12 @@ pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Trouble> {
             )),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::unreadable(path, error)),
+        Err(error) => Err(Error::unreadable(path, error)),
     }
 }
 
 /// Writes a number to a knob's file, which must be there and must not be a link.
-pub(crate) fn write_number(path: &Path, number: u64) -> Result<(), Trouble> {
+pub(crate) fn write_number(path: &Path, number: u64) -> Result<(), Error> {
     // A kernel file ignores truncation; in a recorded machine it keeps the old digits from staying.
     let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let write = || -> io::Result<()> {

@@ -40,7 +40,7 @@ impl Job {
     fn path(&self, root: &Path) -> PathBuf {
         let (node, file) = match self {
             Self::Recall(group, _) => return root.join(group),
-            Self::Press(push) => return root.join(format!("proc/{}", push.who.pid)),
+            Self::Press(push) => return root.join(format!("proc/{}", push.identity.pid)),
             Self::Compact(node) => (node, "compact"),
             Self::Reclaim(node, _) => (node, "reclaim"),
         };
@@ -61,7 +61,7 @@ impl Job {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Findings {
     pub(crate) rivals: Vec<Rival>,
-    pub(crate) troubles: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The thread and its queue.
@@ -77,7 +77,7 @@ impl Worker {
     pub(crate) fn start(root: &Path) -> io::Result<Self> {
         let findings = Arc::new(Mutex::new(Findings {
             rivals: rivals(root),
-            troubles: Vec::new(),
+            warnings: Vec::new(),
         }));
         let (queue, jobs) = sync_channel(8);
         let (root, shared) = (root.to_owned(), Arc::clone(&findings));
@@ -160,8 +160,8 @@ fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
 
 fn note(findings: &Mutex<Findings>, text: String) {
     if let Ok(mut findings) = findings.lock() {
-        if findings.troubles.len() < 32 && !findings.troubles.contains(&text) {
-            findings.troubles.push(text);
+        if findings.warnings.len() < 32 && !findings.warnings.contains(&text) {
+            findings.warnings.push(text);
         }
     }
 }

@@ -183,9 +183,9 @@ fn a_knob_that_refuses_is_given_up_and_the_rest_goes_on() {
     assert_eq!(sample(&mut guard).knobs.now.of(FACTOR), None);
     assert!(
         guard
-            .troubles()
+            .warnings()
             .iter()
-            .any(|trouble| trouble.contains("watermark_scale_factor"))
+            .any(|error| error.contains("watermark_scale_factor"))
     );
 }
 

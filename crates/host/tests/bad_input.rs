@@ -3,15 +3,15 @@
 
 mod recorded;
 
-use host::Eyes;
+use host::SystemReader;
 use pressure::Sample;
 use pressure::sample::Zone;
 use recorded::{copy, machine};
 use std::fs;
 
-fn read(eyes: &mut Eyes) -> Sample {
+fn read(reader: &mut SystemReader) -> Sample {
     let mut sample = Sample::default();
-    eyes.read(&mut sample);
+    reader.read(&mut sample);
     sample
 }
 
@@ -20,7 +20,7 @@ fn a_blind_guard_refuses_to_start_and_names_what_it_cannot_see() {
     for file in ["proc/vmstat", "proc/meminfo", "proc/zoneinfo"] {
         let dir = machine();
         fs::remove_file(dir.path().join(file)).expect("removed");
-        let error = Eyes::open(dir.path()).expect_err(file).to_string();
+        let error = SystemReader::open(dir.path()).expect_err(file).to_string();
         assert!(error.contains(file), "{error}");
     }
 }
@@ -43,14 +43,14 @@ fn a_bad_file_is_unknown_and_named_and_the_rest_is_read() {
     ] {
         for content in &bad {
             let dir = machine();
-            let mut eyes = Eyes::open(dir.path()).expect("a machine");
+            let mut reader = SystemReader::open(dir.path()).expect("a machine");
             fs::write(dir.path().join(file), content).expect("written");
-            let sample = read(&mut eyes);
+            let sample = read(&mut reader);
             assert!(sample.counters.nr_free_pages.is_some(), "{file}");
-            let trouble = eyes.troubles().any(|trouble| trouble.path.ends_with(file));
+            let error = reader.warnings().any(|error| error.path.ends_with(file));
             let silent = content.is_empty() || content.len() == 13;
             assert!(
-                trouble || silent || file == "proc/swaps",
+                error || silent || file == "proc/swaps",
                 "{file} of {} bytes",
                 content.len()
             );
@@ -63,14 +63,14 @@ fn a_folder_in_place_of_a_file_is_unreadable() {
     let dir = machine();
     fs::remove_file(dir.path().join("proc/swaps")).expect("removed");
     fs::create_dir(dir.path().join("proc/swaps")).expect("made");
-    let mut eyes = Eyes::open(dir.path()).expect("a machine");
-    read(&mut eyes);
-    let troubles: Vec<String> = eyes.troubles().map(ToString::to_string).collect();
+    let mut reader = SystemReader::open(dir.path()).expect("a machine");
+    read(&mut reader);
+    let warnings: Vec<String> = reader.warnings().map(ToString::to_string).collect();
     assert!(
-        troubles
+        warnings
             .iter()
-            .any(|trouble| trouble.contains("proc/swaps: cannot read")),
-        "{troubles:?}"
+            .any(|error| error.contains("proc/swaps: cannot read")),
+        "{warnings:?}"
     );
 }
 
@@ -86,8 +86,8 @@ fn a_node_that_vanishes_takes_its_zones_with_it() {
         format!("{one}{}", one.replace("Node 0", "Node 1")),
     )
     .expect("written");
-    let mut eyes = Eyes::open(dir.path()).expect("a machine");
-    let both = read(&mut eyes);
+    let mut reader = SystemReader::open(dir.path()).expect("a machine");
+    let both = read(&mut reader);
     assert_eq!(
         both.nodes.iter().map(|node| node.id).collect::<Vec<_>>(),
         [0, 1]
@@ -104,8 +104,8 @@ fn a_node_that_vanishes_takes_its_zones_with_it() {
     );
     fs::remove_dir_all(nodes.join("node1")).expect("removed");
     fs::write(&zoneinfo, one).expect("written");
-    read(&mut eyes);
-    let left = read(&mut eyes);
+    read(&mut reader);
+    let left = read(&mut reader);
     assert_eq!(left.nodes.len(), 1);
     assert_eq!(left.zones.len(), first.len());
 }

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use host::procs::{Missed, Order, Processes};
-use pressure::census::{Census, Identity, Signal, Suspect};
 use pressure::distress::Extent;
+use pressure::scan::{Candidate, Identity, ProcessScan, Signal};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -56,22 +56,22 @@ fn now() -> Span {
     )
 }
 
-fn order(suspect: &Suspect, signal: Signal) -> Order {
+fn order(candidate: &Candidate, signal: Signal) -> Order {
     Order {
-        who: suspect.who,
-        name: suspect.name,
+        identity: candidate.identity,
+        name: candidate.name,
         signal,
         extent: Extent::Process,
-        size: suspect.size(),
+        size: candidate.size(),
     }
 }
 
-fn found(processes: &mut Processes, holder: &Holder) -> Suspect {
-    let mut census = Census::default();
-    processes.look(now(), &mut census);
-    let mine = |suspect: &&Suspect| suspect.who.pid == holder.0.id();
-    *census
-        .suspects
+fn found(processes: &mut Processes, holder: &Holder) -> Candidate {
+    let mut scan = ProcessScan::default();
+    processes.look(now(), &mut scan);
+    let mine = |candidate: &&Candidate| candidate.identity.pid == holder.0.id();
+    *scan
+        .candidates
         .iter()
         .find(mine)
         .expect("the largest are looked at")
@@ -82,15 +82,15 @@ fn descriptors() -> usize {
 }
 
 /// The victim is seen to be gone, in the end: the machine may be busy.
-fn goes(processes: &mut Processes, who: Identity) -> bool {
+fn goes(processes: &mut Processes, identity: Identity) -> bool {
     let deadline = Instant::now() + Duration::from_secs(20);
-    let mut census = Census::default();
+    let mut scan = ProcessScan::default();
     while Instant::now() < deadline {
-        processes.watch(now(), &mut census);
-        if census
+        processes.watch(now(), &mut scan);
+        if scan
             .victims
             .iter()
-            .any(|victim| victim.who == who && victim.gone.is_some())
+            .any(|victim| victim.identity == identity && victim.gone.is_some())
         {
             return true;
         }
@@ -111,23 +111,23 @@ fn processes() -> Processes {
 fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
     let (mut victim, mut other) = (Holder::new(400, ""), Holder::new(300, ""));
     let mut processes = processes();
-    let suspect = found(&mut processes, &victim);
+    let candidate = found(&mut processes, &victim);
     assert!(
-        suspect.size() >= Bytes::mib(399) && suspect.size() < Bytes::mib(500),
+        candidate.size() >= Bytes::mib(399) && candidate.size() < Bytes::mib(500),
         "{}",
-        suspect.size()
+        candidate.size()
     );
-    assert_eq!(suspect.name.as_str(), "tail");
-    let (order, at, open) = (order(&suspect, Signal::Kill), now(), descriptors());
-    let mut struck = None;
-    let taken = allocation_counter::measure(|| struck = Some(processes.strike(at, &order)));
+    assert_eq!(candidate.name.as_str(), "tail");
+    let (order, at, open) = (order(&candidate, Signal::Kill), now(), descriptors());
+    let mut killed = None;
+    let taken = allocation_counter::measure(|| killed = Some(processes.kill(at, &order)));
     assert_eq!(
-        (struck, taken.count_total),
+        (killed, taken.count_total),
         (Some(Ok(())), 0),
         "allocations on the way to the kill"
     );
     assert!(descriptors() <= open, "nothing was opened");
-    assert!(goes(&mut processes, suspect.who));
+    assert!(goes(&mut processes, candidate.identity));
     assert!(victim.ends() && other.is_alive());
 }
 
@@ -135,26 +135,26 @@ fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
 fn who_ignores_sigterm_is_still_held_and_falls_to_sigkill() {
     let mut deaf = Holder::new(350, "trap '' TERM;");
     let mut processes = processes();
-    let suspect = found(&mut processes, &deaf);
+    let candidate = found(&mut processes, &deaf);
     assert_eq!(
-        processes.strike(now(), &order(&suspect, Signal::Term)),
+        processes.kill(now(), &order(&candidate, Signal::Term)),
         Ok(())
     );
     std::thread::sleep(Duration::from_millis(100));
     assert!(deaf.is_alive());
     // It may have left the largest: it is held all the same.
-    let mut census = Census::default();
-    processes.watch(now(), &mut census);
+    let mut scan = ProcessScan::default();
+    processes.watch(now(), &mut scan);
     assert_eq!(
-        (census.victims[0].signal, census.victims[0].gone),
+        (scan.victims[0].signal, scan.victims[0].gone),
         (Signal::Term, None)
     );
-    processes.rest(&mut census);
+    processes.rest(&mut scan);
     assert_eq!(
-        processes.strike(now(), &order(&suspect, Signal::Kill)),
+        processes.kill(now(), &order(&candidate, Signal::Kill)),
         Ok(())
     );
-    assert!(goes(&mut processes, suspect.who));
+    assert!(goes(&mut processes, candidate.identity));
     assert!(deaf.ends());
 }
 
@@ -162,33 +162,33 @@ fn who_ignores_sigterm_is_still_held_and_falls_to_sigkill() {
 fn who_has_ended_by_itself_is_not_signalled_nor_is_who_has_its_number_now() {
     let mut gone = Holder::new(250, "");
     let mut machine = processes();
-    let suspect = found(&mut machine, &gone);
+    let candidate = found(&mut machine, &gone);
     gone.0.kill().unwrap();
     gone.0.wait().unwrap();
     assert_eq!(
-        machine.strike(now(), &order(&suspect, Signal::Kill)),
+        machine.kill(now(), &order(&candidate, Signal::Kill)),
         Err(Missed::Gone)
     );
     // Another process with that number would have another start.
     let mut alive = Holder::new(250, "");
     let mut machine = processes();
     let mut wrong = order(&found(&mut machine, &alive), Signal::Kill);
-    wrong.who.start -= 1;
-    assert_eq!(machine.strike(now(), &wrong), Err(Missed::Unknown));
+    wrong.identity.start -= 1;
+    assert_eq!(machine.kill(now(), &wrong), Err(Missed::Unknown));
     assert!(alive.is_alive());
 }
 
 #[test]
 fn a_stopped_process_is_killed_too() {
-    let mut stopped = Holder::new(220, "");
-    let pid = rustix::process::Pid::from_raw(stopped.0.id() as i32).unwrap();
+    let mut frozen = Holder::new(220, "");
+    let pid = rustix::process::Pid::from_raw(frozen.0.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     let mut processes = processes();
-    let suspect = found(&mut processes, &stopped);
+    let candidate = found(&mut processes, &frozen);
     assert_eq!(
-        processes.strike(now(), &order(&suspect, Signal::Kill)),
+        processes.kill(now(), &order(&candidate, Signal::Kill)),
         Ok(())
     );
-    assert!(goes(&mut processes, suspect.who));
-    assert!(stopped.ends());
+    assert!(goes(&mut processes, candidate.identity));
+    assert!(frozen.ends());
 }

@@ -1,7 +1,7 @@
 //! A steady tick allocates nothing and opens nothing, on the machine that runs the test.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use host::Eyes;
+use host::SystemReader;
 use pressure::Sample;
 use std::path::Path;
 
@@ -12,20 +12,23 @@ fn descriptors() -> usize {
 /// One test, because the count is of the whole process.
 #[test]
 fn a_steady_tick_allocates_and_opens_nothing() {
-    let mut eyes = Eyes::open(Path::new("/")).unwrap();
+    let mut reader = SystemReader::open(Path::new("/")).unwrap();
     let mut sample = Sample::default();
     for _ in 0..10 {
-        eyes.read(&mut sample);
+        reader.read(&mut sample);
     }
     let open = descriptors();
-    let taken = allocation_counter::measure(|| (0..1000).for_each(|_| eyes.read(&mut sample)));
+    let taken = allocation_counter::measure(|| (0..1000).for_each(|_| reader.read(&mut sample)));
     assert_eq!(taken.count_total, 0, "allocations in 1000 ticks");
     for _ in 0..9000 {
-        eyes.read(&mut sample);
+        reader.read(&mut sample);
     }
     assert_eq!(descriptors(), open, "descriptors after 10 000 ticks");
     assert_eq!(
-        eyes.troubles().map(ToString::to_string).collect::<Vec<_>>(),
+        reader
+            .warnings()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
         [""; 0]
     );
 }

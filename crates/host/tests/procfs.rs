@@ -1,6 +1,6 @@
 //! What we read agrees with the `procfs` crate on this machine's own files.
 
-use host::Eyes;
+use host::SystemReader;
 use pressure::Sample;
 use procfs::Current;
 use std::path::Path;
@@ -8,7 +8,7 @@ use units::Bytes;
 
 fn sample() -> Sample {
     let mut sample = Sample::default();
-    Eyes::open(Path::new("/"))
+    SystemReader::open(Path::new("/"))
         .expect("a machine")
         .read(&mut sample);
     sample

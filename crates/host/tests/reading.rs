@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use expect_test::expect_file;
-use host::Eyes;
+use host::SystemReader;
 use pressure::Sample;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -25,16 +25,21 @@ fn machines() -> Vec<PathBuf> {
     machines
 }
 
-fn read(root: &Path) -> (Eyes, Sample) {
-    let mut eyes = Eyes::open(root).unwrap();
+fn read(root: &Path) -> (SystemReader, Sample) {
+    let mut reader = SystemReader::open(root).unwrap();
     let mut sample = Sample::default();
-    eyes.read(&mut sample);
-    (eyes, sample)
+    reader.read(&mut sample);
+    (reader, sample)
 }
 
 /// Facts, then a line for each number that is known.
-fn listing(eyes: &Eyes, sample: &Sample) -> String {
-    let mut lines = format!("{:#?}\n{:?}\n{:?}\n", eyes.facts(), sample.at, sample.wall);
+fn listing(reader: &SystemReader, sample: &Sample) -> String {
+    let mut lines = format!(
+        "{:#?}\n{:?}\n{:?}\n",
+        reader.facts(),
+        sample.at,
+        sample.wall
+    );
     for (label, section) in sample.labels().iter().zip(sample.sections()) {
         for (index, field) in section.fields().iter().enumerate() {
             if let Some(value) = section.get(index) {
@@ -51,21 +56,24 @@ fn every_recorded_machine_is_seen_as_expected() {
     let machines = machines();
     assert!(machines.len() >= 3, "{machines:?}");
     for machine in machines {
-        let (eyes, sample) = read(&machine);
+        let (reader, sample) = read(&machine);
         assert_eq!(
-            eyes.troubles().map(ToString::to_string).collect::<Vec<_>>(),
+            reader
+                .warnings()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
             [""; 0]
         );
-        expect_file![machine.join("sample.expected")].assert_eq(&listing(&eyes, &sample));
+        expect_file![machine.join("sample.expected")].assert_eq(&listing(&reader, &sample));
     }
 }
 
 #[test]
 fn a_second_reading_of_a_recorded_machine_is_the_same() {
     for machine in machines() {
-        let (mut eyes, first) = read(&machine);
+        let (mut reader, first) = read(&machine);
         let mut second = first.clone();
-        eyes.read(&mut second);
+        reader.read(&mut second);
         assert_eq!(first, second);
     }
 }

@@ -22,7 +22,7 @@ pub use guard::Guard;
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
 pub use local::Local;
-pub use protect::{Protect, is_ward};
+pub use protect::{Protect, is_protected};
 
 use crate::decision::Event;
 use crate::knob::Knob;

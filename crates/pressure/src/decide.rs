@@ -16,13 +16,13 @@ mod ask;
 mod balance;
 mod blocks;
 mod caches;
-mod contain;
 mod gap;
 mod local;
 mod protect;
 mod rules;
 mod runaway;
 mod setup;
+mod throttle;
 
 pub(crate) use gap::{RESPONSE, critical_share};
 
@@ -31,7 +31,7 @@ use crate::decision::{
     Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase,
     Reason, Step,
 };
-use crate::groups::Stopped;
+use crate::groups::Frozen;
 use crate::history::History;
 use crate::knob::{KNOBS, Knob};
 use crate::sample::Sample;
@@ -332,13 +332,13 @@ impl<'h> Draft<'h> {
         let (fastest, calmest) = (wake.fastest.get(), wake.calmest.get());
         let low: Option<units::Pages> = self.sample.zones.iter().map(|zone| zone.amounts.low).sum();
         let low = low.unwrap_or_default().to_bytes(self.history.page_size);
-        let room = self
+        let headroom = self
             .history
             .free(self.sample)
             .unwrap_or(Bytes::ZERO)
             .less(low);
         let demand = self.history.latest.demand.unwrap_or_default();
-        let by_demand = demand.time_for(room).map_or(calmest, |time| time / 8);
+        let by_demand = demand.time_for(headroom).map_or(calmest, |time| time / 8);
         let most = match phase {
             Phase::Learning | Phase::Guarding | Phase::Easing => Duration::from_secs(1),
             Phase::Watching => Duration::from_secs(2),
@@ -347,7 +347,7 @@ impl<'h> Draft<'h> {
         };
         // What thrashes is told of five times a second; a person's answer is not to wait.
         let watched = self.sample.warm.sums.watching == Some(1)
-            || self.sample.groups.stopped.iter().any(Stopped::is_still);
+            || self.sample.groups.frozen.iter().any(Frozen::is_frozen);
         let most = if watched { most.min(WATCHFUL) } else { most };
         let most = if self.attends_to_runners(Attention::Rest) == Attention::Runners {
             most.min(self.config.local.every.get())

@@ -6,12 +6,12 @@ mod reason;
 pub use notice::{Event, Notice};
 pub use reason::Reason;
 
-use crate::census::{Identity, Name, Signal, UnitName};
 use crate::distress::{Extent, Outlook};
-use crate::groups::Grip;
+use crate::groups::CgroupAction;
 use crate::knob::Knob;
 use crate::local::Push;
 use crate::protect::Act;
+use crate::scan::{Identity, Name, Signal, UnitName};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -48,7 +48,8 @@ pub enum Attention {
     #[default]
     Rest,
     /// Who holds memory.
-    Suspects,
+    #[serde(rename = "suspects")]
+    Candidates,
     /// That, and who runs or waits to run.
     Runners,
 }
@@ -208,10 +209,12 @@ pub enum Action {
         /// How much to ask for.
         amount: Bytes,
     },
-    /// End a process, or every process of its unit.
-    End {
+    /// Kill a process, or every process of its unit.
+    #[serde(rename = "end")]
+    Kill {
         /// Which.
-        who: Identity,
+        #[serde(rename = "who")]
+        identity: Identity,
         /// What it calls itself.
         name: Name,
         /// The unit it lives in.
@@ -226,7 +229,7 @@ pub enum Action {
     /// Have something held in memory, or let go.
     Protect(Act),
     /// Set a limit of a control group, or put it back.
-    Group(Grip),
+    Group(CgroupAction),
     /// Press on the clock of a process, in the worker.
     Local(Push),
     /// Read back what a ward has in swap, in the worker.
@@ -243,7 +246,9 @@ impl Action {
     /// What it is done to, without the numbers, which change from tick to tick.
     pub fn target(&self) -> (Option<Knob>, Option<Identity>) {
         match self {
-            Self::End { who, .. } | Self::Local(Push { who, .. }) => (None, Some(*who)),
+            Self::Kill { identity, .. } | Self::Local(Push { identity, .. }) => {
+                (None, Some(*identity))
+            }
             other => (other.knob(), None),
         }
     }
@@ -254,7 +259,7 @@ impl Action {
             Self::Set { knob, .. } | Self::PutBack { knob, .. } => Some(*knob),
             Self::Compact { .. }
             | Self::Reclaim { .. }
-            | Self::End { .. }
+            | Self::Kill { .. }
             | Self::Protect(_)
             | Self::Group(_)
             | Self::Local(_)

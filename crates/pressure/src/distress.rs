@@ -20,25 +20,25 @@
 
 mod choice;
 mod growth;
+mod headroom;
 mod ladder;
 mod pushing;
 mod roles;
-mod room;
 
 pub use choice::{Considered, Extent, Verdict};
 pub use growth::Growth;
-pub use roles::{Shield, is_a_persons, keeps_the_system_up, shield};
-pub use room::Outlook;
+pub use headroom::Outlook;
+pub use roles::{Exemption, exemption, is_a_persons, keeps_the_system_up};
 
 pub(crate) use choice::{Bench, Choice, Pick, choose, extent, kernels_choice, largest};
 use growth::Growths;
-pub(crate) use ladder::{Rung, freezes, reserve, rung, warns};
+pub(crate) use ladder::{Severity, freezes, reserve, severity, warns};
 use pushing::Pushing;
 
-use crate::census::{Signal, Victim};
 use crate::config::Guard;
 use crate::sample::Sample;
-use room::Point;
+use crate::scan::{Signal, Victim};
+use headroom::Point;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Percent, Rate, Span};
@@ -126,10 +126,10 @@ impl Distress {
 
     /// Takes a sample in. Allocates nothing.
     pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes) {
-        self.growths.push(&sample.census);
-        self.pushing.push(&sample.groups.contained, sample.at);
+        self.growths.push(&sample.scan);
+        self.pushing.push(&sample.groups.throttled, sample.at);
         let settled = sample
-            .census
+            .scan
             .victims
             .iter()
             .filter_map(|victim| victim.gone)
@@ -169,7 +169,7 @@ impl Distress {
             self.filled = Some(sample.at);
         }
         let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
-        let is_full = |it: &Outlook| it.expected_room() <= gap + FULL.of(it.managed);
+        let is_full = |it: &Outlook| it.expected_headroom() <= gap + FULL.of(it.managed);
         let poorer = self.outlook.as_ref().map(Outlook::without_lent);
         if poorer.is_some_and(|outlook| ladder::asks(&outlook, self.term) || is_full(&outlook)) {
             self.pinched = Some(sample.at);
@@ -197,14 +197,14 @@ impl Distress {
 
     /// Growth of what cannot be given back: the less of both windows, nothing if it fell in one. With hardly any
     /// room it is the long window's alone: who grows waits for memory most of the time then.
-    fn growth(&self, room: Room) -> Option<Rate> {
+    fn growth(&self, headroom: Room) -> Option<Rate> {
         let slope = |age| {
             self.back(age)
                 .and_then(|(older, newest)| newest.grown_since(older))
         };
         let (older, newest) = self.back(SHORT)?;
         let long = slope(LONG).filter(|_| newest.after(older) >= SHORT)?;
-        match room {
+        match headroom {
             Room::Scarce => Some(long),
             Room::Some => Some(slope(SHORT)?.min(long)),
         }
@@ -228,17 +228,17 @@ impl Distress {
     fn look(&self, sample: &Sample, page_size: Bytes) -> Option<Outlook> {
         let managed = sample.managed()?.to_bytes(page_size);
         let refaulted = self.refaults().unwrap_or(0).saturating_mul(page_size.get());
-        let floor = room::floor(self.cache, managed, refaulted);
-        let room = room::room(sample, floor, page_size)?;
+        let floor = headroom::floor(self.cache, managed, refaulted);
+        let headroom = headroom::headroom(sample, floor, page_size)?;
         let in_flight = in_flight(sample);
-        let is_scarce = room + in_flight <= SCARCE.of(managed);
+        let is_scarce = headroom + in_flight <= SCARCE.of(managed);
         let growth = self
             .growth(if is_scarce { Room::Scarce } else { Room::Some })
             .unwrap_or_default();
-        let swap = room::swap_room(sample, page_size);
-        let (lent, stalled) = (sample.warm.lent().min(room), self.stalled());
+        let swap = headroom::swap_headroom(sample, page_size);
+        let (lent, stalled) = (sample.warm.lent().min(headroom), self.stalled());
         let outlook = Outlook {
-            room,
+            headroom,
             swap,
             lent,
             managed,
@@ -270,7 +270,7 @@ fn in_flight(sample: &Sample) -> Bytes {
         }
     };
     sample
-        .census
+        .scan
         .victims
         .iter()
         .filter(owes)
@@ -279,4 +279,4 @@ fn in_flight(sample: &Sample) -> Bytes {
 }
 
 #[cfg(test)]
-pub(crate) use room::room as room_of;
+pub(crate) use headroom::headroom as headroom_of;

@@ -2,19 +2,19 @@
 //!
 //! A group is told apart from a later one of the same name by the inode of its folder. Names are for people.
 
-use crate::census::UnitName;
+use crate::scan::UnitName;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter, Result};
 use units::{Bytes, Span};
 
 /// Wards at once, at most.
-pub const MAX_WARDS: usize = 8;
+pub const MAX_PROTECTED: usize = 8;
 /// Contained at once, at most.
-pub const MAX_CONTAINED: usize = 4;
+pub const MAX_THROTTLED: usize = 4;
 /// Stopped at once, or asked about a moment ago, at most.
-pub const MAX_STOPPED: usize = 4;
+pub const MAX_FROZEN: usize = 4;
 /// Users who can answer, at most.
-pub const MAX_PEOPLE: usize = 4;
+pub const MAX_USERS: usize = 4;
 
 /// All groups that we look after.
 ///
@@ -22,39 +22,43 @@ pub const MAX_PEOPLE: usize = 4;
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Groups {
-    /// Whose memory is to stay, at most [`MAX_WARDS`].
-    pub wards: Vec<Ward>,
-    /// Who may not take more, at most [`MAX_CONTAINED`].
-    pub contained: Vec<Contained>,
-    /// Who was stopped until a person says what becomes of it, at most [`MAX_STOPPED`].
+    /// Whose memory is to stay, at most [`MAX_PROTECTED`].
+    #[serde(rename = "wards")]
+    pub protected: Vec<Protected>,
+    /// Who may not take more, at most [`MAX_THROTTLED`].
+    #[serde(rename = "contained")]
+    pub throttled: Vec<Throttled>,
+    /// Who was stopped until a person says what becomes of it, at most [`MAX_FROZEN`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stopped: Vec<Stopped>,
-    /// Users who can be asked just now, at most [`MAX_PEOPLE`].
+    #[serde(rename = "stopped")]
+    pub frozen: Vec<Frozen>,
+    /// Users who can be asked just now, at most [`MAX_USERS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub people: Vec<u32>,
+    #[serde(rename = "people")]
+    pub users: Vec<u32>,
 }
 
 impl Groups {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.wards.is_empty()
-            && self.contained.is_empty()
-            && self.stopped.is_empty()
-            && self.people.is_empty()
+        self.protected.is_empty()
+            && self.throttled.is_empty()
+            && self.frozen.is_empty()
+            && self.users.is_empty()
     }
 
     /// Copies `source`; keeps the storage.
     pub fn copy(&mut self, source: &Self) {
-        self.wards.clone_from(&source.wards);
-        self.contained.clone_from(&source.contained);
-        self.stopped.clone_from(&source.stopped);
-        self.people.clone_from(&source.people);
+        self.protected.clone_from(&source.protected);
+        self.throttled.clone_from(&source.throttled);
+        self.frozen.clone_from(&source.frozen);
+        self.users.clone_from(&source.users);
     }
 }
 
 /// A unit whose memory is to stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ward {
+pub struct Protected {
     /// The inode of its folder.
     pub id: u64,
     /// Its name.
@@ -75,15 +79,17 @@ pub struct Ward {
     pub ours: Option<Bytes>,
     /// What it has in swap; `None` where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away: Option<Bytes>,
+    #[serde(rename = "away")]
+    pub swapped: Option<Bytes>,
     /// What that was when it was last brought back; `None` if nothing was, or more has left since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away_before: Option<Bytes>,
+    #[serde(rename = "away_before")]
+    pub swapped_before: Option<Bytes>,
 }
 
 /// A unit that may not take more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contained {
+pub struct Throttled {
     /// The inode of its folder.
     pub id: u64,
     /// Its name.
@@ -93,7 +99,8 @@ pub struct Contained {
     /// All of its memory: `memory.current`.
     pub used: Bytes,
     /// Its `memory.high`, by us.
-    pub ceiling: Bytes,
+    #[serde(rename = "ceiling")]
+    pub memory_high: Bytes,
     /// Room that this was to leave to everyone else.
     pub reserve: Bytes,
     /// How often it was held up at that: `high` of `memory.events`, since it was made.
@@ -102,7 +109,7 @@ pub struct Contained {
 
 /// A unit that a person was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
+pub struct Frozen {
     /// The inode of its folder.
     pub id: u64,
     /// Its name.
@@ -112,16 +119,17 @@ pub struct Stopped {
     /// Since when it is stopped.
     pub since: Span,
     /// Room that there was then.
-    pub room: Bytes,
+    #[serde(rename = "room")]
+    pub headroom: Bytes,
     /// When it was let go on, if it was; it is remembered for a while, so that nobody is asked the same again at once.
     pub thawed: Option<Span>,
     /// What was answered.
     pub answer: Option<Answer>,
 }
 
-impl Stopped {
+impl Frozen {
     /// Whether it stands still now.
-    pub const fn is_still(&self) -> bool {
+    pub const fn is_frozen(&self) -> bool {
         self.thawed.is_none()
     }
 }
@@ -160,7 +168,7 @@ impl Answer {
 /// What is done to the limits of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "grip")]
-pub enum Grip {
+pub enum CgroupAction {
     /// Reclaim leaves it so much: `memory.min`, with its ancestors.
     Keep {
         /// Which.
@@ -180,7 +188,8 @@ pub enum Grip {
         unit: UnitName,
     },
     /// It is slowed down where it takes more than this: `memory.high`.
-    Contain {
+    #[serde(rename = "contain")]
+    Throttle {
         /// Which.
         id: u64,
         /// Its name.
@@ -188,7 +197,8 @@ pub enum Grip {
         /// What it has now.
         used: Bytes,
         /// What it may have.
-        ceiling: Bytes,
+        #[serde(rename = "ceiling")]
+        memory_high: Bytes,
         /// Room that this leaves to everyone else.
         reserve: Bytes,
     },
@@ -203,7 +213,8 @@ pub enum Grip {
         /// What it has now.
         used: Bytes,
         /// Room that there is.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
         /// Time to answer.
         wait: Span,
     },
@@ -223,13 +234,13 @@ pub enum Grip {
     },
 }
 
-impl Grip {
+impl CgroupAction {
     /// The group that it is done to, and its name.
     const fn group(&self) -> (u64, &UnitName) {
         match self {
             Self::Keep { id, unit, .. }
             | Self::Leave { id, unit }
-            | Self::Contain { id, unit, .. }
+            | Self::Throttle { id, unit, .. }
             | Self::Freeze { id, unit, .. }
             | Self::Thaw { id, unit }
             | Self::Free { id, unit } => (*id, unit),
@@ -247,18 +258,21 @@ impl Grip {
     }
 }
 
-impl Display for Grip {
+impl Display for CgroupAction {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Keep { unit, from, to, .. } => write!(f, "memory.min of {unit} {from} → {to}"),
             Self::Leave { unit, .. } => write!(f, "memory.min of {unit} as it was found"),
-            Self::Contain {
+            Self::Throttle {
                 unit,
                 used,
-                ceiling,
+                memory_high,
                 ..
             } => {
-                write!(f, "contain {unit}, which has {used}: memory.high {ceiling}")
+                write!(
+                    f,
+                    "contain {unit}, which has {used}: memory.high {memory_high}"
+                )
             }
             Self::Freeze {
                 unit, used, wait, ..

@@ -200,7 +200,7 @@ impl History {
         }
         self.trends(sample);
         self.distress.push(sample, self.page_size);
-        self.needs.push(&sample.groups.wards);
+        self.needs.push(&sample.groups.protected);
         if let Some(classic) = &mut self.classic {
             classic.push(sample);
         }

@@ -8,7 +8,6 @@
 //! and no arithmetic that differs between machines, so a recording of samples can be decided again,
 //! with this configuration or another, on any machine and build, with the same result.
 
-pub mod census;
 pub mod classic;
 pub mod config;
 mod decide;
@@ -20,19 +19,20 @@ pub mod history;
 pub mod import;
 pub mod knob;
 pub mod local;
-pub mod people;
 pub mod protect;
 pub mod rates;
 pub mod recording;
 pub mod replay;
 mod returns;
 pub mod sample;
+pub mod scan;
 pub mod section;
 pub mod sketch;
 pub mod status;
 mod sums;
 pub mod trend;
 mod trial;
+pub mod users;
 pub mod watermark;
 mod words;
 

@@ -10,7 +10,7 @@
 //! - Source: the report's experiments, whose managers `warmset together` has under the same names (next is its leftmost,
 //!   last its rightmost).
 
-use crate::census::{Identity, Name};
+use crate::scan::{Identity, Name};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
@@ -79,7 +79,8 @@ pub struct Push {
     /// Which way.
     pub way: Way,
     /// Which process.
-    pub who: Identity,
+    #[serde(rename = "who")]
+    pub identity: Identity,
     /// What it calls itself.
     pub name: Name,
     /// Its memory in RAM, files included.
@@ -90,7 +91,8 @@ pub struct Push {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
     /// Which.
-    pub who: Identity,
+    #[serde(rename = "who")]
+    pub identity: Identity,
     /// What it calls itself.
     pub name: Name,
     /// Its memory in RAM, files included.

@@ -13,10 +13,10 @@ pub use parts::{
     ZoneKind,
 };
 
-use crate::census::Census;
 use crate::groups::Groups;
 use crate::knob::KnobStates;
 use crate::protect::Warm;
+use crate::scan::ProcessScan;
 use crate::section::{Section, section};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -103,7 +103,8 @@ pub struct Sample {
     pub groups: Groups,
     /// Who holds memory; empty unless memory is short.
     #[serde(default)]
-    pub census: Census,
+    #[serde(rename = "census")]
+    pub scan: ProcessScan,
 }
 
 /// Copies reuse the lists of the target.
@@ -137,14 +138,14 @@ impl Clone for Sample {
         lists.1.clone_from(&source.nodes);
         lists.2.clone_from(&source.pools);
         lists.3.clone_from(&source.swaps);
-        let mut census = std::mem::take(&mut self.census);
-        census.clone_from(&source.census);
+        let mut scan = std::mem::take(&mut self.scan);
+        scan.clone_from(&source.scan);
         *self = Self {
             zones: lists.0,
             nodes: lists.1,
             pools: lists.2,
             swaps: lists.3,
-            census,
+            scan,
             warm,
             groups,
             ..*source

@@ -37,7 +37,8 @@ pub struct Status {
     /// The last decisions that did or said something, oldest first, at most [`MAX_PAST`].
     pub past: Vec<Past>,
     /// Files that cannot be read, knobs that refused, samples lost: each once.
-    pub troubles: Vec<String>,
+    #[serde(rename = "troubles")]
+    pub warnings: Vec<String>,
     /// Programs found that do a part of the same work, each with what we do about it.
     pub rivals: Vec<String>,
     /// What the files in the sample are called, as far as it is known.
@@ -67,7 +68,8 @@ pub struct Tally {
     pub protections: u64,
     /// Limits of control groups set or put back.
     #[serde(default)]
-    pub grips: u64,
+    #[serde(rename = "grips")]
+    pub cgroup_actions: u64,
     /// Allocations that reclaimed for themselves.
     pub allocation_stalls: u64,
     /// Allocations that compacted for themselves.

@@ -60,8 +60,8 @@ impl Display for Action {
             }
             Self::Compact { node } => write!(f, "compact node {node}"),
             Self::Reclaim { node, amount } => write!(f, "reclaim {amount} from node {node}"),
-            Self::End {
-                who,
+            Self::Kill {
+                identity,
                 name,
                 unit,
                 signal,
@@ -71,32 +71,36 @@ impl Display for Action {
                 let signal = signal.name();
                 match extent {
                     Extent::Process if unit.is_empty() => {
-                        write!(f, "{signal} to {name} ({})", who.pid)?
+                        write!(f, "{signal} to {name} ({})", identity.pid)?
                     }
-                    Extent::Process => write!(f, "{signal} to {name} ({}) of {unit}", who.pid)?,
-                    Extent::Unit => {
-                        write!(f, "{signal} to all of {unit}, with {name} ({})", who.pid)?
+                    Extent::Process => {
+                        write!(f, "{signal} to {name} ({}) of {unit}", identity.pid)?
                     }
+                    Extent::Unit => write!(
+                        f,
+                        "{signal} to all of {unit}, with {name} ({})",
+                        identity.pid
+                    )?,
                 }
                 write!(f, ", which holds {size}")
             }
             Self::Protect(act) => act.fmt(f),
-            Self::Group(grip) => grip.fmt(f),
+            Self::Group(cgroup_action) => cgroup_action.fmt(f),
             Self::Recall { unit, amount, .. } => {
                 write!(f, "read back {amount} of {unit} from swap")
             }
             Self::Local(Push {
                 way,
-                who,
+                identity,
                 name,
                 size,
             }) => match way {
                 Way::Up => write!(
                     f,
                     "take the accessed bits of {name} ({}, {size}) back",
-                    who.pid
+                    identity.pid
                 ),
-                Way::Down => write!(f, "use the pages of {name} ({}, {size})", who.pid),
+                Way::Down => write!(f, "use the pages of {name} ({}, {size})", identity.pid),
             },
         }
     }
@@ -140,9 +144,9 @@ impl Display for Reason {
                 "programs wait {per_second} times/s for their own pages to be read again (accepted: {target}), which the \
                  gap takes a part of"
             ),
-            Self::RunsOut { room } => write!(
+            Self::RunsOut { headroom } => write!(
                 f,
-                "memory runs out, {room} are left, which the gap takes a part of"
+                "memory runs out, {headroom} are left, which the gap takes a part of"
             ),
             Self::Worse { before, after } => {
                 write!(
@@ -210,9 +214,9 @@ impl Display for Reason {
                     "all tasks wait {stalled} of the time for memory, and {per_second} pages are read again per second"
                 )
             }
-            Self::Verge { room } => write!(
+            Self::Verge { headroom } => write!(
                 f,
-                "memory runs out, {room} are left: the kernel is not to choose who ends"
+                "memory runs out, {headroom} are left: the kernel is not to choose who ends"
             ),
             Self::Configured { on } => write!(f, "the configuration asks for it on {on}"),
             Self::ClassicReclaim {
@@ -233,13 +237,13 @@ impl Display for Reason {
             Self::Runaway {
                 growth,
                 of,
-                room,
+                headroom,
                 left,
                 stalled,
             } => {
                 write!(
                     f,
-                    "it grows by {growth}, of {of} in all; room for {room} more"
+                    "it grows by {growth}, of {of} in all; room for {headroom} more"
                 )?;
                 left.map_or(Ok(()), |left: Span| write!(f, ", used up in {left}"))?;
                 match stalled.filter(|stalled| stalled.get() >= 100) {
@@ -247,9 +251,9 @@ impl Display for Reason {
                     None => Ok(()),
                 }
             }
-            Self::Deaf { asked, room } => write!(
+            Self::Deaf { asked, headroom } => write!(
                 f,
-                "asked to end {asked} ago, it did not; room for {room} more"
+                "asked to end {asked} ago, it did not; room for {headroom} more"
             ),
             Self::Hopeless { since, stalled } => {
                 write!(
@@ -259,23 +263,23 @@ impl Display for Reason {
             }
             Self::Fills {
                 growth,
-                room,
+                headroom,
                 reserve,
                 left,
             } => write!(
                 f,
-                "it grows by {growth} and fills memory in {left}; of room for {room}, {reserve} are kept for all others"
+                "it grows by {growth} and fills memory in {left}; of room for {headroom}, {reserve} are kept for all others"
             ),
-            Self::Pushes { since, room } => {
+            Self::Pushes { since, headroom } => {
                 write!(
                     f,
-                    "held up at its ceiling for {since}, it still wants more, and there is room for {room}"
+                    "held up at its ceiling for {since}, it still wants more, and there is room for {headroom}"
                 )
             }
-            Self::Ask { growth, room } => {
+            Self::Ask { growth, headroom } => {
                 write!(
                     f,
-                    "it grows by {growth}, and there is room for {room} more: its user is asked what becomes of it"
+                    "it grows by {growth}, and there is room for {headroom} more: its user is asked what becomes of it"
                 )
             }
             Self::Answered {
@@ -294,22 +298,24 @@ impl Display for Reason {
             } => {
                 write!(f, "its user said after {after}: it shall go on")
             }
-            Self::Unanswered { since, room } => {
+            Self::Unanswered { since, headroom } => {
                 write!(
                     f,
-                    "stopped for {since}, nobody has answered, and there is room for {room} only"
+                    "stopped for {since}, nobody has answered, and there is room for {headroom} only"
                 )
             }
-            Self::StillShort { since, room } => {
+            Self::StillShort { since, headroom } => {
                 write!(
                     f,
-                    "stopped for {since}, memory runs out all the same: room for {room}"
+                    "stopped for {since}, memory runs out all the same: room for {headroom}"
                 )
             }
             Self::Watermark { free } => {
                 write!(f, "free memory was at a watermark ({free} free now)")
             }
-            Self::Eased { room } => write!(f, "room for {room}: nobody is to be slowed down"),
+            Self::Eased { headroom } => {
+                write!(f, "room for {headroom}: nobody is to be slowed down")
+            }
             Self::Protect(why) => why.fmt(f),
             Self::Stop => f.write_str("nothing is to be held now"),
         }
@@ -377,37 +383,45 @@ impl Display for Notice {
             Self::Exhaustion { expected } => {
                 write!(f, "memory that cannot be reclaimed runs out in {expected}")
             }
-            Self::Distress { room, growth, left } => write!(
+            Self::Distress {
+                headroom,
+                growth,
+                left,
+            } => write!(
                 f,
-                "room for {room} that cannot be given back, and it grows by {growth}: memory runs out in {left}"
+                "room for {headroom} that cannot be given back, and it grows by {growth}: memory runs out in {left}"
             ),
             Self::Considered(considered) => considered.fmt(f),
             Self::Otherwise {
                 name,
-                who,
+                identity,
                 size,
                 within,
             } => {
-                write!(f, "otherwise: the kernel ends {name} ({}), {size}", who.pid)?;
+                write!(
+                    f,
+                    "otherwise: the kernel ends {name} ({}), {size}",
+                    identity.pid
+                )?;
                 within
                     .iter()
                     .try_for_each(|within| write!(f, ", when memory is used up in {within}"))
             }
             Self::Gone {
                 name,
-                who,
+                identity,
                 size,
                 after,
             } => {
                 write!(
                     f,
                     "{name} ({}) is gone after {after}, and {size} with it",
-                    who.pid
+                    identity.pid
                 )
             }
-            Self::NoCulprit { growth, room } => write!(
+            Self::NoCulprit { growth, headroom } => write!(
                 f,
-                "room for {room} more, growing by {growth}, and nobody who may be ended makes it: nothing is ended"
+                "room for {headroom} more, growing by {growth}, and nobody who may be ended makes it: nothing is ended"
             ),
             Self::LeftToRival => {
                 f.write_str("memory runs out; another guard runs, and whom to end is left to it")
@@ -428,13 +442,13 @@ impl Display for Notice {
 
 impl Display for Considered {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "{} ({}): {}", self.name, self.who.pid, self.size)?;
+        write!(f, "{} ({}): {}", self.name, self.identity.pid, self.size)?;
         self.growth
             .map_or(Ok(()), |growth: Rate| write!(f, ", grows by {growth}"))?;
         match self.verdict {
             Verdict::Chosen => f.write_str(": chosen"),
             Verdict::Behind => f.write_str(": behind"),
-            Verdict::Spared(shield) => write!(f, ": spared, {}", shield.why()),
+            Verdict::Exempt(exemption) => write!(f, ": spared, {}", exemption.why()),
         }
     }
 }

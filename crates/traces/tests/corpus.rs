@@ -9,9 +9,9 @@ use workingset::Batch;
 
 #[test]
 fn the_kept_corpus_is_read_without_a_panic() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/traces");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/traces");
     let mut count = 0;
-    for entry in fs::read_dir(folder).unwrap().flatten() {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
         let bytes = fs::read(entry.path()).unwrap();
         let Some((first, rest)) = bytes.split_first() else {
             continue;

@@ -53,11 +53,11 @@ fn is_ours(policy: &str, agreeing: &str) -> bool {
 
 #[test]
 fn published_traces_give_what_others_agree_on() {
-    let Some(folder) = std::env::var_os("WARMSET_TRACES").map(PathBuf::from) else {
+    let Some(directory) = std::env::var_os("WARMSET_TRACES").map(PathBuf::from) else {
         eprintln!("SKIPPED: golden: WARMSET_TRACES names no folder of published traces");
         return;
     };
-    let mut rows = csv::Reader::from_path(folder.join("expected.csv")).unwrap();
+    let mut rows = csv::Reader::from_path(directory.join("expected.csv")).unwrap();
     let (mut wrong, mut right, mut loaded): (Vec<String>, usize, Option<(String, Trace)>) =
         (Vec::new(), 0, None);
     for row in rows.records() {
@@ -70,7 +70,7 @@ fn published_traces_give_what_others_agree_on() {
             continue;
         }
         if loaded.as_ref().is_none_or(|(known, _)| known != name) {
-            loaded = Some((name.to_owned(), load(&folder.join(name))));
+            loaded = Some((name.to_owned(), load(&directory.join(name))));
         }
         let trace = &loaded.as_ref().unwrap().1;
         assert_eq!(trace.len().to_string(), &row[1], "references of {name}");
@@ -93,7 +93,7 @@ fn published_traces_give_what_others_agree_on() {
 /// models of `tests/models.rs` in `workingset`, and is kept so that a change shows.
 #[test]
 fn committed_traces_give_what_they_gave() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
     let mut lines = Vec::new();
     for name in [
         "web07.trace.xz",
@@ -101,7 +101,7 @@ fn committed_traces_give_what_they_gave() {
         "ls-lackey-pages.u32.zst",
         "gzip-lackey.txt.zst",
     ] {
-        let trace = load(&folder.join(name));
+        let trace = load(&directory.join(name));
         let (references, pages) = (trace.len(), trace.pages());
         // The program is long: its first million is enough here.
         let trace = trace.part(|at| at < 1_000_000).expect("a part");
@@ -131,5 +131,5 @@ fn committed_traces_give_what_they_gave() {
         }
     }
     let got = lines.join("\n") + "\n";
-    expect_test::expect_file![folder.join("misses.expected")].assert_eq(&got);
+    expect_test::expect_file![directory.join("misses.expected")].assert_eq(&got);
 }

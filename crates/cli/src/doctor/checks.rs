@@ -92,14 +92,14 @@ fn take_over(name: &str) -> String {
 }
 
 fn unreadable(case: &Case) -> Vec<Finding> {
-    let finding = |trouble: &String| {
+    let finding = |error: &String| {
         Finding::problem(
-            trouble.as_str(),
+            error.as_str(),
             "What cannot be read is unknown to every decision.",
             "See whether the kernel or a sandbox withholds it.",
         )
     };
-    case.glance.troubles.iter().map(finding).collect()
+    case.glance.warnings.iter().map(finding).collect()
 }
 
 fn refused(case: &Case) -> Vec<Finding> {

@@ -43,7 +43,7 @@ fn healthy() -> Case {
         facts: example::facts(),
         sample,
         rivals: Vec::new(),
-        troubles: Vec::new(),
+        warnings: Vec::new(),
     };
     Case {
         glance,

@@ -25,7 +25,8 @@ pub(super) struct Moment {
     /// The least that could be had without swapping.
     pub(super) available: Option<Bytes>,
     /// The least room for memory that cannot be given back.
-    pub(super) room: Option<Bytes>,
+    #[serde(rename = "room")]
+    pub(super) headroom: Option<Bytes>,
     /// The most that was withheld.
     pub(super) withheld: Option<Bytes>,
     /// The shortest time that was foretold until room is used up.
@@ -37,7 +38,7 @@ impl Moment {
         self.seconds += other.seconds;
         self.lost = sum(self.lost, other.lost);
         self.available = either(self.available, other.available, Ord::min);
-        self.room = either(self.room, other.room, Ord::min);
+        self.headroom = either(self.headroom, other.headroom, Ord::min);
         self.withheld = either(self.withheld, other.withheld, Ord::max);
         self.left = either(self.left, other.left, Ord::min);
     }
@@ -92,11 +93,11 @@ impl Course {
         let outlook = forecast.outlook;
         let expected = forecast.exhaustion.map(|exhaustion| exhaustion.expected);
         let left = either(outlook.and_then(|outlook| outlook.left), expected, Ord::min);
-        let room = outlook.map(|outlook| outlook.room);
+        let headroom = outlook.map(|outlook| outlook.headroom);
         self.add(
             wall,
             Moment {
-                room,
+                headroom,
                 left,
                 withheld: forecast.withheld,
                 ..Moment::default()

@@ -7,13 +7,13 @@ use crate::past::Memory as Remembered;
 use anyhow::{Result, bail};
 use host::recordings::{ReadError, Reader};
 use pressure::Sample;
-use pressure::census::{Identity, Signal};
 use pressure::config::Mode;
 use pressure::decision::{Action, Notice};
 use pressure::rates::Rates;
 use pressure::recording::{Entry, Header};
 use pressure::replay::{Calibration, calibrate};
 use pressure::sample::{Facts, Wall};
+use pressure::scan::{Identity, Signal};
 use pressure::status::Past;
 use serde::Serialize;
 use std::collections::{HashSet, VecDeque};
@@ -214,10 +214,10 @@ impl Reading {
         if let Some(rates) = &rates {
             self.host.cost.add(rates);
         }
-        for victim in &sample.census.victims {
+        for victim in &sample.scan.victims {
             if self
                 .signalled
-                .insert((victim.who, victim.signal == Signal::Kill))
+                .insert((victim.identity, victim.signal == Signal::Kill))
             {
                 match victim.signal {
                     Signal::Term => self.host.cost.asked += 1,
@@ -236,7 +236,7 @@ impl Reading {
         let ends = past
             .steps
             .iter()
-            .filter(|step| matches!(step.action, Action::End { .. }))
+            .filter(|step| matches!(step.action, Action::Kill { .. }))
             .map(ToString::to_string);
         let told = past
             .notices

@@ -13,7 +13,7 @@ type Table = (String, Vec<String>, Vec<Vec<String>>);
 /// As an HTML document.
 pub(super) fn page(hosts: &[Host]) -> String {
     let sections = [
-        who(hosts),
+        identity(hosts),
         cost(hosts),
         forecasts(hosts),
         bought(hosts),
@@ -74,7 +74,7 @@ fn table(caption: &str, heading: &[&str], rows: impl Iterator<Item = Vec<String>
     )
 }
 
-fn who(hosts: &[Host]) -> Section {
+fn identity(hosts: &[Host]) -> Section {
     let rows = hosts.iter().map(|host| {
         vec![
             host.name.clone(),

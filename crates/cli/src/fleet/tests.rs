@@ -51,7 +51,7 @@ fn a_recorded_storm_is_counted_and_what_the_gap_bought_is_told() {
 
 #[test]
 fn files_of_a_folder_are_one_host_and_add_up() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut samples = 0;
     for (number, name) in ["storm-6.12-1024-warmset-0", "storm-6.12-1024-warmset-1"]
         .into_iter()
@@ -59,10 +59,14 @@ fn files_of_a_folder_are_one_host_and_add_up() {
     {
         let path = lab(&format!("{name}.rec.gz"));
         samples += host(&path).cost.samples;
-        fs::copy(path, folder.path().join(format!("warmset-{number}.rec.gz"))).unwrap();
+        fs::copy(
+            path,
+            directory.path().join(format!("warmset-{number}.rec.gz")),
+        )
+        .unwrap();
     }
-    fs::write(folder.path().join("README"), "no recording").unwrap();
-    let both = host(&format!("both={}", folder.path().display()));
+    fs::write(directory.path().join("README"), "no recording").unwrap();
+    let both = host(&format!("both={}", directory.path().display()));
     assert_eq!(both.cost.samples, samples);
 }
 
@@ -96,8 +100,8 @@ fn a_path_in_a_name_is_left_out_and_a_rate_is_not() {
 
 #[test]
 fn what_is_no_recording_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let empty = folder.path().display().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let empty = directory.path().display().to_string();
     assert!(
         Source::of(&empty)
             .unwrap_err()
@@ -110,7 +114,7 @@ fn what_is_no_recording_is_named() {
             .to_string()
             .starts_with("/nowhere: cannot read")
     );
-    let file = folder.path().join("a.rec");
+    let file = directory.path().join("a.rec");
     reference::whole(&file, |out| Ok(out.write_all(b"nothing\n")?)).unwrap();
     assert!(Host::of(&Source::of(&file.display().to_string()).unwrap()).is_err());
 }

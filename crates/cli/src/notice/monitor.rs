@@ -2,7 +2,7 @@
 
 use crate::hinted::Hinted;
 use anyhow::{Context, Result};
-use pressure::people::Tell;
+use pressure::users::Tell;
 use zbus::blocking::Connection;
 use zbus::blocking::connection::Builder;
 use zbus::object_server::SignalEmitter;
@@ -64,7 +64,7 @@ impl Monitor {
 fn level(tell: &Tell) -> Option<u8> {
     match tell {
         Tell::Warn { .. } => Some(MEDIUM),
-        Tell::Contained { .. }
+        Tell::Throttled { .. }
         | Tell::Ask { .. }
         | Tell::Ended { .. }
         | Tell::EndedElsewhere { .. } => Some(CRITICAL),

@@ -2,7 +2,7 @@
 //! escaped.
 
 use pressure::groups::Answer;
-use pressure::people::Tell;
+use pressure::users::Tell;
 use std::time::Duration;
 
 /// How long a notice that asks nothing stands.
@@ -41,14 +41,15 @@ pub(super) fn shown(tell: &Tell) -> Option<Shown> {
         })
     };
     match tell {
-        Tell::Warn { room, left } => {
-            let text =
-                format!("There is room for {room} more. If things go on, it is used up in {left}.");
+        Tell::Warn { headroom, left } => {
+            let text = format!(
+                "There is room for {headroom} more. If things go on, it is used up in {left}."
+            );
             notice("normal", "Memory is running out".to_owned(), text)
         }
-        Tell::Contained { unit, ceiling } => {
+        Tell::Throttled { unit, memory_high } => {
             let text = format!(
-                "{unit} fills memory and may have {ceiling} now. The rest stays with everything else."
+                "{unit} fills memory and may have {memory_high} now. The rest stays with everything else."
             );
             notice("normal", "A program is slowed down".to_owned(), text)
         }

@@ -1,6 +1,6 @@
 use super::*;
 use clap::Parser;
-use host::recordings::Recorder;
+use host::recordings::RecordingWriter;
 use pressure::decide;
 use pressure::knob::Knob;
 use pressure::sample::{Cgroups, Facts, Sample, Zone};
@@ -46,7 +46,7 @@ fn recording(path: &Path, tamper: impl Fn(&mut Decision)) {
     };
     let config = Config::default();
     let mut history = History::new(&facts, &config);
-    let mut recorder = Recorder::single(path, &facts, &config, &history).unwrap();
+    let mut recorder = RecordingWriter::single(path, &facts, &config, &history).unwrap();
     let (mut sample, mut stolen, mut direct) = (Sample::default(), 0, 0);
     sample.zones.push(Zone::default());
     let zone = &mut sample.zones[0].amounts;

@@ -8,12 +8,12 @@ use std::process::Command;
 /// Runs all tasks of a plan.
 ///
 /// Errors: no such Python, or what it says.
-pub(super) fn all(python: &Path, address: &str, folder: &Path) -> Result<()> {
+pub(super) fn all(python: &Path, address: &str, directory: &Path) -> Result<()> {
     let own = env::current_exe().context("the path of this program")?;
     let told = format!("{}: cannot run", python.display());
     let status = Command::new(python)
         .args(["-m", "warmset.sweep", address])
-        .arg(folder)
+        .arg(directory)
         .arg("--program")
         .arg(own)
         .status()

@@ -37,8 +37,8 @@ enum By {
 /// Writes the results; each file with its rows.
 ///
 /// Errors: a task that is not done yet, or whose part is damaged.
-pub(super) fn merge(folder: &Path) -> Result<Vec<(PathBuf, usize)>> {
-    let tasks = planned(folder)?;
+pub(super) fn merge(directory: &Path) -> Result<Vec<(PathBuf, usize)>> {
+    let tasks = planned(directory)?;
     let missing: Vec<&PathBuf> = tasks
         .iter()
         .filter(|task| place(task).is_ok_and(|part| !part.exists()))
@@ -60,10 +60,10 @@ pub(super) fn merge(folder: &Path) -> Result<Vec<(PathBuf, usize)>> {
     }
     let mut files = Vec::new();
     if !all.scores.is_empty() {
-        files.push(scores(&folder.join("result.parquet"), &all.scores)?);
+        files.push(scores(&directory.join("result.parquet"), &all.scores)?);
     }
     if !all.curves.is_empty() {
-        files.push(curves(&folder.join("curves.parquet"), &all.curves)?);
+        files.push(curves(&directory.join("curves.parquet"), &all.curves)?);
     }
     Ok(files)
 }

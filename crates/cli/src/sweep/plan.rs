@@ -63,13 +63,13 @@ fn page() -> u64 {
 /// Writes the tasks of a sweep that are not there yet, and the list of all; where they are, in their order.
 ///
 /// Errors: a sweep that cannot be read, a trace that is missing, a policy that there is not.
-pub(super) fn plan(path: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn plan(path: &Path, directory: &Path) -> Result<Vec<PathBuf>> {
     let name = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("{name}: cannot read"))?;
     let sweep: Sweep = toml::from_str(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
     let tasks =
         tasks(&sweep, path.parent().unwrap_or(Path::new(""))).with_context(|| name.to_string())?;
-    let into = folder.join("tasks");
+    let into = directory.join("tasks");
     fs::create_dir_all(&into)
         .with_context(|| format!("{}: cannot make the folder", into.display()))?;
     let (mut ids, mut seen) = (Vec::new(), HashSet::new());
@@ -86,7 +86,7 @@ pub(super) fn plan(path: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
         }
         ids.push(id);
     }
-    whole(&folder.join("plan.json"), |file| {
+    whole(&directory.join("plan.json"), |file| {
         Ok(serde_json::to_writer_pretty(file, &ids)?)
     })?;
     Ok(ids
@@ -96,18 +96,18 @@ pub(super) fn plan(path: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The tasks of the plan in a folder, in their order.
-pub(super) fn planned(folder: &Path) -> Result<Vec<PathBuf>> {
-    let path = folder.join("plan.json");
+pub(super) fn planned(directory: &Path) -> Result<Vec<PathBuf>> {
+    let path = directory.join("plan.json");
     let text = fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let ids: Vec<String> = serde_json::from_slice(&text)
         .with_context(|| format!("{}: no plan of a sweep", path.display()))?;
     Ok(ids
         .iter()
-        .map(|id| folder.join("tasks").join(format!("{id}.json")))
+        .map(|id| directory.join("tasks").join(format!("{id}.json")))
         .collect())
 }
 
-fn tasks(sweep: &Sweep, folder: &Path) -> Result<Vec<Task>> {
+fn tasks(sweep: &Sweep, directory: &Path) -> Result<Vec<Task>> {
     let policies = policies(sweep)?;
     ensure!(
         policies.is_empty() == sweep.capacities.is_empty(),
@@ -126,7 +126,7 @@ fn tasks(sweep: &Sweep, folder: &Path) -> Result<Vec<Task>> {
     };
     let (mut tasks, mut pieces) = (Vec::new(), Vec::new());
     for trace in &sweep.traces {
-        let trace = folder.join(trace);
+        let trace = directory.join(trace);
         let trace = fs::canonicalize(&trace)
             .with_context(|| format!("{}: cannot read", trace.display()))?;
         let sha256 = sha256(&trace)?;

@@ -38,9 +38,9 @@ pub(super) fn run(path: &Path) -> Result<bool> {
         return Ok(false);
     }
     let part = done(&task).with_context(|| format!("task {id}"))?;
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
+    if let Some(directory) = target.parent() {
+        fs::create_dir_all(directory)
+            .with_context(|| format!("{}: cannot make the folder", directory.display()))?;
     }
     whole(&target, |file| {
         Ok(serde_json::to_writer(file, &Kept { id, part })?)
@@ -139,7 +139,7 @@ pub(super) fn all(tasks: &[PathBuf], jobs: usize) -> Result<()> {
 
 /// Where the part of a task is.
 pub(super) fn place(task: &Path) -> Result<PathBuf> {
-    let folder = task
+    let directory = task
         .parent()
         .and_then(Path::parent)
         .context("a task is in FOLDER/tasks")?;
@@ -147,7 +147,7 @@ pub(super) fn place(task: &Path) -> Result<PathBuf> {
         .file_stem()
         .context("a task has a name")?
         .to_string_lossy();
-    Ok(folder.join("parts").join(format!("{stem}.json.zst")))
+    Ok(directory.join("parts").join(format!("{stem}.json.zst")))
 }
 
 /// A part that is whole, and of this task.

@@ -6,10 +6,10 @@ use crate::page::{Paint, Screen, Style, wrapped};
 use crate::shown;
 use host::survey::Holding;
 use pressure::Sample;
-use pressure::census::Suspect;
 use pressure::decision::Forecast;
-use pressure::distress::{Outlook, Shield};
+use pressure::distress::{Exemption, Outlook};
 use pressure::groups::Groups;
+use pressure::scan::Candidate;
 use std::fmt::Write as _;
 use units::{Bytes, Rate};
 
@@ -42,10 +42,10 @@ pub(super) struct Frame {
 /// One process.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) suspect: Suspect,
+    pub(super) candidate: Candidate,
     /// How fast, and whether upwards.
     pub(super) growth: Option<(Rate, bool)>,
-    pub(super) shield: Option<Shield>,
+    pub(super) exemption: Option<Exemption>,
 }
 
 impl Frame {
@@ -67,13 +67,13 @@ impl Frame {
         let (mut rows, below) = (self.above(), self.below());
         rows.push((String::new(), None));
         // A line is left for the cursor, and one for the head of each table.
-        let room = usize::from(self.size.1)
+        let headroom = usize::from(self.size.1)
             .saturating_sub(rows.len() + below.len() + 2)
             .max(1);
-        let units = if room < BOTH {
+        let units = if headroom < BOTH {
             0
         } else {
-            self.holdings.len().min((room - 1) / 2)
+            self.holdings.len().min((headroom - 1) / 2)
         };
         if units > 0 {
             rows.push((holdings::head(self.columns()), Some(Style::Strong)));
@@ -82,11 +82,11 @@ impl Frame {
             rows.extend(self.holdings.iter().take(units).map(row));
         }
         rows.push((Line::head(self.is_narrow()), Some(Style::Strong)));
-        let room = room.saturating_sub(if units > 0 { units + 1 } else { 0 });
+        let headroom = headroom.saturating_sub(if units > 0 { units + 1 } else { 0 });
         rows.extend(
             self.lines
                 .iter()
-                .take(room)
+                .take(headroom)
                 .map(|line| line.row(self.is_narrow())),
         );
         rows.extend(below);
@@ -174,16 +174,16 @@ impl Frame {
 
     /// Whom the guard holds up, and who stands still.
     fn limited(&self) -> Vec<String> {
-        let contained = self.groups.contained.iter();
-        let contained = contained.map(|one| {
+        let throttled = self.groups.throttled.iter();
+        let throttled = throttled.map(|one| {
             format!(
                 "held up: {} has {} of at most {}",
-                one.unit, one.used, one.ceiling
+                one.unit, one.used, one.memory_high
             )
         });
-        let stopped = self.groups.stopped.iter().filter(|one| one.is_still());
-        contained
-            .chain(stopped.map(|one| format!("stopped: {}, its user is asked", one.unit)))
+        let frozen = self.groups.frozen.iter().filter(|one| one.is_frozen());
+        throttled
+            .chain(frozen.map(|one| format!("stopped: {}, its user is asked", one.unit)))
             .collect()
     }
 
@@ -206,7 +206,12 @@ impl Frame {
         let floor = self.forecast.outlook.map_or_else(String::new, |outlook| {
             format!(" · cache in use {}", outlook.floor)
         });
-        let kept: Bytes = self.groups.wards.iter().filter_map(|ward| ward.ours).sum();
+        let kept: Bytes = self
+            .groups
+            .protected
+            .iter()
+            .filter_map(|cgroup| cgroup.ours)
+            .sum();
         let kept = if kept == Bytes::ZERO {
             String::new()
         } else {
@@ -231,7 +236,10 @@ impl Frame {
     /// The forecast as a time.
     fn outlook(&self) -> (String, Option<Style>) {
         let Some(Outlook {
-            room, growth, left, ..
+            headroom,
+            growth,
+            left,
+            ..
         }) = self.forecast.outlook
         else {
             return ("room: unknown".to_owned(), None);
@@ -244,12 +252,14 @@ impl Frame {
                     Style::Notable
                 };
                 (
-                    format!("room for {room} more, growing by {growth}: out of memory in {left}"),
+                    format!(
+                        "room for {headroom} more, growing by {growth}: out of memory in {left}"
+                    ),
                     Some(style),
                 )
             }
             _ => (
-                format!("room for {room} more, growing by {growth}: no end in sight"),
+                format!("room for {headroom} more, growing by {growth}: no end in sight"),
                 Some(Style::Good),
             ),
         }
@@ -272,33 +282,33 @@ impl Line {
     }
 
     fn row(&self, is_narrow: bool) -> (String, Option<Style>) {
-        let suspect = &self.suspect;
+        let candidate = &self.candidate;
         let (growth_text, style) = holdings::growth(self.growth);
-        let mark = if self.shield.is_some() { '*' } else { ' ' };
-        let swapped = if suspect.swapped == Bytes::ZERO {
+        let mark = if self.exemption.is_some() { '*' } else { ' ' };
+        let swapped = if candidate.swapped == Bytes::ZERO {
             String::new()
         } else {
-            suspect.swapped.to_string()
+            candidate.swapped.to_string()
         };
         if is_narrow {
-            let name: String = suspect.name.chars().take(10).collect();
-            let size = (suspect.resident + suspect.swapped).to_string();
+            let name: String = candidate.name.chars().take(10).collect();
+            let size = (candidate.resident + candidate.swapped).to_string();
             return (
                 format!(
                     "{:>7}{mark}{name:<10} {size:>9} {growth_text:>11}",
-                    suspect.who.pid
+                    candidate.identity.pid
                 ),
                 style,
             );
         }
         let row = format!(
             "{:>7}{mark}{:<15} {:>9} {:>9} {:>12} {:<22}",
-            suspect.who.pid,
-            suspect.name.chars().take(15).collect::<String>(),
-            suspect.resident.to_string(),
+            candidate.identity.pid,
+            candidate.name.chars().take(15).collect::<String>(),
+            candidate.resident.to_string(),
             swapped,
             growth_text,
-            suspect.unit
+            candidate.unit
         );
         (row, style)
     }
@@ -308,13 +318,13 @@ impl Line {
 mod tests {
     use super::*;
     use crate::example::{self, holding};
-    use pressure::census::{Identity, Life, Mark, Name, Place, UnitName};
-    use pressure::groups::{Contained, Stopped};
+    use pressure::groups::{Frozen, Throttled};
+    use pressure::scan::{Identity, Life, Mark, Name, Place, UnitName};
     use units::{Percent, Span};
 
-    fn suspect(pid: u32, name: &str, mib: u64) -> Suspect {
-        Suspect {
-            who: Identity { pid, start: 1 },
+    fn candidate(pid: u32, name: &str, mib: u64) -> Candidate {
+        Candidate {
+            identity: Identity { pid, start: 1 },
             age: Span::secs(10),
             name: Name::from(name).unwrap(),
             program: None,
@@ -333,7 +343,7 @@ mod tests {
 
     fn frame(size: (u16, u16)) -> Frame {
         let outlook = Outlook {
-            room: Bytes::mib(700),
+            headroom: Bytes::mib(700),
             swap: Bytes::ZERO,
             lent: Bytes::ZERO,
             managed: Bytes::mib(8000),
@@ -344,14 +354,14 @@ mod tests {
             stalled: Some(Percent::new(3)),
         };
         let grows = Line {
-            suspect: suspect(4711, "a-name-that-is-longer", 2900),
+            candidate: candidate(4711, "a-name-that-is-longer", 2900),
             growth: Some((Rate::new(98 << 20), true)),
-            shield: None,
+            exemption: None,
         };
         let still = Line {
-            suspect: suspect(1200, "gnome-shell", 400),
+            candidate: candidate(1200, "gnome-shell", 400),
             growth: None,
-            shield: Some(Shield::Program),
+            exemption: Some(Exemption::Program),
         };
         let status = example::guarding();
         Frame {
@@ -461,31 +471,31 @@ mod tests {
     fn who_is_held_up_or_stopped_is_shown() {
         let mut limited = frame((80, 24));
         let (id, unit, since) = (1, UnitName::from("batch.service").unwrap(), Span::secs(1));
-        let (used, ceiling, reserve) = (Bytes::mib(690), Bytes::mib(700), Bytes::mib(60));
-        limited.groups.contained.push(Contained {
+        let (used, memory_high, reserve) = (Bytes::mib(690), Bytes::mib(700), Bytes::mib(60));
+        limited.groups.throttled.push(Throttled {
             id,
             unit,
             since,
             used,
-            ceiling,
+            memory_high,
             reserve,
             pushes: 3,
         });
-        let room = Bytes::mib(60);
-        let stopped = Stopped {
+        let headroom = Bytes::mib(60);
+        let frozen = Frozen {
             id,
             unit,
             user: 1000,
             since,
-            room,
+            headroom,
             thawed: None,
             answer: None,
         };
-        limited.groups.stopped.extend([
-            stopped,
-            Stopped {
+        limited.groups.frozen.extend([
+            frozen,
+            Frozen {
                 thawed: Some(since),
-                ..stopped
+                ..frozen
             },
         ]);
         let text = limited.text(Paint::Plain);
@@ -505,9 +515,9 @@ mod tests {
         let mut many = frame((40, 12));
         many.lines = (0..12)
             .map(|pid| Line {
-                suspect: suspect(pid, "x", 1),
+                candidate: candidate(pid, "x", 1),
                 growth: None,
-                shield: None,
+                exemption: None,
             })
             .collect();
         let text = many.text(Paint::Plain);

@@ -2,19 +2,21 @@
 
 use crate::page::Style;
 use host::survey::Holding;
-use pressure::census::Place;
 use pressure::distress::keeps_the_system_up;
+use pressure::scan::Place;
 use units::{Bytes, Rate};
 
 /// Slower growth is not worth a word.
 const LEAST_GROWTH: u64 = 1 << 20;
 
 /// What a unit is for, as its name and its place tell.
-pub(super) fn role(one: &Holding, wards: &[String]) -> &'static str {
+pub(super) fn role(one: &Holding, protected: &[String]) -> &'static str {
     match one.place {
         Place::Session | Place::Desktop => "session",
         Place::Container => "container",
-        Place::Service if keeps_the_system_up(&one.name) || wards.contains(&one.name) => "critical",
+        Place::Service if keeps_the_system_up(&one.name) || protected.contains(&one.name) => {
+            "critical"
+        }
         Place::Service => "background",
         Place::App if one.path.contains("/background.slice/") => "background",
         Place::App => "foreground",

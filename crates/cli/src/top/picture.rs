@@ -2,9 +2,9 @@
 
 use super::frame::Frame;
 use host::survey::Holding;
-use pressure::census::Suspect;
 use pressure::decision::Forecast;
-use pressure::distress::Shield;
+use pressure::distress::Exemption;
+use pressure::scan::Candidate;
 use serde::Serialize;
 use units::{Bytes, Rate};
 
@@ -36,9 +36,11 @@ struct Unit<'f> {
 #[derive(Debug, Serialize)]
 struct Process<'f> {
     #[serde(flatten)]
-    suspect: &'f Suspect,
+    #[serde(rename = "suspect")]
+    candidate: &'f Candidate,
     growth: Option<i64>,
-    spared: Option<&'static str>,
+    #[serde(rename = "spared")]
+    exempt: Option<&'static str>,
 }
 
 impl<'f> Picture<'f> {
@@ -55,9 +57,9 @@ impl<'f> Picture<'f> {
                 .lines
                 .iter()
                 .map(|line| Process {
-                    suspect: &line.suspect,
+                    candidate: &line.candidate,
                     growth: line.growth.map(signed),
-                    spared: line.shield.map(Shield::why),
+                    exempt: line.exemption.map(Exemption::why),
                 })
                 .collect(),
             last: frame.last.as_deref(),

@@ -2,7 +2,7 @@
 //!
 //! One program alone writes to a pipe: small writes share its pages, and it is as fast as a file. Where children are
 //! followed all write to one socket, whose kernel names the writer of each piece: a fork shares its parent's descriptor,
-//! so nothing in the text could. That costs more than twice the time (`packaging/bench/recorder.sh`).
+//! so nothing in the text could. That costs more than twice the time (`bench/recorder.sh`).
 
 use crate::hinted::Hinted;
 use anyhow::{Context as _, Result};
@@ -170,7 +170,7 @@ pub(crate) fn find(program: &OsStr) -> Result<PathBuf> {
     } else {
         let paths = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&paths)
-            .map(|folder| folder.join(program))
+            .map(|directory| directory.join(program))
             .find(is_file)
     };
     let found = found.ok_or_else(|| {

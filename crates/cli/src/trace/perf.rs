@@ -27,7 +27,7 @@ struct Perf {
     references: u64,
     most: Option<u64>,
     /// Where perf's own file is, until the end.
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 const DATA: &str = "perf.data";
@@ -36,11 +36,11 @@ pub(super) fn start(args: &Args, until: Until) -> Result<Box<dyn Living>> {
     able(Path::new("perf"))?;
     let pid = process(args, Engine::Perf)?;
     let about = about(Engine::Perf, program(Path::new("/"), pid));
-    let folder = tempfile::tempdir()?;
+    let directory = tempfile::tempdir()?;
     let mut record = Command::new("perf");
     record
         .args(["mem", "record", "-o"])
-        .arg(folder.path().join(DATA))
+        .arg(directory.path().join(DATA))
         .args(["--", "-p", &pid.to_string()]);
     let record = record
         .stdout(Stdio::null())
@@ -61,7 +61,7 @@ pub(super) fn start(args: &Args, until: Until) -> Result<Box<dyn Living>> {
         last: 0,
         references: 0,
         most,
-        folder,
+        directory,
     }))
 }
 
@@ -176,7 +176,7 @@ impl Source for Perf {
             let broken = |error: anyhow::Error| Error::Format(format!("{error:#}"));
             self.said.end = wait(&mut self.record, &self.until).map_err(broken)?;
             self.said.lasted = self.until.elapsed();
-            self.script = Some(script(&self.folder.path().join(DATA)).map_err(broken)?);
+            self.script = Some(script(&self.directory.path().join(DATA)).map_err(broken)?);
         }
         let left = self
             .most

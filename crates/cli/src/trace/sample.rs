@@ -28,15 +28,15 @@ struct Sample {
     looks: u64,
     references: u64,
     /// Processor time of this program when the recording and when the last round began.
-    processor: (Duration, Duration),
+    cpu: (Duration, Duration),
     end: Option<String>,
 }
 
 pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Living>> {
     let pid = process(args, Engine::Sample)?;
-    let mut pages = Pages::of(root, pid).map_err(|trouble| nobody(trouble, pid))?;
+    let mut pages = Pages::of(root, pid).map_err(|error| nobody(error, pid))?;
     let mut about = about(Engine::Sample, program(root, pid));
-    let before = processor_time();
+    let before = cpu_time();
     // What a look costs is known from the first, which is not recorded.
     let any = pages.begin().map_err(explained)? && pages.end().map_err(explained)?.is_some();
     anyhow::ensure!(
@@ -61,7 +61,7 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
         regions,
         looks: 0,
         references: 0,
-        processor: (before, before),
+        cpu: (before, before),
         end: None,
     };
     Ok(Box::new(sample))
@@ -70,14 +70,14 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
 impl Sample {
     /// One window: forgets, waits, looks.
     fn look(&mut self) -> Result<(), Error> {
-        let broken = |trouble| Error::Format(format!("{:#}", explained(trouble)));
+        let broken = |error| Error::Format(format!("{:#}", explained(error)));
         // This look will take as much as the last.
-        let now = processor_time();
+        let now = cpu_time();
         let (all, round) = (
-            now.saturating_sub(self.processor.0),
-            now.saturating_sub(self.processor.1),
+            now.saturating_sub(self.cpu.0),
+            now.saturating_sub(self.cpu.1),
         );
-        self.processor.1 = now;
+        self.cpu.1 = now;
         let references = self.references + self.references / self.looks.max(1);
         let packing = PACKING.saturating_mul(u32::try_from(references).unwrap_or(u32::MAX));
         let (began, due) = (Instant::now(), (all + round + packing) * PART);
@@ -166,10 +166,7 @@ impl Living for Sample {
                 lasted.as_secs_f64() / self.looks.max(1) as f64
             ),
             looking: Some(
-                processor_time()
-                    .saturating_sub(self.processor.0)
-                    .as_secs_f64()
-                    / lasted.as_secs_f64(),
+                cpu_time().saturating_sub(self.cpu.0).as_secs_f64() / lasted.as_secs_f64(),
             ),
             lasted,
             end: self.end.clone().unwrap_or_default(),
@@ -178,7 +175,7 @@ impl Living for Sample {
 }
 
 /// What this program has had of the processors, all of its threads.
-fn processor_time() -> Duration {
+fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(
         time.tv_sec.unsigned_abs(),

@@ -5,9 +5,9 @@ use crate::hinted::Hinted;
 use crate::{Context, Form, json_line};
 use anyhow::{Context as _, Result};
 use host::tracee::{Used, Watch, Whom};
-use host::{Trouble, TroubleKind};
+use host::{Error, ErrorKind};
 use serde::Serialize;
-use std::io::{ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -127,32 +127,32 @@ fn whom(args: &Args) -> Result<Whom> {
         return Ok(Whom::Process(pid));
     }
     let text = named(args);
-    if let Some(folder) = args.what.first().filter(|_| text.contains('/')) {
-        return Ok(Whom::Group(PathBuf::from(folder)));
+    if let Some(directory) = args.what.first().filter(|_| text.contains('/')) {
+        return Ok(Whom::Group(PathBuf::from(directory)));
     }
     let meant = || format!("'{text}': a process's number or a control group's folder is meant");
     Ok(Whom::Process(text.parse().with_context(meant)?))
 }
 
 /// A refusal, with who may.
-pub(super) fn explained(trouble: Trouble) -> anyhow::Error {
-    match &trouble.kind {
-        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Hinted::new(trouble, "only root may look at other users' processes").into()
+pub(super) fn explained(error: Error) -> anyhow::Error {
+    match &error.kind {
+        ErrorKind::Unreadable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Hinted::new(error, "only root may look at other users' processes").into()
         }
-        _ => trouble.into(),
+        _ => error.into(),
     }
 }
 
 /// A refusal to look at a process at all.
-pub(super) fn nobody(trouble: Trouble, pid: u32) -> anyhow::Error {
-    match &trouble.kind {
-        TroubleKind::Unreadable(error) if error.kind() == ErrorKind::NotFound => Hinted::new(
+pub(super) fn nobody(error: Error, pid: u32) -> anyhow::Error {
+    match &error.kind {
+        ErrorKind::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => Hinted::new(
             format!("{pid}: no such process"),
             "its number, as ps prints it",
         )
         .into(),
-        _ => explained(trouble),
+        _ => explained(error),
     }
 }
 

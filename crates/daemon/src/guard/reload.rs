@@ -2,7 +2,7 @@
 
 use super::Guard;
 use crate::hooks::Hooks;
-use crate::voice::Topic;
+use crate::logger::Topic;
 use host::Permission;
 use pressure::config::Mode;
 use pressure::{Config, Sample};
@@ -13,21 +13,21 @@ impl Guard {
         self.notify.reloading();
         match read {
             Ok(config) => {
-                self.voice.set_verbosity(config.verbosity);
+                self.logger.set_verbosity(config.verbosity);
                 self.history.go_on_by(&config);
                 self.machine.rule(&config.guard);
-                if let Some(scribe) = &self.scribe {
-                    scribe.reconfigure(&config);
+                if let Some(recorder) = &self.recorder {
+                    recorder.reconfigure(&config);
                 }
                 self.config = config;
                 self.tell_mode();
                 self.obey_mode();
                 self.hold_if_asked();
                 self.hook_if_asked();
-                self.open_to_people();
-                self.voice.say(Topic::Action, "configuration read again");
+                self.open_to_users();
+                self.logger.say(Topic::Action, "configuration read again");
             }
-            Err(error) => self.voice.say(
+            Err(error) => self.logger.say(
                 Topic::Error,
                 format_args!("{error}; the old configuration stays in force"),
             ),
@@ -36,7 +36,7 @@ impl Guard {
     }
 
     fn tell_mode(&self) {
-        let mut status = self.board.read();
+        let mut status = self.shared_status.read();
         (status.mode, status.predictor) = (self.config.mode, self.config.predictor);
     }
 
@@ -46,18 +46,18 @@ impl Guard {
             (Permission::Act, Mode::Observe) => {
                 self.tally.put_back += self.machine.only_observe().back.len() as u64;
                 self.hooks.take().into_iter().for_each(Hooks::let_go);
-                self.people = None;
+                self.users = None;
                 // What was ours in the last sample is nobody's now, and is not looked at again.
                 self.sample = Sample::default();
                 let why = "the configuration says so, and to act again takes a restart";
-                self.board.read().only_observes = Some(why.to_owned());
-                self.voice.say(
+                self.shared_status.read().only_observes = Some(why.to_owned());
+                self.logger.say(
                     Topic::Action,
                     format_args!("only observes from now on: {why}"),
                 );
             }
             (Permission::Observe(why), mode) if mode != Mode::Observe => {
-                self.voice.say(
+                self.logger.say(
                     Topic::Action,
                     format_args!(
                         "still only observes ({why}): the mode counts from the next start"

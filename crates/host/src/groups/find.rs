@@ -4,9 +4,9 @@
 //! itself `ssh.service` is no ward. What a user runs is a ward only by its path, which a person has asked for.
 
 use crate::parse::mounts::{mounts, own_cgroup};
-use crate::procs::{Folder, place};
-use pressure::census::Place;
-use pressure::groups::MAX_WARDS;
+use crate::procs::{Directory, place};
+use pressure::groups::MAX_PROTECTED;
+use pressure::scan::Place;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -39,8 +39,8 @@ impl Search {
         }
     }
 
-    /// Those that are there, at most [`MAX_WARDS`]: what a person asked for, then services, then desktops.
-    pub(super) fn run(&self, root: &Path) -> Vec<Folder> {
+    /// Those that are there, at most [`MAX_PROTECTED`]: what a person asked for, then services, then desktops.
+    pub(super) fn run(&self, root: &Path) -> Vec<Directory> {
         let asked = self.paths.iter().filter_map(|path| asked(root, path));
         let services = || self.services(root);
         let desktops = || {
@@ -50,18 +50,18 @@ impl Search {
                 Vec::new()
             }
         };
-        let mut found: Vec<Folder> = asked.chain(services()).chain(desktops()).collect();
+        let mut found: Vec<Directory> = asked.chain(services()).chain(desktops()).collect();
         let mut seen = Vec::new();
-        found.retain(|folder| {
-            let fresh = !seen.contains(&folder.inode);
-            seen.push(folder.inode);
+        found.retain(|directory| {
+            let fresh = !seen.contains(&directory.inode);
+            seen.push(directory.inode);
             fresh
         });
-        found.truncate(MAX_WARDS);
+        found.truncate(MAX_PROTECTED);
         found
     }
 
-    fn services(&self, root: &Path) -> Vec<Folder> {
+    fn services(&self, root: &Path) -> Vec<Directory> {
         if self.names.is_empty() {
             return Vec::new();
         }
@@ -72,20 +72,22 @@ impl Search {
         let wanted = units.filter(|path| self.names.iter().any(|name| is_called(path, name)));
         wanted
             .filter(|path| place(path).place == Place::Service)
-            .filter_map(|path| Folder::of(root, path))
+            .filter_map(|path| Directory::of(root, path))
             .collect()
     }
 }
 
 /// A group that a person named by its path: a unit of its own, and the whole of it.
-fn asked(root: &Path, path: &str) -> Option<Folder> {
+fn asked(root: &Path, path: &str) -> Option<Directory> {
     let found = place(path.as_bytes());
-    let is_unit = found.place.is_of_its_own() && found.folder == path.as_bytes();
-    is_unit.then(|| Folder::of(root, path.as_bytes())).flatten()
+    let is_unit = found.place.is_of_its_own() && found.directory == path.as_bytes();
+    is_unit
+        .then(|| Directory::of(root, path.as_bytes()))
+        .flatten()
 }
 
 /// The desktop of each user who is logged in.
-fn desktops(root: &Path) -> Vec<Folder> {
+fn desktops(root: &Path) -> Vec<Directory> {
     let begins = |path: &[u8], name: &[u8]| base(path).starts_with(name);
     let users = children(root, b"/user.slice")
         .into_iter()
@@ -94,16 +96,16 @@ fn desktops(root: &Path) -> Vec<Folder> {
         .flat_map(|user| children(root, &user))
         .filter(|path| begins(path, b"user@"));
     managers
-        .filter_map(|manager| Folder::of(root, &[&manager[..], b"/session.slice"].concat()))
+        .filter_map(|manager| Directory::of(root, &[&manager[..], b"/session.slice"].concat()))
         .collect()
 }
 
 /// The groups just below one, by their paths.
 fn children(root: &Path, path: &[u8]) -> Vec<Vec<u8>> {
-    let Some(folder) = Folder::of(root, path) else {
+    let Some(directory) = Directory::of(root, path) else {
         return Vec::new();
     };
-    folder
+    directory
         .names_below(root)
         .iter()
         .map(|name| [path, b"/", name.as_bytes()].concat())
@@ -123,18 +125,18 @@ fn is_called(path: &[u8], pattern: &str) -> bool {
 }
 
 /// Our own group and those above it: what slows them down slows us down.
-pub(super) fn own(root: &Path) -> Vec<Folder> {
+pub(super) fn own(root: &Path) -> Vec<Directory> {
     let text = |path: &str| fs::read(root.join(path)).unwrap_or_default();
     let path = own_cgroup(
         &mounts(&text("proc/self/mountinfo")),
         &text("proc/self/cgroup"),
     );
     let path: Option<PathBuf> = path.map(|path| path.strip_prefix("/").unwrap_or(&path).to_owned());
-    let Some(folder) = path.and_then(|path| Folder::open(root, &path)) else {
+    let Some(directory) = path.and_then(|path| Directory::open(root, &path)) else {
         return Vec::new();
     };
-    let mut own = folder.above(root);
-    own.push(folder);
+    let mut own = directory.above(root);
+    own.push(directory);
     own
 }
 
@@ -147,8 +149,8 @@ pub(super) fn is_recursive(root: &Path) -> bool {
 }
 
 /// Whether processes live in the group itself, and not in groups below it.
-pub(super) fn is_leaf(root: &Path, folder: &Folder) -> bool {
-    let entries = fs::read_dir(root.join(OsStr::from_bytes(folder.path.as_os_str().as_bytes())));
+pub(super) fn is_leaf(root: &Path, directory: &Directory) -> bool {
+    let entries = fs::read_dir(root.join(OsStr::from_bytes(directory.path.as_os_str().as_bytes())));
     entries.is_ok_and(|mut entries| {
         !entries.any(|it| it.is_ok_and(|it| it.file_type().is_ok_and(|kind| kind.is_dir())))
     })

@@ -1,7 +1,7 @@
 //! A group and the one limit of it that we set.
 
-use crate::procs::Folder;
-use crate::trouble::Trouble;
+use crate::error::Error;
+use crate::procs::Directory;
 use crate::undo::limit::{self, Kind, Limit};
 use crate::undo::{Change, Held, Restored, UndoLog};
 use std::io;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// A group's folder, and its limit.
 #[derive(Debug)]
 pub(super) struct Limited {
-    pub(super) folder: Folder,
+    pub(super) directory: Directory,
     limit: Limit,
 }
 
@@ -27,10 +27,10 @@ pub(super) enum Back {
 
 impl Limited {
     /// `None` if the group is gone, or has no such limit.
-    pub(super) fn open(folder: Folder, kind: Kind) -> Option<Self> {
-        limit::read(&folder.file, kind).ok().flatten()?;
-        let limit = Limit::from((&folder, kind));
-        Some(Self { folder, limit })
+    pub(super) fn open(directory: Directory, kind: Kind) -> Option<Self> {
+        limit::read(&directory.file, kind).ok().flatten()?;
+        let limit = Limit::from((&directory, kind));
+        Some(Self { directory, limit })
     }
 
     /// What it was before us; `None` if the group is gone.
@@ -42,7 +42,7 @@ impl Limited {
 
     /// What it is now; `None` if the group is gone.
     pub(super) fn now(&self) -> io::Result<Option<u64>> {
-        limit::read(&self.folder.file, self.limit.kind)
+        limit::read(&self.directory.file, self.limit.kind)
     }
 
     /// What is held of it. What someone else has set since is let go of; what is as found again was reset by a manager,
@@ -62,15 +62,15 @@ impl Limited {
     }
 
     /// Sets it, entered in the log first.
-    pub(super) fn set(&self, to: u64, log: &mut UndoLog) -> Result<(), Trouble> {
-        let now = self.now().map_err(|error| self.trouble(error))?;
+    pub(super) fn set(&self, to: u64, log: &mut UndoLog) -> Result<(), Error> {
+        let now = self.now().map_err(|error| self.error(error))?;
         let Some(now) = now else {
-            return Err(self.trouble(io::Error::other("the group is gone")));
+            return Err(self.error(io::Error::other("the group is gone")));
         };
         let before = log.limit(&self.limit);
         if before.is_some_and(|held| now != held.ours && now != held.found) {
             self.forget(log);
-            return Err(self.trouble(io::Error::other("someone else has set it since")));
+            return Err(self.error(io::Error::other("someone else has set it since")));
         }
         let found = before.map_or(now, |held| held.found);
         if to == found {
@@ -85,10 +85,10 @@ impl Limited {
                 before: last,
             }),
         )?;
-        limit::write(&self.folder.file, self.limit.kind, to).map_err(|error| {
+        limit::write(&self.directory.file, self.limit.kind, to).map_err(|error| {
             // The write did not happen, so the log goes back to what it said.
             let _ = log.set_limit(&self.limit, before);
-            self.trouble(io::Error::other(format!(
+            self.error(io::Error::other(format!(
                 "{} cannot be written: {error}",
                 limit::shown(to)
             )))
@@ -96,7 +96,7 @@ impl Limited {
     }
 
     /// Puts it back if it is still ours. After an error it is held on to.
-    pub(super) fn put_back(&self, log: &mut UndoLog) -> Result<Back, Trouble> {
+    pub(super) fn put_back(&self, log: &mut UndoLog) -> Result<Back, Error> {
         let Some(held) = log.limit(&self.limit) else {
             return Ok(Back::Nothing);
         };
@@ -105,13 +105,12 @@ impl Limited {
             from,
             to,
         };
-        let stays = |error: io::Error| {
-            self.trouble(io::Error::other(format!("cannot be put back: {error}")))
-        };
+        let stays =
+            |error: io::Error| self.error(io::Error::other(format!("cannot be put back: {error}")));
         let back = match self.now().map_err(stays)? {
             Some(now) if now == held.found => Back::Nothing,
             Some(now) if now == held.ours => {
-                let write = limit::write(&self.folder.file, self.limit.kind, held.found);
+                let write = limit::write(&self.directory.file, self.limit.kind, held.found);
                 match write {
                     Err(error) if !limit::is_gone(&error) => return Err(stays(error)),
                     _ => Back::Done(change(now, held.found)),
@@ -132,17 +131,17 @@ impl Limited {
         }
     }
 
-    fn trouble(&self, error: io::Error) -> Trouble {
-        Trouble::unreadable(Path::new(&self.limit.name()), error)
+    fn error(&self, error: io::Error) -> Error {
+        Error::unreadable(Path::new(&self.limit.name()), error)
     }
 }
 
 /// Adds what became of one limit to the account.
-pub(super) fn tell(back: Result<Back, Trouble>, restored: &mut Restored) {
+pub(super) fn tell(back: Result<Back, Error>, restored: &mut Restored) {
     match back {
         Ok(Back::Done(change)) => restored.back.push(change),
         Ok(Back::Theirs(change)) => restored.left_alone.push(change),
         Ok(Back::Nothing) => {}
-        Err(trouble) => restored.notes.push(format!("not put back: {trouble}")),
+        Err(error) => restored.notes.push(format!("not put back: {error}")),
     }
 }

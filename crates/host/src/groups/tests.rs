@@ -1,9 +1,9 @@
-mod stopped;
+mod frozen;
 
 use super::*;
 use crate::undo::{Places, boot_id, restore};
-use pressure::census::UnitName;
-use pressure::census::{Census, Group, Identity, Life, Mark, Name, Place, Suspect};
+use pressure::scan::UnitName;
+use pressure::scan::{Candidate, Group, Identity, Life, Mark, Name, Place, ProcessScan};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -76,20 +76,21 @@ impl Bench {
         self.groups.look(&mut self.sample, &mut self.log);
     }
 
-    fn grip(&mut self, grip: &Grip) -> Result<(), Trouble> {
+    fn cgroup_action(&mut self, cgroup_action: &CgroupAction) -> Result<(), Error> {
         let root = self.places.root.clone();
-        let folder = |id| {
+        let directory = |id| {
             [HOG, SSH]
                 .iter()
-                .filter_map(|path| Folder::of(&root, path.as_bytes()))
+                .filter_map(|path| Directory::of(&root, path.as_bytes()))
                 .find(|it| it.inode == id)
         };
-        self.groups.grip(grip, &mut self.log, &folder)
+        self.groups
+            .cgroup_action(cgroup_action, &mut self.log, &directory)
     }
 
-    fn keep(&mut self, path: &str, mib: u64) -> Result<(), Trouble> {
+    fn keep(&mut self, path: &str, mib: u64) -> Result<(), Error> {
         let (id, unit) = (self.id(path), UnitName::new());
-        self.grip(&Grip::Keep {
+        self.cgroup_action(&CgroupAction::Keep {
             id,
             unit,
             from: Bytes::ZERO,
@@ -97,36 +98,36 @@ impl Bench {
         })
     }
 
-    fn contain(&mut self, mib: u64) -> Result<(), Trouble> {
+    fn throttle(&mut self, mib: u64) -> Result<(), Error> {
         let (id, unit, used, reserve) = (self.id(HOG), UnitName::new(), Bytes::ZERO, Bytes::ZERO);
-        self.grip(&Grip::Contain {
+        self.cgroup_action(&CgroupAction::Throttle {
             id,
             unit,
             used,
-            ceiling: Bytes::mib(mib),
+            memory_high: Bytes::mib(mib),
             reserve,
         })
     }
 
-    fn freeze(&mut self) -> Result<(), Trouble> {
-        let (id, unit, room) = (
+    fn freeze(&mut self) -> Result<(), Error> {
+        let (id, unit, headroom) = (
             self.id(HOG),
             UnitName::from("batch.service").unwrap(),
             Bytes::mib(60),
         );
-        self.grip(&Grip::Freeze {
+        self.cgroup_action(&CgroupAction::Freeze {
             id,
             unit,
             user: 1000,
             used: Bytes::ZERO,
-            room,
+            headroom,
             wait: Span::secs(15),
         })
     }
 
-    fn thaw(&mut self) -> Result<(), Trouble> {
+    fn thaw(&mut self) -> Result<(), Error> {
         let (id, unit) = (self.id(HOG), UnitName::new());
-        self.grip(&Grip::Thaw { id, unit })
+        self.cgroup_action(&CgroupAction::Thaw { id, unit })
     }
 
     /// As after `kill -9`: nothing of the guard is left but its log.
@@ -136,10 +137,10 @@ impl Bench {
 }
 
 fn make(root: &Path, path: &str) {
-    let mut folder = root.join("sys/fs/cgroup");
+    let mut directory = root.join("sys/fs/cgroup");
     for part in Path::new(path) {
-        folder = folder.join(part);
-        fs::create_dir_all(&folder).unwrap();
+        directory = directory.join(part);
+        fs::create_dir_all(&directory).unwrap();
         for (name, text) in [
             ("memory.min", "0"),
             ("memory.high", "max"),
@@ -152,14 +153,14 @@ fn make(root: &Path, path: &str) {
                 "anon 1\nactive_anon 1048576\nactive_file 2097152\nworkingset_refault_file 256\n",
             ),
         ] {
-            fs::write(folder.join(name), format!("{text}\n")).unwrap();
+            fs::write(directory.join(name), format!("{text}\n")).unwrap();
         }
     }
 }
 
-fn wards(units: &[&str]) -> Bench {
+fn protected(units: &[&str]) -> Bench {
     let mut bench = Bench::new();
-    bench.groups.ward(
+    bench.groups.cgroup(
         &units
             .iter()
             .map(|unit| (*unit).to_owned())
@@ -172,19 +173,19 @@ fn wards(units: &[&str]) -> Bench {
 #[test]
 fn a_ward_is_who_root_names_the_desktop_itself_or_what_was_asked_for() {
     let names = |units: &[&str]| {
-        let bench = wards(units);
+        let bench = protected(units);
         bench
             .sample
             .groups
-            .wards
+            .protected
             .iter()
-            .map(|ward| (ward.unit.to_string(), ward.id))
+            .map(|cgroup| (cgroup.unit.to_string(), cgroup.id))
             .collect::<Vec<_>>()
     };
-    let bench = wards(&["ssh.service", "session.slice"]);
-    let told = &bench.sample.groups.wards;
+    let bench = protected(&["ssh.service", "session.slice"]);
+    let told = &bench.sample.groups.protected;
     assert_eq!(
-        told.iter().map(|ward| ward.id).collect::<Vec<_>>(),
+        told.iter().map(|cgroup| cgroup.id).collect::<Vec<_>>(),
         [bench.id(SSH), bench.id(DESKTOP)]
     );
     assert_eq!(
@@ -210,18 +211,18 @@ fn a_ward_is_who_root_names_the_desktop_itself_or_what_was_asked_for() {
 
 #[test]
 fn a_unit_that_starts_is_seen_within_half_a_minute_or_at_once_if_memory_runs_out() {
-    let mut bench = wards(&["sshd.service"]);
+    let mut bench = protected(&["sshd.service"]);
     make(&bench.places.root, "system.slice/sshd.service");
     bench.look(106);
-    assert!(bench.sample.groups.wards.is_empty(), "there is time");
-    bench.sample.census = census(Group::default());
+    assert!(bench.sample.groups.protected.is_empty(), "there is time");
+    bench.sample.scan = scan(Group::default());
     bench.look(107);
-    assert_eq!(bench.sample.groups.wards.len(), 1);
+    assert_eq!(bench.sample.groups.protected.len(), 1);
 }
 
 #[test]
 fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
-    let mut bench = wards(&["ssh.service", "session.slice"]);
+    let mut bench = protected(&["ssh.service", "session.slice"]);
     bench.set("user.slice", "memory.min", "4194304");
     bench.keep(SSH, 24).unwrap();
     bench.keep(DESKTOP, 100).unwrap();
@@ -238,9 +239,11 @@ fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
         .map(|path| bench.get(path, "memory.min").parse::<u64>().unwrap() / MIB)
     };
     assert_eq!(mins(&bench), [24, 24, 100, 100, 100, 0]);
-    assert_eq!(bench.sample.groups.wards[0].ours, Some(Bytes::mib(24)));
+    assert_eq!(bench.sample.groups.protected[0].ours, Some(Bytes::mib(24)));
     let (id, unit) = (bench.id(DESKTOP), UnitName::new());
-    bench.grip(&Grip::Leave { id, unit }).unwrap();
+    bench
+        .cgroup_action(&CgroupAction::Leave { id, unit })
+        .unwrap();
     assert_eq!(mins(&bench), [24, 24, 0, 0, 4, 0]);
     let mut restored = Restored::default();
     bench
@@ -252,7 +255,7 @@ fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
 
 #[test]
 fn a_floor_of_somebody_else_below_the_same_group_takes_no_part_of_it() {
-    let mut bench = wards(&["ssh.service", "session.slice"]);
+    let mut bench = protected(&["ssh.service", "session.slice"]);
     // The guard's own, by its unit, of which it uses all; one that asks for more than it has.
     bench.set("system.slice/warmsetd.service", "memory.min", "8388608");
     bench.set(
@@ -298,7 +301,7 @@ fn a_floor_of_somebody_else_below_the_same_group_takes_no_part_of_it() {
 
 #[test]
 fn no_more_than_a_quarter_is_kept_whoever_asks() {
-    let mut bench = wards(&["ssh.service", "session.slice"]);
+    let mut bench = protected(&["ssh.service", "session.slice"]);
     bench.keep(SSH, 200).unwrap();
     bench.keep(DESKTOP, 57).unwrap();
     assert_eq!(bench.get(DESKTOP, "memory.min"), "0");
@@ -308,11 +311,11 @@ fn no_more_than_a_quarter_is_kept_whoever_asks() {
 
 #[test]
 fn what_a_killed_guard_kept_and_contained_is_put_back() {
-    let mut bench = wards(&["ssh.service"]);
+    let mut bench = protected(&["ssh.service"]);
     bench.keep(SSH, 24).unwrap();
-    bench.contain(400).unwrap();
+    bench.throttle(400).unwrap();
     assert_eq!(bench.get(HOG, "memory.high"), (400 * MIB).to_string());
-    bench.contain(440).unwrap();
+    bench.throttle(440).unwrap();
     assert_eq!(
         bench.get(HOG, "memory.high"),
         (440 * MIB).to_string(),
@@ -336,8 +339,8 @@ fn what_a_killed_guard_kept_and_contained_is_put_back() {
 
 #[test]
 fn a_group_that_is_gone_or_another_by_its_name_is_left_alone() {
-    let mut bench = wards(&["ssh.service"]);
-    bench.contain(400).unwrap();
+    let mut bench = protected(&["ssh.service"]);
+    bench.throttle(400).unwrap();
     let gone = bench.file(HOG, "");
     fs::rename(&gone, bench.places.root.join("elsewhere")).unwrap();
     make(&bench.places.root, HOG);
@@ -359,12 +362,12 @@ fn a_group_that_is_gone_or_another_by_its_name_is_left_alone() {
 
 #[test]
 fn a_group_that_vanishes_between_reading_and_writing_costs_nothing() {
-    let mut bench = wards(&["ssh.service"]);
+    let mut bench = protected(&["ssh.service"]);
     let (id, unit) = (bench.id(SSH), UnitName::new());
     fs::remove_dir_all(bench.file(SSH, "")).unwrap();
     assert!(
         bench
-            .grip(&Grip::Keep {
+            .cgroup_action(&CgroupAction::Keep {
                 id,
                 unit,
                 from: Bytes::ZERO,
@@ -374,50 +377,50 @@ fn a_group_that_vanishes_between_reading_and_writing_costs_nothing() {
         "said once"
     );
     bench.look(110);
-    assert!(bench.sample.groups.wards.is_empty());
+    assert!(bench.sample.groups.protected.is_empty());
     assert_eq!(
         bench.get("system.slice", "memory.min"),
         "0",
         "nothing is kept above for nobody"
     );
-    bench.contain(400).unwrap();
+    bench.throttle(400).unwrap();
     fs::remove_dir_all(bench.file(HOG, "")).unwrap();
     // The open files of a removed group say nothing more; here they are plain files, and the limit is what is gone.
     bench.look(111);
-    assert!(bench.sample.groups.contained.is_empty() && !bench.places.run.join("undo").exists());
+    assert!(bench.sample.groups.throttled.is_empty() && !bench.places.run.join("undo").exists());
 }
 
 #[test]
 fn a_ceiling_is_never_below_what_the_group_has_now() {
     let mut bench = Bench::new();
-    bench.contain(1).unwrap();
+    bench.throttle(1).unwrap();
     assert_eq!(bench.get(HOG, "memory.high"), (40 * MIB).to_string());
     bench.look(101);
-    let told = bench.sample.groups.contained[0];
+    let told = bench.sample.groups.throttled[0];
     assert_eq!(
-        (told.ceiling, told.used, told.pushes),
+        (told.memory_high, told.used, told.pushes),
         (Bytes::mib(40), Bytes::mib(40), 7)
     );
-    let grip = Grip::Free {
+    let cgroup_action = CgroupAction::Free {
         id: told.id,
         unit: told.unit,
     };
-    bench.grip(&grip).unwrap();
+    bench.cgroup_action(&cgroup_action).unwrap();
     assert_eq!(bench.get(HOG, "memory.high"), "max");
 }
 
 #[test]
 fn what_someone_else_sets_meanwhile_is_theirs() {
-    let mut bench = wards(&["ssh.service"]);
+    let mut bench = protected(&["ssh.service"]);
     bench.keep(SSH, 24).unwrap();
-    bench.contain(400).unwrap();
+    bench.throttle(400).unwrap();
     bench.set(SSH, "memory.min", "5");
     bench.set(HOG, "memory.high", "7");
     bench.look(110);
     assert_eq!(
         (
-            bench.sample.groups.wards[0].ours,
-            bench.sample.groups.contained.len()
+            bench.sample.groups.protected[0].ours,
+            bench.sample.groups.throttled.len()
         ),
         (None, 0)
     );
@@ -433,15 +436,15 @@ fn what_someone_else_sets_meanwhile_is_theirs() {
 
 #[test]
 fn what_a_manager_resets_is_seen_and_kept_again() {
-    let mut bench = wards(&["ssh.service"]);
+    let mut bench = protected(&["ssh.service"]);
     bench.keep(SSH, 24).unwrap();
     for reset in [SSH, "system.slice"] {
         bench.set(reset, "memory.min", "0");
         let at = bench.sample.at.get().as_secs() + 10;
         bench.look(at);
-        let ward = bench.sample.groups.wards[0];
+        let cgroup = bench.sample.groups.protected[0];
         assert_eq!(
-            (ward.ours, ward.floor),
+            (cgroup.ours, cgroup.floor),
             (Some(Bytes::mib(24)), Bytes::ZERO),
             "{reset}"
         );
@@ -452,7 +455,7 @@ fn what_a_manager_resets_is_seen_and_kept_again() {
 
 #[test]
 fn a_limit_that_refuses_is_tried_once() {
-    let mut bench = wards(&["ssh.service"]);
+    let mut bench = protected(&["ssh.service"]);
     // Above: the kernel takes it there. Below: it does not.
     let path = bench.file(SSH, "memory.min");
     fs::remove_file(&path).unwrap();
@@ -460,14 +463,14 @@ fn a_limit_that_refuses_is_tried_once() {
     assert!(bench.keep(SSH, 24).is_err());
     assert_eq!(bench.get("system.slice", "memory.min"), "0");
     bench.look(200);
-    assert!(bench.sample.groups.wards.is_empty());
+    assert!(bench.sample.groups.protected.is_empty());
 }
 
 #[test]
 fn what_cannot_be_put_back_now_is_put_back_at_the_end_or_by_the_next_guard() {
-    let mut bench = wards(&["ssh.service"]);
+    let mut bench = protected(&["ssh.service"]);
     bench.keep(SSH, 24).unwrap();
-    bench.contain(400).unwrap();
+    bench.throttle(400).unwrap();
     let (min, high) = (
         bench.file(SSH, "memory.min"),
         bench.file(HOG, "memory.high"),
@@ -481,7 +484,7 @@ fn what_cannot_be_put_back_now_is_put_back_at_the_end_or_by_the_next_guard() {
     away(&high);
     bench.look(110);
     assert!(
-        bench.sample.groups.contained.is_empty() && bench.sample.groups.wards.is_empty(),
+        bench.sample.groups.throttled.is_empty() && bench.sample.groups.protected.is_empty(),
         "neither can be read"
     );
     assert!(
@@ -504,24 +507,28 @@ fn what_cannot_be_put_back_now_is_put_back_at_the_end_or_by_the_next_guard() {
 #[test]
 fn our_own_group_is_never_contained() {
     let mut bench = Bench::new();
-    let mut suspect = |path: &str| {
+    let mut candidate = |path: &str| {
         let group = Group {
             id: bench.id(path),
             used: Bytes::mib(40),
             ..Group::default()
         };
-        bench.sample.census = census(group);
+        bench.sample.scan = scan(group);
         bench.look(100);
-        bench.sample.census.suspects[0].group.unwrap().used
+        bench.sample.scan.candidates[0].group.unwrap().used
     };
-    assert_eq!(suspect("system.slice/warmsetd.service"), Bytes::ZERO);
-    assert_eq!(suspect("system.slice"), Bytes::ZERO, "nor what is above it");
-    assert_eq!(suspect(HOG), Bytes::mib(40));
+    assert_eq!(candidate("system.slice/warmsetd.service"), Bytes::ZERO);
+    assert_eq!(
+        candidate("system.slice"),
+        Bytes::ZERO,
+        "nor what is above it"
+    );
+    assert_eq!(candidate(HOG), Bytes::mib(40));
 }
 
-fn census(group: Group) -> Census {
-    let suspect = Suspect {
-        who: Identity { pid: 5, start: 5 },
+fn scan(group: Group) -> ProcessScan {
+    let candidate = Candidate {
+        identity: Identity { pid: 5, start: 5 },
         age: Span::default(),
         name: Name::new(),
         program: None,
@@ -536,8 +543,8 @@ fn census(group: Group) -> Census {
         group: Some(group),
         life: Life::Alive,
     };
-    Census {
-        suspects: [suspect].into_iter().collect(),
-        ..Census::default()
+    ProcessScan {
+        candidates: [candidate].into_iter().collect(),
+        ..ProcessScan::default()
     }
 }

@@ -24,9 +24,9 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// `None` if the group is gone, or its memory is not counted.
-    pub(crate) fn of(folder: impl AsFd) -> Option<Self> {
-        let used = amount(&folder, "memory.current")?;
-        let stat = text(&folder, "memory.stat")?;
+    pub(crate) fn of(directory: impl AsFd) -> Option<Self> {
+        let used = amount(&directory, "memory.current")?;
+        let stat = text(&directory, "memory.stat")?;
         let value = |name: &&[u8]| {
             let line = stat
                 .split(|byte| *byte == b'\n')
@@ -48,20 +48,20 @@ impl Usage {
             used,
             active: Bytes::new(active),
             refaulted,
-            swapped: amount(&folder, "memory.swap.current"),
+            swapped: amount(&directory, "memory.swap.current"),
         })
     }
 }
 
 /// The one number of a file; `None` if there is no such file, or no number in it.
-pub(crate) fn amount(folder: impl AsFd, name: &str) -> Option<Bytes> {
-    number(text(folder, name)?.trim_ascii()).map(Bytes::new)
+pub(crate) fn amount(directory: impl AsFd, name: &str) -> Option<Bytes> {
+    number(text(directory, name)?.trim_ascii()).map(Bytes::new)
 }
 
 /// The text of a file in a group's folder, as far as it is read at all.
-pub(crate) fn text(folder: impl AsFd, name: &str) -> Option<Vec<u8>> {
+pub(crate) fn text(directory: impl AsFd, name: &str) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?);
+    let file = std::fs::File::from(rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?);
     let mut text = Vec::new();
     file.take(MOST).read_to_end(&mut text).ok()?;
     Some(text)

@@ -24,7 +24,7 @@ pub enum Tale<'m> {
     /// What a file is called.
     Name(FileId, &'m str),
     /// What went wrong.
-    Trouble(&'m str),
+    Error(&'m str),
 }
 
 /// An act as a message.
@@ -95,14 +95,14 @@ pub fn name(file: FileId, name: &str, out: &mut Vec<u8>) {
     [file.device, file.inode]
         .iter()
         .for_each(|word| out.extend_from_slice(&word.to_ne_bytes()));
-    let room = MOST_BYTES - out.len();
+    let headroom = MOST_BYTES - out.len();
     let cut =
-        (name.len().saturating_sub(room)..=name.len()).find(|cut| name.is_char_boundary(*cut));
+        (name.len().saturating_sub(headroom)..=name.len()).find(|cut| name.is_char_boundary(*cut));
     out.extend_from_slice(&name.as_bytes()[cut.unwrap_or(name.len())..]);
 }
 
 /// A trouble as a message, put into `out`.
-pub fn trouble(text: &str, out: &mut Vec<u8>) {
+pub fn error(text: &str, out: &mut Vec<u8>) {
     out.clear();
     out.push(b'T');
     out.extend(text.bytes().take(MOST_BYTES - 1));
@@ -134,7 +134,7 @@ pub fn tale<'m>(message: &'m [u8], warm: &mut Warm) -> Option<Tale<'m>> {
             };
             Some(Tale::Name(file, std::str::from_utf8(rest).ok()?))
         }
-        b'T' => Some(Tale::Trouble(std::str::from_utf8(rest).ok()?)),
+        b'T' => Some(Tale::Error(std::str::from_utf8(rest).ok()?)),
         _ => None,
     }
 }
@@ -194,8 +194,8 @@ mod tests {
         assert_eq!(tale(&out, &mut warm), Some(Tale::Name(file, "/data/höt")));
         name(file, &"ö".repeat(3000), &mut out);
         assert!(matches!(tale(&out, &mut warm), Some(Tale::Name(_, cut)) if cut.len() > 4000));
-        trouble("no tracepoints", &mut out);
-        assert_eq!(tale(&out, &mut warm), Some(Tale::Trouble("no tracepoints")));
+        error("no tracepoints", &mut out);
+        assert_eq!(tale(&out, &mut warm), Some(Tale::Error("no tracepoints")));
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use super::lines::{lines, number, tail, words};
 use super::zoneinfo::header;
-use crate::trouble::Malformed;
+use crate::error::Malformed;
 use pressure::sample::{Blocks, MAX_ORDERS, Zone};
 
 /// Words before the numbers: `Node 0, zone Normal`.

@@ -1,7 +1,7 @@
 //! Files of names and numbers, a pair a line: meminfo, vmstat, and their like for nodes and control groups.
 
 use super::lines::{Plan, lines, number, tail};
-use crate::trouble::Malformed;
+use crate::error::Malformed;
 use pressure::section::{Field, Section};
 
 /// How a file writes its pairs.

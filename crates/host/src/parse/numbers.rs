@@ -1,7 +1,7 @@
 //! Files that are one number, or a few in a row.
 
 use super::lines::{number, words};
-use crate::trouble::Malformed;
+use crate::error::Malformed;
 
 /// The only word of the file as a number; a limit of `max` is no number, and no error.
 pub(crate) fn single(text: &[u8]) -> Result<Option<u64>, Malformed<'_>> {

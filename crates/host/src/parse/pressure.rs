@@ -1,7 +1,7 @@
 //! `/proc/pressure/*`: `some avg10=0.00 avg60=0.00 avg300=0.02 total=7233077`, and `full` likewise.
 
 use super::lines::{lines, number, tail, words};
-use crate::trouble::Malformed;
+use crate::error::Malformed;
 use pressure::sample::Pressure;
 use units::{Micros, Percent};
 

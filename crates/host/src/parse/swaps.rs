@@ -1,7 +1,7 @@
 //! `/proc/swaps`: a heading, then a line for each area: name, type, size and used in KiB, priority.
 
 use super::lines::{lines, number, tail, words};
-use crate::trouble::Malformed;
+use crate::error::Malformed;
 use pressure::sample::{Swap, SwapAmounts, SwapKind};
 use units::Bytes;
 

@@ -6,7 +6,7 @@
 //! taken off here.
 
 use super::lines::{Plan, lines, number, tail, words};
-use crate::trouble::Malformed;
+use crate::error::Malformed;
 use pressure::sample::{Zone, ZoneAmounts, ZoneKind};
 use pressure::section::Section;
 use units::Pages;

@@ -4,14 +4,14 @@
 //! Cost: some files of each member, at most once a second for each unit while suspects are looked at, and never more than
 //! one part in seventeen of the time.
 
-use super::dossier::MEMBERS;
+use super::handle::MEMBERS;
 use super::program::program;
 use super::roll::{self, Kind};
 use super::{Processes, REST, text};
-use crate::eyes::monotonic;
+use crate::reader::monotonic;
 use arrayvec::ArrayVec;
-use pressure::census::{Life, Place, Suspect};
-use pressure::distress::shield;
+use pressure::distress::exemption;
+use pressure::scan::{Candidate, Life, Place};
 use rustix::fd::AsFd;
 use std::time::Duration;
 use units::Span;
@@ -19,7 +19,7 @@ use units::Span;
 /// Between two looks into one unit, at least; longer where a look takes long.
 const PACE: Duration = Duration::from_secs(1);
 /// Units remembered, at most.
-pub(super) const UNITS: usize = pressure::census::MAX_SUSPECTS;
+pub(super) const UNITS: usize = pressure::scan::MAX_CANDIDATES;
 
 /// What was seen in a unit.
 #[derive(Debug, Clone, Copy)]
@@ -27,32 +27,33 @@ pub(super) struct Unit {
     id: u64,
     /// When it is looked into again.
     next: Duration,
-    spared: u32,
+    exempt: u32,
 }
 
 impl Processes {
     /// How many in a suspect's unit may not be ended, by a look not long ago.
-    pub(super) fn spared_beside(&mut self, at: Span, suspect: &Suspect) -> u32 {
-        let Some(group) = suspect.group.filter(|group| group.processes > 1) else {
+    pub(super) fn exempt_beside(&mut self, at: Span, candidate: &Candidate) -> u32 {
+        let Some(group) = candidate.group.filter(|group| group.processes > 1) else {
             return 0;
         };
         let is_fresh = |unit: &Unit| unit.id == group.id && at.get() < unit.next;
         if let Some(unit) = self.units.iter().find(|unit| is_fresh(unit)) {
-            return unit.spared;
+            return unit.exempt;
         }
         let begun = monotonic();
-        let dossier = self
-            .dossiers
+        let handle = self
+            .handles
             .iter()
-            .find(|dossier| dossier.who == suspect.who);
-        let members: ArrayVec<u32, MEMBERS> =
-            dossier.map(super::Dossier::members).unwrap_or_default();
-        let is_spared = |pid: &u32| {
-            self.member(*pid, suspect)
-                .is_some_and(|it| shield(&it, &self.rules).is_some())
+            .find(|handle| handle.identity == candidate.identity);
+        let members: ArrayVec<u32, MEMBERS> = handle
+            .map(super::CandidateHandle::members)
+            .unwrap_or_default();
+        let is_exempt = |pid: &u32| {
+            self.member(*pid, candidate)
+                .is_some_and(|it| exemption(&it, &self.rules).is_some())
         };
-        let spared =
-            u32::try_from(members.iter().filter(|pid| is_spared(pid)).count()).unwrap_or(u32::MAX);
+        let exempt =
+            u32::try_from(members.iter().filter(|pid| is_exempt(pid)).count()).unwrap_or(u32::MAX);
         self.units.retain(|unit| unit.id != group.id);
         if self.units.is_full() {
             self.units.remove(0);
@@ -61,30 +62,30 @@ impl Processes {
         self.units.push(Unit {
             id: group.id,
             next: at.get() + PACE.max(took * REST),
-            spared,
+            exempt,
         });
-        spared
+        exempt
     }
 
     /// One of a suspect's unit, as far as it matters to whether it may be ended; `None` if it is gone or on its way out.
-    fn member(&self, pid: u32, like: &Suspect) -> Option<Suspect> {
+    fn member(&self, pid: u32, like: &Candidate) -> Option<Candidate> {
         let Kind::Process(entry) = roll::entry(&self.proc, pid)? else {
             return None;
         };
         if entry.life == Life::Dying {
             return None;
         }
-        let folder = roll::folder(&self.proc, pid)?;
+        let directory = roll::directory(&self.proc, pid)?;
         // Who a member is matters in services only: there persons are told from the service itself.
         let is_service = like.place == Place::Service;
         let status = is_service.then(|| roll::status(&self.proc, pid)).flatten();
         let mut buffer = [0; 32];
         let adjusted = roll::read_at(&self.proc, pid, "oom_score_adj", &mut buffer)
             .and_then(text::adjustment)?;
-        Some(Suspect {
-            who: entry.identity(),
+        Some(Candidate {
+            identity: entry.identity(),
             name: entry.name,
-            program: program(&self.root, folder.as_fd()),
+            program: program(&self.root, directory.as_fd()),
             user: status.and_then(|status| status.user).unwrap_or(u32::MAX),
             oom_score_adj: adjusted,
             life: entry.life,

@@ -2,7 +2,7 @@
 //!
 //! A path below any slice of the system is named by root; what is below a user's manager is named by that user.
 
-use pressure::census::Place;
+use pressure::scan::Place;
 
 /// A place, and where in the path its unit ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) struct Found<'p> {
     /// The unit's own name; empty in the root group.
     pub(crate) unit: &'p [u8],
     /// The path from the root group down to the unit.
-    pub(crate) folder: &'p [u8],
+    pub(crate) directory: &'p [u8],
 }
 
 /// How container runtimes name the group of a container.
@@ -44,7 +44,7 @@ pub(crate) fn place(path: &[u8]) -> Found<'_> {
         return Found {
             place: Place::Unknown,
             unit: b"",
-            folder: b"/",
+            directory: b"/",
         };
     };
     if let Some(found) = Parts::of(path).find_map(|part| container(path, part)) {
@@ -55,7 +55,7 @@ pub(crate) fn place(path: &[u8]) -> Found<'_> {
         Found {
             place,
             unit: &path[start..end],
-            folder: &path[..end],
+            directory: &path[..end],
         }
     };
     match first.name {
@@ -74,7 +74,7 @@ fn users<'p>(path: &'p [u8], mut parts: Parts<'p>) -> Option<Found<'p>> {
     let found = |part: Part<'p>, place| Found {
         place,
         unit: part.name,
-        folder: &path[..part.end],
+        directory: &path[..part.end],
     };
     let _slice = parts.next()?;
     let top = parts.next()?;
@@ -115,7 +115,7 @@ fn container<'p>(path: &'p [u8], part: Part<'p>) -> Option<Found<'p>> {
     Some(Found {
         place: Place::Container,
         unit: name,
-        folder: &path[..end],
+        directory: &path[..end],
     })
 }
 
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn places_are_told_by_who_names_them() {
-        for (path, place_, unit, folder) in [
+        for (path, place_, unit, directory) in [
             ("/", Place::Unknown, "", "/"),
             ("/init.scope", Place::Service, "init.scope", "/init.scope"),
             (
@@ -250,9 +250,9 @@ mod tests {
             let shown = (
                 found.place,
                 String::from_utf8_lossy(found.unit),
-                String::from_utf8_lossy(found.folder),
+                String::from_utf8_lossy(found.directory),
             );
-            assert_eq!(shown, (place_, unit.into(), folder.into()), "{path}");
+            assert_eq!(shown, (place_, unit.into(), directory.into()), "{path}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which program a process runs, if that can be trusted.
 
 use super::text::printable;
-use pressure::census::Name;
+use pressure::scan::Name;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use std::ffi::OsStr;
@@ -49,9 +49,9 @@ pub(super) fn running(process: BorrowedFd<'_>) -> Option<Running> {
 }
 
 /// No question goes to a server over the network: what is known of the file has to do.
-fn seen(folder: BorrowedFd<'_>, path: &OsStr) -> Option<Statx> {
+fn seen(directory: BorrowedFd<'_>, path: &OsStr) -> Option<Statx> {
     statx(
-        folder,
+        directory,
         path,
         AtFlags::STATX_DONT_SYNC,
         StatxFlags::BASIC_STATS,

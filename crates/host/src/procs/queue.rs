@@ -4,15 +4,15 @@ use super::Processes;
 use super::roll::read_at;
 use crate::parse::lines::number;
 use arrayvec::ArrayVec;
-use pressure::census::Census;
 use pressure::local::{MAX_RUNNERS, Runner};
+use pressure::scan::ProcessScan;
 
 const FIELD: &[u8] = b"se.vruntime";
 
 impl Processes {
     /// Tells who runs, the next first, as of the last look. The guard itself, which runs to ask, is left out.
-    pub fn queue(&self, census: &mut Census) {
-        census.runners.clear();
+    pub fn queue(&self, scan: &mut ProcessScan) {
+        scan.runners.clear();
         for entry in self.roll.runnable() {
             if entry.pid == std::process::id() {
                 continue;
@@ -20,15 +20,15 @@ impl Processes {
             let mut buffer = [0; 1024];
             let turn = read_at(&self.proc, entry.pid, "sched", &mut buffer).and_then(turn);
             if let Some(turn) = turn {
-                let (who, name, resident) = (
+                let (identity, name, resident) = (
                     entry.identity(),
                     entry.name,
                     entry.resident.to_bytes(self.page_size),
                 );
                 put(
-                    &mut census.runners,
+                    &mut scan.runners,
                     Runner {
-                        who,
+                        identity,
                         name,
                         resident,
                         turn,
@@ -75,14 +75,14 @@ mod tests {
     fn of_many_the_first_and_the_last_stay() {
         let mut runners = ArrayVec::new();
         for turn in (0..100).map(|number| number * 37 % 100) {
-            let (who, name) = (
-                pressure::census::Identity { pid: 1, start: 1 },
+            let (identity, name) = (
+                pressure::scan::Identity { pid: 1, start: 1 },
                 "sh".parse().unwrap(),
             );
             put(
                 &mut runners,
                 Runner {
-                    who,
+                    identity,
                     name,
                     resident: units::Bytes::ZERO,
                     turn,
@@ -105,17 +105,17 @@ mod tests {
         let (mut busy, mut idle) = (spawn("yes", "x"), spawn("sleep", "600"));
         let mut processes =
             Processes::open(std::path::Path::new("/"), units::Bytes::kib(4)).unwrap();
-        let mut census = Census::default();
+        let mut scan = ProcessScan::default();
         let mut found = (false, true);
         // A kernel without CONFIG_SCHED_DEBUG has no turns to tell.
         let right = (std::path::Path::new("/proc/self/sched").exists(), false);
         // Both run until they have begun, which takes long where others run too.
         for at in 1..3000 {
-            processes.look(units::Span::secs(at), &mut census);
-            processes.queue(&mut census);
-            let has = |pid| census.runners.iter().any(|runner| runner.who.pid == pid);
+            processes.look(units::Span::secs(at), &mut scan);
+            processes.queue(&mut scan);
+            let has = |pid| scan.runners.iter().any(|runner| runner.identity.pid == pid);
             found = (has(busy.id()), has(idle.id()));
-            assert!(census.runners.is_sorted_by_key(|runner| runner.turn));
+            assert!(scan.runners.is_sorted_by_key(|runner| runner.turn));
             if found == right {
                 break;
             }

@@ -2,10 +2,10 @@
 
 use super::MOST;
 use super::text::{self, Status};
-use crate::eyes::monotonic;
 use crate::parse::lines::number;
+use crate::reader::monotonic;
 use arrayvec::ArrayVec;
-use pressure::census::{Identity, Life, Name};
+use pressure::scan::{Identity, Life, Name};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use units::{Bytes, Pages};
 
 /// Folders are read by so many bytes at once.
-const FOLDERS: usize = 4096;
+const DIRECTORIES: usize = 4096;
 /// So many processes are seen in each part, however long it takes.
 const AT_LEAST: usize = 256;
 /// Kernel threads are passed over, and looked at again every so many rounds: a number may pass to a process.
@@ -105,20 +105,20 @@ impl Roll {
         let begun = monotonic();
         let mut sorted = self.entries.len();
         let mut seen = 0;
-        let mut buffer = [MaybeUninit::uninit(); FOLDERS];
-        let mut folders = RawDir::new(proc, &mut buffer);
+        let mut buffer = [MaybeUninit::uninit(); DIRECTORIES];
+        let mut directories = RawDir::new(proc, &mut buffer);
         loop {
             // What is still in the buffer would be lost.
-            let may_stop = folders.is_buffer_empty() && seen >= AT_LEAST;
+            let may_stop = directories.is_buffer_empty() && seen >= AT_LEAST;
             if may_stop && monotonic().saturating_sub(begun) >= patience {
                 return false;
             }
-            let Some(Ok(folder)) = folders.next() else {
+            let Some(Ok(directory)) = directories.next() else {
                 return true;
             };
             seen += 1;
             if let Some(pid) =
-                number(folder.file_name().to_bytes()).and_then(|pid| u32::try_from(pid).ok())
+                number(directory.file_name().to_bytes()).and_then(|pid| u32::try_from(pid).ok())
             {
                 sorted = self.note(proc, pid, sorted);
             }
@@ -278,7 +278,7 @@ pub(super) fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
 }
 
 /// The folder of a process, which stays of that one.
-pub(super) fn folder(proc: &OwnedFd, pid: u32) -> Option<OwnedFd> {
+pub(super) fn directory(proc: &OwnedFd, pid: u32) -> Option<OwnedFd> {
     let mut name = arrayvec::ArrayString::<16>::new();
     std::fmt::Write::write_fmt(&mut name, format_args!("{pid}")).ok()?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -344,8 +344,8 @@ mod tests {
     }
 
     /// Processes in a folder, each of so many pages.
-    fn write(folder: &std::path::Path, pid: u32, pages: u64) {
-        let process = folder.join(pid.to_string());
+    fn write(directory: &std::path::Path, pid: u32, pages: u64) {
+        let process = directory.join(pid.to_string());
         std::fs::create_dir_all(&process).unwrap();
         let stat =
             format!("{pid} (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 {pages} 0 0\n");
@@ -354,11 +354,11 @@ mod tests {
 
     #[test]
     fn of_very_many_some_are_read_at_a_time_and_who_is_gone_is_forgotten_at_the_end_of_a_round() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let many = 4 * AT_LEAST as u32;
-        (1..=many).for_each(|pid| write(folder.path(), pid, 1));
+        (1..=many).for_each(|pid| write(directory.path(), pid, 1));
         let proc = rustix::fs::open(
-            folder.path(),
+            directory.path(),
             OFlags::RDONLY | OFlags::DIRECTORY,
             Mode::empty(),
         )
@@ -369,7 +369,7 @@ mod tests {
         assert!((AT_LEAST..many as usize).contains(&known), "{known}");
         // Who is known is followed, whether this part comes by it or not.
         let first = roll.entries[0];
-        write(folder.path(), first.pid, 1000);
+        write(directory.path(), first.pid, 1000);
         assert!(!roll.read(&proc, Duration::ZERO));
         assert_eq!(
             roll.renew(&proc, &first).unwrap().resident,
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(roll.entries.len(), many as usize);
         assert!(roll.entries.is_sorted_by_key(|entry| entry.pid));
 
-        std::fs::remove_dir_all(folder.path().join(first.pid.to_string())).unwrap();
+        std::fs::remove_dir_all(directory.path().join(first.pid.to_string())).unwrap();
         assert!(!roll.read(&proc, Duration::ZERO));
         assert_eq!(roll.renew(&proc, &first), None);
         while !roll.read(&proc, Duration::ZERO) {}

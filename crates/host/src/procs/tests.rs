@@ -1,13 +1,13 @@
 //! A machine in a folder: processes with hostile names, groups, programs that can be trusted and such that cannot.
 
 use super::*;
-use pressure::census::{Life, Mark, Place, Suspect};
+use pressure::scan::{Candidate, Life, Mark, Place};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 struct Machine {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 /// A process as a test wants it.
@@ -33,13 +33,13 @@ const PLAIN: Told<'static> = Told {
 
 impl Machine {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("proc")).unwrap();
-        Self { folder }
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("proc")).unwrap();
+        Self { directory }
     }
 
     fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.folder.path().join(path);
+        let path = self.directory.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
@@ -67,11 +67,11 @@ impl Machine {
         self.write(&format!("proc/{pid}/oom_score_adj"), "0\n");
     }
 
-    fn census(&self) -> Census {
-        let mut census = Census::default();
-        let mut processes = Processes::open(self.folder.path(), Bytes::kib(4)).unwrap();
-        processes.look(Span::secs(9), &mut census);
-        census
+    fn scan(&self) -> ProcessScan {
+        let mut scan = ProcessScan::default();
+        let mut processes = Processes::open(self.directory.path(), Bytes::kib(4)).unwrap();
+        processes.look(Span::secs(9), &mut scan);
+        scan
     }
 }
 
@@ -105,20 +105,20 @@ fn the_largest_come_first_and_the_kernels_threads_not_at_all() {
         swap_kib: 800_000,
         ..PLAIN
     });
-    let census = machine.census();
-    let pids: Vec<u32> = census
-        .suspects
+    let scan = machine.scan();
+    let pids: Vec<u32> = scan
+        .candidates
         .iter()
-        .map(|suspect| suspect.who.pid)
+        .map(|candidate| candidate.identity.pid)
         .collect();
     assert_eq!(pids[..4], [150, 151, 139, 138]);
-    assert_eq!(pids.len(), MAX_SUSPECTS);
+    assert_eq!(pids.len(), MAX_CANDIDATES);
     assert_eq!(
-        (census.at, census.suspects[0].who.start),
+        (scan.at, scan.candidates[0].identity.start),
         (Span::secs(9), 1500)
     );
-    assert_eq!(census.suspects[1].size(), Bytes::kib(813_000));
-    assert_eq!(census.suspects[0].user, 1000);
+    assert_eq!(scan.candidates[1].size(), Bytes::kib(813_000));
+    assert_eq!(scan.candidates[0].user, 1000);
 }
 
 #[test]
@@ -143,15 +143,18 @@ fn hostile_names_of_processes_and_groups_stay_names() {
             ..PLAIN
         });
     }
-    let census = machine.census();
-    assert_eq!(census.suspects.len(), 6);
-    for suspect in &census.suspects {
-        assert_eq!(suspect.who.start, u64::from(suspect.who.pid) * 10);
+    let scan = machine.scan();
+    assert_eq!(scan.candidates.len(), 6);
+    for candidate in &scan.candidates {
+        assert_eq!(
+            candidate.identity.start,
+            u64::from(candidate.identity.pid) * 10
+        );
         assert!(
-            suspect.group.is_none(),
+            candidate.group.is_none(),
             "nothing outside of the groups' mount is opened"
         );
-        let text = format!("{}{}", suspect.name, suspect.unit);
+        let text = format!("{}{}", candidate.name, candidate.unit);
         assert!(
             !text
                 .chars()
@@ -168,14 +171,14 @@ fn what_is_cut_short_or_gone_is_left_out() {
     machine.write("proc/300/stat", "300 (cut) S 1 1");
     machine.write("proc/301/stat", "");
     machine.write("proc/302/stat", [0xff; 3000]);
-    fs::create_dir(machine.folder.path().join("proc/303")).unwrap();
+    fs::create_dir(machine.directory.path().join("proc/303")).unwrap();
     machine.write("proc/self", "no folder");
     machine.write(
         "proc/99999999999999999999/stat",
         "99999999999999999999 (x) S",
     );
-    let census = machine.census();
-    assert_eq!(census.suspects.len(), 1);
+    let scan = machine.scan();
+    assert_eq!(scan.candidates.len(), 1);
 }
 
 #[test]
@@ -192,12 +195,11 @@ fn a_dead_process_is_seen_as_dead_and_what_cannot_be_read_protects() {
         ..PLAIN
     });
     machine.write("proc/401/oom_score_adj", "many");
-    let census = machine.census();
+    let scan = machine.scan();
     let find = |pid| {
-        census
-            .suspects
+        scan.candidates
             .iter()
-            .find(|suspect| suspect.who.pid == pid)
+            .find(|candidate| candidate.identity.pid == pid)
             .unwrap()
     };
     assert_eq!(find(400).life, Life::Dying);
@@ -210,7 +212,7 @@ fn a_dead_process_is_seen_as_dead_and_what_cannot_be_read_protects() {
 #[test]
 fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
     let machine = Machine::new();
-    let root = machine.folder.path();
+    let root = machine.directory.path();
     machine.write("usr/sbin/sshd", "the real one");
     machine.write("home/me/sshd", "another");
     machine.write("usr/bin/open", "anyone may write to it");
@@ -221,10 +223,10 @@ fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
         let _ = fs::remove_file(&exe);
         symlink(link, exe).unwrap();
         let found = machine
-            .census()
-            .suspects
+            .scan()
+            .candidates
             .iter()
-            .find(|suspect| suspect.who.pid == pid)
+            .find(|candidate| candidate.identity.pid == pid)
             .unwrap()
             .program;
         found.map(|name| name.to_string())
@@ -261,11 +263,14 @@ fn a_program_counts_only_if_it_is_roots_and_the_one_at_its_path() {
 fn a_unit_of_its_own_is_read_with_its_marks_by_its_owner() {
     let machine = Machine::new();
     let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope";
-    let folder = format!("sys/fs/cgroup{group}");
-    machine.write(&format!("{folder}/memory.stat"), "anon 4096000\nfile 1\n");
-    machine.write(&format!("{folder}/memory.swap.current"), "8192\n");
-    machine.write(&format!("{folder}/pids.current"), "7\n");
-    machine.write(&format!("{folder}/memory.high"), "max\n");
+    let directory = format!("sys/fs/cgroup{group}");
+    machine.write(
+        &format!("{directory}/memory.stat"),
+        "anon 4096000\nfile 1\n",
+    );
+    machine.write(&format!("{directory}/memory.swap.current"), "8192\n");
+    machine.write(&format!("{directory}/pids.current"), "7\n");
+    machine.write(&format!("{directory}/memory.high"), "max\n");
     machine.add(&Told {
         pid: 600,
         group,
@@ -276,12 +281,11 @@ fn a_unit_of_its_own_is_read_with_its_marks_by_its_owner() {
         group: "/user.slice/user-1000.slice/session-3.scope",
         ..PLAIN
     });
-    let census = machine.census();
+    let scan = machine.scan();
     let find = |pid| {
-        census
-            .suspects
+        scan.candidates
             .iter()
-            .find(|suspect| suspect.who.pid == pid)
+            .find(|candidate| candidate.identity.pid == pid)
             .unwrap()
     };
     let of = find(600).group.unwrap();
@@ -300,10 +304,10 @@ fn a_unit_of_its_own_is_read_with_its_marks_by_its_owner() {
 fn a_small_one_that_may_not_end_saves_the_unit_it_lives_in() {
     let machine = Machine::new();
     let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/sway.service";
-    let folder = format!("sys/fs/cgroup{group}");
-    machine.write(&format!("{folder}/memory.stat"), "anon 4096000\n");
-    machine.write(&format!("{folder}/pids.current"), "3\n");
-    machine.write(&format!("{folder}/cgroup.procs"), "600\n601\n602\n60");
+    let directory = format!("sys/fs/cgroup{group}");
+    machine.write(&format!("{directory}/memory.stat"), "anon 4096000\n");
+    machine.write(&format!("{directory}/pids.current"), "3\n");
+    machine.write(&format!("{directory}/cgroup.procs"), "600\n601\n602\n60");
     machine.add(&Told {
         pid: 600,
         group,
@@ -323,14 +327,14 @@ fn a_small_one_that_may_not_end_saves_the_unit_it_lives_in() {
     });
     machine.write("proc/602/oom_score_adj", "-1000");
     assert_eq!(
-        machine.census().suspects[0].group.unwrap().spared,
+        machine.scan().candidates[0].group.unwrap().exempt,
         0,
         "a dead one needs no saving"
     );
     machine.write("proc/601/oom_score_adj", "-1000");
-    let group = machine.census().suspects[0].group.unwrap();
+    let group = machine.scan().candidates[0].group.unwrap();
     assert_eq!(
-        (group.spared, group.one_by_one),
+        (group.exempt, group.one_by_one),
         (1, true),
         "a recorded machine has no cgroup.kill"
     );
@@ -344,17 +348,17 @@ fn who_moves_is_known_by_where_it_is_now() {
         group: "/system.slice/a.service",
         ..PLAIN
     });
-    let mut processes = Processes::open(machine.folder.path(), Bytes::kib(4)).unwrap();
-    let mut census = Census::default();
-    processes.look(Span::secs(1), &mut census);
-    assert_eq!(census.suspects[0].unit.as_str(), "a.service");
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    processes.look(Span::secs(1), &mut scan);
+    assert_eq!(scan.candidates[0].unit.as_str(), "a.service");
     machine.write(
         "proc/600/cgroup",
         "0::/user.slice/user-1000.slice/session-3.scope\n",
     );
-    processes.look(Span::secs(5), &mut census);
+    processes.look(Span::secs(5), &mut scan);
     assert_eq!(
-        (census.suspects[0].unit.as_str(), census.suspects[0].place),
+        (scan.candidates[0].unit.as_str(), scan.candidates[0].place),
         ("session-3.scope", Place::Session)
     );
 }
@@ -362,7 +366,7 @@ fn who_moves_is_known_by_where_it_is_now() {
 #[test]
 fn who_becomes_another_program_is_known_by_what_it_is_now() {
     let machine = Machine::new();
-    let root = machine.folder.path();
+    let root = machine.directory.path();
     // A wrapper of root's, at the path by which this machine knows it, that becomes what it was to start.
     machine.write("usr/bin/sudo", "");
     let sudo = root.join("usr/bin/sudo");
@@ -377,20 +381,20 @@ fn who_becomes_another_program_is_known_by_what_it_is_now() {
         symlink(program, exe).unwrap();
     };
     let mut processes = Processes::open(root, Bytes::kib(4)).unwrap();
-    let mut census = Census::default();
+    let mut scan = ProcessScan::default();
     runs(sudo);
-    processes.look(Span::secs(1), &mut census);
+    processes.look(Span::secs(1), &mut scan);
     assert_eq!(
-        census.suspects[0]
+        scan.candidates[0]
             .program
             .map(|name| name.to_string())
             .as_deref(),
         Some("sudo")
     );
     runs(root.join("home/me/sudo"));
-    processes.look(Span::secs(5), &mut census);
+    processes.look(Span::secs(5), &mut scan);
     assert_eq!(
-        census.suspects[0].program, None,
+        scan.candidates[0].program, None,
         "the name is the same, the file is not"
     );
 }
@@ -401,51 +405,45 @@ fn what_is_read_is_kept_for_a_moment_and_who_is_gone_is_gone() {
     for pid in 1000..1040 {
         machine.add(&Told { pid, ..PLAIN });
     }
-    let mut processes = Processes::open(machine.folder.path(), Bytes::kib(4)).unwrap();
-    let mut census = Census::default();
-    processes.look(Span::secs(1), &mut census);
-    let first = census.clone();
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    processes.look(Span::secs(1), &mut scan);
+    let first = scan.clone();
     // A moment later nothing is read again; when it is, who is gone is gone.
-    fs::remove_dir_all(machine.folder.path().join("proc/1000")).unwrap();
-    processes.look(Span::millis(1050), &mut census);
-    assert_eq!(census, first);
-    processes.look(Span::secs(60), &mut census);
+    fs::remove_dir_all(machine.directory.path().join("proc/1000")).unwrap();
+    processes.look(Span::millis(1050), &mut scan);
+    assert_eq!(scan, first);
+    processes.look(Span::secs(60), &mut scan);
     assert!(
-        !census
-            .suspects
+        !scan
+            .candidates
             .iter()
-            .any(|suspect| suspect.who.pid == 1000)
+            .any(|candidate| candidate.identity.pid == 1000)
     );
-    processes.rest(&mut census);
-    assert!(census.is_empty());
+    processes.rest(&mut scan);
+    assert!(scan.is_empty());
 }
 
 #[test]
 fn a_recorded_machine_has_nobody_to_end() {
     let machine = Machine::new();
     machine.add(&PLAIN);
-    let mut processes = Processes::open(machine.folder.path(), Bytes::kib(4)).unwrap();
-    let mut census = Census::default();
-    processes.look(Span::secs(1), &mut census);
-    let Suspect { who, name, .. } = census.suspects[0];
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    processes.look(Span::secs(1), &mut scan);
+    let Candidate { identity, name, .. } = scan.candidates[0];
     let order = Order {
-        who,
+        identity,
         name,
-        signal: pressure::census::Signal::Kill,
+        signal: pressure::scan::Signal::Kill,
         extent: pressure::distress::Extent::Process,
         size: Bytes::ZERO,
     };
-    assert_eq!(
-        processes.strike(Span::secs(1), &order),
-        Err(Missed::NoMeans)
-    );
-    assert_eq!(
-        processes.strike(Span::secs(1), &order),
-        Err(Missed::Unknown)
-    );
+    assert_eq!(processes.kill(Span::secs(1), &order), Err(Missed::NoMeans));
+    assert_eq!(processes.kill(Span::secs(1), &order), Err(Missed::Unknown));
     // Who cannot be signalled does not stand before others at once.
-    processes.look(Span::secs(5), &mut census);
-    assert!(census.suspects.is_empty());
-    processes.look(Span::secs(40), &mut census);
-    assert_eq!(census.suspects.len(), 1);
+    processes.look(Span::secs(5), &mut scan);
+    assert!(scan.candidates.is_empty());
+    processes.look(Span::secs(40), &mut scan);
+    assert_eq!(scan.candidates.len(), 1);
 }

@@ -1,7 +1,7 @@
 //! The texts of `/proc/PID`, as bytes that a process may have chosen itself.
 
 use crate::parse::lines::{self, number};
-use pressure::census::Life;
+use pressure::scan::Life;
 use units::{Bytes, Pages};
 
 /// The kernel's mark of its own threads in the flags.

@@ -42,7 +42,7 @@ fn config(file_size: u64, files: u32) -> Config {
 }
 
 /// Records `seconds` as the daemon would.
-fn record(recorder: &mut Recorder, config: &Config, seconds: std::ops::Range<u64>) {
+fn record(recorder: &mut RecordingWriter, config: &Config, seconds: std::ops::Range<u64>) {
     let mut history = History::new(&facts(), config);
     for second in seconds {
         history.push(&sample(second));
@@ -65,27 +65,27 @@ fn seconds(reader: &mut Reader) -> Vec<u64> {
         .collect()
 }
 
-fn all(folder: &Path) -> Vec<u64> {
-    list(folder)
+fn all(directory: &Path) -> Vec<u64> {
+    list(directory)
         .unwrap()
         .iter()
         .flat_map(|path| seconds(&mut Reader::open(path).unwrap()))
         .collect()
 }
 
-fn folder() -> (tempfile::TempDir, PathBuf) {
+fn directory() -> (tempfile::TempDir, PathBuf) {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("recordings");
     (temp, path)
 }
 
-fn recorder(path: &Path, config: &Config) -> Result<Recorder, RecordError> {
-    Recorder::create(path, &facts(), config, &History::new(&facts(), config))
+fn recorder(path: &Path, config: &Config) -> Result<RecordingWriter, RecordError> {
+    RecordingWriter::create(path, &facts(), config, &History::new(&facts(), config))
 }
 
 #[test]
 fn files_are_private_and_named_by_time_and_number() {
-    let (_temp, path) = folder();
+    let (_temp, path) = directory();
     let config = Config::default();
     let mut first = recorder(&path, &config).unwrap();
     record(&mut first, &config, 0..3);
@@ -113,17 +113,17 @@ fn files_are_private_and_named_by_time_and_number() {
 
 #[test]
 fn the_days_have_their_dates() {
-    let days = |days: u64| folder::utc(Wall(days * 86_400_000));
+    let days = |days: u64| directory::utc(Wall(days * 86_400_000));
     assert_eq!(days(0), "19700101T000000Z");
     assert_eq!(days(11_016), "20000229T000000Z");
     assert_eq!(days(11_017), "20000301T000000Z");
     assert_eq!(days(20_453), "20251231T000000Z");
-    assert!(folder::utc(Wall(u64::MAX)).ends_with('Z'));
+    assert!(directory::utc(Wall(u64::MAX)).ends_with('Z'));
 }
 
 #[test]
 fn full_files_make_room_and_every_file_stands_alone() {
-    let (_temp, path) = folder();
+    let (_temp, path) = directory();
     let config = config(4096, 3);
     let mut recorder = recorder(&path, &config).unwrap();
     record(&mut recorder, &config, 0..400);
@@ -149,7 +149,7 @@ fn full_files_make_room_and_every_file_stands_alone() {
 
 #[test]
 fn a_file_cut_anywhere_loses_its_last_member_only() {
-    let (_temp, path) = folder();
+    let (_temp, path) = directory();
     let config = Config::default();
     let mut recorder = recorder(&path, &config).unwrap();
     record(&mut recorder, &config, 0..95);
@@ -195,11 +195,11 @@ fn plain_text_is_read_too_and_a_half_line_is_not() {
     let path = temp.path().join("plain.rec");
     let config = Config::default();
     let history = History::new(&facts(), &config);
-    let mut recorder = Recorder::single(&path, &facts(), &config, &history).unwrap();
+    let mut recorder = RecordingWriter::single(&path, &facts(), &config, &history).unwrap();
     record(&mut recorder, &config, 0..3);
     recorder.lost(2);
     drop(recorder);
-    let again = Recorder::single(&path, &facts(), &config, &history)
+    let again = RecordingWriter::single(&path, &facts(), &config, &history)
         .map(drop)
         .unwrap_err()
         .to_string();
@@ -226,7 +226,7 @@ fn plain_text_is_read_too_and_a_half_line_is_not() {
 
 #[test]
 fn what_others_may_write_to_is_refused() {
-    let (_temp, path) = folder();
+    let (_temp, path) = directory();
     std::fs::create_dir(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
     let config = Config::default();
@@ -248,7 +248,7 @@ fn a_full_disk_is_told_once() {
     let history = History::new(&facts(), &config);
     let temp = tempfile::tempdir().unwrap();
     let mut recorder =
-        Recorder::single(&temp.path().join("a.rec"), &facts(), &config, &history).unwrap();
+        RecordingWriter::single(&temp.path().join("a.rec"), &facts(), &config, &history).unwrap();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     recorder.target = Target::Stream {
         path: "/dev/full".into(),
@@ -271,7 +271,7 @@ fn a_new_state_opens_a_new_header() {
     let path = temp.path().join("a.rec.gz");
     let config = Config::default();
     let mut history = History::new(&facts(), &config);
-    let mut recorder = Recorder::single(&path, &facts(), &config, &history).unwrap();
+    let mut recorder = RecordingWriter::single(&path, &facts(), &config, &history).unwrap();
     recorder.push(&sample(0), None).unwrap();
     recorder.lost(3);
     (0..4).for_each(|second| history.push(&sample(second)));

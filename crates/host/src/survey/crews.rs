@@ -1,11 +1,11 @@
 //! Process groups, where control groups do not count memory: a shell's job, a program and what it started.
 
 use super::{By, Holding};
+use crate::error::Error;
 use crate::parse::lines::{number, stat};
 use crate::procs::printable;
 use crate::tracee::watch::kilobytes;
-use crate::trouble::Trouble;
-use pressure::census::Place;
+use pressure::scan::Place;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -23,9 +23,9 @@ struct Crew {
 }
 
 /// Every process group that has memory of its own, and its processes.
-pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32>)>, Trouble> {
+pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32>)>, Error> {
     let proc = root.join("proc");
-    let entries = fs::read_dir(&proc).map_err(|error| Trouble::unreadable(&proc, error))?;
+    let entries = fs::read_dir(&proc).map_err(|error| Error::unreadable(&proc, error))?;
     let mut crews: HashMap<u64, Crew> = HashMap::new();
     for entry in entries.flatten() {
         let Some(pid) = entry

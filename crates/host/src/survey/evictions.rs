@@ -59,9 +59,9 @@ impl Evictions {
     pub(super) fn of_processes(&mut self, pids: &[u32]) -> Option<Bytes> {
         let mut seen = HashSet::new();
         for pid in pids.iter().take(PROCESSES) {
-            let folder = self.proc.join(pid.to_string());
-            self.open_files(&folder, &mut seen);
-            self.mapped_files(&folder, &mut seen);
+            let directory = self.proc.join(pid.to_string());
+            self.open_files(&directory, &mut seen);
+            self.mapped_files(&directory, &mut seen);
         }
         let told: Vec<u64> = seen
             .iter()
@@ -70,20 +70,20 @@ impl Evictions {
         (!told.is_empty()).then(|| Pages::new(told.iter().sum()).to_bytes(self.page_size))
     }
 
-    fn open_files(&mut self, folder: &Path, seen: &mut HashSet<FileId>) {
+    fn open_files(&mut self, directory: &Path, seen: &mut HashSet<FileId>) {
         let view =
-            ["ns/mnt", "root"].map(|link| fs::read_link(folder.join(link)).unwrap_or_default());
+            ["ns/mnt", "root"].map(|link| fs::read_link(directory.join(link)).unwrap_or_default());
         if self.views.insert(view) {
             self.mounts.extend(local_mounts(
-                &fs::read(folder.join("mountinfo")).unwrap_or_default(),
+                &fs::read(directory.join("mountinfo")).unwrap_or_default(),
             ));
         }
-        let Ok(entries) = fs::read_dir(folder.join("fd")) else {
+        let Ok(entries) = fs::read_dir(directory.join("fd")) else {
             return;
         };
         for entry in entries.flatten() {
             let is_local =
-                fs::read(folder.join("fdinfo").join(entry.file_name())).is_ok_and(|text| {
+                fs::read(directory.join("fdinfo").join(entry.file_name())).is_ok_and(|text| {
                     let mut mount = lines(&text).filter_map(|line| line.strip_prefix(b"mnt_id:"));
                     mount
                         .next()
@@ -97,12 +97,12 @@ impl Evictions {
         }
     }
 
-    fn mapped_files(&mut self, folder: &Path, seen: &mut HashSet<FileId>) {
-        let maps = fs::read(folder.join("maps")).unwrap_or_default();
+    fn mapped_files(&mut self, directory: &Path, seen: &mut HashSet<FileId>) {
+        let maps = fs::read(directory.join("maps")).unwrap_or_default();
         for (range, file) in lines(&maps).filter_map(mapped) {
             seen.insert(file);
             self.ask(file, || {
-                let path = folder
+                let path = directory
                     .join("map_files")
                     .join(String::from_utf8_lossy(range).as_ref());
                 pinned(&path).and_then(|(_, file)| reopened(&file))

@@ -4,8 +4,8 @@ use super::ages::Ages;
 use super::{By, Holding};
 use crate::groups::usage::{Usage, amount, text};
 use crate::parse::lines::{lines, number, words};
-use crate::procs::{Folder, MOUNTS, place, printable};
-use pressure::census::Place;
+use crate::procs::{Directory, MOUNTS, place, printable};
+use pressure::scan::Place;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) fn all(root: &Path, ages: &Ages) -> Vec<Holding> {
     };
     for top in MOUNTS
         .iter()
-        .filter_map(|mount| Folder::open(root, Path::new(mount)))
+        .filter_map(|mount| Directory::open(root, Path::new(mount)))
     {
         let controls = text(&top.file, "cgroup.controllers").unwrap_or_default();
         if words(&controls).any(|name| name == b"memory") {
@@ -36,19 +36,20 @@ pub(super) fn all(root: &Path, ages: &Ages) -> Vec<Holding> {
 /// The processes of this unit, and of the groups below it.
 pub(super) fn members(root: &Path, path: &str) -> Vec<u32> {
     let mut pids = Vec::new();
-    let mut folders: Vec<Folder> = Folder::of(root, path.as_bytes()).into_iter().collect();
-    while let Some(folder) = folders.pop() {
-        let text = text(&folder.file, "cgroup.procs").unwrap_or_default();
+    let mut directories: Vec<Directory> =
+        Directory::of(root, path.as_bytes()).into_iter().collect();
+    while let Some(directory) = directories.pop() {
+        let text = text(&directory.file, "cgroup.procs").unwrap_or_default();
         pids.extend(
             lines(&text)
                 .filter_map(number)
                 .filter_map(|pid| u32::try_from(pid).ok()),
         );
-        folders.extend(
-            folder
+        directories.extend(
+            directory
                 .names_below(root)
                 .iter()
-                .filter_map(|name| Folder::open(root, &folder.path.join(name))),
+                .filter_map(|name| Directory::open(root, &directory.path.join(name))),
         );
     }
     pids
@@ -63,34 +64,35 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Takes units in; goes on below what is none.
-    fn below(&mut self, above: &Folder, path: &[u8], depth: usize) {
+    fn below(&mut self, above: &Directory, path: &[u8], depth: usize) {
         for name in above.names_below(self.root) {
             if self.left == 0 {
                 return;
             }
             self.left -= 1;
             let path = [path, b"/", name.as_bytes()].concat();
-            let Some(folder) = Folder::open(self.root, &above.path.join(&name)) else {
+            let Some(directory) = Directory::open(self.root, &above.path.join(&name)) else {
                 continue;
             };
             let is_unit = is_unit(&path);
-            if is_unit || text(&folder.file, "cgroup.procs").is_some_and(|pids| !pids.is_empty()) {
-                self.found.extend(self.holding(&folder, &path));
+            if is_unit || text(&directory.file, "cgroup.procs").is_some_and(|pids| !pids.is_empty())
+            {
+                self.found.extend(self.holding(&directory, &path));
             }
             if !is_unit && depth < DEEPEST {
-                self.below(&folder, &path, depth + 1);
+                self.below(&directory, &path, depth + 1);
             }
         }
     }
 
     /// `None` if it is gone, or its memory is not counted.
-    fn holding(&self, folder: &Folder, path: &[u8]) -> Option<Holding> {
+    fn holding(&self, directory: &Directory, path: &[u8]) -> Option<Holding> {
         let Usage {
             used,
             active,
             refaulted,
             swapped,
-        } = Usage::of(&folder.file)?;
+        } = Usage::of(&directory.file)?;
         let (warm, by) = self
             .ages
             .of_group(path)
@@ -104,7 +106,7 @@ impl Walk<'_> {
             warm: warm.min(used),
             by,
             swapped,
-            floor: amount(&folder.file, "memory.min").unwrap_or_default(),
+            floor: amount(&directory.file, "memory.min").unwrap_or_default(),
             refaults: None,
             growth: None,
             refaulted,
@@ -117,5 +119,5 @@ impl Walk<'_> {
 fn is_unit(path: &[u8]) -> bool {
     let found = place(path);
     let is_manager = found.unit.starts_with(b"user@") || found.unit.ends_with(b".slice");
-    found.place != Place::Unknown && found.folder == path && !is_manager
+    found.place != Place::Unknown && found.directory == path && !is_manager
 }

@@ -16,20 +16,20 @@ fn machine() -> tempfile::TempDir {
         "cpu memory pids\n",
     );
     let group = |path: &str, used: u64, active: u64, refaulted: u64| {
-        let folder = format!("sys/fs/cgroup{path}");
+        let directory = format!("sys/fs/cgroup{path}");
         write(
             root.path(),
-            &format!("{folder}/memory.current"),
+            &format!("{directory}/memory.current"),
             &format!("{used}\n"),
         );
         let stat = format!(
             "anon 1\nactive_anon {active}\nactive_file 1\nworkingset_refault_file {refaulted}\n"
         );
-        write(root.path(), &format!("{folder}/memory.stat"), &stat);
-        write(root.path(), &format!("{folder}/memory.min"), "4096\n");
+        write(root.path(), &format!("{directory}/memory.stat"), &stat);
+        write(root.path(), &format!("{directory}/memory.min"), "4096\n");
         write(
             root.path(),
-            &format!("{folder}/cgroup.procs"),
+            &format!("{directory}/cgroup.procs"),
             if path.ends_with("slice") || path.ends_with("@1000.service") {
                 ""
             } else {
@@ -81,15 +81,15 @@ fn the_second_look_tells_growth_and_what_was_missed() {
     let machine = machine();
     let mut survey = Survey::of(machine.path(), Bytes::new(10));
     survey.look(Span::secs(1)).unwrap();
-    let folder = "sys/fs/cgroup/system.slice/ssh.service";
+    let directory = "sys/fs/cgroup/system.slice/ssh.service";
     write(
         machine.path(),
-        &format!("{folder}/memory.current"),
+        &format!("{directory}/memory.current"),
         "7000\n",
     );
     write(
         machine.path(),
-        &format!("{folder}/memory.stat"),
+        &format!("{directory}/memory.stat"),
         "active_anon 2000\nworkingset_refault_file 180\n",
     );
     let all = survey.look(Span::secs(3)).unwrap();

@@ -299,11 +299,11 @@ mod tests {
     fn machine(count: &str, known: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let ours = root.path().join(ADMIN).join("0");
-        for folder in [
+        for directory in [
             "contexts/0/targets/0",
             "contexts/0/monitoring_attrs/intervals",
         ] {
-            fs::create_dir_all(ours.join(folder)).unwrap();
+            fs::create_dir_all(ours.join(directory)).unwrap();
         }
         for file in [
             "state",

@@ -1,7 +1,7 @@
 //! Idle page tracking: a bit for each frame of memory, set by us, taken back by the kernel when the page is used.
 
+use crate::error::Error;
 use crate::pagemap::{FRAME, PRESENT, entries};
-use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -65,23 +65,23 @@ impl Idle {
     }
 
     /// Marks all of them as idle.
-    pub(super) fn mark(&self) -> Result<(), Trouble> {
+    pub(super) fn mark(&self) -> Result<(), Error> {
         for (word, bits) in self.words() {
             self.bitmap
                 .write_all_at(&bits.to_le_bytes(), word * 8)
-                .map_err(|error| self.trouble(error))?;
+                .map_err(|error| self.error(error))?;
         }
         Ok(())
     }
 
     /// Pages that are no longer idle, in order.
-    pub(super) fn used(&self) -> Result<Vec<u64>, Trouble> {
+    pub(super) fn used(&self) -> Result<Vec<u64>, Error> {
         let mut idle = BTreeMap::new();
         for word in self.words().into_keys() {
             let mut bytes = [0; 8];
             self.bitmap
                 .read_exact_at(&mut bytes, word * 8)
-                .map_err(|error| self.trouble(error))?;
+                .map_err(|error| self.error(error))?;
             idle.insert(word, u64::from_le_bytes(bytes));
         }
         let is_used = |frame: u64| {
@@ -105,7 +105,7 @@ impl Idle {
         words
     }
 
-    fn trouble(&self, error: io::Error) -> Trouble {
-        Trouble::unreadable(&self.path, error)
+    fn error(&self, error: io::Error) -> Error {
+        Error::unreadable(&self.path, error)
     }
 }

@@ -1,6 +1,6 @@
 //! What a process has mapped: `/proc/PID/maps`.
 
-use crate::trouble::{Malformed, Trouble};
+use crate::error::{Error, Malformed};
 use std::fs;
 use std::path::Path;
 
@@ -29,15 +29,14 @@ impl Mapping {
 /// The mappings of a process, by address.
 ///
 /// Errors: no such process, no right to look, a line that is none.
-pub fn mappings(root: &Path, pid: u32) -> Result<Vec<Mapping>, Trouble> {
+pub fn mappings(root: &Path, pid: u32) -> Result<Vec<Mapping>, Error> {
     let path = root.join(format!("proc/{pid}/maps"));
-    let bytes = fs::read(&path).map_err(|error| Trouble::unreadable(&path, error))?;
+    let bytes = fs::read(&path).map_err(|error| Error::unreadable(&path, error))?;
     let text = String::from_utf8_lossy(&bytes);
     text.lines()
         .map(|line| {
-            mapping(line).ok_or_else(|| {
-                Trouble::malformed(&path, &Malformed::new("mapping", line.as_bytes()))
-            })
+            mapping(line)
+                .ok_or_else(|| Error::malformed(&path, &Malformed::new("mapping", line.as_bytes())))
         })
         .collect()
 }

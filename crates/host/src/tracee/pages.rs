@@ -15,7 +15,7 @@
 use super::idle::Idle;
 use super::maps::{Mapping, mapping};
 use super::watch::{alive, kilobytes};
-use crate::trouble::{Malformed, Trouble};
+use crate::error::{Error, Malformed};
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -29,7 +29,7 @@ const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub struct Pages {
     /// Its folder in `/proc`, open: a later process with the same number is another.
-    folder: OwnedFd,
+    directory: OwnedFd,
     path: PathBuf,
     idle: Option<Idle>,
 }
@@ -61,23 +61,23 @@ impl Pages {
     /// Of this process.
     ///
     /// Errors: there is none, or it may not be looked at.
-    pub fn of(root: &Path, pid: u32) -> Result<Self, Trouble> {
+    pub fn of(root: &Path, pid: u32) -> Result<Self, Error> {
         let path = root.join(format!("proc/{pid}"));
-        let folder = openat(
+        let directory = openat(
             rustix::fs::CWD,
             &path,
             OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
         )
-        .map_err(|error| Trouble::unreadable(&path, error.into()))?;
+        .map_err(|error| Error::unreadable(&path, error.into()))?;
         let pages = Self {
-            folder,
+            directory,
             path,
             idle: Idle::open(root),
         };
         pages
             .open("clear_refs", OFlags::WRONLY)
-            .map_err(|error| Trouble::unreadable(&pages.path, error))?;
+            .map_err(|error| Error::unreadable(&pages.path, error))?;
         Ok(pages)
     }
 
@@ -87,7 +87,7 @@ impl Pages {
     }
 
     /// Forgets what was used so far; `false` if the process has ended.
-    pub fn begin(&mut self) -> Result<bool, Trouble> {
+    pub fn begin(&mut self) -> Result<bool, Error> {
         if let Some(lives) = self.begin_exactly()? {
             return Ok(lives);
         }
@@ -99,7 +99,7 @@ impl Pages {
     }
 
     /// `None` where single pages cannot be told apart, or not by us.
-    fn begin_exactly(&mut self) -> Result<Option<bool>, Trouble> {
+    fn begin_exactly(&mut self) -> Result<Option<bool>, Error> {
         if self.idle.is_none() {
             return Ok(None);
         }
@@ -129,7 +129,7 @@ impl Pages {
     }
 
     /// What was used since the beginning, by address; `None` if the process has ended.
-    pub fn end(&mut self) -> Result<Option<Vec<Touched>>, Trouble> {
+    pub fn end(&mut self) -> Result<Option<Vec<Touched>>, Error> {
         let Some(areas) = self.areas()? else {
             return Ok(None);
         };
@@ -149,7 +149,7 @@ impl Pages {
     }
 
     /// The mappings; `None` if the process has ended. A process that has none of its own, as the kernel's, is none.
-    fn areas(&self) -> Result<Option<Vec<Area>>, Trouble> {
+    fn areas(&self) -> Result<Option<Vec<Area>>, Error> {
         let mut text = Vec::new();
         let read = self
             .open("smaps", OFlags::RDONLY)
@@ -158,7 +158,7 @@ impl Pages {
             return Ok(None);
         }
         let malformed = |line: &[u8]| {
-            Trouble::malformed(&self.path.join("smaps"), &Malformed::new("mapping", line))
+            Error::malformed(&self.path.join("smaps"), &Malformed::new("mapping", line))
         };
         let mut areas: Vec<Area> = Vec::new();
         for line in text.split(|byte| *byte == b'\n') {
@@ -184,7 +184,7 @@ impl Pages {
 
     fn open(&self, name: &str, flags: OFlags) -> std::io::Result<File> {
         Ok(File::from(openat(
-            &self.folder,
+            &self.directory,
             name,
             flags | OFlags::CLOEXEC,
             Mode::empty(),

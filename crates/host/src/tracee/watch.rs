@@ -10,8 +10,8 @@
 //! - Cost: two walks of the page tables, about 5 ms for each GiB resident; what each look took is told.
 //! - Source: Documentation/filesystems/proc.rst of Linux, `clear_refs` and `smaps_rollup`, since 4.14.
 
+use crate::error::{Error, Malformed};
 use crate::parse::lines::{number, stat};
-use crate::trouble::{Malformed, Trouble};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Watch {
     /// Whom to watch: the number of a process, or the folder of a control group.
     ///
     /// Errors: there is none of the kind.
-    pub fn of(root: &Path, whom: Whom) -> Result<Self, Trouble> {
+    pub fn of(root: &Path, whom: Whom) -> Result<Self, Error> {
         let watch = Self {
             root: root.to_owned(),
             whom,
@@ -64,18 +64,18 @@ impl Watch {
     }
 
     /// Forgets what was used so far. The processor time that it took; `None` if nobody is left.
-    pub fn begin(&self) -> Result<Option<Duration>, Trouble> {
-        let (began, mut any) = (processor_time(), false);
+    pub fn begin(&self) -> Result<Option<Duration>, Error> {
+        let (began, mut any) = (cpu_time(), false);
         for pid in self.pids()? {
             let path = self.root.join(format!("proc/{pid}/clear_refs"));
             any |= alive(fs::write(&path, "1"), &path)?.is_some();
         }
-        Ok(any.then(|| processor_time().saturating_sub(began)))
+        Ok(any.then(|| cpu_time().saturating_sub(began)))
     }
 
     /// What was used since the beginning. `None` if nobody is left.
-    pub fn end(&self) -> Result<Option<Used>, Trouble> {
-        let (began, mut sum) = (processor_time(), Used::default());
+    pub fn end(&self) -> Result<Option<Used>, Error> {
+        let (began, mut sum) = (cpu_time(), Used::default());
         for pid in self.pids()? {
             let path = self.root.join(format!("proc/{pid}/smaps_rollup"));
             let Some(text) = alive(fs::read(&path), &path)? else {
@@ -83,7 +83,7 @@ impl Watch {
             };
             let field = |name: &'static str| {
                 kilobytes(&text, name)
-                    .ok_or_else(|| Trouble::malformed(&path, &Malformed::new(name, &text)))
+                    .ok_or_else(|| Error::malformed(&path, &Malformed::new(name, &text)))
             };
             sum.processes += 1;
             sum.referenced += field("Referenced")?;
@@ -95,23 +95,22 @@ impl Watch {
                 sum.faults = (sum.faults.0 + minor, sum.faults.1 + major);
             }
         }
-        sum.cost = processor_time().saturating_sub(began);
+        sum.cost = cpu_time().saturating_sub(began);
         Ok((sum.processes > 0).then_some(sum))
     }
 
-    fn pids(&self) -> Result<Vec<u32>, Trouble> {
+    fn pids(&self) -> Result<Vec<u32>, Error> {
         let group = match &self.whom {
             Whom::Process(pid) => return Ok(vec![*pid]),
-            Whom::Group(folder) => folder.join("cgroup.procs"),
+            Whom::Group(directory) => directory.join("cgroup.procs"),
         };
-        let text =
-            fs::read_to_string(&group).map_err(|error| Trouble::unreadable(&group, error))?;
+        let text = fs::read_to_string(&group).map_err(|error| Error::unreadable(&group, error))?;
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 }
 
 /// What this thread has had of a processor.
-fn processor_time() -> Duration {
+fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(
         time.tv_sec.unsigned_abs(),
@@ -128,13 +127,13 @@ pub(crate) fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
 }
 
 /// What a file of a process gave; `None` if the process has ended.
-pub(super) fn alive<T>(done: std::io::Result<T>, path: &Path) -> Result<Option<T>, Trouble> {
+pub(super) fn alive<T>(done: std::io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     const NO_SUCH_PROCESS: i32 = 3;
     match done {
         Ok(done) => Ok(Some(done)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.raw_os_error() == Some(NO_SUCH_PROCESS) => Ok(None),
-        Err(error) => Err(Trouble::unreadable(path, error)),
+        Err(error) => Err(Error::unreadable(path, error)),
     }
 }
 

@@ -8,7 +8,7 @@
 //! that was removed took its limits along, and another that has its name since has another inode: nothing is put back then.
 
 use super::Held;
-use crate::procs::Folder;
+use crate::procs::Directory;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
@@ -46,7 +46,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limit {
     /// The group's folder, from the machine's root.
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
     pub(crate) inode: u64,
     pub(crate) kind: Kind,
 }
@@ -54,18 +54,18 @@ pub(crate) struct Limit {
 impl Limit {
     /// Its name, for people.
     pub(crate) fn name(&self) -> String {
-        format!("{}/{}", self.folder.display(), self.kind.file())
+        format!("{}/{}", self.directory.display(), self.kind.file())
     }
 
     /// The group's folder, if it is the one that was meant.
     pub(super) fn open(&self, root: &Path) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = match rustix::fs::open(root.join(&self.folder), flags, Mode::empty()) {
-            Ok(folder) => folder,
+        let directory = match rustix::fs::open(root.join(&self.directory), flags, Mode::empty()) {
+            Ok(directory) => directory,
             Err(rustix::io::Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        Ok((rustix::fs::fstat(&folder)?.st_ino == self.inode).then_some(folder))
+        Ok((rustix::fs::fstat(&directory)?.st_ino == self.inode).then_some(directory))
     }
 
     /// One line of the log.
@@ -75,9 +75,9 @@ impl Limit {
             ours,
             before,
         } = held;
-        let folder = escaped(self.folder.as_os_str().as_bytes());
+        let directory = escaped(self.directory.as_os_str().as_bytes());
         format!(
-            "{folder}/{}\t{}\t{found}\t{ours}\t{before}\n",
+            "{directory}/{}\t{}\t{found}\t{ours}\t{before}\n",
             self.kind.file(),
             self.inode
         )
@@ -90,8 +90,8 @@ impl Limit {
         let kind = [Kind::Min, Kind::High, Kind::Freeze]
             .into_iter()
             .find(|kind| path.file_name() == Some(OsStr::new(kind.file())))?;
-        let folder = path.parent()?.to_owned();
-        let below = folder.strip_prefix(TOP).ok()?;
+        let directory = path.parent()?.to_owned();
+        let below = directory.strip_prefix(TOP).ok()?;
         if !below
             .components()
             .all(|part| matches!(part, Component::Normal(_)))
@@ -103,7 +103,7 @@ impl Limit {
         let is_whole = words.next().is_none();
         is_whole.then_some((
             Self {
-                folder,
+                directory,
                 inode,
                 kind,
             },
@@ -117,10 +117,10 @@ impl Limit {
 }
 
 /// The value of a limit; [`u64::MAX`] for none. `None` if the group is gone.
-pub(crate) fn read(folder: impl AsFd, kind: Kind) -> io::Result<Option<u64>> {
+pub(crate) fn read(directory: impl AsFd, kind: Kind) -> io::Result<Option<u64>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut text = String::new();
-    match rustix::fs::openat(folder, kind.file(), flags, Mode::empty()) {
+    match rustix::fs::openat(directory, kind.file(), flags, Mode::empty()) {
         Ok(file) => match std::fs::File::from(file).take(64).read_to_string(&mut text) {
             Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
@@ -135,11 +135,11 @@ pub(crate) fn read(folder: impl AsFd, kind: Kind) -> io::Result<Option<u64>> {
 
 /// Sets a limit. It does not wait for memory to be reclaimed where the kernel can be told so (6.16), and the values that
 /// are written leave nothing to reclaim.
-pub(crate) fn write(folder: impl AsFd, kind: Kind, to: u64) -> io::Result<()> {
+pub(crate) fn write(directory: impl AsFd, kind: Kind, to: u64) -> io::Result<()> {
     let flags =
         OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = std::fs::File::from(rustix::fs::openat(
-        folder,
+        directory,
         kind.file(),
         flags,
         Mode::empty(),
@@ -201,11 +201,11 @@ fn plain(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-impl From<(&Folder, Kind)> for Limit {
-    fn from((folder, kind): (&Folder, Kind)) -> Self {
+impl From<(&Directory, Kind)> for Limit {
+    fn from((directory, kind): (&Directory, Kind)) -> Self {
         Self {
-            folder: folder.path.clone(),
-            inode: folder.inode,
+            directory: directory.path.clone(),
+            inode: directory.inode,
             kind,
         }
     }
@@ -222,9 +222,9 @@ mod tests {
         before: u64::MAX,
     };
 
-    fn limit(folder: &[u8]) -> Limit {
+    fn limit(directory: &[u8]) -> Limit {
         Limit {
-            folder: PathBuf::from(OsStr::from_bytes(folder)),
+            directory: PathBuf::from(OsStr::from_bytes(directory)),
             inode: 4711,
             kind: Kind::Min,
         }

@@ -8,8 +8,8 @@ const FACTOR: Knob = Knob::WatermarkScaleFactor;
 fn machine(log: &[u8]) -> (tempfile::TempDir, Places) {
     let dir = tempfile::tempdir().unwrap();
     let places = Places::at(dir.path());
-    for folder in ["proc/sys/vm", "proc/sys/kernel/random", "run"] {
-        fs::create_dir_all(dir.path().join(folder)).unwrap();
+    for directory in ["proc/sys/vm", "proc/sys/kernel/random", "run"] {
+        fs::create_dir_all(dir.path().join(directory)).unwrap();
     }
     fs::write(
         dir.path().join("proc/sys/kernel/random/boot_id"),

@@ -1,6 +1,6 @@
 //! What must hold of a configuration as a whole; each message names the keys.
 
-use super::{Config, Occasion, Share, is_ward};
+use super::{Config, Occasion, Share, is_protected};
 use units::{Percent, Span};
 
 /// No share of memory that others live in is larger.
@@ -215,7 +215,7 @@ impl Config {
     }
 
     fn names(&self) -> Checked {
-        if let Some(unit) = self.protect.units.iter().find(|unit| !is_ward(unit)) {
+        if let Some(unit) = self.protect.units.iter().find(|unit| !is_protected(unit)) {
             return Err(format!(
                 "protect.units: {unit:?} may hold anything, and so what makes memory run out"
             ));

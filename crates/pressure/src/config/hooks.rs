@@ -11,7 +11,8 @@ pub struct Hooks {
     /// When memory is about to run out: the absolute path of a program.
     pub warn: Option<String>,
     /// When a unit was slowed down.
-    pub contained: Option<String>,
+    #[serde(rename = "contained")]
+    pub throttled: Option<String>,
     /// When a unit was stopped, and its user asked what becomes of it.
     pub asked: Option<String>,
     /// When a process was asked to end, or killed.
@@ -25,7 +26,7 @@ impl Default for Hooks {
     fn default() -> Self {
         Self {
             warn: None,
-            contained: None,
+            throttled: None,
             asked: None,
             ended: None,
             timeout: Span::secs(5),
@@ -39,7 +40,7 @@ pub enum Occasion {
     /// Memory is about to run out.
     Warn,
     /// A unit was slowed down.
-    Contained,
+    Throttled,
     /// A unit was stopped, and its user asked.
     Asked,
     /// A process was signalled.
@@ -48,13 +49,13 @@ pub enum Occasion {
 
 impl Occasion {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Warn, Self::Contained, Self::Asked, Self::Ended];
+    pub const ALL: [Self; 4] = [Self::Warn, Self::Throttled, Self::Asked, Self::Ended];
 
     /// Its key in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Warn => "warn",
-            Self::Contained => "contained",
+            Self::Throttled => "contained",
             Self::Asked => "asked",
             Self::Ended => "ended",
         }
@@ -66,7 +67,7 @@ impl Hooks {
     pub fn of(&self, occasion: Occasion) -> Option<&str> {
         match occasion {
             Occasion::Warn => self.warn.as_deref(),
-            Occasion::Contained => self.contained.as_deref(),
+            Occasion::Throttled => self.throttled.as_deref(),
             Occasion::Asked => self.asked.as_deref(),
             Occasion::Ended => self.ended.as_deref(),
         }

@@ -30,7 +30,7 @@ const UNITS: [&str; 11] = [
 ];
 
 /// Whether memory may be kept for what is named so: a slice, but for the desktop's own, holds whoever is started in it.
-pub fn is_ward(unit: &str) -> bool {
+pub fn is_protected(unit: &str) -> bool {
     const DESKTOP: &str = "session.slice";
     let name = unit.strip_suffix('*').unwrap_or(unit);
     let is_slice = unit.as_bytes().ends_with(b".slice");

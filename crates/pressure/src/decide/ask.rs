@@ -8,18 +8,18 @@
 //!         └► memory runs out all the same ──────────────► SIGKILL at once
 //! ```
 //!
-//! - Law: it is time when [`Rung::Term`] is reached or a contained one has pushed long enough; at [`Rung::Kill`] nobody is
+//! - Law: it is time when [`Severity::Term`] is reached or a contained one has pushed long enough; at [`Severity::Kill`] nobody is
 //!   asked. The answer is a part of the sample, so a decision is made again from a recording as any other.
 //! - Who stands still takes no more, so memory runs out by someone else then: the stopped one gives back the most.
 //! - SIGKILL, as who stands still cannot do what SIGTERM asks for.
 //! - Limit: a process of a session scope has no unit of its own, and is not asked about.
 
 use super::Draft;
-use super::contain::in_ram;
-use crate::census::{Group, Signal, Suspect};
+use super::throttle::in_ram;
 use crate::decision::{Action, Reason};
-use crate::distress::{Growth, Outlook, Pick, Rung, extent, reserve};
-use crate::groups::{Answer, Grip, MAX_STOPPED, Stopped};
+use crate::distress::{Growth, Outlook, Pick, Severity, extent, reserve};
+use crate::groups::{Answer, CgroupAction, Frozen, MAX_FROZEN};
+use crate::scan::{Candidate, Group, Signal};
 use std::time::Duration;
 use units::Span;
 
@@ -30,29 +30,29 @@ impl Draft<'_> {
     /// Stops the unit of who would have to end, if the person whose it is can answer and was not asked just now.
     pub(super) fn ask(&mut self, pick: &Pick, outlook: &Outlook) -> bool {
         let (groups, wait) = (&self.sample.groups, self.config.guard.ask_for);
-        let (suspect, is_hopeless) = (&pick.suspect, self.hopeless(outlook).is_some());
-        let heard = groups.people.contains(&suspect.user);
-        if wait == Span::default() || !heard || is_hopeless || groups.stopped.len() == MAX_STOPPED {
+        let (candidate, is_hopeless) = (&pick.candidate, self.hopeless(outlook).is_some());
+        let heard = groups.users.contains(&candidate.user);
+        if wait == Span::default() || !heard || is_hopeless || groups.frozen.len() == MAX_FROZEN {
             return false;
         }
-        let Some(Group { id, used, .. }) = self.containable(suspect) else {
+        let Some(Group { id, used, .. }) = self.containable(candidate) else {
             return false;
         };
-        if groups.stopped.iter().any(|one| one.id == id) {
+        if groups.frozen.iter().any(|one| one.id == id) {
             return false;
         }
-        let (unit, user, room) = (suspect.unit, suspect.user, in_ram(outlook));
+        let (unit, user, headroom) = (candidate.unit, candidate.user, in_ram(outlook));
         let why = Reason::Ask {
             growth: pick.growth.rate,
-            room: outlook.room,
+            headroom: outlook.headroom,
         };
         self.step(
-            Action::Group(Grip::Freeze {
+            Action::Group(CgroupAction::Freeze {
                 id,
                 unit,
                 user,
                 used,
-                room,
+                headroom,
                 wait,
             }),
             why,
@@ -63,12 +63,12 @@ impl Draft<'_> {
     /// Ends who is stopped, or lets it go on, if it is time for either. One ends at a time: first whom a person gave up, and
     /// others only while nobody else is on the way out. Whether that is all for now: someone ends, or was stopped so lately
     /// that what is seen to grow is what was stopped.
-    pub(super) fn mind_the_stopped(&mut self, outlook: &Outlook, rung: Rung) -> bool {
+    pub(super) fn mind_the_frozen(&mut self, outlook: &Outlook, severity: Severity) -> bool {
         let sample = self.sample;
         let is_given_up = |why: &Reason| matches!(why, Reason::Answered { .. });
         let (mut is_all, mut due) = (false, None);
-        for one in sample.groups.stopped.iter().filter(|one| one.is_still()) {
-            match self.fate(one, outlook, rung) {
+        for one in sample.groups.frozen.iter().filter(|one| one.is_frozen()) {
+            match self.fate(one, outlook, severity) {
                 Some((Fate::GoesOn, why)) => self.thaw(one, why),
                 Some((Fate::Ends, why)) => {
                     let is_first = due
@@ -81,7 +81,7 @@ impl Draft<'_> {
         }
         match due {
             Some((one, why)) if is_given_up(&why) || !self.is_one_ending() => {
-                is_all | self.end_stopped(one, outlook, why)
+                is_all | self.kill_frozen(one, outlook, why)
             }
             _ => is_all,
         }
@@ -92,27 +92,28 @@ impl Draft<'_> {
         let sample = self.sample;
         sample
             .groups
-            .stopped
+            .frozen
             .iter()
-            .filter(|one| one.is_still())
+            .filter(|one| one.is_frozen())
             .for_each(|one| self.thaw(one, Reason::Stop));
     }
 
     /// Whether a unit stands still until a person has answered.
-    pub(super) fn is_still(&self, id: u64) -> bool {
+    pub(super) fn is_frozen(&self, id: u64) -> bool {
         self.sample
             .groups
-            .stopped
+            .frozen
             .iter()
-            .any(|one| one.id == id && one.is_still())
+            .any(|one| one.id == id && one.is_frozen())
     }
 
-    fn fate(&self, one: &Stopped, outlook: &Outlook, rung: Rung) -> Option<(Fate, Reason)> {
+    fn fate(&self, one: &Frozen, outlook: &Outlook, severity: Severity) -> Option<(Fate, Reason)> {
         let since = Span::new(self.sample.at.get().saturating_sub(one.since.get()));
-        let room = outlook.room;
-        let short = rung >= Rung::Kill || (rung >= Rung::Term && since.get() >= SETTLED);
+        let headroom = outlook.headroom;
+        let short =
+            severity >= Severity::Kill || (severity >= Severity::Term && since.get() >= SETTLED);
         let enough = reserve(outlook, &self.config.guard)
-            .max(one.room)
+            .max(one.headroom)
             .scaled(2, 1);
         let ample = in_ram(outlook) >= enough;
         let answered = |answer| Reason::Answered {
@@ -124,28 +125,29 @@ impl Draft<'_> {
             Some(Answer::End) => Some((Fate::Ends, answered(Answer::End))),
             Some(Answer::GoOn) => Some((Fate::GoesOn, answered(Answer::GoOn))),
             _ if short || self.hopeless(outlook).is_some() => {
-                Some((Fate::Ends, Reason::StillShort { since, room }))
+                Some((Fate::Ends, Reason::StillShort { since, headroom }))
             }
-            Some(Answer::Keep) if ample => Some((Fate::GoesOn, Reason::Eased { room })),
-            None if over && ample => Some((Fate::GoesOn, Reason::Eased { room })),
-            None if over => Some((Fate::Ends, Reason::Unanswered { since, room })),
+            Some(Answer::Keep) if ample => Some((Fate::GoesOn, Reason::Eased { headroom })),
+            None if over && ample => Some((Fate::GoesOn, Reason::Eased { headroom })),
+            None if over => Some((Fate::Ends, Reason::Unanswered { since, headroom })),
             Some(Answer::Keep) | None => None,
         }
     }
 
     /// Kills what holds the most in it, or all of it, and lets the rest go on.
-    fn end_stopped(&mut self, one: &Stopped, outlook: &Outlook, why: Reason) -> bool {
-        let is_inside = |suspect: &Suspect| suspect.group.is_some_and(|group| group.id == one.id);
+    fn kill_frozen(&mut self, one: &Frozen, outlook: &Outlook, why: Reason) -> bool {
+        let is_inside =
+            |candidate: &Candidate| candidate.group.is_some_and(|group| group.id == one.id);
         // Nobody of it was looked at, so nobody can be ended; it stands still until someone is, or there is room.
-        if !self.sample.census.suspects.iter().any(is_inside) {
+        if !self.sample.scan.candidates.iter().any(is_inside) {
             return false;
         }
-        let suspect = self.largest_in(one.id).copied();
-        if let Some(suspect) = suspect {
-            let extent = extent(self.bench(outlook), &suspect);
+        let candidate = self.largest_in(one.id).copied();
+        if let Some(candidate) = candidate {
+            let extent = extent(self.bench(outlook), &candidate);
             self.end(
                 &Pick {
-                    suspect,
+                    candidate,
                     extent,
                     growth: Growth::default(),
                 },
@@ -154,12 +156,12 @@ impl Draft<'_> {
             );
         }
         self.thaw(one, why);
-        suspect.is_some()
+        candidate.is_some()
     }
 
-    fn thaw(&mut self, one: &Stopped, why: Reason) {
+    fn thaw(&mut self, one: &Frozen, why: Reason) {
         self.step(
-            Action::Group(Grip::Thaw {
+            Action::Group(CgroupAction::Thaw {
                 id: one.id,
                 unit: one.unit,
             }),

@@ -18,7 +18,7 @@
 
 use super::{Draft, SHORT};
 use crate::decision::Reason;
-use crate::distress::{Outlook, Rung, rung};
+use crate::distress::{Outlook, Severity, severity};
 use crate::knob::Knob;
 use crate::sample::SwapKind;
 use std::time::Duration;
@@ -85,13 +85,13 @@ impl Draft<'_> {
     /// Why this may not be held now: the kernel would choose who ends, or has.
     fn is_risky(&self, knob: Knob) -> Option<Reason> {
         let outlook = self.history.distress.outlook;
-        let is_near = |outlook: &Outlook| rung(outlook, &self.config.guard) >= Rung::Warn;
+        let is_near = |outlook: &Outlook| severity(outlook, &self.config.guard) >= Severity::Warn;
         let killed = self
             .ago(self.history.returns.last_kill)
             .is_some_and(|ago| ago < AFTER_A_KILL);
         let is_risky = knob == Knob::MinTtlMs && (killed || outlook.as_ref().is_some_and(is_near));
         is_risky.then(|| Reason::Verge {
-            room: outlook.map(|outlook| outlook.room).unwrap_or_default(),
+            headroom: outlook.map(|outlook| outlook.headroom).unwrap_or_default(),
         })
     }
 

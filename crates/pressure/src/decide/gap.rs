@@ -85,7 +85,9 @@ impl Draft<'_> {
             .filter(|_| self.config.mode.guards())?
             .without_swap();
         let soon = self.distressed || warns(&outlook, self.config.guard.warn_ahead);
-        soon.then_some(Reason::RunsOut { room: outlook.room })
+        soon.then_some(Reason::RunsOut {
+            headroom: outlook.headroom,
+        })
     }
 
     /// Whether programs wait for their own pages more than is accepted. Memory is then short for good, and not for a
@@ -159,8 +161,8 @@ impl Draft<'_> {
             .memory
             .available
             .map(|now| now + self.forecast.withheld.unwrap_or_default());
-        let room = unhindered.map_or(Bytes::ZERO, |available| available.less(floor.max(rival)));
-        budget.min(gap_found + room.scaled(1, 4)).max(gap_found)
+        let headroom = unhindered.map_or(Bytes::ZERO, |available| available.less(floor.max(rival)));
+        budget.min(gap_found + headroom.scaled(1, 4)).max(gap_found)
     }
 
     fn hold(&mut self, need: Option<Need>, wanted: Bytes) -> Phase {

@@ -4,9 +4,9 @@
 //! each `local.every`, and none of more than [`LARGEST`], whose page tables would be walked for too long.
 
 use super::Draft;
-use crate::census::Suspect;
 use crate::decision::{Action, Attention, Reason};
 use crate::local::{Policy, Push, Whom};
+use crate::scan::Candidate;
 use std::time::Duration;
 use units::Bytes;
 
@@ -40,26 +40,32 @@ impl Draft<'_> {
         let Some(free) = self.history.free(self.sample).filter(|_| due) else {
             return;
         };
-        let census = &self.sample.census;
-        let whole = |suspect: &Suspect| suspect.mapped.unwrap_or(suspect.resident);
-        let largest = || census.suspects.iter().max_by_key(|suspect| whole(suspect));
-        let runners = &census.runners;
+        let scan = &self.sample.scan;
+        let whole = |candidate: &Candidate| candidate.mapped.unwrap_or(candidate.resident);
+        let largest = || {
+            scan.candidates
+                .iter()
+                .max_by_key(|candidate| whole(candidate))
+        };
+        let runners = &scan.runners;
         let chosen = match whom {
-            Whom::Largest => largest().map(|suspect| (suspect.who, suspect.name, whole(suspect))),
+            Whom::Largest => {
+                largest().map(|candidate| (candidate.identity, candidate.name, whole(candidate)))
+            }
             Whom::Next => runners
                 .first()
-                .map(|runner| (runner.who, runner.name, runner.resident)),
+                .map(|runner| (runner.identity, runner.name, runner.resident)),
             Whom::Last => runners
                 .last()
-                .map(|runner| (runner.who, runner.name, runner.resident)),
+                .map(|runner| (runner.identity, runner.name, runner.resident)),
         };
-        let Some((who, name, size)) = chosen.filter(|chosen| chosen.2 <= LARGEST) else {
+        let Some((identity, name, size)) = chosen.filter(|chosen| chosen.2 <= LARGEST) else {
             return;
         };
         self.step(
             Action::Local(Push {
                 way,
-                who,
+                identity,
                 name,
                 size,
             }),

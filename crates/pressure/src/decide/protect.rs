@@ -15,8 +15,8 @@
 
 mod floor;
 mod lend;
+mod protected;
 mod recall;
-mod wards;
 
 use super::{Draft, SHORT};
 use crate::config::Mode;
@@ -67,7 +67,7 @@ impl Draft<'_> {
         );
         self.watch(calm, quiet);
         let held = self.let_go(quiet);
-        let kept = self.keep_wards(held, calm.min(self.eased()));
+        let kept = self.keep_protected(held, calm.min(self.eased()));
         self.floors(held, calm);
         self.hold_files(held, calm, kept);
         self.recall(calm.min(self.eased()));
@@ -88,7 +88,7 @@ impl Draft<'_> {
         if sample.warm.sums.watching == Some(1) {
             self.step(Action::Protect(Act::Rest), Reason::Protect(why));
         }
-        self.leave_wards(why);
+        self.leave_protected(why);
         self.release_floors(why);
     }
 
@@ -149,8 +149,8 @@ impl Draft<'_> {
                         budget: budget.to_bytes(page),
                     }
                 }
-                (_, _, Some((_, room))) => Why::Needed {
-                    room,
+                (_, _, Some((_, headroom))) => Why::Needed {
+                    headroom,
                     away: file.away,
                 },
                 (false, Some(idle), None) => Why::Idle { idle },
@@ -226,7 +226,7 @@ impl Draft<'_> {
 
     /// Of what does not fit the best, as much of it as there is room for, if that is most of it: a file that is read in a
     /// circle saves as many reads as it has pages held.
-    fn part_of(&self, open: &[Candidate], room: Pages) -> Option<Candidate> {
+    fn part_of(&self, open: &[Candidate], headroom: Pages) -> Option<Candidate> {
         let best = open
             .iter()
             .filter(|open| open.why.is_some())
@@ -238,7 +238,7 @@ impl Draft<'_> {
             .iter()
             .find(|file| file.id() == Some(best.file))?;
         let (pages, asked) = (self.pages_of(file), file.asked_ranges());
-        let ranges = best.ranges.at_most(room, asked, pages);
+        let ranges = best.ranges.at_most(headroom, asked, pages);
         let size = ranges.size(pages);
         let more = size.less(asked.size(pages));
         let is_most = size.scaled(2, 1) >= best.size && more > Pages::ZERO;
@@ -396,7 +396,7 @@ impl Draft<'_> {
             .protect
             .budget
             .of(memory)
-            .min(wards::ALL.of(memory).less(kept))
+            .min(protected::ALL.of(memory).less(kept))
             .to_pages(self.history.page_size)
     }
 
@@ -404,9 +404,9 @@ impl Draft<'_> {
     fn kept(&self) -> Bytes {
         self.sample
             .groups
-            .wards
+            .protected
             .iter()
-            .filter_map(|ward| ward.ours)
+            .filter_map(|cgroup| cgroup.ours)
             .sum()
     }
 }

@@ -9,13 +9,13 @@
 //! nobody else ends for it. Who does not end within [`STUCK`] after SIGKILL is given up, and the next is looked for.
 
 use super::Draft;
-use crate::census::{Signal, Suspect, Victim};
 use crate::decision::{Action, Attention, Notice, Reason};
 use crate::distress::{
-    Bench, Choice, Extent, Outlook, Pick, Rung, STUCK, choose, freezes, kernels_choice, largest,
-    rung,
+    Bench, Choice, Extent, Outlook, Pick, STUCK, Severity, choose, freezes, kernels_choice,
+    largest, severity,
 };
-use crate::groups::Stopped;
+use crate::groups::Frozen;
+use crate::scan::{Candidate, Signal, Victim};
 use std::time::Duration;
 use units::{Percent, Span};
 
@@ -36,7 +36,7 @@ impl Draft<'_> {
     /// Ends who makes memory run out, if it does; says what to look at next.
     pub(super) fn runaway(&mut self) -> Attention {
         self.forecast.outlook = self.history.distress.outlook;
-        self.tell_who_is_gone();
+        self.tell_gone();
         let Some(outlook) = self.forecast.outlook.filter(|_| self.config.mode.guards()) else {
             self.free_all();
             return Attention::Rest;
@@ -45,44 +45,44 @@ impl Draft<'_> {
             self.free_all();
             return Attention::Rest;
         }
-        let rung = rung(&outlook, &self.config.guard);
+        let severity = severity(&outlook, &self.config.guard);
         let awaited = self
             .sample
-            .census
+            .scan
             .victims
             .iter()
             .any(|victim| victim.gone.is_none())
-            || !self.sample.groups.contained.is_empty()
-            || self.sample.groups.stopped.iter().any(Stopped::is_still)
+            || !self.sample.groups.throttled.is_empty()
+            || self.sample.groups.frozen.iter().any(Frozen::is_frozen)
             || self
                 .ago(self.history.distress.alerted)
                 .is_some_and(|ago| ago < WATCHFUL);
         let hopeless = self.hopeless(&outlook);
-        if rung == Rung::Calm && !awaited && hopeless.is_none() {
+        if severity == Severity::Calm && !awaited && hopeless.is_none() {
             return Attention::Rest;
         }
-        self.distressed = rung >= Rung::Warn;
+        self.distressed = severity >= Severity::Warn;
         self.warn(&outlook);
         if self.sample.circumstances.rival_guard == Some(1) {
             self.free_all();
-            if rung >= Rung::Term && self.history.enters_slot(WARN_EVERY) {
+            if severity >= Severity::Term && self.history.enters_slot(WARN_EVERY) {
                 self.say(Notice::LeftToRival);
             }
         } else {
             self.loosen(&outlook);
-            let is_all = self.mind_the_stopped(&outlook, rung);
+            let is_all = self.mind_the_frozen(&outlook, severity);
             if !is_all
                 && !self.awaits(&outlook)
-                && !self.end_who_pushes(&outlook, rung)
-                && !self.contain(&outlook, rung)
+                && !self.kill_pushing(&outlook, severity)
+                && !self.throttle(&outlook, severity)
             {
                 match hopeless {
-                    Some(reason) if rung < Rung::Term => self.end_largest(&outlook, reason),
-                    _ => self.end_runaway(&outlook, rung),
+                    Some(reason) if severity < Severity::Term => self.end_largest(&outlook, reason),
+                    _ => self.end_runaway(&outlook, severity),
                 }
             }
         }
-        Attention::Suspects
+        Attention::Candidates
     }
 
     fn warn(&mut self, outlook: &Outlook) {
@@ -91,21 +91,21 @@ impl Draft<'_> {
         };
         if self.history.distress.warned == Some(self.sample.at) {
             self.say(Notice::Distress {
-                room: outlook.room,
+                headroom: outlook.headroom,
                 growth: outlook.growth,
                 left,
             });
         }
     }
 
-    fn tell_who_is_gone(&mut self) {
+    fn tell_gone(&mut self) {
         let before = self.history.before();
-        for victim in &self.sample.census.victims {
+        for victim in &self.sample.scan.victims {
             if let Some(gone) = victim.gone.filter(|gone| *gone > before) {
                 let after = Span::new(gone.get().saturating_sub(victim.at.get()));
                 self.say(Notice::Gone {
                     name: victim.name,
-                    who: victim.who,
+                    identity: victim.identity,
                     size: victim.size,
                     after,
                 });
@@ -121,12 +121,12 @@ impl Draft<'_> {
         if victim.signal == Signal::Term && self.has_no_more_time(&victim, outlook) {
             let unit = self
                 .sample
-                .census
-                .find(victim.who)
-                .map(|suspect| suspect.unit)
+                .scan
+                .find(victim.identity)
+                .map(|candidate| candidate.unit)
                 .unwrap_or_default();
             let Victim {
-                who,
+                identity,
                 name,
                 size,
                 at,
@@ -135,8 +135,8 @@ impl Draft<'_> {
             let (signal, extent) = (Signal::Kill, Extent::Process);
             let asked = Span::new(self.sample.at.get().saturating_sub(at.get()));
             self.step(
-                Action::End {
-                    who,
+                Action::Kill {
+                    identity,
                     name,
                     unit,
                     signal,
@@ -145,7 +145,7 @@ impl Draft<'_> {
                 },
                 Reason::Deaf {
                     asked,
-                    room: outlook.room,
+                    headroom: outlook.headroom,
                 },
             );
         }
@@ -158,14 +158,14 @@ impl Draft<'_> {
         let waits = |victim: &&Victim| {
             victim.gone.is_none() && (victim.signal == Signal::Term || since(victim) < STUCK)
         };
-        self.sample.census.victims.iter().find(waits).copied()
+        self.sample.scan.victims.iter().find(waits).copied()
     }
 
     /// Whether someone may still end, or has ended so lately that what came back is not seen yet.
     pub(super) fn is_one_ending(&self) -> bool {
         let last = self
             .sample
-            .census
+            .scan
             .victims
             .iter()
             .map(|victim| victim.gone.unwrap_or(victim.at))
@@ -186,71 +186,73 @@ impl Draft<'_> {
             left: alone.left_now(),
             ..alone
         };
-        let patience = match rung(&alone, guard) {
-            Rung::Kill => GRACE_AT_LEAST,
-            Rung::Term => guard.term_grace.get(),
-            Rung::Warn => LONG_ASKED,
+        let patience = match severity(&alone, guard) {
+            Severity::Kill => GRACE_AT_LEAST,
+            Severity::Term => guard.term_grace.get(),
+            Severity::Warn => LONG_ASKED,
             // It grows no more because it is contained: that it was asked stands.
-            Rung::Alert | Rung::Calm if self.is_held_up(victim) => 2 * guard.term_grace.get(),
-            Rung::Alert | Rung::Calm => return false,
+            Severity::Alert | Severity::Calm if self.is_held_up(victim) => {
+                2 * guard.term_grace.get()
+            }
+            Severity::Alert | Severity::Calm => return false,
         };
         asked >= patience
     }
 
     fn is_held_up(&self, victim: &Victim) -> bool {
         self.sample
-            .census
-            .find(victim.who)
-            .is_some_and(|suspect| self.pushes(suspect))
+            .scan
+            .find(victim.identity)
+            .is_some_and(|candidate| self.pushes(candidate))
     }
 
     pub(super) fn bench<'a>(&'a self, outlook: &'a Outlook) -> Bench<'a> {
         let distress = &self.history.distress;
         Bench {
-            census: &self.sample.census,
+            scan: &self.sample.scan,
             growths: &distress.growths,
             config: &self.config.guard,
             outlook,
         }
     }
 
-    fn end_runaway(&mut self, outlook: &Outlook, rung: Rung) {
-        if rung < Rung::Warn || self.sample.census.suspects.is_empty() {
+    fn end_runaway(&mut self, outlook: &Outlook, severity: Severity) {
+        if severity < Severity::Warn || self.sample.scan.candidates.is_empty() {
             return;
         }
         let choice = choose(self.bench(outlook));
         let Some(pick) = choice.pick else {
-            if rung >= Rung::Term && self.history.enters_slot(Duration::from_secs(1)) {
+            if severity >= Severity::Term && self.history.enters_slot(Duration::from_secs(1)) {
                 self.account(&choice);
                 self.say(Notice::NoCulprit {
                     growth: outlook.growth,
-                    room: outlook.room,
+                    headroom: outlook.headroom,
                 });
             }
             return;
         };
         if pick
-            .suspect
+            .candidate
             .group
-            .is_some_and(|group| self.is_still(group.id))
+            .is_some_and(|group| self.is_frozen(group.id))
         {
             return;
         }
-        let signal = match rung {
-            Rung::Kill => Signal::Kill,
-            _ if self.has_respite(&pick.suspect) => return,
-            Rung::Term if self.ask(&pick, outlook) => return,
+        let signal = match severity {
+            Severity::Kill => Signal::Kill,
+            _ if self.has_respite(&pick.candidate) => return,
+            Severity::Term if self.ask(&pick, outlook) => return,
             _ if freezes(outlook, &pick) && self.ask(&pick, outlook) => return,
             // A unit is ended whole by the kernel, which knows no gentle way.
             _ if pick.extent == Extent::Unit => return,
-            Rung::Term => Signal::Term,
+            Severity::Term => Signal::Term,
             _ if freezes(outlook, &pick) => Signal::Term,
             _ => return,
         };
         let why = Reason::Runaway {
             growth: pick.growth.rate,
             of: outlook.growth,
-            room: outlook.room,
+            headroom: outlook.headroom,
             left: outlook.left,
             stalled: outlook.stalled,
         };
@@ -266,11 +268,11 @@ impl Draft<'_> {
     }
 
     pub(super) fn end(&mut self, pick: &Pick, signal: Signal, why: Reason) {
-        let suspect = &pick.suspect;
-        let (who, name, unit) = (suspect.who, suspect.name, suspect.unit);
+        let candidate = &pick.candidate;
+        let (identity, name, unit) = (candidate.identity, candidate.name, candidate.unit);
         self.step(
-            Action::End {
-                who,
+            Action::Kill {
+                identity,
                 name,
                 unit,
                 signal,
@@ -290,11 +292,11 @@ impl Draft<'_> {
             .distress
             .outlook
             .and_then(|outlook| outlook.left);
-        if let Some(worst) = kernels_choice(&self.sample.census, sizes.managed + sizes.swap) {
-            let Suspect { name, who, .. } = *worst;
+        if let Some(worst) = kernels_choice(&self.sample.scan, sizes.managed + sizes.swap) {
+            let Candidate { name, identity, .. } = *worst;
             self.say(Notice::Otherwise {
                 name,
-                who,
+                identity,
                 size: worst.size(),
                 within,
             });

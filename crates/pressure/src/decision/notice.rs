@@ -1,8 +1,8 @@
 //! What people should know.
 
-use crate::census::{Identity, Name};
 use crate::distress::Considered;
 use crate::knob::Knob;
+use crate::scan::{Identity, Name};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate, Span};
 
@@ -83,7 +83,8 @@ pub enum Notice {
     /// Memory runs out within seconds.
     Distress {
         /// Room for what cannot be given back.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
         /// How fast that grows.
         growth: Rate,
         /// When it is used up.
@@ -96,7 +97,8 @@ pub enum Notice {
         /// What that one calls itself.
         name: Name,
         /// Which.
-        who: Identity,
+        #[serde(rename = "who")]
+        identity: Identity,
         /// What its end gives back.
         size: Bytes,
         /// When room is used up.
@@ -107,7 +109,8 @@ pub enum Notice {
         /// What it called itself.
         name: Name,
         /// Which.
-        who: Identity,
+        #[serde(rename = "who")]
+        identity: Identity,
         /// What it held.
         size: Bytes,
         /// How long that took.
@@ -118,7 +121,8 @@ pub enum Notice {
         /// How fast memory that cannot be given back grows.
         growth: Rate,
         /// Room that is left for it.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// Memory runs out, and ending someone is left to another guard.
     LeftToRival,

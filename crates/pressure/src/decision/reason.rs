@@ -54,7 +54,8 @@ pub enum Reason {
     /// Somebody is about to have all of memory: what is held free is a part of what is left.
     RunsOut {
         /// Room that is left, swap not counted.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// A change made things worse: undone.
     Worse {
@@ -143,7 +144,8 @@ pub enum Reason {
     /// Memory is about to run out, and the kernel is not to choose who ends.
     Verge {
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// The configuration asks for it, at start or after an event.
     Configured {
@@ -178,7 +180,8 @@ pub enum Reason {
         /// How fast all memory that cannot be given back grows.
         of: Rate,
         /// Room that is left for it.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
         /// When that is used up.
         left: Option<Span>,
         /// Share of the last seconds in which all tasks stalled.
@@ -189,7 +192,8 @@ pub enum Reason {
         /// How long ago it was asked.
         asked: Span,
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// There is no room at all, all tasks stall, nobody grows: the largest has to go.
     Hopeless {
@@ -203,7 +207,8 @@ pub enum Reason {
         /// How fast it grows.
         growth: Rate,
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
         /// Of it, what everyone else is left with.
         reserve: Bytes,
         /// When room is used up, if it grows on.
@@ -214,14 +219,16 @@ pub enum Reason {
         /// For how long.
         since: Span,
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// It would have to end; the person whose it is can say what becomes of it.
     Ask {
         /// How fast it grows.
         growth: Rate,
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// That person has said so.
     Answered {
@@ -235,19 +242,22 @@ pub enum Reason {
         /// For how long it has stood still.
         since: Span,
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// It stands still, and memory runs out all the same.
     StillShort {
         /// For how long it has stood still.
         since: Span,
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// There is room again, or it takes no more: nobody is to be slowed down.
     Eased {
         /// Room that is left.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// Why something is held, or let go.
     Protect(Why),

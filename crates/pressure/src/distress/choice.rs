@@ -1,10 +1,10 @@
 //! Who is to end: what grows first, and never who keeps the machine up.
 
 use super::growth::{Growth, Growths};
-use super::roles::{Shield, shield, weight};
-use super::room::Outlook;
-use crate::census::{Census, Identity, Life, Mark, Name, Suspect};
+use super::headroom::Outlook;
+use super::roles::{Exemption, exemption, weight};
 use crate::config::Guard;
+use crate::scan::{Candidate, Identity, Life, Mark, Name, ProcessScan};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate};
@@ -24,7 +24,8 @@ const LARGE: Percent = Percent::new(20);
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Considered {
     /// Which.
-    pub who: Identity,
+    #[serde(rename = "who")]
+    pub identity: Identity,
     /// What it calls itself.
     pub name: Name,
     /// What its end would give back.
@@ -44,7 +45,8 @@ pub enum Verdict {
     /// Another makes more of the growth, or weighs more.
     Behind,
     /// It may not be ended.
-    Spared(Shield),
+    #[serde(rename = "spared")]
+    Exempt(Exemption),
 }
 
 /// Whether one process ends, or its unit with it.
@@ -60,7 +62,7 @@ pub enum Extent {
 /// Who was chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pick {
-    pub(crate) suspect: Suspect,
+    pub(crate) candidate: Candidate,
     pub(crate) extent: Extent,
     pub(crate) growth: Growth,
 }
@@ -68,9 +70,9 @@ pub(crate) struct Pick {
 impl Pick {
     /// What its end gives back.
     pub(crate) fn size(&self) -> Bytes {
-        match (self.extent, self.suspect.group) {
+        match (self.extent, self.candidate.group) {
             (Extent::Unit, Some(group)) => group.anon + group.swapped,
-            _ => self.suspect.size(),
+            _ => self.candidate.size(),
         }
     }
 }
@@ -85,16 +87,16 @@ pub(crate) struct Choice {
 /// What a choice is made from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bench<'a> {
-    pub(crate) census: &'a Census,
+    pub(crate) scan: &'a ProcessScan,
     pub(crate) growths: &'a Growths,
     pub(crate) config: &'a Guard,
     pub(crate) outlook: &'a Outlook,
 }
 
-/// A process that may be ended, and why it ranks where it does.
+/// A candidate that may be killed, with what decides its rank.
 #[derive(Debug, Clone, Copy)]
-struct Candidate<'a> {
-    suspect: &'a Suspect,
+struct Ranked<'a> {
+    candidate: &'a Candidate,
     growth: Option<Growth>,
     score: f64,
 }
@@ -106,72 +108,76 @@ pub(crate) fn choose(bench: Bench<'_>) -> Choice {
         .get()
         .max(1);
     let small = SMALL.of(bench.outlook.managed);
-    let score = |suspect: &Suspect, growth: Option<Growth>| {
+    let score = |candidate: &Candidate, growth: Option<Growth>| {
         let rate = growth
             .map(|growth| growth.rate.get())
             .filter(|rate| *rate >= least)?;
-        (held_by(suspect) >= small).then(|| rate as f64 * weight(suspect, bench.config))
+        (held_by(candidate) >= small).then(|| rate as f64 * weight(candidate, bench.config))
     };
     choose_by(bench, &score)
 }
 
 /// What it holds: with its unit, if that is one of its own.
-fn held_by(suspect: &Suspect) -> Bytes {
-    let unit = suspect
+fn held_by(candidate: &Candidate) -> Bytes {
+    let unit = candidate
         .group
-        .filter(|_| suspect.place.is_of_its_own())
+        .filter(|_| candidate.place.is_of_its_own())
         .map(|group| group.anon + group.swapped);
-    suspect.size().max(unit.unwrap_or_default())
+    candidate.size().max(unit.unwrap_or_default())
 }
 
 /// Who holds the most, where nobody grows and nothing moves any more.
 pub(crate) fn largest(bench: Bench<'_>) -> Choice {
     let least = LARGE.of(bench.outlook.managed);
-    let score = |suspect: &Suspect, _: Option<Growth>| {
-        (suspect.size() >= least)
-            .then(|| suspect.size().get() as f64 * weight(suspect, bench.config))
+    let score = |candidate: &Candidate, _: Option<Growth>| {
+        (candidate.size() >= least)
+            .then(|| candidate.size().get() as f64 * weight(candidate, bench.config))
     };
     choose_by(bench, &score)
 }
 
 /// Whom the kernel would end, of those that were looked at: the most memory, `oom_score_adj` thousandths of `all` added.
 /// Source: `oom_badness()`, `mm/oom_kill.c`; page tables are left out.
-pub(crate) fn kernels_choice(census: &Census, all: Bytes) -> Option<&Suspect> {
-    let points = |suspect: &Suspect| {
-        let used = suspect.mapped.unwrap_or(suspect.resident) + suspect.swapped;
-        i128::from(used.get()) + i128::from(suspect.oom_score_adj) * i128::from(all.get()) / 1000
+pub(crate) fn kernels_choice(scan: &ProcessScan, all: Bytes) -> Option<&Candidate> {
+    let points = |candidate: &Candidate| {
+        let used = candidate.mapped.unwrap_or(candidate.resident) + candidate.swapped;
+        i128::from(used.get()) + i128::from(candidate.oom_score_adj) * i128::from(all.get()) / 1000
     };
-    let may = |suspect: &&Suspect| {
-        suspect.who.pid > 1 && suspect.oom_score_adj > -1000 && suspect.life != Life::Dying
+    let may = |candidate: &&Candidate| {
+        candidate.identity.pid > 1
+            && candidate.oom_score_adj > -1000
+            && candidate.life != Life::Dying
     };
-    census
-        .suspects
+    scan.candidates
         .iter()
         .filter(may)
-        .max_by_key(|suspect| points(suspect))
+        .max_by_key(|candidate| points(candidate))
 }
 
-fn choose_by(bench: Bench<'_>, score: &dyn Fn(&Suspect, Option<Growth>) -> Option<f64>) -> Choice {
+fn choose_by(
+    bench: Bench<'_>,
+    score: &dyn Fn(&Candidate, Option<Growth>) -> Option<f64>,
+) -> Choice {
     let mut choice = Choice::default();
-    let mut candidates: ArrayVec<Candidate<'_>, { crate::census::MAX_SUSPECTS }> = ArrayVec::new();
-    for suspect in &bench.census.suspects {
-        let growth = growth_of(bench.growths, suspect);
-        let Some(score) = score(suspect, growth) else {
+    let mut candidates: ArrayVec<Ranked<'_>, { crate::scan::MAX_CANDIDATES }> = ArrayVec::new();
+    for candidate in &bench.scan.candidates {
+        let growth = growth_of(bench.growths, candidate);
+        let Some(score) = score(candidate, growth) else {
             continue;
         };
-        if is_signalled(bench.census, suspect) {
+        if is_signalled(bench.scan, candidate) {
             continue;
         }
-        match shield(suspect, bench.config) {
-            Some(shield) => choice.note(suspect, growth, Verdict::Spared(shield)),
-            None => candidates.push(Candidate {
-                suspect,
+        match exemption(candidate, bench.config) {
+            Some(exemption) => choice.note(candidate, growth, Verdict::Exempt(exemption)),
+            None => candidates.push(Ranked {
+                candidate,
                 growth,
                 score,
             }),
         }
     }
-    let rank = |candidate: &Candidate<'_>| (candidate.score, candidate.suspect.size());
+    let rank = |candidate: &Ranked<'_>| (candidate.score, candidate.candidate.size());
     candidates.sort_by(|a, b| {
         rank(b)
             .partial_cmp(&rank(a))
@@ -181,33 +187,36 @@ fn choose_by(bench: Bench<'_>, score: &dyn Fn(&Suspect, Option<Growth>) -> Optio
         return choice;
     };
     let growth = chosen.growth.unwrap_or_default();
-    let extent = extent(bench, chosen.suspect);
+    let extent = extent(bench, chosen.candidate);
     choice.pick = Some(Pick {
-        suspect: *chosen.suspect,
+        candidate: *chosen.candidate,
         extent,
         growth,
     });
-    let account = candidates
-        .iter()
-        .map(|candidate| (candidate, candidate.suspect.who == chosen.suspect.who));
+    let account = candidates.iter().map(|candidate| {
+        (
+            candidate,
+            candidate.candidate.identity == chosen.candidate.identity,
+        )
+    });
     for (candidate, is_chosen) in account {
         let verdict = if is_chosen {
             Verdict::Chosen
         } else {
             Verdict::Behind
         };
-        choice.note(candidate.suspect, candidate.growth, verdict);
+        choice.note(candidate.candidate, candidate.growth, verdict);
     }
     choice
 }
 
 impl Choice {
-    fn note(&mut self, suspect: &Suspect, growth: Option<Growth>, verdict: Verdict) {
-        let (who, name, size) = (suspect.who, suspect.name, suspect.size());
+    fn note(&mut self, candidate: &Candidate, growth: Option<Growth>, verdict: Verdict) {
+        let (identity, name, size) = (candidate.identity, candidate.name, candidate.size());
         let growth = growth.map(|growth| growth.rate);
         // The account is short; who is chosen must be in it.
         let considered = Considered {
-            who,
+            identity,
             name,
             size,
             growth,
@@ -221,12 +230,12 @@ impl Choice {
 }
 
 /// How fast it grows: its unit, if that is one of its own and grows faster.
-fn growth_of(growths: &Growths, suspect: &Suspect) -> Option<Growth> {
-    let own = growths.of(suspect);
-    let unit = suspect
+fn growth_of(growths: &Growths, candidate: &Candidate) -> Option<Growth> {
+    let own = growths.of(candidate);
+    let unit = candidate
         .place
         .is_of_its_own()
-        .then(|| growths.of_unit(suspect))
+        .then(|| growths.of_unit(candidate))
         .flatten();
     match (own, unit) {
         (Some(own), Some(unit)) => Some(if unit.rate > own.rate { unit } else { own }),
@@ -235,34 +244,34 @@ fn growth_of(growths: &Growths, suspect: &Suspect) -> Option<Growth> {
 }
 
 /// A user's own mark moves the choice among that user's processes, and among no others.
-fn own_preference<'c, 'a>(ranked: &'c [Candidate<'a>]) -> Option<&'c Candidate<'a>> {
+fn own_preference<'c, 'a>(ranked: &'c [Ranked<'a>]) -> Option<&'c Ranked<'a>> {
     let first = ranked.first()?;
-    if first.suspect.mark != Mark::Own {
+    if first.candidate.mark != Mark::Own {
         return Some(first);
     }
-    let other = |it: &&Candidate<'_>| {
-        it.suspect.user == first.suspect.user
-            && it.suspect.mark != Mark::Own
+    let other = |it: &&Ranked<'_>| {
+        it.candidate.user == first.candidate.user
+            && it.candidate.mark != Mark::Own
             && it.score * 4.0 >= first.score
     };
     ranked.iter().find(other).or(Some(first))
 }
 
 /// The whole unit, if it is one of its own in which no process stands out and none is spared.
-pub(crate) fn extent(bench: Bench<'_>, suspect: &Suspect) -> Extent {
-    let Some(group) = suspect.group.filter(|_| suspect.place.is_of_its_own()) else {
+pub(crate) fn extent(bench: Bench<'_>, candidate: &Candidate) -> Extent {
+    let Some(group) = candidate.group.filter(|_| candidate.place.is_of_its_own()) else {
         return Extent::Process;
     };
-    let stands_out = suspect.size() >= MOST_OF_IT.of(group.anon + group.swapped);
+    let stands_out = candidate.size() >= MOST_OF_IT.of(group.anon + group.swapped);
     let mut inside = bench
-        .census
-        .suspects
+        .scan
+        .candidates
         .iter()
         .filter(|other| other.group.is_some_and(|it| it.id == group.id));
-    let is_spared =
-        |other: &Suspect| other.life != Life::Dying && shield(other, bench.config).is_some();
-    let spared = group.spared > 0 || inside.any(is_spared);
-    if group.processes < 2 || group.one_by_one || stands_out || spared {
+    let is_exempt =
+        |other: &Candidate| other.life != Life::Dying && exemption(other, bench.config).is_some();
+    let exempt = group.exempt > 0 || inside.any(is_exempt);
+    if group.processes < 2 || group.one_by_one || stands_out || exempt {
         Extent::Process
     } else {
         Extent::Unit
@@ -270,9 +279,8 @@ pub(crate) fn extent(bench: Bench<'_>, suspect: &Suspect) -> Extent {
 }
 
 /// Whether it was signalled already: what becomes of it is the ladder's affair.
-fn is_signalled(census: &Census, suspect: &Suspect) -> bool {
-    census
-        .victims
+fn is_signalled(scan: &ProcessScan, candidate: &Candidate) -> bool {
+    scan.victims
         .iter()
-        .any(|victim| victim.who == suspect.who)
+        .any(|victim| victim.identity == candidate.identity)
 }

@@ -1,6 +1,6 @@
 //! How fast each process grows, followed from census to census.
 
-use crate::census::{Census, Identity, Suspect};
+use crate::scan::{Candidate, Identity, ProcessScan};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -61,16 +61,16 @@ impl Growths {
     }
 
     /// Takes a census in.
-    pub(crate) fn push(&mut self, census: &Census) {
-        if census.suspects.is_empty() {
+    pub(crate) fn push(&mut self, scan: &ProcessScan) {
+        if scan.candidates.is_empty() {
             return;
         }
-        let now = census.at;
+        let now = scan.at;
         self.followed
             .retain(|one| age(now, one.sizes.last().map_or(now, |(at, _)| *at)) < FORGOTTEN);
-        for suspect in &census.suspects {
-            self.follow(Key::Process(suspect.who), now, suspect.size());
-            if let Some(group) = suspect.group {
+        for candidate in &scan.candidates {
+            self.follow(Key::Process(candidate.identity), now, candidate.size());
+            if let Some(group) = candidate.group {
                 self.follow(Key::Unit(group.id), now, group.anon + group.swapped);
             }
         }
@@ -117,23 +117,23 @@ impl Growths {
     }
 
     /// How a process grows; `None` if it was seen but once and is no young one.
-    pub(crate) fn of(&self, suspect: &Suspect) -> Option<Growth> {
-        let young = (LEAST..YOUNG).contains(&suspect.age.get());
+    pub(crate) fn of(&self, candidate: &Candidate) -> Option<Growth> {
+        let young = (LEAST..YOUNG).contains(&candidate.age.get());
         let life = || {
             let rate = young
-                .then(|| Rate::over(suspect.size(), suspect.age.get()))
+                .then(|| Rate::over(candidate.size(), candidate.age.get()))
                 .flatten()?;
             Some(Growth {
                 rate,
-                rising: suspect.age,
+                rising: candidate.age,
             })
         };
-        self.look(Key::Process(suspect.who)).or_else(life)
+        self.look(Key::Process(candidate.identity)).or_else(life)
     }
 
     /// How its whole unit grows, where that is a unit of its own.
-    pub(crate) fn of_unit(&self, suspect: &Suspect) -> Option<Growth> {
-        self.look(Key::Unit(suspect.group?.id))
+    pub(crate) fn of_unit(&self, candidate: &Candidate) -> Option<Growth> {
+        self.look(Key::Unit(candidate.group?.id))
     }
 
     fn look(&self, key: Key) -> Option<Growth> {

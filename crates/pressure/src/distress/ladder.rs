@@ -1,7 +1,7 @@
 //! How far things have come: warn, then SIGTERM while there is time, then SIGKILL.
 
 use super::choice::Pick;
-use super::room::Outlook;
+use super::headroom::Outlook;
 use crate::config::Guard;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Span};
@@ -9,12 +9,12 @@ use units::{Bytes, Percent, Span};
 /// Nearer than this the processes are looked at.
 const ALERT_AHEAD: Span = Span::secs(60);
 /// Or with less room than this.
-const ALERT_ROOM: Percent = Percent::new(12);
+const ALERT_HEADROOM: Percent = Percent::new(12);
 /// A forecast of seconds means nothing while half of memory is left.
-const WARN_ROOM: Percent = Percent::new(50);
+const WARN_HEADROOM: Percent = Percent::new(50);
 /// No more than this is kept free by a kill, however fast something grows.
-const MOST_KILL_ROOM: Percent = Percent::new(15);
-const MOST_TERM_ROOM: Percent = Percent::new(25);
+const MOST_KILL_HEADROOM: Percent = Percent::new(15);
+const MOST_TERM_HEADROOM: Percent = Percent::new(25);
 /// With swap the machine stands still long before swap is full. One process that holds so much of memory, has grown
 /// so long, while so much time is lost, is asked to end so far ahead.
 const FREEZE_SHARE: Percent = Percent::new(40);
@@ -25,7 +25,7 @@ const FREEZE_AHEAD: Span = Span::secs(15);
 /// How far things have come.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Rung {
+pub(crate) enum Severity {
     /// Room enough.
     #[default]
     Calm,
@@ -40,34 +40,34 @@ pub(crate) enum Rung {
 }
 
 /// How far things have come, whoever makes it.
-pub(crate) fn rung(outlook: &Outlook, config: &Guard) -> Rung {
-    if outlook.ends_within(config.kill_ahead, config.kill_room, MOST_KILL_ROOM) {
-        Rung::Kill
+pub(crate) fn severity(outlook: &Outlook, config: &Guard) -> Severity {
+    if outlook.ends_within(config.kill_ahead, config.kill_room, MOST_KILL_HEADROOM) {
+        Severity::Kill
     } else if asks(outlook, (config.term_ahead, config.term_room)) {
-        Rung::Term
+        Severity::Term
     } else if warns(outlook, config.warn_ahead) {
-        Rung::Warn
+        Severity::Warn
     } else if alerts(outlook) {
-        Rung::Alert
+        Severity::Alert
     } else {
-        Rung::Calm
+        Severity::Calm
     }
 }
 
 /// Room that is left when SIGTERM comes: what a contained unit may not take.
 pub(crate) fn reserve(outlook: &Outlook, config: &Guard) -> Bytes {
-    outlook.bound(config.term_ahead, config.term_room, MOST_TERM_ROOM)
+    outlook.bound(config.term_ahead, config.term_room, MOST_TERM_HEADROOM)
 }
 
 /// Whether it is time to ask someone to end, so near to the end and with so little room.
-pub(crate) fn asks(outlook: &Outlook, (ahead, room): (Span, Percent)) -> bool {
-    outlook.ends_within(ahead, room, MOST_TERM_ROOM)
+pub(crate) fn asks(outlook: &Outlook, (ahead, headroom): (Span, Percent)) -> bool {
+    outlook.ends_within(ahead, headroom, MOST_TERM_HEADROOM)
 }
 
 /// Whether people should be told: the end is so near.
 pub(crate) fn warns(outlook: &Outlook, ahead: Span) -> bool {
     outlook.left.is_some_and(|left| left <= ahead)
-        && outlook.expected_room() <= WARN_ROOM.of(outlook.managed)
+        && outlook.expected_headroom() <= WARN_HEADROOM.of(outlook.managed)
 }
 
 /// Whether somebody is about to have all of memory, swap or not: reason to look what else is in use.
@@ -83,7 +83,7 @@ pub(crate) fn alerts(outlook: &Outlook) -> bool {
 impl Outlook {
     /// Whether there is so little room that who holds memory is worth a look, whether it grows or not.
     pub(crate) fn is_tight(&self) -> bool {
-        self.expected_room() <= ALERT_ROOM.of(self.managed)
+        self.expected_headroom() <= ALERT_HEADROOM.of(self.managed)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who is held up at its ceiling, and since when.
 
-use crate::groups::{Contained, MAX_CONTAINED};
+use crate::groups::{MAX_THROTTLED, Throttled};
 use serde::{Deserialize, Serialize};
 use units::Span;
 
@@ -24,14 +24,14 @@ pub(crate) struct Pushing {
 
 impl Pushing {
     /// Takes the counters of a sample in. Allocates the first time that someone is contained.
-    pub(crate) fn push(&mut self, contained: &[Contained], now: Span) {
+    pub(crate) fn push(&mut self, throttled: &[Throttled], now: Span) {
         self.known
-            .retain(|push| contained.iter().any(|one| one.id == push.id));
-        for Contained { id, pushes, .. } in contained {
+            .retain(|push| throttled.iter().any(|one| one.id == push.id));
+        for Throttled { id, pushes, .. } in throttled {
             let known = self.known.iter().position(|push| push.id == *id);
             match known {
                 Some(index) => self.known[index].read(*pushes, now),
-                None if self.known.len() < MAX_CONTAINED => {
+                None if self.known.len() < MAX_THROTTLED => {
                     self.known.push(Push {
                         id: *id,
                         count: *pushes,
@@ -67,7 +67,7 @@ impl Push {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::census::UnitName;
+    use crate::scan::UnitName;
     use units::Bytes;
 
     #[test]
@@ -75,13 +75,13 @@ mod tests {
         let mut pushing = Pushing::default();
         let mut at = |millis: u64, pushes: u64| {
             let (unit, since) = (UnitName::new(), Span::default());
-            let (used, ceiling, reserve) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
-            let one = Contained {
+            let (used, memory_high, reserve) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
+            let one = Throttled {
                 id: 3,
                 unit,
                 since,
                 used,
-                ceiling,
+                memory_high,
                 reserve,
                 pushes,
             };

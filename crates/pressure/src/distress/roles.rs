@@ -3,14 +3,14 @@
 //! A name that a process gives itself protects nothing: a hog called `sshd` is a hog. A unit of the system is named by
 //! root; in a user's own units and sessions only the file that runs counts, if it is root's.
 
-use crate::census::{Life, Mark, Name, Place, Suspect};
 use crate::config::Guard;
+use crate::scan::{Candidate, Life, Mark, Name, Place};
 use serde::{Deserialize, Serialize};
 
 /// Why a process is not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shield {
+pub enum Exemption {
     /// The first process.
     Init,
     /// `oom_score_adj` is −1000.
@@ -27,7 +27,7 @@ pub enum Shield {
     Dying,
 }
 
-impl Shield {
+impl Exemption {
     /// In words that follow "spared:".
     pub const fn why(self) -> &'static str {
         match self {
@@ -200,32 +200,32 @@ pub fn keeps_the_system_up(service: &str) -> bool {
 }
 
 /// What protects this process from being ended, if anything does. Cost: some hundred comparisons of short names.
-pub fn shield(suspect: &Suspect, config: &Guard) -> Option<Shield> {
-    let program = suspect.program.as_ref().map(Name::as_str);
-    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, suspect));
-    if suspect.who.pid <= 1 {
-        Some(Shield::Init)
-    } else if suspect.life == Life::Dying {
-        Some(Shield::Dying)
-    } else if suspect.oom_score_adj <= -1000 {
-        Some(Shield::Adjusted)
-    } else if suspect.mark == Mark::Omit {
-        Some(Shield::Mark)
+pub fn exemption(candidate: &Candidate, config: &Guard) -> Option<Exemption> {
+    let program = candidate.program.as_ref().map(Name::as_str);
+    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, candidate));
+    if candidate.identity.pid <= 1 {
+        Some(Exemption::Init)
+    } else if candidate.life == Life::Dying {
+        Some(Exemption::Dying)
+    } else if candidate.oom_score_adj <= -1000 {
+        Some(Exemption::Adjusted)
+    } else if candidate.mark == Mark::Omit {
+        Some(Exemption::Mark)
     } else if listed(&config.spare) {
-        Some(Shield::Rule)
-    } else if suspect.place == Place::Service
-        && keeps_the_system_up(&suspect.unit)
-        && !is_a_persons(suspect.user)
+        Some(Exemption::Rule)
+    } else if candidate.place == Place::Service
+        && keeps_the_system_up(&candidate.unit)
+        && !is_a_persons(candidate.user)
     {
         // Where nobody makes sessions, a person's shell and all that it starts live in the unit of the way in.
-        Some(Shield::Unit)
-    } else if suspect.place == Place::Desktop
+        Some(Exemption::Unit)
+    } else if candidate.place == Place::Desktop
         && program.is_some_and(|program| !runs_anything(program))
     {
         // Anyone may start a unit in their session slice; only root decides what a root-owned program does there.
-        Some(Shield::Unit)
+        Some(Exemption::Unit)
     } else if program.is_some_and(|program| PROGRAMS.contains(&program)) {
-        Some(Shield::Program)
+        Some(Exemption::Program)
     } else {
         None
     }
@@ -240,17 +240,17 @@ pub const fn is_a_persons(user: u32) -> bool {
 ///
 /// A positive `oom_score_adj` counts little, so that a browser's tabs with +300 do not outrank what really grows;
 /// a negative one counts in full.
-pub(crate) fn weight(suspect: &Suspect, config: &Guard) -> f64 {
-    let adjusted = f64::from(suspect.oom_score_adj);
+pub(crate) fn weight(candidate: &Candidate, config: &Guard) -> f64 {
+    let adjusted = f64::from(candidate.oom_score_adj);
     let by_score = if adjusted < 0.0 {
         (1000.0 + adjusted) / 1000.0
     } else {
         1.0 + adjusted / 2000.0
     };
-    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, suspect));
+    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, candidate));
     let by_rule = match (
         listed(&config.prefer),
-        listed(&config.avoid) || suspect.mark == Mark::Avoid,
+        listed(&config.avoid) || candidate.mark == Mark::Avoid,
     ) {
         (true, false) => 4.0,
         (false, true) => 0.25,
@@ -262,22 +262,22 @@ pub(crate) fn weight(suspect: &Suspect, config: &Guard) -> f64 {
 /// Whether a rule names this process: its unit, or `program:` and a program of root's, or `pid:` and a number.
 ///
 /// What users start has units that they name: one called `postgresql.service` is theirs. A rule means it by `app:`.
-fn applies(rule: &str, suspect: &Suspect) -> bool {
+fn applies(rule: &str, candidate: &Candidate) -> bool {
     if let Some(pattern) = rule.strip_prefix("program:") {
-        return suspect
+        return candidate
             .program
             .is_some_and(|program| matches(pattern, &program));
     }
     if let Some(number) = rule.strip_prefix("pid:") {
         // `pid:123@4567` names the process that started then, and none that comes after it.
         let (pid, start) = number.split_once('@').unwrap_or((number, ""));
-        let started = start.is_empty() || start.parse() == Ok(suspect.who.start);
-        return pid.parse() == Ok(suspect.who.pid) && started;
+        let started = start.is_empty() || start.parse() == Ok(candidate.identity.start);
+        return pid.parse() == Ok(candidate.identity.pid) && started;
     }
-    let of_a_user = matches!(suspect.place, Place::App | Place::Desktop);
+    let of_a_user = matches!(candidate.place, Place::App | Place::Desktop);
     match rule.strip_prefix("app:") {
-        Some(pattern) => of_a_user && matches(pattern, &suspect.unit),
-        None => !of_a_user && matches(rule.strip_prefix("unit:").unwrap_or(rule), &suspect.unit),
+        Some(pattern) => of_a_user && matches(pattern, &candidate.unit),
+        None => !of_a_user && matches(rule.strip_prefix("unit:").unwrap_or(rule), &candidate.unit),
     }
 }
 

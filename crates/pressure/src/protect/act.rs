@@ -105,7 +105,8 @@ pub enum Why {
     /// Without its memory someone would be asked to end, and its pages come back late.
     Needed {
         /// Room there would be otherwise.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
         /// How long its pages were away, the mean.
         away: Option<Micros>,
     },
@@ -135,7 +136,8 @@ pub enum Why {
         /// So much.
         away: Bytes,
         /// Room in memory.
-        room: Bytes,
+        #[serde(rename = "room")]
+        headroom: Bytes,
     },
     /// Protection is off.
     Off,
@@ -206,15 +208,18 @@ impl Display for Why {
                     "its pages come back after {away}, those of another after {by}, and both do not fit"
                 )
             }
-            Self::Needed { room, away: None } => write!(f, "there is room for {room} otherwise"),
             Self::Needed {
-                room,
+                headroom,
+                away: None,
+            } => write!(f, "there is room for {headroom} otherwise"),
+            Self::Needed {
+                headroom,
                 away: Some(away),
             } => {
                 let away = span(*away);
                 write!(
                     f,
-                    "there is room for {room} otherwise, and its pages come back only after {away}"
+                    "there is room for {headroom} otherwise, and its pages come back only after {away}"
                 )
             }
             Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
@@ -235,8 +240,8 @@ impl Display for Why {
                     "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so"
                 )
             }
-            Self::Away { away, room } => {
-                write!(f, "it has {away} in swap, and there is room for {room}")
+            Self::Away { away, headroom } => {
+                write!(f, "it has {away} in swap, and there is room for {headroom}")
             }
             Self::Off => f.write_str("protection is off"),
         }
@@ -302,11 +307,11 @@ mod tests {
                 by: Micros::new(206_000),
             },
             Why::Needed {
-                room: held,
+                headroom: held,
                 away: Some(Micros::new(9_300_000)),
             },
             Why::Needed {
-                room: held,
+                headroom: held,
                 away: None,
             },
             Why::Floor { measured: held },
@@ -319,7 +324,7 @@ mod tests {
             },
             Why::Away {
                 away: Bytes::mib(30),
-                room: held,
+                headroom: held,
             },
             Why::Off,
         ];

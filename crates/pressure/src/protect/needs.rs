@@ -7,7 +7,7 @@
 //! - Limit: where nothing was ever reclaimed, Multi-Gen LRU calls all of it warm, and the budget bounds that; the classic LRU
 //!   calls fresh anonymous memory cold, and refaults correct that.
 
-use crate::groups::{MAX_WARDS, Ward};
+use crate::groups::{MAX_PROTECTED, Protected};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};
 
@@ -32,18 +32,18 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// Takes what was read in; who is no longer a ward is forgotten. Allocates once.
-    pub(crate) fn push(&mut self, wards: &[Ward]) {
+    pub(crate) fn push(&mut self, protected: &[Protected]) {
         self.known
-            .retain(|need| wards.iter().any(|ward| ward.id == need.id));
-        for ward in wards {
-            let measured = ward.used.min(ward.warm);
-            let known = self.known.iter().position(|need| need.id == ward.id);
+            .retain(|need| protected.iter().any(|cgroup| cgroup.id == need.id));
+        for cgroup in protected {
+            let measured = cgroup.used.min(cgroup.warm);
+            let known = self.known.iter().position(|need| need.id == cgroup.id);
             match known {
-                Some(index) => self.known[index].read(ward, measured),
-                None if self.known.len() < MAX_WARDS => {
-                    let Ward {
+                Some(index) => self.known[index].read(cgroup, measured),
+                None if self.known.len() < MAX_PROTECTED => {
+                    let Protected {
                         id, at, refaulted, ..
-                    } = *ward;
+                    } = *cgroup;
                     self.known.push(Need {
                         id,
                         at,
@@ -58,34 +58,34 @@ impl Needs {
     }
 
     /// What this ward needs.
-    pub(crate) fn of(&self, ward: &Ward) -> Option<Need> {
-        self.known.iter().find(|need| need.id == ward.id).copied()
+    pub(crate) fn of(&self, cgroup: &Protected) -> Option<Need> {
+        self.known.iter().find(|need| need.id == cgroup.id).copied()
     }
 }
 
 impl Need {
-    fn read(&mut self, ward: &Ward, measured: Bytes) {
-        if ward.at <= self.at {
+    fn read(&mut self, cgroup: &Protected, measured: Bytes) {
+        if cgroup.at <= self.at {
             return;
         }
-        self.missed = ward.refaulted.less(self.refaulted);
+        self.missed = cgroup.refaulted.less(self.refaulted);
         let measured = measured + self.missed;
         if measured > self.in_use {
             self.in_use = measured;
         } else if self.missed == Bytes::ZERO {
             self.in_use = self.in_use.less(self.in_use.less(measured).scaled(1, 8));
         }
-        (self.at, self.refaulted) = (ward.at, ward.refaulted);
+        (self.at, self.refaulted) = (cgroup.at, cgroup.refaulted);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::census::UnitName;
+    use crate::scan::UnitName;
 
-    fn ward(at: u64, warm: u64, refaulted: u64) -> Ward {
-        Ward {
+    fn cgroup(at: u64, warm: u64, refaulted: u64) -> Protected {
+        Protected {
             id: 7,
             unit: UnitName::new(),
             at: Span::secs(at),
@@ -95,52 +95,52 @@ mod tests {
             floor: Bytes::ZERO,
             found: Bytes::ZERO,
             ours: None,
-            away: None,
-            away_before: None,
+            swapped: None,
+            swapped_before: None,
         }
     }
 
-    fn after(readings: &[Ward]) -> u64 {
+    fn after(readings: &[Protected]) -> u64 {
         let mut needs = Needs::default();
-        readings.iter().for_each(|ward| needs.push(&[*ward]));
+        readings.iter().for_each(|cgroup| needs.push(&[*cgroup]));
         needs.of(&readings[0]).unwrap().in_use.get() >> 20
     }
 
     #[test]
     fn what_is_missed_is_needed_and_what_is_not_fades() {
         assert_eq!(
-            after(&[ward(1, 40, 500)]),
+            after(&[cgroup(1, 40, 500)]),
             40,
             "what was read again before we came says nothing"
         );
         assert_eq!(
-            after(&[ward(1, 40, 0), ward(2, 30, 20)]),
+            after(&[cgroup(1, 40, 0), cgroup(2, 30, 20)]),
             50,
             "30 are there and 20 were not"
         );
         assert_eq!(
-            after(&[ward(1, 40, 0), ward(2, 0, 20)]),
+            after(&[cgroup(1, 40, 0), cgroup(2, 0, 20)]),
             40,
             "evicted is not unused"
         );
         assert_eq!(
-            after(&[ward(1, 40, 0), ward(2, 0, 0), ward(3, 0, 0)]),
+            after(&[cgroup(1, 40, 0), cgroup(2, 0, 0), cgroup(3, 0, 0)]),
             30,
             "an eighth at a time"
         );
         assert_eq!(
-            after(&[ward(1, 40, 0), ward(1, 0, 0)]),
+            after(&[cgroup(1, 40, 0), cgroup(1, 0, 0)]),
             40,
             "the same reading twice is one"
         );
-        assert_eq!(after(&[ward(1, 900, 0)]), 100, "no more than it has");
+        assert_eq!(after(&[cgroup(1, 900, 0)]), 100, "no more than it has");
     }
 
     #[test]
     fn who_is_gone_is_forgotten() {
         let mut needs = Needs::default();
-        needs.push(&[ward(1, 40, 0)]);
+        needs.push(&[cgroup(1, 40, 0)]);
         needs.push(&[]);
-        assert_eq!(needs.of(&ward(1, 0, 0)), None);
+        assert_eq!(needs.of(&cgroup(1, 0, 0)), None);
     }
 }

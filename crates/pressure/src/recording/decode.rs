@@ -1,9 +1,9 @@
 //! Lines to samples and decisions.
 
 use super::{Entry, Header, Shape, VERSION, columns};
-use crate::census::Census;
 use crate::groups::Groups;
 use crate::sample::{Facts, Sample, Wall};
+use crate::scan::ProcessScan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub struct Decoder {
     line: u64,
     base: Base,
     /// Who holds memory, for the sample that follows.
-    census: Census,
+    scan: ProcessScan,
     /// Control groups that we look after, if that has changed with the sample that follows.
     groups: Option<Groups>,
 }
@@ -108,8 +108,8 @@ impl Decoder {
         match tag {
             "" if rest.is_empty() => Ok(None),
             "s" => self.sample(rest),
-            "p" => from_json(rest).map(|census| {
-                self.census = census;
+            "p" => from_json(rest).map(|scan| {
+                self.scan = scan;
                 None
             }),
             "g" => from_json(rest).map(|groups| {
@@ -161,7 +161,7 @@ impl Decoder {
             Base::Broken => Ok(None),
             Base::Last { sample, columns } => match fill(sample, columns, cells) {
                 Ok(()) => {
-                    sample.census = std::mem::take(&mut self.census);
+                    sample.scan = std::mem::take(&mut self.scan);
                     if let Some(groups) = self.groups.take() {
                         sample.groups = groups;
                     }

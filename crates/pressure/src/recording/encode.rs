@@ -77,9 +77,9 @@ impl Encoder {
             .as_mut()
             .filter(|last| last.same_shape(sample))
             .ok_or(Misfit)?;
-        if !sample.census.is_empty() {
+        if !sample.scan.is_empty() {
             // A census is plain numbers and names: there is nothing in it that JSON cannot say.
-            let _ = json_line(out, "p\t", &sample.census);
+            let _ = json_line(out, "p\t", &sample.scan);
         }
         if sample.groups != last.groups {
             let _ = json_line(out, "g\t", &sample.groups);

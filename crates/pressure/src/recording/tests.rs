@@ -300,9 +300,9 @@ proptest! {
 
 #[test]
 fn groups_are_written_when_they_change_and_stand_until_then() {
-    let ward = crate::groups::Ward {
+    let cgroup = crate::groups::Protected {
         id: 7,
-        unit: crate::census::UnitName::from("ssh.service").unwrap(),
+        unit: crate::scan::UnitName::from("ssh.service").unwrap(),
         at: Span::secs(1),
         used: Bytes::mib(9),
         warm: Bytes::mib(4),
@@ -310,15 +310,15 @@ fn groups_are_written_when_they_change_and_stand_until_then() {
         floor: Bytes::ZERO,
         found: Bytes::ZERO,
         ours: None,
-        away: Some(Bytes::mib(2)),
-        away_before: None,
+        swapped: Some(Bytes::mib(2)),
+        swapped_before: None,
     };
     let mut samples: Vec<Sample> = (1..=5).map(|second| sample_at(second, 4096)).collect();
-    samples[1].groups.wards = vec![ward];
-    samples[2].groups.wards = vec![ward];
-    samples[3].groups.wards = vec![crate::groups::Ward {
+    samples[1].groups.protected = vec![cgroup];
+    samples[2].groups.protected = vec![cgroup];
+    samples[3].groups.protected = vec![crate::groups::Protected {
         ours: Some(Bytes::mib(5)),
-        ..ward
+        ..cgroup
     }];
     let text = write(&samples);
     assert_eq!(

@@ -383,7 +383,7 @@ impl Decider {
                 }
                 Action::Compact { .. }
                 | Action::Reclaim { .. }
-                | Action::End { .. }
+                | Action::Kill { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
                 | Action::Local(_)

@@ -1,11 +1,11 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use super::*;
-use crate::census::{Identity, Name, Signal, UnitName};
-use crate::distress::Shield;
+use crate::distress::Exemption;
 use crate::groups::Answer;
 use crate::knob::Knob;
 use crate::local::{Push, Way};
+use crate::scan::{Identity, Name, Signal, UnitName};
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
 
@@ -81,13 +81,13 @@ fn reasons() -> Vec<Reason> {
         Reason::Runaway {
             growth: Rate::new(200 << 20),
             of: Rate::new(210 << 20),
-            room: Bytes::mib(90),
+            headroom: Bytes::mib(90),
             left: Some(Span::millis(430)),
             stalled: Some(Percent::new(12)),
         },
         Reason::Deaf {
             asked: Span::millis(1500),
-            room: Bytes::mib(20),
+            headroom: Bytes::mib(20),
         },
         Reason::Hopeless {
             since: Span::secs(10),
@@ -101,20 +101,20 @@ fn reasons() -> Vec<Reason> {
         },
         Reason::Fills {
             growth: Rate::new(80 << 20),
-            room: Bytes::mib(300),
+            headroom: Bytes::mib(300),
             reserve: Bytes::mib(120),
             left: Span::millis(3750),
         },
         Reason::Pushes {
             since: Span::secs(3),
-            room: Bytes::mib(70),
+            headroom: Bytes::mib(70),
         },
         Reason::Eased {
-            room: Bytes::mib(700),
+            headroom: Bytes::mib(700),
         },
         Reason::Ask {
             growth: Rate::new(Bytes::mib(80).get()),
-            room: Bytes::mib(60),
+            headroom: Bytes::mib(60),
         },
         Reason::Answered {
             answer: Answer::End,
@@ -122,11 +122,11 @@ fn reasons() -> Vec<Reason> {
         },
         Reason::Unanswered {
             since: Span::secs(15),
-            room: Bytes::mib(60),
+            headroom: Bytes::mib(60),
         },
         Reason::StillShort {
             since: Span::secs(3),
-            room: Bytes::mib(20),
+            headroom: Bytes::mib(20),
         },
         Reason::Watermark {
             free: Bytes::mib(12),
@@ -144,10 +144,10 @@ fn reasons() -> Vec<Reason> {
             per_second: 900,
         },
         Reason::Verge {
-            room: Bytes::mib(40),
+            headroom: Bytes::mib(40),
         },
         Reason::RunsOut {
-            room: Bytes::mib(35),
+            headroom: Bytes::mib(35),
         },
     ];
     let number = |reason: &Reason| match reason {
@@ -230,32 +230,32 @@ fn notices() -> Vec<Notice> {
                 expected: Span::secs(300),
             },
             Notice::Distress {
-                room: Bytes::mib(200),
+                headroom: Bytes::mib(200),
                 growth: Rate::new(50 << 20),
                 left: Span::secs(4),
             },
             Notice::Considered(Considered {
-                who: HOG,
+                identity: HOG,
                 name: name("hog"),
                 size: Bytes::mib(700),
                 growth: Some(Rate::new(50 << 20)),
-                verdict: Verdict::Spared(Shield::Rule),
+                verdict: Verdict::Exempt(Exemption::Rule),
             }),
             Notice::Gone {
                 name: name("hog"),
-                who: HOG,
+                identity: HOG,
                 size: Bytes::mib(700),
                 after: Span::millis(420),
             },
             Notice::Otherwise {
                 name: name("sshd"),
-                who: HOG,
+                identity: HOG,
                 size: Bytes::mib(9),
                 within: Some(Span::millis(900)),
             },
             Notice::NoCulprit {
                 growth: Rate::new(50 << 20),
-                room: Bytes::mib(20),
+                headroom: Bytes::mib(20),
             },
             Notice::LeftToRival,
             Notice::Disabled,
@@ -302,8 +302,8 @@ fn name(text: &str) -> Name {
 
 fn end(signal: Signal, extent: Extent, unit: &str) -> Action {
     let unit = UnitName::from(unit).unwrap();
-    Action::End {
-        who: HOG,
+    Action::Kill {
+        identity: HOG,
         name: name("hog"),
         unit,
         signal,
@@ -388,7 +388,7 @@ fn every_notice_is_a_sentence_with_its_numbers() {
 fn press(way: Way) -> Action {
     Action::Local(Push {
         way,
-        who: HOG,
+        identity: HOG,
         name: name("hog"),
         size: Bytes::mib(700),
     })

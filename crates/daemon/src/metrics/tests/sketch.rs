@@ -15,7 +15,7 @@ pub(super) fn busy() -> Status {
     status.decision.phase = Phase::Guarding;
     status.decision.forecast = forecast();
     status.tally = tally();
-    status.troubles = vec!["vm.swappiness: refused".into()];
+    status.warnings = vec!["vm.swappiness: refused".into()];
     status.past = vec![past()];
     let sample = &mut status.sample;
     sample.memory.total = Some(Bytes::mib(4096));
@@ -89,7 +89,7 @@ fn forecast() -> Forecast {
             fragmentation: Some(Percent::new(30)),
         }),
         outlook: Some(Outlook {
-            room: Bytes::mib(600),
+            headroom: Bytes::mib(600),
             swap: Bytes::ZERO,
             lent: Bytes::ZERO,
             managed: Bytes::mib(1000),
@@ -105,7 +105,7 @@ fn forecast() -> Forecast {
 fn tally() -> Tally {
     Tally {
         protections: 0,
-        grips: 0,
+        cgroup_actions: 0,
         samples: 1000,
         pressure_wakeups: 3,
         writes: 5,

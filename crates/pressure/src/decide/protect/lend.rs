@@ -27,6 +27,6 @@ impl Draft<'_> {
             .filter(|_| distress.pinched == Some(self.sample.at))?;
         let lent = self.sample.warm.files.iter().filter(|file| file.is_lent());
         let last = lent.max_by_key(|file| file.away.unwrap_or(Micros::new(u64::MAX)))?;
-        Some((last.id()?, outlook.without_lent().room))
+        Some((last.id()?, outlook.without_lent().headroom))
     }
 }

@@ -6,9 +6,9 @@
 //! - Limit: files are not in swap; what programs run from is held instead.
 
 use super::Draft;
-use crate::decide::contain::in_ram;
+use crate::decide::throttle::in_ram;
 use crate::decision::{Action, Reason};
-use crate::groups::Ward;
+use crate::groups::Protected;
 use crate::protect::Why;
 use std::time::Duration;
 use units::Bytes;
@@ -25,7 +25,7 @@ const LEAST: Bytes = Bytes::mib(1);
 impl Draft<'_> {
     /// Has a piece of what one ward has in swap read back, if it is time.
     pub(super) fn recall(&mut self, calm: Duration) {
-        let Some(room) = self
+        let Some(headroom) = self
             .history
             .distress
             .outlook
@@ -35,30 +35,34 @@ impl Draft<'_> {
         else {
             return;
         };
-        let away = |ward: &Ward| {
-            ward.away
-                .filter(|away| *away >= LEAST && comes_back(ward, *away))
+        let away = |cgroup: &Protected| {
+            cgroup
+                .swapped
+                .filter(|away| *away >= LEAST && comes_back(cgroup, *away))
         };
-        let wards = self
+        let protected = self
             .sample
             .groups
-            .wards
+            .protected
             .iter()
-            .filter_map(|ward| Some((*ward, away(ward)?)));
-        let Some((Ward { id, unit, .. }, away)) = wards.min_by_key(|(_, away)| *away) else {
+            .filter_map(|cgroup| Some((*cgroup, away(cgroup)?)));
+        let Some((Protected { id, unit, .. }, away)) = protected.min_by_key(|(_, away)| *away)
+        else {
             return;
         };
         let amount = away.min(PIECE);
-        if room >= amount.scaled(SHARE, 1) {
+        if headroom >= amount.scaled(SHARE, 1) {
             self.step(
                 Action::Recall { id, unit, amount },
-                Reason::Protect(Why::Away { away, room }),
+                Reason::Protect(Why::Away { away, headroom }),
             );
         }
     }
 }
 
 /// Whether the last piece came back, or there was none.
-fn comes_back(ward: &Ward, away: Bytes) -> bool {
-    ward.away_before.is_none_or(|before| away + LEAST <= before)
+fn comes_back(cgroup: &Protected, away: Bytes) -> bool {
+    cgroup
+        .swapped_before
+        .is_none_or(|before| away + LEAST <= before)
 }

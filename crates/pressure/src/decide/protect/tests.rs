@@ -1,7 +1,7 @@
 mod lend;
+mod protected;
 mod recall;
 mod used;
-mod wards;
 
 use crate::config::{Config, Mode};
 use crate::decide::decide;

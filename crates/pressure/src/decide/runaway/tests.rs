@@ -1,13 +1,13 @@
 mod asked;
-mod contained;
 pub(in crate::decide) mod machine;
+mod throttled;
 mod whole;
 
-use crate::census::{Mark, Name, Place, Signal, Suspect, UnitName};
 use crate::config::{Config, Mode};
 use crate::decision::{Attention, Notice, Phase, Reason};
-use crate::distress::{Shield, Verdict};
+use crate::distress::{Exemption, Verdict};
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
+use crate::scan::{Candidate, Mark, Name, Place, Signal, UnitName};
 use machine::{Machine, PAGE, Process, process};
 use proptest::prelude::*;
 use units::{Bytes, Micros, Pages, Span};
@@ -54,11 +54,11 @@ fn who_waits_for_memory_most_of_the_time_at_the_end_is_ended_all_the_same() {
             .decision
             .forecast
             .outlook
-            .is_some_and(|outlook| outlook.room < Bytes::mib(60));
+            .is_some_and(|outlook| outlook.headroom < Bytes::mib(60));
         let hog = machine
             .processes
             .iter_mut()
-            .find(|process| process.suspect.who.pid == 20);
+            .find(|process| process.candidate.identity.pid == 20);
         let Some(hog) = hog else { break };
         hog.speed = if scarce && tick % 8 != 0 { 0 } else { 30 };
         machine.tick();
@@ -94,7 +94,7 @@ fn where_there_is_no_time_it_is_killed_at_once() {
 #[test]
 fn the_fastest_grower_goes_not_the_largest_and_not_a_browsers_tab() {
     let mut tab = process(30, "Isolated Web Co", 150, 0);
-    tab.suspect.oom_score_adj = 300;
+    tab.candidate.oom_score_adj = 300;
     let mut machine = Machine::new(vec![
         process(10, "database", 300, 0),
         tab,
@@ -107,7 +107,7 @@ fn the_fastest_grower_goes_not_the_largest_and_not_a_browsers_tab() {
 #[test]
 fn a_newborn_that_takes_its_first_pages_is_no_runaway() {
     let mut newborn = process(30, "sh", 5, 0);
-    newborn.suspect.age = Span::millis(20);
+    newborn.candidate.age = Span::millis(20);
     let mut machine = Machine::new(vec![
         newborn,
         process(10, "editor", 200, 0),
@@ -119,10 +119,10 @@ fn a_newborn_that_takes_its_first_pages_is_no_runaway() {
         let newborn = machine
             .processes
             .iter_mut()
-            .find(|process| process.suspect.name.as_str() == "sh")
+            .find(|process| process.candidate.name.as_str() == "sh")
             .unwrap();
-        newborn.suspect.who.pid += 100;
-        newborn.suspect.age = Span::millis(20);
+        newborn.candidate.identity.pid += 100;
+        newborn.candidate.age = Span::millis(20);
     }
     assert_eq!(machine.ended, [20], "{:?}", machine.signals);
 }
@@ -145,10 +145,13 @@ fn who_does_not_die_is_given_up_and_the_next_is_found() {
     let mut machine = Machine::new(vec![stuck, process(21, "other", 10, 0)]);
     machine.run(9.0);
     assert!(machine.signals.iter().all(|(pid, ..)| *pid == 20));
-    machine
-        .processes
-        .iter_mut()
-        .for_each(|process| process.speed = if process.suspect.who.pid == 21 { 10 } else { 0 });
+    machine.processes.iter_mut().for_each(|process| {
+        process.speed = if process.candidate.identity.pid == 21 {
+            10
+        } else {
+            0
+        }
+    });
     machine.run(20.0);
     assert!(machine.ended.contains(&21), "{:?}", machine.signals);
 }
@@ -165,36 +168,36 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
     };
     let unit = |name: &str, place: Place| {
         let mut hog = process(20, "hog", 10, 80);
-        (hog.suspect.unit, hog.suspect.place) = (UnitName::from(name).unwrap(), place);
-        hog.suspect.user = if place == Place::Service { 0 } else { 1000 };
+        (hog.candidate.unit, hog.candidate.place) = (UnitName::from(name).unwrap(), place);
+        hog.candidate.user = if place == Place::Service { 0 } else { 1000 };
         hog
     };
     // Where nobody makes sessions, what a person starts lives in the unit of the way in.
     let of_a_person = |name: &str| {
         let mut hog = unit(name, Place::Service);
-        hog.suspect.user = 1000;
+        hog.candidate.user = 1000;
         hog
     };
     let program = |name: &str| {
         let mut hog = process(20, "hog", 10, 80);
-        hog.suspect.program = Some(Name::from(name).unwrap());
+        hog.candidate.program = Some(Name::from(name).unwrap());
         hog
     };
     let of_desktop = |name: &str| {
         let mut hog = program(name);
-        hog.suspect.place = Place::Desktop;
+        hog.candidate.place = Place::Desktop;
         hog
     };
-    let change = |change: fn(&mut Suspect)| {
+    let change = |change: fn(&mut Candidate)| {
         let mut hog = process(20, "hog", 10, 80);
-        change(&mut hog.suspect);
+        change(&mut hog.candidate);
         hog
     };
     let guard = || Config {
         mode: Mode::Guard,
         ..Config::default()
     };
-    let spared = [
+    let exempt = [
         (guard(), unit("sshd.service", Place::Service)),
         (guard(), unit("systemd-logind.service", Place::Service)),
         (guard(), unit("dbus-broker.service", Place::Service)),
@@ -202,14 +205,14 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
         (guard(), program("apt-get")),
         (guard(), of_desktop("gjs")),
         (guard(), program("pipewire")),
-        (guard(), change(|suspect| suspect.oom_score_adj = -1000)),
-        (guard(), change(|suspect| suspect.mark = Mark::Omit)),
+        (guard(), change(|candidate| candidate.oom_score_adj = -1000)),
+        (guard(), change(|candidate| candidate.mark = Mark::Omit)),
         (rule("session-2.scope"), process(20, "hog", 10, 80)),
         (rule("session-*"), process(20, "hog", 10, 80)),
         (rule("pid:20@200"), process(20, "hog", 10, 80)),
         (rule("program:postgres"), program("postgres")),
     ];
-    for (config, hog) in spared {
+    for (config, hog) in exempt {
         let what = format!("{hog:?}");
         let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
         machine.run(20.0);
@@ -228,7 +231,7 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
         (guard(), of_a_person("sshd.service")),
         (guard(), unit("org.gnome.Shell.service", Place::Desktop)),
         (guard(), of_desktop("python3.13")),
-        (guard(), change(|suspect| suspect.mark = Mark::Own)),
+        (guard(), change(|candidate| candidate.mark = Mark::Own)),
         (rule("pid:20@199"), process(20, "hog", 10, 80)),
         (rule("program:hog"), process(20, "hog", 10, 80)),
     ];
@@ -269,19 +272,19 @@ fn a_unit_that_a_user_named_is_not_the_systems_of_that_name() {
             false,
         ),
     ];
-    for (rule, name, place, spared) in cases {
+    for (rule, name, place, exempt) in cases {
         let mut config = Config {
             mode: Mode::Guard,
             ..Config::default()
         };
         config.guard.spare = vec![rule.to_owned()];
         let mut hog = process(20, "hog", 10, 80);
-        (hog.suspect.unit, hog.suspect.place) = (UnitName::from(name).unwrap(), place);
+        (hog.candidate.unit, hog.candidate.place) = (UnitName::from(name).unwrap(), place);
         let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
         machine.run(20.0);
         assert_eq!(
             machine.ended.is_empty(),
-            spared,
+            exempt,
             "{rule}, {name}, {place:?}"
         );
     }
@@ -291,7 +294,7 @@ fn a_unit_that_a_user_named_is_not_the_systems_of_that_name() {
 fn a_users_mark_counts_among_that_users_units_only() {
     let marked = || {
         let mut hog = process(20, "hog", 10, 80);
-        hog.suspect.mark = Mark::Own;
+        hog.candidate.mark = Mark::Own;
         hog
     };
     let mut machine = Machine::new(vec![marked(), process(21, "batch", 10, 40)]);
@@ -302,7 +305,7 @@ fn a_users_mark_counts_among_that_users_units_only() {
         "the same user's other grower goes first"
     );
     let mut other = process(21, "batch", 10, 40);
-    other.suspect.user = 1001;
+    other.candidate.user = 1001;
     let mut machine = Machine::new(vec![marked(), other]);
     machine.run(20.0);
     assert_eq!(
@@ -361,7 +364,7 @@ fn a_load_that_fills_memory_and_stays_there_is_left_alone() {
     for round in 0..10 {
         machine.processes[0].speed = 100;
         machine.run(2.5);
-        machine.processes[0].suspect.resident = Bytes::mib(500);
+        machine.processes[0].candidate.resident = Bytes::mib(500);
         machine.processes[0].speed = 0;
         machine.run(1.0);
         assert_eq!(machine.signals, [], "round {round}");
@@ -430,13 +433,13 @@ fn without_swap_time_lost_alone_makes_nothing_more_urgent() {
         machine.sample.memory_pressure.full_total = Some(Micros::new(total));
         machine.tick();
     }
-    let room = machine.decision.forecast.outlook.unwrap().room;
-    assert!(room <= Bytes::mib(130), "{room}");
+    let headroom = machine.decision.forecast.outlook.unwrap().headroom;
+    assert!(headroom <= Bytes::mib(130), "{headroom}");
 }
 
 #[test]
 fn compressed_swap_is_room_only_by_what_it_saves() {
-    let room = |used: Option<u64>, pool: Option<u64>| {
+    let headroom = |used: Option<u64>, pool: Option<u64>| {
         let mut sample = Sample::default();
         let amounts = SwapAmounts {
             size: Some(Bytes::mib(512)),
@@ -457,20 +460,20 @@ fn compressed_swap_is_room_only_by_what_it_saves() {
         sample.counters.nr_zspages = pool.map(|mib| Bytes::mib(mib).to_pages(PAGE));
         (sample.memory.active_file, sample.memory.inactive_file) =
             (Some(Bytes::ZERO), Some(Bytes::ZERO));
-        crate::distress::room_of(&sample, Bytes::ZERO, PAGE).unwrap()
+        crate::distress::headroom_of(&sample, Bytes::ZERO, PAGE).unwrap()
     };
     assert_eq!(
-        room(Some(0), None),
+        headroom(Some(0), None),
         Bytes::mib(256),
         "half, as long as nothing is known"
     );
     assert_eq!(
-        room(Some(112), Some(28)),
+        headroom(Some(112), Some(28)),
         Bytes::mib(300),
         "a quarter is what this load costs"
     );
     assert_eq!(
-        room(Some(112), Some(130)),
+        headroom(Some(112), Some(130)),
         Bytes::ZERO,
         "what does not compress saves nothing"
     );
@@ -516,16 +519,16 @@ fn the_kill_switch_stops_kills_too() {
 #[test]
 fn the_account_names_who_was_spared_and_who_was_chosen() {
     let mut shielded = process(10, "Xorg", 100, 60);
-    shielded.suspect.program = Some(Name::from("Xorg").unwrap());
+    shielded.candidate.program = Some(Name::from("Xorg").unwrap());
     let mut machine = Machine::new(vec![shielded, process(20, "hog", 10, 60)]);
     machine.run(15.0);
     let verdict = |notice: &Notice| match notice {
-        Notice::Considered(considered) => Some((considered.who.pid, considered.verdict)),
+        Notice::Considered(considered) => Some((considered.identity.pid, considered.verdict)),
         _ => None,
     };
     let verdicts: Vec<_> = machine.said.iter().filter_map(verdict).collect();
     assert!(
-        verdicts.contains(&(10, Verdict::Spared(Shield::Program))),
+        verdicts.contains(&(10, Verdict::Exempt(Exemption::Program))),
         "{verdicts:?}"
     );
     assert!(verdicts.contains(&(20, Verdict::Chosen)), "{verdicts:?}");
@@ -558,14 +561,14 @@ proptest! {
         speeds in prop::collection::vec((0..300u64, 1..200u64, any::<bool>(), any::<bool>()), 1..6),
         swap in 0..512u64,
     ) {
-        let processes: Vec<Process> = speeds.iter().enumerate().map(|(index, (speed, size, deaf, spared))| {
+        let processes: Vec<Process> = speeds.iter().enumerate().map(|(index, (speed, size, deaf, exempt))| {
             let mut one = process(100 + index as u32, "any", *size / 2, *speed);
             one.deaf = *deaf;
-            one.suspect.oom_score_adj = if *spared { -1000 } else { 0 };
+            one.candidate.oom_score_adj = if *exempt { -1000 } else { 0 };
             one
         }).collect();
-        let spared: Vec<u32> =
-            processes.iter().filter(|one| one.suspect.oom_score_adj == -1000).map(|one| one.suspect.who.pid).collect();
+        let exempt: Vec<u32> =
+            processes.iter().filter(|one| one.candidate.oom_score_adj == -1000).map(|one| one.candidate.identity.pid).collect();
         let speed: u64 = speeds.iter().map(|(speed, ..)| speed).sum();
         let mut machine = Machine::new(processes);
         machine.swap = Bytes::mib(swap);
@@ -576,14 +579,14 @@ proptest! {
             }
         }
         for (pid, ..) in &machine.signals {
-            prop_assert!(!spared.contains(pid), "{pid} was spared");
+            prop_assert!(!exempt.contains(pid), "{pid} was spared");
         }
         for pid in &machine.ended {
-            let kills = machine.signals.iter().filter(|(who, signal, _)| who == pid && *signal == Signal::Kill).count();
+            let kills = machine.signals.iter().filter(|(identity, signal, _)| identity == pid && *signal == Signal::Kill).count();
             prop_assert!(kills <= 1, "{pid} was killed {kills} times");
         }
         let most = if speeds.len() == 1 { 500 } else { 250 };
-        if spared.is_empty() && speed <= most {
+        if exempt.is_empty() && speed <= most {
             prop_assert!(!machine.out_of_memory, "{:?}", machine.signals);
         }
     }

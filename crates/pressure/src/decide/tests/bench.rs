@@ -125,7 +125,7 @@ impl Bench {
                 }
                 Action::Compact { .. }
                 | Action::Reclaim { .. }
-                | Action::End { .. }
+                | Action::Kill { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
                 | Action::Local(_)

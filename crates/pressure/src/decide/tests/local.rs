@@ -1,28 +1,28 @@
 //! Local replacement: whom, when, and how often.
 
 use super::*;
-use crate::census::{Identity, Suspect};
 use crate::local::{Policy, Push, Runner, Way};
+use crate::scan::{Candidate, Identity};
 
 /// Two that run, of whom the last is the largest of all.
-fn census(sample: &mut Sample) {
-    let who = |pid| Identity { pid, start: 1 };
+fn scan(sample: &mut Sample) {
+    let identity = |pid| Identity { pid, start: 1 };
     let runner = |pid, mib, turn| Runner {
-        who: who(pid),
+        identity: identity(pid),
         name: "cc1".parse().unwrap(),
         resident: Bytes::mib(mib),
         turn,
     };
-    sample.census.runners = [runner(10, 20, 5), runner(11, 90, 7)].into_iter().collect();
-    let suspect = |pid, mib| {
+    sample.scan.runners = [runner(10, 20, 5), runner(11, 90, 7)].into_iter().collect();
+    let candidate = |pid, mib| {
         let text = format!(
             r#"{{"who":{{"pid":{pid},"start":1}},"age":1000000000,"name":"cc1","program":null,"unit":"","place":"unknown","user":0,
             "resident":{},"swapped":0,"oom_score_adj":0,"mark":"none","group":null,"life":"alive"}}"#,
             mib << 20
         );
-        serde_json::from_str::<Suspect>(&text).unwrap()
+        serde_json::from_str::<Candidate>(&text).unwrap()
     };
-    sample.census.suspects = [suspect(10, 20), suspect(11, 90)].into_iter().collect();
+    sample.scan.candidates = [candidate(10, 20), candidate(11, 90)].into_iter().collect();
 }
 
 fn pushes(policy: Policy, seconds: u64) -> (Vec<Push>, Bench) {
@@ -31,7 +31,7 @@ fn pushes(policy: Policy, seconds: u64) -> (Vec<Push>, Bench) {
     let mut bench = Bench::new(config);
     let mut pushes = Vec::new();
     for _ in 0..seconds * 10 {
-        bench.tick(Bytes::mib(3), census);
+        bench.tick(Bytes::mib(3), scan);
         pushes.extend(
             bench
                 .decision
@@ -60,7 +60,7 @@ fn each_policy_presses_on_its_own_process_and_not_too_often() {
         assert!(
             pushes
                 .iter()
-                .all(|push| (push.way, push.who.pid) == (way, pid)),
+                .all(|push| (push.way, push.identity.pid) == (way, pid)),
             "{policy:?} {pushes:?}"
         );
         assert!(
@@ -78,7 +78,7 @@ fn nothing_is_pressed_without_a_watermark_or_without_being_asked() {
     let (made, mut bench) = pushes(Policy::UpLargest, 2);
     assert!(!made.is_empty());
     for _ in 0..100 {
-        bench.tick(Bytes::ZERO, census);
+        bench.tick(Bytes::ZERO, scan);
     }
     assert!(
         bench
@@ -102,7 +102,7 @@ fn nothing_is_pressed_without_a_watermark_or_without_being_asked() {
     );
     // Whoever says stop is heeded, and nobody is looked at for nothing.
     bench.tick(Bytes::mib(40), |sample| {
-        census(sample);
+        scan(sample);
         sample.circumstances.disabled = Some(1);
     });
     assert!(

@@ -5,16 +5,16 @@ use units::Pages;
 
 /// A page cache of so many pages, first in first out, whose events the learner hears.
 struct Cache {
-    room: usize,
+    headroom: usize,
     held: VecDeque<(u64, u64)>,
     learner: Learner,
     at: Duration,
 }
 
 impl Cache {
-    fn new(room: usize) -> Self {
+    fn new(headroom: usize) -> Self {
         Self {
-            room,
+            headroom,
             held: VecDeque::new(),
             learner: Learner::default(),
             at: Duration::from_secs(1),
@@ -43,7 +43,7 @@ impl Cache {
             }
             self.event(inode, index, EventKind::Added);
             self.held.push_back((inode, index));
-            if self.held.len() > self.room {
+            if self.held.len() > self.headroom {
                 let (inode, index) = self.held.pop_front().unwrap();
                 self.event(inode, index, EventKind::Evicted);
             }

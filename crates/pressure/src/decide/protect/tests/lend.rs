@@ -28,9 +28,9 @@ fn bench(away: Micros) -> Bench {
     };
     bench
         .sample
-        .census
-        .suspects
-        .push(process(100, "burst", 300, 0).suspect);
+        .scan
+        .candidates
+        .push(process(100, "burst", 300, 0).candidate);
     bench.has(300);
     bench.seconds(3, 0);
     bench
@@ -45,7 +45,7 @@ impl Bench {
         (memory.shmem, memory.slab_unreclaimable, memory.active_file) =
             (Some(Bytes::ZERO), Some(Bytes::ZERO), Some(Bytes::ZERO));
         memory.inactive_file = Some(Bytes::mib(MACHINE).less(Bytes::mib(mib)).less(held));
-        self.sample.census.suspects[0].resident = Bytes::mib(mib);
+        self.sample.scan.candidates[0].resident = Bytes::mib(mib);
     }
 
     /// It grows to so much, and what is decided about files is done: what was let go, and who was ended.
@@ -53,7 +53,7 @@ impl Bench {
         let (mut released, mut ended) = (Vec::new(), 0);
         for now in (300..=mib).step_by(60) {
             self.has(now);
-            self.sample.census.at = Span::new(self.sample.at.get() + Duration::from_secs(1));
+            self.sample.scan.at = Span::new(self.sample.at.get() + Duration::from_secs(1));
             for (act, why) in self.second(1) {
                 if matches!(act, Act::Release { .. }) {
                     released.push(why);
@@ -64,7 +64,7 @@ impl Bench {
             let steps = decide(&self.config, &self.history).steps;
             ended += steps
                 .iter()
-                .filter(|step| matches!(step.action, Action::End { .. }))
+                .filter(|step| matches!(step.action, Action::Kill { .. }))
                 .count();
         }
         (released, ended)

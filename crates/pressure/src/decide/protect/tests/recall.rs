@@ -1,10 +1,10 @@
 //! What wards have in swap comes back.
 
 use super::Bench;
-use super::wards::ward;
+use super::protected::cgroup;
 use crate::decide::decide;
 use crate::decision::{Action, Reason};
-use crate::groups::Ward;
+use crate::groups::Protected;
 use crate::protect::Why;
 use units::{Bytes, Pages};
 
@@ -21,11 +21,11 @@ fn bench(used: u64, away: &[u64]) -> Bench {
     (memory.anon, memory.shmem, memory.slab_unreclaimable) =
         (Some(Bytes::mib(used)), Some(Bytes::ZERO), Some(Bytes::ZERO));
     (memory.active_file, memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
-    let wards = away.iter().zip(5..);
-    bench.sample.groups.wards = wards
-        .map(|(away, id)| Ward {
-            away: Some(Bytes::mib(*away)),
-            ..ward(id, 20)
+    let protected = away.iter().zip(5..);
+    bench.sample.groups.protected = protected
+        .map(|(away, id)| Protected {
+            swapped: Some(Bytes::mib(*away)),
+            ..cgroup(id, 20)
         })
         .collect();
     bench
@@ -57,16 +57,16 @@ fn what_is_away_comes_back_piece_by_piece_once_memory_is_there() {
         Some((6, 16)),
         "the nearest to the end first"
     );
-    bench.sample.groups.wards[1].away_before = Some(Bytes::mib(24));
+    bench.sample.groups.protected[1].swapped_before = Some(Bytes::mib(24));
     assert_eq!(
         recalled(&mut bench, 0),
         Some((5, 16)),
         "not twice on one reading"
     );
-    bench.sample.groups.wards[1].away = Some(Bytes::mib(8));
+    bench.sample.groups.protected[1].swapped = Some(Bytes::mib(8));
     assert_eq!(recalled(&mut bench, 0), Some((6, 8)));
-    bench.sample.groups.wards[1].away = Some(Bytes::kib(900));
-    bench.sample.groups.wards[0].away_before = Some(Bytes::mib(40));
+    bench.sample.groups.protected[1].swapped = Some(Bytes::kib(900));
+    bench.sample.groups.protected[0].swapped_before = Some(Bytes::mib(40));
     assert_eq!(
         recalled(&mut bench, 0),
         None,

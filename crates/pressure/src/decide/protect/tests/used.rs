@@ -27,9 +27,9 @@ fn bench(file: WarmFile) -> Bench {
     bench.sample.warm.files[0] = file;
     bench
         .sample
-        .census
-        .suspects
-        .push(process(100, "hog", 300, 0).suspect);
+        .scan
+        .candidates
+        .push(process(100, "hog", 300, 0).candidate);
     bench.has(300);
     bench.seconds(8, 0);
     bench

@@ -1,14 +1,14 @@
 //! A machine of 1 GiB in a closed loop: processes grow, file cache gives way, then swap; what is decided is done.
 
-use crate::census::{Identity, Life, Mark, Name, Place, Signal, Suspect, UnitName, Victim};
 use crate::config::{Config, Mode};
 use crate::decide;
 use crate::decision::{Action, Attention, Decision, Notice};
 use crate::distress::Extent;
-use crate::groups::{Contained, Grip, Stopped};
+use crate::groups::{CgroupAction, Frozen, Throttled};
 use crate::history::History;
 use crate::recording::tests::facts;
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
+use crate::scan::{Candidate, Identity, Life, Mark, Name, Place, Signal, UnitName, Victim};
 use std::time::Duration;
 use units::{Bytes, Micros, Span};
 
@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// A process of the model.
 #[derive(Debug, Clone)]
 pub(in crate::decide) struct Process {
-    pub(in crate::decide) suspect: Suspect,
+    pub(in crate::decide) candidate: Candidate,
     /// MiB a second; memory is only taken while there is some.
     pub(super) speed: u64,
     /// Ignores SIGTERM.
@@ -29,8 +29,8 @@ pub(in crate::decide) struct Process {
 }
 
 pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {
-    let suspect = Suspect {
-        who: Identity {
+    let candidate = Candidate {
+        identity: Identity {
             pid,
             start: u64::from(pid) * 10,
         },
@@ -49,7 +49,7 @@ pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> 
         life: Life::Alive,
     };
     Process {
-        suspect,
+        candidate,
         speed,
         deaf: false,
         dying: 4,
@@ -70,7 +70,7 @@ pub(super) struct Machine {
     /// Everything that was signalled, in order.
     pub(super) signals: Vec<(u32, Signal, Extent)>,
     /// Everything that was done to limits.
-    pub(super) grips: Vec<Grip>,
+    pub(super) cgroup_actions: Vec<CgroupAction>,
     pub(super) said: Vec<Notice>,
     /// Who went.
     pub(super) ended: Vec<u32>,
@@ -111,7 +111,8 @@ impl Machine {
             ..Zone::default()
         }];
         sample.memory_pressure.full_total = Some(Micros::new(0));
-        let (signals, grips, said, ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (signals, cgroup_actions, said, ended) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self {
             config,
             history,
@@ -121,7 +122,7 @@ impl Machine {
             swap: Bytes::ZERO,
             cache: Bytes::ZERO,
             signals,
-            grips,
+            cgroup_actions,
             said,
             ended,
             out_of_memory: false,
@@ -131,7 +132,7 @@ impl Machine {
     pub(super) fn anon(&self) -> Bytes {
         self.processes
             .iter()
-            .map(|process| process.suspect.size())
+            .map(|process| process.candidate.size())
             .sum()
     }
 
@@ -157,117 +158,119 @@ impl Machine {
             let is_ending = self.processes[index]
                 .signalled
                 .is_some_and(|(signal, _)| signal == Signal::Kill);
-            if is_ending || self.processes[index].suspect.life == Life::Stopped {
+            if is_ending || self.processes[index].candidate.life == Life::Stopped {
                 continue;
             }
-            if self.is_held_up(index, step) || self.is_still(index) {
+            if self.is_held_up(index, step) || self.is_frozen(index) {
                 continue;
             }
             self.out_of_memory |= step > self.left();
             let step = step.min(self.left());
-            let suspect = &mut self.processes[index].suspect;
-            suspect.resident += step;
-            suspect.age = Span::new(suspect.age.get() + TICK);
+            let candidate = &mut self.processes[index].candidate;
+            candidate.resident += step;
+            candidate.age = Span::new(candidate.age.get() + TICK);
         }
     }
 
     /// What all of this process's group has.
     fn of_group(&self, id: u64) -> Bytes {
-        let inside = |one: &&Process| one.suspect.group.is_some_and(|it| it.id == id);
+        let inside = |one: &&Process| one.candidate.group.is_some_and(|it| it.id == id);
         self.processes
             .iter()
             .filter(inside)
-            .map(|one| one.suspect.size())
+            .map(|one| one.candidate.size())
             .sum()
     }
 
     /// Whether the kernel lets it wait at a ceiling; it counts that.
     fn is_held_up(&mut self, index: usize, step: Bytes) -> bool {
-        let Some(group) = self.processes[index].suspect.group else {
+        let Some(group) = self.processes[index].candidate.group else {
             return false;
         };
         let used = self.of_group(group.id);
-        let contained = self
+        let throttled = self
             .sample
             .groups
-            .contained
+            .throttled
             .iter_mut()
             .find(|one| one.id == group.id);
-        let Some(one) = contained.filter(|one| step > Bytes::ZERO && used + step > one.ceiling)
+        let Some(one) = throttled.filter(|one| step > Bytes::ZERO && used + step > one.memory_high)
         else {
             return false;
         };
         one.pushes += 1;
         // A ceiling slows down, and stops nobody.
-        self.processes[index].suspect.resident += Bytes::kib(64);
+        self.processes[index].candidate.resident += Bytes::kib(64);
         true
     }
 
-    fn is_still(&self, index: usize) -> bool {
-        let group = self.processes[index].suspect.group;
+    fn is_frozen(&self, index: usize) -> bool {
+        let group = self.processes[index].candidate.group;
         let still = |id: u64| {
             self.sample
                 .groups
-                .stopped
+                .frozen
                 .iter()
-                .any(|one| one.id == id && one.is_still())
+                .any(|one| one.id == id && one.is_frozen())
         };
         group.is_some_and(|group| still(group.id))
     }
 
-    fn grip(&mut self, grip: Grip) {
-        self.grips.push(grip);
+    fn cgroup_action(&mut self, cgroup_action: CgroupAction) {
+        self.cgroup_actions.push(cgroup_action);
         let since = self.sample.at;
-        let contained = &mut self.sample.groups.contained;
-        match grip {
-            Grip::Contain { id, ceiling, .. } if contained.iter().any(|one| one.id == id) => {
-                contained
+        let throttled = &mut self.sample.groups.throttled;
+        match cgroup_action {
+            CgroupAction::Throttle {
+                id, memory_high, ..
+            } if throttled.iter().any(|one| one.id == id) => {
+                throttled
                     .iter_mut()
                     .filter(|one| one.id == id)
-                    .for_each(|one| one.ceiling = ceiling);
+                    .for_each(|one| one.memory_high = memory_high);
             }
-            Grip::Contain {
+            CgroupAction::Throttle {
                 id,
                 unit,
                 used,
-                ceiling,
+                memory_high,
                 reserve,
             } => {
-                contained.push(Contained {
+                throttled.push(Throttled {
                     id,
                     unit,
                     since,
                     used,
-                    ceiling,
+                    memory_high,
                     reserve,
                     pushes: 0,
                 });
             }
-            Grip::Freeze {
+            CgroupAction::Freeze {
                 id,
                 unit,
                 user,
-                room,
+                headroom,
                 ..
             } => {
-                self.sample.groups.stopped.push(Stopped {
+                self.sample.groups.frozen.push(Frozen {
                     id,
                     unit,
                     user,
                     since,
-                    room,
+                    headroom,
                     thawed: None,
                     answer: None,
                 });
             }
-            Grip::Thaw { id, .. } => {
-                let stopped = &mut self.sample.groups.stopped;
-                stopped
+            CgroupAction::Thaw { id, .. } => {
+                let frozen = &mut self.sample.groups.frozen;
+                frozen
                     .iter_mut()
                     .filter(|one| one.id == id)
                     .for_each(|one| one.thawed = Some(since));
             }
-            other => contained.retain(|one| one.id != other.id()),
+            other => throttled.retain(|one| one.id != other.id()),
         }
     }
 
@@ -282,22 +285,22 @@ impl Machine {
             {
                 *left = left.saturating_sub(1);
                 if *left == 0 {
-                    gone.push(process.suspect.who);
+                    gone.push(process.candidate.identity);
                 }
             }
         }
         self.processes
-            .retain(|process| !gone.contains(&process.suspect.who));
+            .retain(|process| !gone.contains(&process.candidate.identity));
         for victim in self
             .sample
-            .census
+            .scan
             .victims
             .iter_mut()
-            .filter(|victim| gone.contains(&victim.who))
+            .filter(|victim| gone.contains(&victim.identity))
         {
             victim.gone = Some(now);
         }
-        self.ended.extend(gone.iter().map(|who| who.pid));
+        self.ended.extend(gone.iter().map(|identity| identity.pid));
     }
 
     fn read(&mut self) {
@@ -326,31 +329,31 @@ impl Machine {
                 amounts,
             });
         }
-        sample.census.suspects.clear();
-        if self.decision.attention == Attention::Suspects {
-            sample.census.at = sample.at;
+        sample.scan.candidates.clear();
+        if self.decision.attention == Attention::Candidates {
+            sample.scan.at = sample.at;
             self.processes
-                .sort_by_key(|process| std::cmp::Reverse(process.suspect.size()));
-            sample.census.suspects.extend(
+                .sort_by_key(|process| std::cmp::Reverse(process.candidate.size()));
+            sample.scan.candidates.extend(
                 self.processes
                     .iter()
                     .take(12)
-                    .map(|process| process.suspect),
+                    .map(|process| process.candidate),
             );
-            for suspect in &mut sample.census.suspects {
-                if let Some(group) = &mut suspect.group {
+            for candidate in &mut sample.scan.candidates {
+                if let Some(group) = &mut candidate.group {
                     let inside =
-                        |one: &&Process| one.suspect.group.is_some_and(|it| it.id == group.id);
+                        |one: &&Process| one.candidate.group.is_some_and(|it| it.id == group.id);
                     group.anon = self
                         .processes
                         .iter()
                         .filter(inside)
-                        .map(|one| one.suspect.size())
+                        .map(|one| one.candidate.size())
                         .sum();
                     group.used = group.anon + self.cache;
                     let mine = sample
                         .groups
-                        .contained
+                        .throttled
                         .iter_mut()
                         .filter(|one| one.id == group.id);
                     mine.for_each(|one| one.used = group.used);
@@ -363,11 +366,11 @@ impl Machine {
         let at = self.sample.at;
         let steps = self.decision.steps.clone();
         for step in &steps {
-            if let Action::Group(grip) = step.action {
-                self.grip(grip);
+            if let Action::Group(cgroup_action) = step.action {
+                self.cgroup_action(cgroup_action);
             }
-            let Action::End {
-                who,
+            let Action::Kill {
+                identity,
                 name,
                 signal,
                 extent,
@@ -377,19 +380,19 @@ impl Machine {
             else {
                 continue;
             };
-            self.signals.push((who.pid, signal, extent));
-            let folder = |process: &Process| process.suspect.group.map(|group| group.id);
+            self.signals.push((identity.pid, signal, extent));
+            let directory = |process: &Process| process.candidate.group.map(|group| group.id);
             let Some(unit) = self
                 .processes
                 .iter()
-                .find(|process| process.suspect.who == who)
-                .map(folder)
+                .find(|process| process.candidate.identity == identity)
+                .map(directory)
             else {
                 continue;
             };
             let hit = |process: &Process| {
-                process.suspect.who == who
-                    || (extent == Extent::Unit && unit.is_some() && folder(process) == unit)
+                process.candidate.identity == identity
+                    || (extent == Extent::Unit && unit.is_some() && directory(process) == unit)
             };
             for process in self.processes.iter_mut().filter(|process| hit(process)) {
                 let after = if signal == Signal::Term && process.deaf {
@@ -399,13 +402,13 @@ impl Machine {
                 };
                 process.signalled = Some((signal, after));
             }
-            let victims = &mut self.sample.census.victims;
-            victims.retain(|victim| victim.who != who);
+            let victims = &mut self.sample.scan.victims;
+            victims.retain(|victim| victim.identity != identity);
             if victims.is_full() {
                 victims.remove(0);
             }
             victims.push(Victim {
-                who,
+                identity,
                 name,
                 size,
                 signal,

@@ -1,9 +1,9 @@
 //! One process, or its unit with it; and whom the kernel would have taken.
 
 use super::machine::{Machine, process};
-use crate::census::{Group, Place};
 use crate::decision::Notice;
 use crate::distress::Extent;
+use crate::scan::{Group, Place};
 
 #[test]
 fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
@@ -14,7 +14,7 @@ fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
             processes: 4,
             ..Group::default()
         };
-        (one.suspect.place, one.suspect.group) = (place, Some(group));
+        (one.candidate.place, one.candidate.group) = (place, Some(group));
         one
     };
     let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::App)).collect());
@@ -41,7 +41,7 @@ fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
         (
             "a compositor lives in it",
             Group {
-                spared: 1,
+                exempt: 1,
                 ..Group::default()
             },
         ),
@@ -56,7 +56,7 @@ fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
     for (why, group) in kept {
         let changed = |pid| {
             let mut one = member(pid, Place::App);
-            one.suspect.group = Some(Group {
+            one.candidate.group = Some(Group {
                 id: 77,
                 processes: 4,
                 ..group
@@ -72,13 +72,15 @@ fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
 #[test]
 fn whom_the_kernel_would_have_ended_is_told() {
     let mut tab = process(30, "tab", 100, 0);
-    tab.suspect.oom_score_adj = 900;
+    tab.candidate.oom_score_adj = 900;
     for (beside, worst) in [(process(30, "editor", 100, 0), 20), (tab, 30)] {
         let mut machine = Machine::new(vec![beside, process(20, "hog", 10, 80)]);
         machine.run(20.0);
         assert_eq!(machine.ended, [20]);
         let otherwise = machine.said.iter().find_map(|notice| match notice {
-            Notice::Otherwise { who, within, .. } => Some((who.pid, within.is_some())),
+            Notice::Otherwise {
+                identity, within, ..
+            } => Some((identity.pid, within.is_some())),
             _ => None,
         });
         assert_eq!(otherwise, Some((worst, true)));

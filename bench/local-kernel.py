@@ -1,0 +1,188 @@
+"""The section "On a real kernel" of docs/results/local-replacement.md, from the lab's runs: local-kernel.py FOLDER PAGE."""
+
+import glob
+import gzip
+import io
+import json
+import math
+import re
+import statistics
+import sys
+from contextlib import redirect_stdout
+
+from markdown import table
+
+folder, page = sys.argv[1:3]
+HEADING = "## On a real kernel"
+FALLING = "docs/results/lab/build.jsonl.gz"
+# Ticks a second of Debian's kernels.
+HZ = 250
+ORDER = ["none", *(f"local:{policy}" for policy in ("watch", "up-largest", "up-next", "up-last", "down-largest", "down-next", "down-last"))]
+SCENARIOS = {
+    "build": "Lua compiled by gcc with three jobs",
+    "mixed": "Lua compiled with two jobs, beside a warm set in an eighth of memory and scans of an eighth that come and go",
+}
+MEASURES = [
+    ("load of the host at its start", lambda run: run["machine"]["host_load"]),
+    ("time, s", lambda run: run["seconds"]["load"]),
+    ("warm set, p90 of 64 pages, ms", lambda run: run["latency"]["touch"]["p90"]),
+    ("a command's start, p99, ms", lambda run: run["latency"]["exec"]["p99"]),
+    ("refaults, anonymous", lambda run: run["counters"]["load"]["workingset_refault_anon"]),
+    ("refaults, file", lambda run: run["counters"]["load"]["workingset_refault_file"]),
+    ("pages swapped out", lambda run: run["counters"]["load"]["pswpout"]),
+    ("sectors read", lambda run: sum(run["counters"]["load"][f"vd{disk}_sectors_read"] for disk in "abc")),
+    ("allocations that stalled", lambda run: sum(count for name, count in run["counters"]["load"].items() if name.startswith("allocstall"))),
+    ("all tasks stalled, s", lambda run: run["counters"]["load"]["psi_memory_full_us"] / 1e6),
+    ("processor time of kswapd, s", lambda run: run["cpu_ms"]["kswapd"] / 1e3),
+    ("processor time of the guard, s", lambda run: run["cpu_ms"]["warmsetd"] / 1e3),
+]
+
+
+def shown(values):
+    """The median, and the extremes if there are any."""
+    form = "{:.0f}" if max(values) >= 100 else "{:.1f}" if max(values) >= 10 else "{:.2f}"
+    text = [form.format(value) for value in (statistics.median(values), min(values), max(values))]
+    return text[0] if len(values) == 1 else f"{text[0]} [{text[1]}, {text[2]}]"
+
+
+def recordings(scenario, memory, arm):
+    """The lines of the guard's recordings of an arm."""
+    for path in sorted(glob.glob(f"{folder}/kept/{scenario}-*-{memory}-{arm.replace(':', '-')}-*.rec.gz")):
+        with gzip.open(path, "rt", errors="replace") as lines:
+            yield from ((path, line) for line in lines)
+
+
+def queue(scenario, memory, arm):
+    """Readings, how often the next is the largest, and how much larger the largest is than the second."""
+    seen = {}
+    for path, line in recordings(scenario, memory, arm):
+        if line.startswith("p\t"):
+            census = json.loads(line[2:])
+            seen[path, census["at"]] = census
+    is_largest, over = [], []
+    for census in seen.values():
+        if census.get("runners") and len(census["suspects"]) > 1:
+            first, second = sorted(census["suspects"], key=lambda it: -it["resident"])[:2]
+            is_largest.append(census["runners"][0]["who"] == first["who"])
+            over += [first["resident"] / second["resident"]] if second["resident"] else []
+    return is_largest, over
+
+
+def pressed(scenario, memory, arm):
+    """How often pressure was put on."""
+    return sum(len(re.findall(r'"do":"local"', line)) for _, line in recordings(scenario, memory, arm) if line.startswith("d\t"))
+
+
+def exponent(points):
+    """Least squares of log time over log memory: the slope, and twice its standard error."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    n, mx, my = len(logs), sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs)
+    sxx = sum((x - mx) ** 2 for x, _ in logs)
+    slope = sum((x - mx) * (y - my) for x, y in logs) / sxx
+    rest = sum((y - my - slope * (x - mx)) ** 2 for x, y in logs)
+    return slope, 2 * math.sqrt(rest / (n - 2) / sxx)
+
+
+def ended(runs):
+    """Those whose build came to its end."""
+    return [run for run in runs if run["work"].get("built")]
+
+
+def least(runs):
+    """A run that was cut tells the least that it would have taken."""
+    return "" if ended(runs) else "> "
+
+
+def measured(runs):
+    """The rows of a table."""
+    yield ["builds that ended"] + [f"{len(ended(of))} of {len(of)}" for of in runs.values()]
+    for name, measure in MEASURES:
+        cells = []
+        for of in runs.values():
+            try:
+                cells.append(("" if name.startswith("load") else least(of)) + shown([measure(run) for run in ended(of) or of]))
+            except KeyError:
+                cells.append("–")
+        if set(cells) != {"–"}:
+            yield [name] + cells
+
+
+def against(runs):
+    """The time of each arm over that without any, and over that beside the guard which only watches."""
+    time = {arm: statistics.median(run["seconds"]["load"] for run in ended(of) or of) for arm, of in runs.items()}
+    for name in ("none", "local:watch"):
+        if name in time:
+            yield [f"time over {name.removeprefix('local:')}"] + [f"{least(runs[arm])}{time[arm] / time[name]:.2f}" for arm in runs]
+
+
+def profile(runs, most=14):
+    """Where the kernels were, in percent of the ticks that found them in the kernel."""
+    sums = {}
+    for arm, of in runs.items():
+        for run in of:
+            if told := run.get("profile"):
+                sum_of = sums.setdefault(arm, {"ticks": 0, "seconds": 0.0})
+                sum_of["ticks"] += told["ticks"]
+                sum_of["seconds"] += run["seconds"]["load"]
+                for name, ticks in told["functions"].items():
+                    sum_of[name] = sum_of.get(name, 0) + ticks
+    names = {name for it in sums.values() for name in it} - {"ticks", "seconds"}
+    names = sorted(names, key=lambda name: -max(it.get(name, 0) / it["ticks"] for it in sums.values()))[:most]
+    share = lambda it, name: f"{100 * it[name] / it['ticks']:.1f}" if name in it else "–"
+    rows = [["share of the time in the kernel, %"] + [f"{100 * it['ticks'] / HZ / it['seconds']:.0f}" for it in sums.values()]]
+    rows += [[f"`{name}`"] + [share(it, name) for it in sums.values()] for name in names]
+    table(["of that, %"] + list(sums), rows)
+
+
+def said():
+    lines = [json.loads(line) for line in open(f"{folder}/lines.jsonl")]
+    machine = lines[0]["machine"]
+    arms = list(dict.fromkeys(sorted((run["arm"] for run in lines), key=ORDER.index)))
+    loads = [run["machine"]["host_load"] for run in lines]
+    print(f"{HEADING}\n")
+    print(f"Made by `bench/local-kernel.sh`, at {machine['commit']}: machines of one processor with {machine['origin']},")
+    print(f"swap on a throttled disk, {machine['accel'].upper()}; load of the host {min(loads):.1f} to {max(loads):.1f} on {machine['host_cpus']} processors. Each arm is")
+    print("`[local] policy = …` and nothing else of the guard's; the pressure is on the kernel's own lists (its accessed bits), at most four times a")
+    print("second, when kswapd has freed memory. `watch` looks as the others do, and presses on nobody.\n")
+    cells = {}
+    for scenario, about in SCENARIOS.items():
+        of = [run for run in lines if run["scenario"] == scenario]
+        if not of:
+            continue
+        print(f"### {scenario.capitalize()}\n\n{about}.\n")
+        for memory in sorted({run["machine"]["memory_mib"] for run in of}, reverse=True):
+            cell = cells[scenario, memory] = {arm: [run for run in of if run["arm"] == arm and run["machine"]["memory_mib"] == memory] for arm in arms}
+            cell = {arm: runs for arm, runs in cell.items() if runs}
+            print(f"At {memory} MiB:\n")
+            counts = [["pressed"] + [pressed(scenario, memory, arm) if arm != "none" else "–" for arm in cell]]
+            table(["measure"] + [arm.removeprefix("local:") for arm in cell], [*measured(cell), *against(cell), *counts])
+        tightest = min(memory for name, memory in cells if name == scenario)
+        print(f"Where the kernel is at the ticks of its clock, at {tightest} MiB (`--profile`, {HZ} ticks a second; what runs with interrupts off is counted where")
+        print("they are on again):\n")
+        profile({arm.removeprefix("local:"): runs for arm, runs in cells[scenario, tightest].items() if runs})
+    print("### Who is next, who is largest\n\nOf those that run or wait to run the next by virtual run time, and the largest of all, as the arms' guards saw them:\n")
+    rows = []
+    for (scenario, memory), cell in cells.items():
+        both = [queue(scenario, memory, arm) for arm in cell if arm != "none"]
+        is_largest, over = sum((it[0] for it in both), []), sum((it[1] for it in both), [])
+        if is_largest and over:
+            rows.append([scenario, memory, len(is_largest), f"{statistics.mean(is_largest):.0%}", f"{statistics.median(over):.2f}"])
+    table(["load", "MiB", "readings", "the next is the largest", "the largest over the second"], rows)
+    falling = [json.loads(line) for line in gzip.open(FALLING, "rt")]
+    points = [(run["machine"]["memory_mib"], run["seconds"]["load"]) for run in falling if run["work"].get("built")]
+    print(f"### Time against memory\n\nOf the same build without any arm, T ~ M^e, from `{FALLING}` ({len(points)} runs); the report has e = -4 for a")
+    print("build of the kernel. Least squares, with twice the standard error:\n")
+    ranges = [("all sizes", points), ("160 MiB and less", [it for it in points if it[0] <= 160]), ("128 MiB and less", [it for it in points if it[0] <= 128])]
+    table(["sizes", "runs", "exponent", "±"], [[name, len(some)] + [f"{value:.2f}" for value in exponent(some)] for name, some in ranges if len(some) > 2])
+
+
+with io.StringIO() as text:
+    with redirect_stdout(text):
+        said()
+    section = text.getvalue()
+whole = open(page).read()
+head, _, rest = whole.partition(HEADING)
+# What was written by hand below the tables stays.
+mark = "### What this says"
+words = rest[rest.index(mark):] if mark in rest else ""
+open(page, "w").write(head + section + ("\n" + words if words else ""))

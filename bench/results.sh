@@ -1,0 +1,198 @@
+#!/bin/sh
+# The long tables of docs/results, made anew: results.sh PROGRAMS [TABLE...]
+#
+# Each table is one command, printed above it, and takes an hour or less on two processors; one that was cut short goes
+# on where it stopped. The lines are kept beside the tables. JOBS machines at once, 2 unless told.
+set -eu
+cd "$(dirname "$0")/.."
+lab=$PWD/$1/warmset-lab
+shift
+out=docs/results/lab
+jobs=${JOBS:-2}
+mkdir -p "$out"
+
+# wants NAME: whether this table is asked for; if so, what it has is unpacked, to go on from.
+wants() {
+    [ -z "$wanted" ] || case " $wanted " in *" $1 "*) ;; *) return 1 ;; esac
+    [ ! -f "$out/$1.jsonl.gz" ] || gunzip "$out/$1.jsonl.gz"
+}
+
+# more NAME SCENARIO ARGUMENT...: runs, added to the lines.
+more() {
+    lines=$out/$1.jsonl
+    shift
+    echo "results: warmset-lab run $*" >&2
+    "$lab" run "$@" --jobs "$jobs" --out "$lines" >/dev/null
+}
+
+# page NAME COMMANDS: what the lines say, under the commands that made them, one a line.
+page() {
+    name=$1
+    {
+        printf '# %s\n\n' "$name"
+        echo "$2" | sed "s/.*/    warmset-lab run & --jobs $jobs/"
+        echo
+        "$lab" compare "$out/$name.jsonl"
+    } >"$out/$name.md"
+    gzip -9n "$out/$name.jsonl"
+}
+
+# rows NAME <COMMANDS: each line the words of a run, all into one file.
+rows() {
+    wants "$1" || return 0
+    table=$1 commands=''
+    while read -r command; do
+        # shellcheck disable=SC2086
+        more "$table" $command </dev/null
+        commands="$commands
+$command"
+    done
+    page "$table" "${commands#?}"
+}
+
+# table NAME SCENARIO ARGUMENT...: one run into a file.
+table() {
+    name=$1
+    shift
+    echo "$*" | rows "$name"
+}
+
+# covering NAME ARGUMENT... <MACHINES: each line a scenario and the machine it runs on, once.
+covering() {
+    name=$1
+    shift
+    while read -r scenario kernel lru swap memory; do
+        echo "$scenario $* --kernel $kernel --lru $lru --swap $swap --memory $memory"
+    done | rows "$name"
+}
+
+wanted="$*"
+# The headline: five repetitions on stock 6.12.
+table storm-1g storm --arms none,static:1000,classic,warmset --reps 5
+table storm-2g storm --arms none,static:1000,classic,warmset --reps 5 --memory 2G
+# The same storm once on machines in which each pair of kernel, LRU, swap and memory occurs.
+covering storm-covering --arms none,warmset --no-equal-mean --reps 1 <<'MACHINES'
+storm 6.1 classic none 1G
+storm 6.1 mglru disk 2G
+storm 6.1 classic zram 2G
+storm 6.12 mglru none 2G
+storm 6.12 classic disk 1G
+storm 6.12 mglru zram 1G
+storm 7 classic none 2G
+storm 7 mglru disk 1G
+storm 7 classic zram 1G
+MACHINES
+table idle idle --arms none,classic,warmset --reps 3
+# The founding table on the kernels before and after.
+table founding storm --arms none,static:1000,classic,warmset --no-equal-mean --reps 3 --kernel 6.1,7
+# The other storms, once.
+for storm in steady ramp periodic forks huge cgroup; do
+    table "storm-$storm" "storm:$storm" --arms none,static:1000,classic,warmset --reps 1
+done
+table three-workers three-workers --arms none,earlyoom,nohang,warmset --reps 3 --lru mglru --swap disk
+# A runaway ended: both LRUs, without swap and with a disk for it; and loads in which nobody may be ended.
+for lru in mglru classic; do
+    for swap in none disk; do
+        table "guard-$lru-$swap" three-workers --arms none,earlyoom,guard --reps 1 --lru "$lru" --swap "$swap" \
+            --memory 256M --warm-up 10 --load 120 --calm 5
+    done
+done
+table guard-build build --arms none,guard,protect --reps 1 --swap disk --memory 1G,192M
+# What it costs where memory is plenty, on a host with nothing else to do.
+table guard-rich build --arms none,guard --reps 2 --memory 1G
+table guard-storm storm --arms none,guard,protect --reps 1
+table guard-indexed-db indexed-db --arms none,guard,protect --reps 1 --memory 192M --warm-up 90
+table guard-idle idle --arms none,guard,protect --reps 1
+# Protection beside the guards that there are, in the same runs: the headline cells, five times.
+small="--memory 256M --warm-up 10 --load 60 --calm 10"
+headline="--lru mglru,classic --swap none,disk $small"
+table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 "$headline"
+# All of the guard beside nothing, after a change of it.
+table protect-again three-workers --arms none,protect --reps 2 "$headline"
+# The same without the hog: what this machine can do at best, beside what it does under protection.
+rows three-workers-no-hog <<RUNS
+three-workers:no-hog --arms none,protect --reps 3 $headline
+three-workers --arms none,protect --reps 3 $headline
+RUNS
+# Every variant, each pair of it, kernel, LRU and swap once.
+covering three-workers-covering --arms none,protect --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
+three-workers 6.1 classic none 256M
+three-workers 6.12 mglru disk 256M
+three-workers 6.1 mglru zram 256M
+three-workers:noise 6.12 mglru none 256M
+three-workers:noise 6.1 classic disk 256M
+three-workers:noise 6.12 classic zram 256M
+three-workers:hot-3 6.1 mglru none 256M
+three-workers:hot-3 6.12 classic disk 256M
+three-workers:hot-3 6.12 mglru zram 256M
+three-workers:hot-19 6.12 classic none 256M
+three-workers:hot-19 6.1 mglru disk 256M
+three-workers:hot-19 6.1 classic zram 256M
+three-workers:units 6.12 mglru none 256M
+three-workers:units 6.1 mglru disk 256M
+three-workers:units 6.12 classic zram 256M
+MACHINES
+# The kernel series: the headline cells on 6.12 five times, and the daemon on it, beside either alone, three times; on 7.3 three
+# times, on 6.1 once; and the kernel as it is without patches.
+rows floors-6.12 <<RUNS
+three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 $headline
+three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 5 $headline
+RUNS
+table floors-6.1 three-workers --kernel 6.1+series --arms none,floors-1,floors-2 --reps 1 "$headline"
+table floors-7.3 three-workers --kernel 7.3+series --arms none,floors-1,floors-2 --reps 3 "$headline"
+table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 "$headline"
+# Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
+covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
+three-workers 6.12+series classic zram 256M
+three-workers:hot-3 6.12+series mglru none 256M
+three-workers:hot-3 6.12+series classic disk 256M
+three-workers:hot-3 6.12+series classic zram 256M
+three-workers:hot-19 6.12+series classic none 256M
+three-workers:hot-19 6.12+series mglru disk 256M
+three-workers:hot-19 6.12+series mglru zram 256M
+MACHINES
+# The hot file that a fixed 15 % does not hold, wherever anonymous memory may go.
+table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic \
+    --swap none,disk,zram "$small"
+# What protecting the hot file can do at best: all of it locked, beside mode 2 and, where p90 is in question, no floors.
+rows floors-locked <<RUNS
+three-workers:hot-19 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
+three-workers:hot-3 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
+three-workers --kernel 7.3+series --arms none,floors-2,lock-hot --reps 2 $headline
+three-workers --kernel 6.12+series --arms none,floors-2,lock-hot --reps 2 --lru mglru,classic --swap disk,zram $small
+RUNS
+# The host's speed changes from minute to minute: mode 2 and no floors run side by side, mode 1 by itself.
+rows floors-build <<'RUNS'
+build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 1G
+build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 112M
+build --kernel 6.12+series --arms floors-1 --reps 1 --swap disk --memory 1G,112M
+RUNS
+# A build that barely fits, and nowhere to swap to: a floor that is hard at once kills the compiler.
+table floors-build-none build --kernel 6.12+series --arms none,floors-2 --reps 3 --lru mglru,classic --swap none --memory 112M
+# Each beside another: a machine that has the host for itself has other times.
+rows floors-indexed-db <<'RUNS'
+indexed-db --kernel 6.12+series --arms none,floors-2 --reps 3 --memory 192M --warm-up 90
+indexed-db --kernel 6.12+series --arms floors-1 --reps 2 --memory 192M --warm-up 90
+RUNS
+# The opt-in that moves swappiness, page-cluster and min_ttl_ms by what comes back, where there is swap for it to matter.
+covering balance --arms none,balance --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
+three-workers 6.12 mglru disk 256M
+three-workers 6.12 classic zram 256M
+scan:anon-cyclic 6.12 classic disk 256M
+scan:anon-cyclic 6.12 mglru zram 256M
+MACHINES
+# Each worker in a unit of its own: a runaway that is contained first, and one that is not; floors besides.
+table three-workers-units three-workers:units --arms none,uncontained,guard,protect --reps 1 --lru mglru --swap none \
+    --memory 256M --warm-up 10 --load 60 --calm 10
+# Each pair of LRU and swap with each load once.
+table three-workers-noise three-workers:noise --arms none,earlyoom --reps 1 --lru classic --swap zram
+table three-workers-noise-none three-workers:noise --arms none,earlyoom --reps 1 --lru mglru --swap none
+table three-workers-hot-19 three-workers:hot-19 --arms none,earlyoom --reps 1 --lru classic --swap disk
+table three-workers-hot-3 three-workers:hot-3 --arms none,earlyoom --reps 1 --lru mglru --swap zram
+# A machine so small that lookups fill it within the warm-up, under the translator too.
+table indexed-db indexed-db --arms none,lock-index --reps 3 --memory 192M --warm-up 90
+table indexed-db-scan indexed-db --arms scan,scan+lock-index --reps 1 --memory 192M --warm-up 90
+for scan in file-cyclic file-once anon-cyclic anon-once; do
+    table "scan-$scan" "scan:$scan" --arms none,warmset --reps 1 --lru classic,mglru --swap disk
+done
+table build build --arms none --reps 1 --swap disk --memory 1G,384M,256M,224M,192M,160M,144M,128M,112M,104M,100M,96M

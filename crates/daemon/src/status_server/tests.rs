@@ -1,0 +1,219 @@
+use super::*;
+use crate::testing::status;
+use pressure::config::Metrics;
+use pressure::status::Status;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+struct Place {
+    directory: TempDir,
+    metrics: Metrics,
+    shared_status: Arc<SharedStatus>,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            metrics: Metrics::default(),
+            shared_status: Arc::new(SharedStatus::new(status())),
+        }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.path().join("warmset.sock")
+    }
+
+    fn status_server(&self) -> StatusServer {
+        StatusServer::open(
+            self.directory.path(),
+            &self.metrics,
+            Arc::clone(&self.shared_status),
+        )
+        .unwrap()
+    }
+
+    fn visit(&self) -> UnixStream {
+        UnixStream::connect(self.socket()).unwrap()
+    }
+
+    fn get(&self, path: &str) -> (String, String) {
+        converse(
+            self.visit(),
+            &format!("GET {path} HTTP/1.1\r\nHost: warmset\r\n\r\n"),
+        )
+    }
+}
+
+fn converse(mut visit: impl Read + Write, request: &str) -> (String, String) {
+    visit.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    visit.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(
+        head.contains(&format!("Content-Length: {}\r\n", body.len())),
+        "{head}"
+    );
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn status_is_what_is_on_the_board() {
+    let place = Place::new();
+    let _status_server = place.status_server();
+    place.shared_status.read().tally.samples = 4711;
+    let (head, body) = place.get("/status");
+    assert!(
+        head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"),
+        "{head}"
+    );
+    let status: Status = serde_json::from_str(&body).unwrap();
+    assert_eq!(status.tally.samples, 4711);
+    assert_eq!(status.pid, 42);
+}
+
+#[test]
+fn metrics_come_in_the_format_that_was_asked_for() {
+    let place = Place::new();
+    let _status_server = place.status_server();
+    let (head, body) = place.get("/metrics");
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+        "{head}"
+    );
+    assert!(
+        body.contains("\nwarmset_samples_total 7\n") && !body.contains("# EOF"),
+        "{body}"
+    );
+    let asked = "GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n";
+    let (head, body) = converse(place.visit(), asked);
+    assert!(
+        head.contains(
+            "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
+        ),
+        "{head}"
+    );
+    assert!(
+        body.contains("\nwarmset_samples_total 7\n") && body.ends_with("\n# EOF\n"),
+        "{body}"
+    );
+    assert_eq!(place.get("/").1, INDEX);
+}
+
+#[test]
+fn what_is_not_there_is_refused_in_words() {
+    let place = Place::new();
+    let _status_server = place.status_server();
+    assert!(
+        place
+            .get("/etc/passwd")
+            .0
+            .starts_with("HTTP/1.1 404 Not Found\r\n")
+    );
+    let (head, _) = converse(
+        place.visit(),
+        "POST /status HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+    );
+    assert!(
+        head.starts_with("HTTP/1.1 405 Method Not Allowed\r\n")
+            && head.contains("\r\nAllow: GET\r\n"),
+        "{head}"
+    );
+    let (head, _) = converse(place.visit(), &"x".repeat(60_000));
+    assert!(head.starts_with("HTTP/1.1 414 "), "{head}");
+}
+
+#[test]
+fn the_loopback_answers_to_its_own_names_only() {
+    let mut place = Place::new();
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    place.metrics.listen = Some(free.to_string());
+    let _status_server = place.status_server();
+    let ask = |host: &str| {
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        converse(TcpStream::connect(free).unwrap(), &request).0
+    };
+    assert!(ask(&free.to_string()).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(ask("rebound.example.org").starts_with("HTTP/1.1 403 Forbidden\r\n"));
+}
+
+#[test]
+fn a_silent_visitor_is_not_waited_for() {
+    let place = Place::new();
+    let mut clerk = Clerk::new(
+        place.directory.path(),
+        &place.metrics,
+        Arc::clone(&place.shared_status),
+    )
+    .unwrap();
+    clerk.patience = Duration::from_millis(50);
+    let _status_server = StatusServer::start(clerk).unwrap();
+    let mut silent = place.visit();
+    silent.write_all(b"GET /status HT").unwrap();
+    assert!(place.get("/status").0.starts_with("HTTP/1.1 200 OK\r\n"));
+    let mut answer = Vec::new();
+    silent.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"", "closed without an answer");
+}
+
+#[test]
+fn closing_does_not_wait_for_a_visitor() {
+    let place = Place::new();
+    let mut clerk = Clerk::new(
+        place.directory.path(),
+        &place.metrics,
+        Arc::clone(&place.shared_status),
+    )
+    .unwrap();
+    clerk.patience = Duration::from_secs(3600);
+    let status_server = StatusServer::start(clerk).unwrap();
+    let mut silent = place.visit();
+    silent.write_all(b"GET").unwrap();
+    drop(status_server);
+    assert!(!place.socket().exists());
+}
+
+#[test]
+fn the_textfile_is_there_from_the_start_and_gone_at_the_end() {
+    let mut place = Place::new();
+    let directory = tempfile::tempdir().unwrap();
+    place.metrics.textfile = Some(directory.path().to_str().unwrap().to_owned());
+    let status_server = place.status_server();
+    let text = std::fs::read_to_string(directory.path().join("warmset.prom")).unwrap();
+    assert!(
+        text.contains("# TYPE warmset_samples_total counter\n") && !text.contains("# EOF"),
+        "{text}"
+    );
+    drop(status_server);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_textfile_that_cannot_be_renewed_is_a_trouble_told_once() {
+    let mut place = Place::new();
+    let directory = tempfile::tempdir().unwrap();
+    place.metrics.textfile = Some(directory.path().to_str().unwrap().to_owned());
+    let mut clerk = Clerk::new(
+        place.directory.path(),
+        &place.metrics,
+        Arc::clone(&place.shared_status),
+    )
+    .unwrap();
+    directory.close().unwrap();
+    for _ in 0..2 {
+        clerk.textfile.as_mut().unwrap().1 = Instant::now();
+        clerk.renew_if_due();
+    }
+    let warnings = place.shared_status.read().warnings.clone();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("metrics.textfile: /"),
+        "{warnings:?}"
+    );
+}

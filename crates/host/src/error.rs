@@ -1,0 +1,119 @@
+//! What went wrong with a file, in one line that names it.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+/// Quoted text is cut after so many bytes: enough to recognise, short enough for a log.
+const QUOTED: usize = 120;
+
+/// A file that could not be read or understood.
+///
+/// An absent file is no trouble: it is a kernel without that feature.
+#[derive(Debug)]
+pub struct Error {
+    /// Which file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub kind: ErrorKind,
+}
+
+/// What is wrong with a file.
+#[derive(Debug)]
+pub enum ErrorKind {
+    /// The kernel refused to open or read it.
+    Unreadable(io::Error),
+    /// It holds more than any kernel prints; the number is the limit in bytes.
+    Oversized(usize),
+    /// It was read, but `text` in it is not a valid `field`.
+    Malformed {
+        /// What should have been there, by the kernel's name.
+        field: &'static str,
+        /// What was there, cut to a readable length.
+        text: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn unreadable(path: &Path, error: io::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            kind: ErrorKind::Unreadable(error),
+        }
+    }
+
+    pub(crate) fn malformed(path: &Path, malformed: &Malformed<'_>) -> Self {
+        let text = &malformed.text[..malformed.text.len().min(QUOTED)];
+        let text = String::from_utf8_lossy(text).into_owned();
+        Self {
+            path: path.to_owned(),
+            kind: ErrorKind::Malformed {
+                field: malformed.field,
+                text,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.kind {
+            // What we refuse ourselves says all in its text.
+            ErrorKind::Unreadable(error) if error.kind() == io::ErrorKind::Other => {
+                write!(f, "{path}: {error}")
+            }
+            ErrorKind::Unreadable(error) => write!(f, "{path}: cannot read: {error}"),
+            ErrorKind::Oversized(limit) => write!(f, "{path}: longer than {limit} bytes"),
+            ErrorKind::Malformed { field, text } => {
+                write!(f, "{path}: no valid `{field}` in {text:?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            ErrorKind::Unreadable(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Text that is not what the kernel prints. It borrows the text: a file that stays malformed costs
+/// no allocation per reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed<'t> {
+    /// What should have been there.
+    pub(crate) field: &'static str,
+    /// What was there.
+    pub(crate) text: &'t [u8],
+}
+
+impl<'t> Malformed<'t> {
+    pub(crate) fn new(field: &'static str, text: &'t [u8]) -> Self {
+        Self { field, text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trouble_is_one_line_with_the_path_and_the_escaped_text() {
+        let malformed = Malformed::new("nr_free_pages", b"nr_free_pages \x1b[2J\nx");
+        let shown = Error::malformed(Path::new("/proc/vmstat"), &malformed).to_string();
+        assert_eq!(
+            shown,
+            r#"/proc/vmstat: no valid `nr_free_pages` in "nr_free_pages \u{1b}[2J\nx""#
+        );
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        let shown =
+            Error::malformed(Path::new("x"), &Malformed::new("f", &[b'a'; 10_000])).to_string();
+        assert!(shown.len() < 200, "{shown}");
+    }
+}

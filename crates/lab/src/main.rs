@@ -1,7 +1,0 @@
-//! `warmset-lab`: kernels in virtual machines, loaded and compared.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    warmset_lab::command::run()
-}

@@ -1,0 +1,131 @@
+//! `kernels`: stock ones fetched, own ones built.
+
+use super::say;
+use crate::kernels::series;
+use crate::kernels::{BRANCHES, Kernel, TREE, branch, build, stock};
+use crate::store::Store;
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Fetch Debian's kernels, or build one
+#[derive(Debug, Args)]
+pub(crate) struct Kernels {
+    /// Only these branches
+    #[arg(value_name = "BRANCH")]
+    branches: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    own: Option<Own>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Own {
+    Build(Build),
+    Source(Source),
+}
+
+/// Unpack the source that a series is made for, without its patches, and print where it is
+#[derive(Debug, Args)]
+struct Source {
+    /// The series: 6.1, 6.12, 7.3
+    #[arg(long, value_name = "SERIES")]
+    series: String,
+    /// The folder of the series, with BASES in it
+    #[arg(long, value_name = "DIR", default_value = TREE)]
+    tree: PathBuf,
+    /// The folder to unpack it in
+    #[arg(value_name = "FOLDER")]
+    directory: PathBuf,
+}
+
+/// Build a kernel from Debian's source, a configuration fragment and a series of patches
+#[derive(Debug, Args)]
+struct Build {
+    /// A series of this repository: 6.1, 6.12, 7.3
+    #[arg(long, value_name = "SERIES", conflicts_with_all = ["source", "suite", "patches"])]
+    series: Option<String>,
+    /// The folder of the series, with BASES in it
+    #[arg(long, value_name = "DIR", default_value = TREE)]
+    tree: PathBuf,
+    /// Debian's source package, such as linux-source-6.12
+    #[arg(long, value_name = "PACKAGE", default_value = "linux-source-6.12")]
+    source: String,
+    /// The suite that has it
+    #[arg(long, default_value = "trixie")]
+    suite: String,
+    /// A configuration fragment laid over the lab's own; may be given again
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// A folder of *.patch files, applied in the order of their names
+    #[arg(long, value_name = "DIR")]
+    patches: Option<PathBuf>,
+}
+
+impl Build {
+    fn build(&self, store: &Store) -> Result<Kernel> {
+        if let Some(series) = &self.series {
+            return series::kernel(store, &self.tree, series, &self.config);
+        }
+        let recipe = build::Recipe {
+            suite: self.suite.clone(),
+            package: self.source.clone(),
+            version: None,
+            fragments: self.config.clone(),
+            series: self.patches.clone(),
+        };
+        build::build(store, &recipe, &build::Source::of(store, &recipe)?)
+    }
+}
+
+impl Kernels {
+    pub(super) fn run(&self, store: &Store) -> Result<()> {
+        match &self.own {
+            Some(Own::Build(own)) => return self.tell("built", &own.build(store)?),
+            Some(Own::Source(own)) => {
+                let (_, source) = series::source(store, &own.tree, &own.series)?;
+                return say(&format!("{}\n", source.unpacked(&own.directory)?.display()));
+            }
+            None => {}
+        }
+        let all = || {
+            BRANCHES
+                .iter()
+                .map(|branch| branch.name.to_owned())
+                .collect()
+        };
+        let names: Vec<String> = if self.branches.is_empty() {
+            all()
+        } else {
+            self.branches.clone()
+        };
+        for name in names {
+            let branch = branch(&name)?;
+            self.tell(branch.name, &stock(store, branch)?)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, name: &str, kernel: &Kernel) -> Result<()> {
+        let directory = kernel
+            .image
+            .parent()
+            .and_then(|boot| boot.parent())
+            .map(|directory| directory.display().to_string());
+        if self.json {
+            return say(&format!(
+                "{}\n",
+                json!({"name": name, "release": kernel.release, "origin": kernel.origin, "folder": directory})
+            ));
+        }
+        say(&format!(
+            "{name:<6} {:<32} {}\n       {}\n",
+            kernel.release,
+            kernel.origin,
+            directory.unwrap_or_default()
+        ))
+    }
+}

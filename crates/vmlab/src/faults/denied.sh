@@ -1,0 +1,19 @@
+#!/bin/sh
+# shellcheck source=crates/vmlab/src/faults/prelude.sh disable=SC2154
+# What may be written is lost while something is held: said, kept in the log, and put back once it is there again.
+unit batch.service
+as="/lab/guest humbly" guard guard '[guard]
+contain-for = "60 s"'
+hog batch.service 60
+within 300 is_not max "$units/batch.service/memory.high" || fail "it was not contained"
+sleep 4
+chown 1000 "$units/batch.service/memory.high"
+kill -KILL "$hog"
+within 100 said 'cannot' || fail "nothing was said of it"
+guard_is_up || fail "the guard is gone"
+is_not max "$units/batch.service/memory.high" || fail "it was written to all the same"
+[ -e "$home/run/undo" ] || fail "the log has forgotten it"
+chown 0 "$units/batch.service/memory.high"
+end_guard
+all_is_back
+say "said, kept in the log, and put back when that could be done"

@@ -1,0 +1,59 @@
+#!/bin/sh
+# shellcheck source=crates/vmlab/src/faults/prelude.sh disable=SC2154
+zram=/sys/block/zram0
+disk=$home/disk
+# Two files of one number, each in a subvolume of its own; a stream; a container's view of the second subvolume.
+prepare() {
+    echo 768M >$zram/disksize
+    mkfs.btrfs -q -m single /dev/zram0
+    mkdir -p "$disk" "$home/a" "$home/b" "$home/up" "$home/work" "$home/view"
+    mount -t btrfs /dev/zram0 "$disk"
+    for part in a b; do
+        btrfs -q subvolume create "$disk/$part"
+        dd if=/dev/zero of="$disk/$part/hot" bs=1M count=48
+        mount -t btrfs -o "subvol=$part" /dev/zram0 "$home/$part"
+    done
+    dd if=/dev/zero of="$disk/b/shown" bs=1M count=48
+    # Of another number, since that is all that events tell, and so long that nothing of it comes back.
+    touch "$disk/one" "$disk/two"
+    truncate -s 64G "$disk/huge"
+    sync
+    mount -t overlay -o "lowerdir=$home/b,upperdir=$home/up,workdir=$home/work" none "$home/view"
+}
+prepare >"$home/prepared" 2>&1 || fail "no file system: $(cat "$home/prepared")"
+[ "$(stat -c %i "$home/a/hot")" = "$(stat -c %i "$home/b/hot")" ] || fail "the files have numbers of their own"
+[ "$(stat -c %d "$home/a/hot")" != "$(stat -c %d "$home/b/hot")" ] || fail "the subvolumes have one number"
+
+# Whose readers have ended before anybody could look at them.
+reads() {
+    while [ -e "$home" ]; do
+        cat "$1" >/dev/null 2>&1
+        sleep 0.5
+    done
+}
+held() { grep -q "$1" "/proc/$(pidof warmset-hold)/maps"; }
+
+env WARMSET_UNTIL=99999999 /lab/guest work touch 310 >/dev/null 2>&1 &
+touch=$!
+has_it_all() { [ "$(awk '/VmRSS/ {print $2}' "/proc/$touch/status")" -gt 310000 ]; }
+within 300 has_it_all || fail "there is not so much memory"
+guard protect '[protect]
+enabled = true
+programs = []'
+env WARMSET_UNTIL=99999999 /lab/guest work stream "$disk/huge" >/dev/null 2>&1 &
+stream=$!
+reads "$home/a/hot" &
+reader=$!
+within 600 held "$home/a/hot" || fail "it was not held"
+! held "$home/b/hot" || fail "another of its number is held, too"
+kill -KILL "$reader"
+reads "$home/view/shown" &
+reader=$!
+within 600 held "$home/b/shown" || fail "what an overlay shows was not held"
+end_guard
+kill -KILL "$reader" "$stream" "$touch"
+for place in view b a disk; do
+    within 100 umount "$home/$place"
+done
+echo 1 >$zram/reset
+say "of two files of one number the one in use was held, and what a container used of the other subvolume"

@@ -1,0 +1,269 @@
+//! The workers: each is one kind of work, runs as a process of its own, and writes down what it measured.
+//!
+//! They are deterministic but for the clock, and run on any Linux: `warmset-guest work NAME …` by hand gives ten
+//! seconds of it.
+
+mod build;
+mod burst;
+mod crowd;
+mod files;
+mod hog;
+mod locked;
+mod lookup;
+mod memory;
+mod person;
+mod probe;
+mod resident;
+mod storms;
+
+use crate::clock::{Window, now};
+use anyhow::{Context, Result};
+use std::fs;
+use std::io::{self, Write};
+use std::str::FromStr;
+use warmset_vmlab::dice::Dice;
+
+/// The kinds of work.
+const WORKS: &[Work] = &[
+    Work {
+        name: "fill",
+        usage: "FOLDER FILES FILLERS NEW_MIB: read files in turn, write a new one, remove it",
+        run: files::fill,
+    },
+    Work {
+        name: "stream",
+        usage: "FILE: read a file from end to end, again and again",
+        run: files::stream,
+    },
+    Work {
+        name: "once",
+        usage: "FOLDER FILES: read every file once",
+        run: files::once,
+    },
+    Work {
+        name: "read",
+        usage: "FILE: read a file once, timed, and count what of it had been evicted",
+        run: files::read,
+    },
+    Work {
+        name: "lock",
+        usage: "FILE: lock a file in memory until the end",
+        run: locked::lock,
+    },
+    Work {
+        name: "burst",
+        usage: "SMALL_MIB HUGE_MIB: touch memory in pages and in huge pages, end",
+        run: burst::burst,
+    },
+    Work {
+        name: "ramp",
+        usage: "MIB_A_SECOND MOST_MIB: grow steadily, give all back, again",
+        run: burst::ramp,
+    },
+    Work {
+        name: "leak",
+        usage: "KIB_A_SECOND MOST_MIB: grow unevenly to the most, give all back, again",
+        run: burst::leak,
+    },
+    Work {
+        name: "hog",
+        usage: "zeros|noise STEP_MIB: take memory until killed",
+        run: hog::hog,
+    },
+    Work {
+        name: "touch",
+        usage: "MIB: touch memory at random, timed",
+        run: memory::touch,
+    },
+    Work {
+        name: "sweep",
+        usage: "MIB: touch memory in order, again and again",
+        run: memory::sweep,
+    },
+    Work {
+        name: "sweep-once",
+        usage: "MIB: touch memory in order once, give it back",
+        run: memory::sweep_once,
+    },
+    Work {
+        name: "exec",
+        usage: "PROGRAM PERIOD_MS: fork and execute a program, timed",
+        run: probe::exec,
+    },
+    Work {
+        name: "beat",
+        usage: "PERIOD_MS: sleep, locked in memory; how late it wakes",
+        run: probe::beat,
+    },
+    Work {
+        name: "forks",
+        usage: "CHILDREN MIB: processes that touch memory and end, many at once",
+        run: storms::forks,
+    },
+    Work {
+        name: "crowd",
+        usage: "PROCESSES: so many that wait until they are ended",
+        run: crowd::crowd,
+    },
+    Work {
+        name: "grab",
+        usage: "PAGES: ask for huge pages, give them back",
+        run: storms::grab,
+    },
+    Work {
+        name: "lookup",
+        usage: "FOLDER [lock]: look up random keys in an indexed database",
+        run: lookup::lookup,
+    },
+    Work {
+        name: "fill-database",
+        usage: "FOLDER RECORDS RECORD_BYTES: make the database",
+        run: lookup::make,
+    },
+    Work {
+        name: "person",
+        usage: "SOCKET end|keep|go-on|nothing: hear what a guard tells, answer its questions",
+        run: person::person,
+    },
+    Work {
+        name: "build",
+        usage: "FOLDER JOBS: compile a C project",
+        run: build::build,
+    },
+];
+
+/// A kind of work.
+struct Work {
+    name: &'static str,
+    usage: &'static str,
+    run: fn(&Words<'_>) -> Result<()>,
+}
+
+/// Does the work of this name.
+pub(crate) fn run(name: &str, words: &[&str]) -> Result<()> {
+    let work = WORKS
+        .iter()
+        .find(|work| work.name == name)
+        .with_context(|| format!("no work '{name}':\n{}", usage()))?;
+    settle()?;
+    (work.run)(&Words(words)).with_context(|| format!("{name} ({})", work.usage))
+}
+
+fn usage() -> String {
+    WORKS.iter().fold(String::new(), |text, work| {
+        text + "  " + work.name + " " + work.usage + "\n"
+    })
+}
+
+/// Takes the name, the group and the standing that the control gave.
+fn settle() -> Result<()> {
+    if let Ok(name) = std::env::var("WARMSET_NAME") {
+        let name: String = name.chars().take(15).collect();
+        rustix::thread::set_name(&std::ffi::CString::new(name)?)?;
+    }
+    if let Ok(adjusted) = std::env::var("WARMSET_OOM") {
+        fs::write("/proc/self/oom_score_adj", adjusted)?;
+    }
+    if let Ok(group) = std::env::var("WARMSET_GROUP") {
+        fs::write(format!("/sys/fs/cgroup/{group}/cgroup.procs"), "0")
+            .with_context(|| format!("cannot join {group}"))?;
+    }
+    Ok(())
+}
+
+/// A worker's arguments; the last is its number among its like.
+struct Words<'a>(&'a [&'a str]);
+
+impl Words<'_> {
+    fn text(&self, place: usize) -> Result<&str> {
+        self.0
+            .get(place)
+            .copied()
+            .with_context(|| format!("argument {} is missing", place + 1))
+    }
+
+    fn number<T: FromStr>(&self, place: usize) -> Result<T> {
+        let text = self.text(place)?;
+        text.parse()
+            .ok()
+            .with_context(|| format!("'{text}' is not a number"))
+    }
+
+    /// Which of several alike this is; the only one without it.
+    fn own(&self) -> u64 {
+        self.0
+            .last()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_default()
+    }
+}
+
+/// What a worker measured, written at once, so that nothing is lost with a process that is killed.
+struct Out {
+    window: Window,
+}
+
+impl Out {
+    fn new() -> Self {
+        Self {
+            window: Window::from_environment(),
+        }
+    }
+
+    /// Whether there is time left.
+    fn goes_on(&self) -> bool {
+        now() < self.window.until
+    }
+
+    /// An operation that began then and ends now.
+    fn op(&self, name: &str, began: f64) {
+        self.took(name, began, now() - began);
+    }
+
+    /// An operation that began then and took so many milliseconds.
+    fn took(&self, name: &str, began: f64, took: f64) {
+        if self.window.has(began) {
+            line(&format!("op {name} {began:.3} {took:.4}"));
+        }
+    }
+
+    /// Adds to a sum what was done now.
+    fn sum(&self, name: &str, value: f64) {
+        if self.window.has(now()) {
+            line(&format!("sum {name} {value}"));
+        }
+    }
+
+    /// That a hog begins, also before counting does.
+    fn hog() {
+        line(&format!("hog {:.3}", now()));
+    }
+}
+
+/// One write for each line; a full disk is the run's affair, not the worker's.
+fn line(text: &str) {
+    let _ = io::stdout().write_all(format!("{text}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_work_lists_what_there_is() {
+        let error = run("nap", &[]).unwrap_err().to_string();
+        assert!(
+            error.contains("no work 'nap'") && error.contains("lookup FOLDER"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_missing_argument_is_named() {
+        let error = format!("{:#}", run("sweep", &["x"]).unwrap_err());
+        assert!(
+            error.contains("'x' is not a number") && error.contains("sweep"),
+            "{error}"
+        );
+    }
+}

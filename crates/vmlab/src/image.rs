@@ -1,0 +1,328 @@
+//! Disks that the machines boot from and work on.
+//!
+//! The root disk has our static programs under `/lab`, busybox for a shell, and the peers with what they need, unpacked
+//! from Debian's packages. Programs are on a disk and not in the first root, because what is in memory by birth is never
+//! evicted, and a probe of it measures nothing.
+
+use crate::debian::Apt;
+use crate::scenario::Data;
+use crate::store::{self, Store};
+use crate::tool;
+use crate::vm::{self, disk};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use units::Bytes;
+
+/// The suite that the guests' programs come from.
+pub const SUITE: &str = "trixie";
+/// Room on the root disk besides its files.
+const ROOM: Bytes = Bytes::mib(64);
+/// What the guest's program is called there: by its second name it is the probe of a command's start.
+const GUEST: [&str; 2] = ["guest", "probe"];
+
+/// A program of Debian's that a root disk can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The guard that kills by available memory and free swap.
+    Earlyoom,
+    /// The guard that kills by pressure too.
+    Nohang,
+    /// gcc and make.
+    Compiler,
+    /// What makes a file system with subvolumes.
+    Btrfs,
+}
+
+impl Part {
+    fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Earlyoom => &["earlyoom"],
+            Self::Nohang => &["nohang", "python3-minimal"],
+            Self::Compiler => &["gcc", "make", "libc6-dev"],
+            Self::Btrfs => &["btrfs-progs"],
+        }
+    }
+}
+
+/// Our own programs, as files on the host.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `warmset-guest`.
+    pub guest: PathBuf,
+    /// `warmsetd` and the `warmset-hold` beside it, if an arm needs them.
+    pub(crate) daemon: Option<[PathBuf; 2]>,
+    /// Others that are wanted, by their own names: the command, the tests of a kernel series.
+    pub others: Vec<PathBuf>,
+}
+
+impl Programs {
+    /// The guest, and nothing of ours beside it.
+    pub fn alone(guest: PathBuf) -> Self {
+        Self {
+            guest,
+            daemon: None,
+            others: Vec::new(),
+        }
+    }
+
+    /// The guest and the daemon, and what holds files for it beside that.
+    ///
+    /// Errors: either is missing, or needs libraries that the disk does not have.
+    pub fn with_daemon(guest: PathBuf, daemon: PathBuf) -> Result<Self> {
+        let holder = daemon.with_file_name("warmset-hold");
+        for program in [&daemon, &holder] {
+            let path = program.display();
+            anyhow::ensure!(
+                vm::is_static(program),
+                "{path} is not there or not static: make build, or --warmsetd FILE"
+            );
+        }
+        Ok(Self {
+            daemon: Some([daemon, holder]),
+            ..Self::alone(guest)
+        })
+    }
+
+    /// Of ours beside the guest: its name there, and where it is.
+    ///
+    /// Errors: a name that another has.
+    fn ours(&self) -> Result<Vec<(String, &Path)>> {
+        let daemon = self.daemon.iter().flatten().map(PathBuf::as_path);
+        let named = ["warmsetd", "warmset-hold"]
+            .map(str::to_owned)
+            .into_iter()
+            .zip(daemon);
+        let name = |program: &Path| {
+            program
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
+        let others = self
+            .others
+            .iter()
+            .map(|program| (name(program), program.as_path()));
+        let ours: Vec<(String, &Path)> = named.chain(others).collect();
+        let mut taken = BTreeSet::from(GUEST);
+        for (name, program) in &ours {
+            let is_free = taken.insert(name.as_str());
+            anyhow::ensure!(
+                is_free,
+                "{}: the disk has another /lab/{name}; give it another name",
+                program.display()
+            );
+        }
+        Ok(ours)
+    }
+
+    /// A name for the disk with these on this base: what they are, and what they are called there.
+    fn key(&self, base: &Path) -> Result<String> {
+        let mut parts = vec![
+            store::sum(&self.guest)?.to_vec(),
+            base.as_os_str().as_encoded_bytes().to_vec(),
+        ];
+        for (name, program) in self.ours()? {
+            parts.extend([name.into_bytes(), store::sum(program)?.to_vec()]);
+        }
+        Ok(store::key(parts.iter().map(Vec::as_slice)))
+    }
+}
+
+/// The root disk with these parts.
+pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Result<PathBuf> {
+    let base = base(store, parts)?;
+    let key = programs.key(&base)?;
+    let image = disk::made_of(store, "roots", &key, ROOM, |tree| {
+        // Links will do: nothing that is in the base is written to.
+        tool::run(
+            Command::new("cp").arg("-al").arg(base.join(".")).arg(tree),
+            "coreutils",
+        )?;
+        for directory in [
+            "dev", "proc", "sys", "run", "tmp", "root", "lab", "data", "var/tmp",
+        ] {
+            fs::create_dir_all(tree.join(directory))?;
+        }
+        GUEST
+            .iter()
+            .try_for_each(|name| install(&programs.guest, &tree.join("lab").join(name)))?;
+        programs
+            .ours()?
+            .into_iter()
+            .try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
+    })?;
+    store.prune("roots", &key)?;
+    Ok(image)
+}
+
+/// A small Debian with systemd and our package installed, for the unit and the package. Needs root.
+pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
+    const MADE_AS: &str = "systemd, dbus, 1";
+    let base = store.kept(
+        "debians",
+        &store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]),
+        |place| {
+            store.demand(Bytes::mib(1200))?;
+            let mut make = Command::new("mmdebstrap");
+            make.args([
+                "--quiet",
+                "--variant=essential",
+                "--format=directory",
+                "--include=systemd,systemd-sysv,dbus,util-linux",
+            ]);
+            make.arg(SUITE)
+                .arg(place.join("tree"))
+                .arg(crate::debian::sources_file(store, SUITE)?);
+            tool::run(&mut make, "mmdebstrap")?;
+            Ok(())
+        },
+    )?;
+    let sums = [store::sum(guest)?, store::sum(deb)?];
+    let parts = sums
+        .iter()
+        .map(<[u8; 32]>::as_slice)
+        .chain([base.as_os_str().as_encoded_bytes()]);
+    let key = store::key(parts);
+    let image = disk::made_of(store, "services", &key, ROOM, |tree| {
+        tool::run(
+            Command::new("cp")
+                .arg("-a")
+                .arg(base.join("tree/."))
+                .arg(tree),
+            "coreutils",
+        )?;
+        fs::create_dir_all(tree.join("lab"))?;
+        install(guest, &tree.join("lab/guest"))?;
+        fs::write(tree.join("etc/systemd/system/lab.service"), LISTENER)?;
+        let wants = tree.join("etc/systemd/system/multi-user.target.wants");
+        fs::create_dir_all(&wants)?;
+        symlink("../lab.service", wants.join("lab.service"))?;
+        fs::copy(deb, tree.join("lab/warmset.deb"))?;
+        tool::run(
+            Command::new("chroot")
+                .arg(tree)
+                .args(["dpkg", "--install", "/lab/warmset.deb"]),
+            "coreutils",
+        )?;
+        Ok(())
+    })?;
+    store.prune("services", &key)?;
+    Ok(image)
+}
+
+/// Serves the lab's scripts under systemd.
+const LISTENER: &str = "[Unit]\nAfter=multi-user.target\n[Service]\nExecStart=/lab/guest listen\n";
+
+/// Debian's part of a root disk, as a tree.
+fn base(store: &Store, parts: &BTreeSet<Part>) -> Result<PathBuf> {
+    let apt = Apt::of(store, &[SUITE])?;
+    let mut names = vec!["busybox-static"];
+    names.extend(parts.iter().flat_map(|part| part.packages()));
+    let kept = store.kept("bases", &apt.key(&names)?, |place| {
+        store.demand(Bytes::mib(900))?;
+        let tree = place.join("tree");
+        fs::create_dir(&tree)?;
+        apt.unpack_with_dependencies(&names, &tree)?;
+        link_applets(&tree.join("usr/bin"))
+    })?;
+    Ok(kept.join("tree"))
+}
+
+/// Each command that busybox has and nothing better is there for.
+fn link_applets(directory: &Path) -> Result<()> {
+    let listed = tool::run(
+        Command::new(directory.join("busybox")).arg("--list"),
+        "busybox-static",
+    )?;
+    for name in listed.lines() {
+        let link = directory.join(name);
+        if fs::symlink_metadata(&link).is_err() {
+            symlink("busybox", link)?;
+        }
+    }
+    Ok(())
+}
+
+fn install(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+    Ok(fs::set_permissions(to, fs::Permissions::from_mode(0o755))?)
+}
+
+/// The data disk with this on it.
+pub fn data(store: &Store, programs: &Programs, data: &Data) -> Result<PathBuf> {
+    match data {
+        Data::Files(files, room) => disk::with_files(store, files, *room),
+        Data::Database { records, bytes } => database(store, &programs.guest, *records, *bytes),
+        Data::Source(package) => source(store, package),
+    }
+}
+
+fn database(store: &Store, guest: &Path, records: u64, bytes: u64) -> Result<PathBuf> {
+    const MADE_AS: &str = "index and data apart, 1";
+    let size = Bytes::new(records * (bytes + 400));
+    let key = store::key([MADE_AS.as_bytes(), format!("{records} {bytes}").as_bytes()]);
+    disk::made_of(store, "databases", &key, Bytes::mib(16), |tree| {
+        store.demand(size + size)?;
+        let make = [
+            "work",
+            "fill-database",
+            tool::text(tree)?,
+            &records.to_string(),
+            &bytes.to_string(),
+        ];
+        tool::run(Command::new(guest).args(make), "warmset-lab")?;
+        Ok(())
+    })
+}
+
+fn source(store: &Store, package: &str) -> Result<PathBuf> {
+    let apt = Apt::of(store, &[SUITE])?;
+    disk::made_of(store, "sources", package, Bytes::mib(128), |tree| {
+        apt.source(package, tree)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(others: &[&Path]) -> Programs {
+        let others = others.iter().map(|other| (*other).to_owned()).collect();
+        Programs {
+            others,
+            ..Programs::alone("/bin/sh".into())
+        }
+    }
+
+    #[test]
+    fn a_disk_is_known_by_the_names_on_it_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
+        fs::write(&one, "the same").unwrap();
+        fs::copy(&one, &two).unwrap();
+        let key = |others: &[&Path]| with(others).key(Path::new("base")).unwrap();
+        assert_eq!(key(&[&one]), key(&[&one]));
+        assert_ne!(key(&[&one]), key(&[&two]));
+    }
+
+    #[test]
+    fn no_program_takes_the_place_of_another() {
+        for others in [&["/a/guest"][..], &["/a/probe"], &["/a/one", "/b/one"]] {
+            let others: Vec<&Path> = others.iter().map(Path::new).collect();
+            let error = with(&others).ours().unwrap_err().to_string();
+            assert!(error.contains("the disk has another /lab/"), "{error}");
+        }
+        assert_eq!(
+            with(&[Path::new("/a/one"), Path::new("/a/two")])
+                .ours()
+                .unwrap()
+                .len(),
+            2
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! The patch series of this repository: what each is made for, and where its parts are.
+
+use super::Kernel;
+use super::build::{self, Recipe, Source};
+use crate::store::Store;
+use crate::tool;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A line of `BASES`: a series and the source package it is made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// `6.12`; the patches are in the folder `series-6.12` beside `BASES`.
+    pub series: String,
+    /// Debian's suite that has the source.
+    pub suite: String,
+    /// The package.
+    pub package: String,
+    /// The version that the patches were made on.
+    pub version: String,
+    /// Its SHA-256, as the archive signs it.
+    pub sha256: String,
+}
+
+impl Base {
+    /// The base of this series, from the `BASES` in a folder.
+    pub fn of(directory: &Path, series: &str) -> Result<Self> {
+        let path = directory.join("BASES");
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!(
+                "cannot read {}: run in the repository, or name its kernel folder with --tree",
+                path.display()
+            )
+        })?;
+        let bases = parse(&text)?;
+        let known: Vec<&str> = bases.iter().map(|base| base.series.as_str()).collect();
+        let found = bases.iter().find(|base| base.series == series).cloned();
+        found.with_context(|| {
+            format!(
+                "no series '{series}' in {}: {}",
+                path.display(),
+                known.join(", ")
+            )
+        })
+    }
+
+    /// What to build: the lab's configuration, what the series needs, what this release has otherwise, and its patches.
+    pub fn recipe(&self, directory: &Path) -> Recipe {
+        Recipe {
+            series: Some(directory.join(format!("series-{}", self.series))),
+            ..self.without_patches(directory, "protection.config")
+        }
+    }
+
+    fn without_patches(&self, directory: &Path, fragment: &str) -> Recipe {
+        let own = directory.join(format!("config/{}.config", self.series));
+        let fragments = [
+            Some(directory.join("config").join(fragment)),
+            Some(own).filter(|own| own.exists()),
+        ];
+        let fragments = fragments.into_iter().flatten().collect();
+        Recipe {
+            suite: self.suite.clone(),
+            package: self.package.clone(),
+            version: Some(self.version.clone()),
+            fragments,
+            series: None,
+        }
+    }
+}
+
+/// The kernel of a series, built if it is not there.
+pub fn kernel(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
+    let (mut recipe, source) = source(store, tree, series)?;
+    recipe.fragments.extend_from_slice(fragments);
+    build::build(store, &recipe, &source)
+}
+
+/// A kernel like that of a series, without its patches, built if it is not there.
+pub fn plain(store: &Store, tree: &Path, series: &str) -> Result<Kernel> {
+    let recipe = Base::of(tree, series)?.without_patches(tree, "plain.config");
+    build::build(store, &recipe, &Source::of(store, &recipe)?)
+}
+
+/// The source of a series and what to do with it; says so if the archive has moved on from what it is made for.
+pub fn source(store: &Store, tree: &Path, series: &str) -> Result<(Recipe, Source)> {
+    let base = Base::of(tree, series)?;
+    let recipe = base.recipe(tree);
+    let source = Source::of(store, &recipe)?;
+    let package = source.package();
+    if package.sha256 != base.sha256 {
+        let (made, now) = (&base.version, &package.version);
+        writeln!(
+            io::stderr(),
+            "warmset-lab: the series is made for {made}, the archive has {now}: trying that"
+        )?;
+    }
+    Ok((recipe, source))
+}
+
+fn parse(text: &str) -> Result<Vec<Base>> {
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    lines
+        .map(|line| base(line).with_context(|| format!("no base: '{line}'")))
+        .collect()
+}
+
+fn base(line: &str) -> Result<Base> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[series, suite, package, version, sha256] = words.as_slice() else {
+        bail!("series, suite, package, version and sum are five words")
+    };
+    anyhow::ensure!(sha256.len() == 64, "a SHA-256 has 64 digits");
+    let [series, suite, package, version, sha256] =
+        [series, suite, package, version, sha256].map(str::to_owned);
+    Ok(Base {
+        series,
+        suite,
+        package,
+        version,
+        sha256,
+    })
+}
+
+/// Compiles the tests of a series into a program that needs nothing beside it.
+pub fn tests(directory: &Path, into: &Path) -> Result<PathBuf> {
+    let program = into.join("wsp_test");
+    let directory = directory.join("selftests");
+    let entries =
+        fs::read_dir(&directory).with_context(|| format!("no tests in {}", directory.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|end| end == "c"));
+    let flags = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"];
+    tool::run(
+        Command::new("cc").args(flags).arg(&program).args(sources),
+        "gcc libc6-dev",
+    )?;
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bases_of_this_repository_are_whole() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel");
+        let bases = parse(&fs::read_to_string(directory.join("BASES")).unwrap()).unwrap();
+        assert!(!bases.is_empty());
+        for base in bases {
+            assert!(
+                base.recipe(&directory).series.unwrap().is_dir(),
+                "{} has no patches",
+                base.series
+            );
+            assert!(base.package.ends_with(&base.series), "{}", base.package);
+        }
+        assert!(format!("{:#}", Base::of(&directory, "5.15").unwrap_err()).contains("6.12"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_base_is_quoted() {
+        let error = format!(
+            "{:#}",
+            parse("6.12 trixie linux-source-6.12 1 abc\n").unwrap_err()
+        );
+        assert!(
+            error.contains("linux-source-6.12 1 abc") && error.contains("64 digits"),
+            "{error}"
+        );
+        assert!(parse("6.12 trixie\n").is_err());
+    }
+}

@@ -1,0 +1,333 @@
+//! One run: a machine is booted, told its plan, and heard.
+
+use super::slots::{Slot, Slots};
+use super::{Job, Order};
+use crate::frame::Frame;
+use crate::image::{self, Programs};
+use crate::kernels::{self, Kernel};
+use crate::line::{Cell, Line, Machine, Setting, State};
+use crate::plan::{Gap, Plan, Report, Setup, Size, Swap};
+use crate::scenario::{Circumstances, Data, Load};
+use crate::store::Store;
+use crate::tool;
+use crate::vm::accel::{self, Accel};
+use crate::vm::disk::{self, Drive, Throttle};
+use crate::vm::{self, Hardware, Silence, Vm};
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use units::Bytes;
+
+/// To boot, under the translator on a busy host.
+const BOOT: Duration = Duration::from_secs(120);
+/// A guest whose clock runs with the host's may still lag behind its plan by so much, and then by a half.
+const GRACE: Duration = Duration::from_secs(120);
+/// How often an interruption is looked for.
+const LOOK: Duration = Duration::from_millis(200);
+/// A count for each 32 bytes of the kernel's code, about 2 MiB in all.
+const PROFILE: &str = "profile=5";
+/// A swap on a small disk.
+const SWAP: Throttle = Throttle {
+    bytes: Bytes::mib(32),
+    operations: 1500,
+};
+
+/// Everything that is made before the first run.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    store: &'a Store,
+    order: &'a Order,
+    programs: Programs,
+    root: PathBuf,
+    kernels: BTreeMap<String, Kernel>,
+    data: BTreeMap<u64, PathBuf>,
+    slots: Slots,
+    accel: Accel,
+    qemu: String,
+    commit: Option<String>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A result.
+    Line(Box<Line>),
+    /// The user ended it.
+    Interrupted,
+}
+
+impl<'a> Bench<'a> {
+    /// Fetches and makes what the order needs.
+    pub fn prepare(store: &'a Store, order: &'a Order) -> Result<Self> {
+        let qemu = accel::qemu_version()?;
+        let programs = programs(order)?;
+        let mut kernels = BTreeMap::new();
+        for setting in &order.cells {
+            if !kernels.contains_key(&setting.kernel) {
+                kernels.insert(
+                    setting.kernel.clone(),
+                    kernels::kernel(store, &setting.kernel)?,
+                );
+            }
+        }
+        let mut parts: BTreeSet<image::Part> = order
+            .arms
+            .iter()
+            .filter_map(crate::arm::Arm::part)
+            .collect();
+        let mut data = BTreeMap::new();
+        for memory_mib in order.cells.iter().map(|setting| setting.memory_mib) {
+            let load = (order.scenario.load)(&Circumstances {
+                memory_mib,
+                variant: None,
+            });
+            // Who is given a source is to compile it.
+            parts.extend(matches!(load.data, Data::Source(_)).then_some(image::Part::Compiler));
+            data.insert(memory_mib, image::data(store, &programs, &load.data)?);
+        }
+        let root = image::root(store, &programs, &parts)?;
+        let first = kernels.values().next().context("no kernel is asked for")?;
+        let accel = accel::choose(store, first, &programs.guest)?;
+        Ok(Self {
+            store,
+            order,
+            programs,
+            root,
+            kernels,
+            data,
+            slots: Slots::new(order.jobs),
+            accel,
+            qemu,
+            commit: commit(),
+        })
+    }
+
+    /// What was ordered.
+    pub fn order(&self) -> &Order {
+        self.order
+    }
+
+    /// Makes one run.
+    pub fn run(&self, job: &Job, gap: Option<Gap>, interrupted: &AtomicBool) -> Result<Outcome> {
+        let setting = &job.setting;
+        let load = (self.order.scenario.load)(&Circumstances {
+            memory_mib: setting.memory_mib,
+            variant: job.arm.variant(),
+        });
+        let plan = Plan {
+            scenario: self.order.scenario.name.to_owned(),
+            setup: Setup {
+                lru: setting.lru,
+                swap: setting.swap,
+                thp: load.thp,
+            },
+            arm: job.arm.beside(gap)?,
+            roles: load.roles.clone(),
+            ends_with: load.ends_with.clone(),
+            live: self.order.live.is_some(),
+            profile: self.order.profile,
+            size: self.order.size.over(load.size, setting.memory_mib),
+        };
+        let kernel = self
+            .kernels
+            .get(&setting.kernel)
+            .context("a kernel was not prepared")?;
+        let mut slot = Some(self.slots.take());
+        let machine = self.machine(setting, kernel, &load);
+        let began = Instant::now();
+        let mut vm = Vm::boot(
+            self.store,
+            kernel,
+            &self.programs.guest,
+            &self.hardware(setting, &load)?,
+        )?;
+        let Some(end) = self.hear(&mut vm, &plan, job, &mut slot, interrupted)? else {
+            return Ok(Outcome::Interrupted);
+        };
+        let (state, report, console) = end;
+        Ok(Outcome::Line(Box::new(Line {
+            scenario: plan.scenario,
+            arm: job.arm.name.clone(),
+            rep: job.rep,
+            machine,
+            state,
+            size: plan.size,
+            set: plan.arm.writes,
+            wall_s: began.elapsed().as_secs_f64(),
+            host_cpu_s: vm.cpu().map(|time| time.as_secs_f64()),
+            report,
+            console,
+        })))
+    }
+
+    /// Listens until the report, the end of the machine, or the deadline; `None` if the user ended it.
+    fn hear(
+        &self,
+        vm: &mut Vm,
+        plan: &Plan,
+        job: &Job,
+        slot: &mut Option<Slot<'_>>,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<(State, Report, Option<String>)>> {
+        let mut deadline = Instant::now() + BOOT;
+        loop {
+            let frame = match vm.next(deadline.min(Instant::now() + LOOK)) {
+                _ if interrupted.load(Ordering::Relaxed) => return Ok(None),
+                Err(Silence::Wedged) if Instant::now() < deadline => continue,
+                Err(silence) => return Ok(Some(silent(&silence, &vm.console()))),
+                Ok(frame) => frame,
+            };
+            match frame.kind.as_str() {
+                "hello" => {
+                    vm.send(&Frame::new("plan", serde_json::to_vec(plan)?))?;
+                    deadline = Instant::now() + patience(plan.size);
+                }
+                "calm" => drop(slot.take()),
+                "live" => self.watch(job, &frame.payload)?,
+                "file" => self.keep(job, &frame.payload)?,
+                "report" => {
+                    return Ok(Some((
+                        State::Finished,
+                        serde_json::from_slice(&frame.payload)?,
+                        None,
+                    )));
+                }
+                _ => {
+                    return Ok(Some((
+                        State::Failed,
+                        Report::default(),
+                        Some(String::from_utf8_lossy(&frame.payload).into_owned()),
+                    )));
+                }
+            }
+        }
+    }
+
+    fn watch(&self, job: &Job, payload: &[u8]) -> Result<()> {
+        let live = serde_json::from_slice(payload)?;
+        if let Some(told) = &self.order.live {
+            (told.0)(&job.arm.name, live);
+        }
+        Ok(())
+    }
+
+    /// Files of the arm go beside one another, named after the run.
+    fn keep(&self, job: &Job, payload: &[u8]) -> Result<()> {
+        let Some(directory) = &self.order.keep else {
+            return Ok(());
+        };
+        let end = payload
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .context("a file without a name")?;
+        let (name, bytes) = payload.split_at(end);
+        let name = Path::new(std::str::from_utf8(name)?)
+            .file_name()
+            .context("a file without a name")?
+            .to_string_lossy()
+            .into_owned();
+        let Cell {
+            kernel,
+            lru,
+            swap,
+            memory_mib,
+            ..
+        } = job.setting.cell();
+        let run = format!(
+            "{}-{kernel}-{lru}-{swap}-{memory_mib}-{}-{}",
+            self.order.scenario.name, job.arm.name, job.rep
+        );
+        fs::create_dir_all(directory)?;
+        let path = directory.join(format!("{}-{name}", run.replace([':', '/', ' '], "-")));
+        fs::write(&path, bytes.get(1..).unwrap_or_default())
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn hardware(&self, setting: &Setting, load: &Load) -> Result<Hardware> {
+        let data = self
+            .data
+            .get(&setting.memory_mib)
+            .context("a disk was not prepared")?;
+        let mut drives = vec![
+            Drive::new(self.root.clone(), Some(load.throttle)),
+            Drive::new(data.clone(), Some(load.throttle)),
+        ];
+        if setting.swap == Swap::Disk {
+            drives.push(Drive::new(
+                disk::empty(self.store, Bytes::mib(setting.memory_mib))?,
+                Some(SWAP),
+            ));
+        }
+        let memory = Bytes::mib(setting.memory_mib);
+        Ok(Hardware {
+            memory,
+            cpus: setting.cpus,
+            nodes: vec![1; setting.nodes as usize],
+            accel: self.accel,
+            drives,
+            append: if self.order.profile {
+                PROFILE.to_owned()
+            } else {
+                String::new()
+            },
+            modules: &[],
+        })
+    }
+
+    fn machine(&self, setting: &Setting, kernel: &Kernel, load: &Load) -> Machine {
+        let host_load = fs::read_to_string("/proc/loadavg").ok();
+        Machine {
+            setting: setting.clone(),
+            origin: kernel.origin.clone(),
+            thp: load.thp,
+            accel: self.accel.name().to_owned(),
+            qemu: self.qemu.clone(),
+            host_load: host_load.and_then(|text| text.split(' ').next()?.parse().ok()),
+            host_cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            commit: self.commit.clone(),
+            command: self.order.command.clone(),
+            at: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs(),
+        }
+    }
+}
+
+fn programs(order: &Order) -> Result<Programs> {
+    let guest = vm::guest_program()?;
+    let needs_daemon = order.arms.iter().any(crate::arm::Arm::has_the_daemon);
+    if needs_daemon {
+        Programs::with_daemon(guest, order.daemon.clone())
+    } else {
+        Ok(Programs::alone(guest))
+    }
+}
+
+fn patience(size: Size) -> Duration {
+    let planned = Duration::from_secs(size.warm_up_s + size.load_s + size.calm_s);
+    planned + planned / 2 + GRACE
+}
+
+fn silent(silence: &Silence, console: &str) -> (State, Report, Option<String>) {
+    let (state, said) = match silence {
+        Silence::Wedged => (State::Wedged, ""),
+        Silence::Gone(said) => (State::Gone, said.as_str()),
+        Silence::Damaged(said) => (State::Failed, said.as_str()),
+    };
+    (state, Report::default(), Some(format!("{said}{console}")))
+}
+
+/// The commit of the folder that the lab is called in, marked if it was changed since.
+fn commit() -> Option<String> {
+    let said = tool::run(
+        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]),
+        "git",
+    )
+    .ok()?;
+    Some(said.trim().to_owned())
+}

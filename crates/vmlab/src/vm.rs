@@ -1,0 +1,450 @@
+//! A virtual machine: QEMU, a kernel, a first root in memory, disks; and what it says.
+//!
+//! A [`Vm`] owns its process and its folder and takes both along when it is dropped; the process also dies with the
+//! thread that started it. It opens no port: the serial lines are QEMU's standard input and output and a file.
+
+pub mod accel;
+pub mod disk;
+pub mod initramfs;
+
+use crate::frame::Frame;
+use crate::kernels::Kernel;
+use crate::store::Store;
+use crate::tool;
+use accel::Accel;
+use anyhow::{Context, Result, bail};
+use disk::Drive;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{fmt, fs};
+use tempfile::TempDir;
+use units::Bytes;
+
+/// QEMU's program.
+pub const QEMU: &str = "qemu-system-x86_64";
+
+/// What a machine is made of.
+#[derive(Debug, Clone)]
+pub struct Hardware {
+    /// Its memory.
+    pub memory: Bytes,
+    /// Its processors.
+    pub cpus: u32,
+    /// The share of memory of each of its NUMA nodes; empty and one are the same.
+    pub nodes: Vec<u32>,
+    /// What executes it.
+    pub accel: Accel,
+    /// Its disks: `/dev/vda` is the root, the others follow.
+    pub drives: Vec<Drive>,
+    /// Words added to the kernel's command line.
+    pub append: String,
+    /// Modules of the kernel that are loaded besides those that every machine needs.
+    pub modules: &'static [&'static str],
+}
+
+/// A machine that runs.
+#[derive(Debug)]
+pub struct Vm {
+    child: Child,
+    input: ChildStdin,
+    frames: Receiver<std::io::Result<Frame>>,
+    directory: TempDir,
+}
+
+/// Why there is no next frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Silence {
+    /// It said nothing until the deadline.
+    Wedged,
+    /// The machine went away: a panic, or QEMU's own failure.
+    Gone(String),
+    /// What it said arrived damaged.
+    Damaged(String),
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wedged => write!(f, "the machine did not answer in time"),
+            Self::Gone(said) => write!(f, "the machine went away: {}", said.trim()),
+            Self::Damaged(said) => write!(f, "the machine said what cannot be read: {said}"),
+        }
+    }
+}
+
+impl Vm {
+    /// Starts a machine with this kernel and this program as its first.
+    pub fn boot(store: &Store, kernel: &Kernel, init: &Path, hardware: &Hardware) -> Result<Self> {
+        let directory = store.scratch()?;
+        let archive = directory.path().join("initramfs");
+        fs::write(
+            &archive,
+            initramfs::archive(kernel, init, hardware.modules)?,
+        )?;
+        let mut command = command(kernel, hardware, directory.path(), &archive)?;
+        let errors = fs::File::create(directory.path().join("qemu.log"))?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .env("TMPDIR", directory.path());
+        let mut child = command
+            .spawn()
+            .map_err(|error| tool::missing(error, &command, "util-linux"))?;
+        let input = child.stdin.take().context("QEMU has no standard input")?;
+        let frames = listen(child.stdout.take().context("QEMU has no standard output")?);
+        Ok(Self {
+            child,
+            input,
+            frames,
+            directory,
+        })
+    }
+
+    /// Says something to the machine.
+    pub fn send(&mut self, frame: &Frame) -> Result<()> {
+        frame
+            .write(&mut self.input)
+            .context("the machine's serial line is closed")
+    }
+
+    /// The next thing it says before `deadline`.
+    pub fn next(&mut self, deadline: Instant) -> Result<Frame, Silence> {
+        match self
+            .frames
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
+            Ok(Ok(frame)) => Ok(frame),
+            Ok(Err(error)) => Err(Silence::Damaged(error.to_string())),
+            Err(RecvTimeoutError::Timeout) => Err(Silence::Wedged),
+            Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.last_words())),
+        }
+    }
+
+    /// Runs a shell script in it, and tells each line of it as it comes, on either stream; the script's status.
+    pub fn script(
+        &mut self,
+        script: &str,
+        most: Duration,
+        mut tell: impl FnMut(&str),
+    ) -> Result<u8, Silence> {
+        if self.send(&Frame::new("sh", script)).is_err() {
+            return Err(Silence::Gone(self.last_words()));
+        }
+        let deadline = Instant::now() + most;
+        loop {
+            let frame = self.next(deadline)?;
+            let text = String::from_utf8_lossy(&frame.payload);
+            match frame.kind.as_str() {
+                "said" => tell(&text),
+                // One that a signal ended has a status of -1.
+                "sh" => return Ok(text.parse().unwrap_or(1)),
+                // What went wrong there.
+                _ => {
+                    tell(&text);
+                    return Ok(1);
+                }
+            }
+        }
+    }
+
+    /// Waits until its first program says that it is there.
+    pub fn wait_until_up(&mut self, most: Duration) -> Result<()> {
+        let why = match self.next(Instant::now() + most) {
+            Ok(frame) if frame.kind == "hello" => return Ok(()),
+            Ok(frame) => format!("it began with {}", frame.kind),
+            Err(silence) => silence.to_string(),
+        };
+        bail!("the machine did not boot: {why}\n{}", self.console())
+    }
+
+    /// Keeps all that the kernel said on the console in a file.
+    pub fn keep_console(&self, path: &Path) -> Result<()> {
+        fs::copy(self.directory.path().join("console"), path)
+            .with_context(|| format!("cannot keep the console in {}", path.display()))?;
+        Ok(())
+    }
+
+    /// The last lines of the console, after the line that says why, if the kernel gave one.
+    pub fn console(&self) -> String {
+        let bytes = fs::read(self.directory.path().join("console")).unwrap_or_default();
+        let from = bytes.len().saturating_sub(64 << 10);
+        epitaph(&String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).replace('\r', ""))
+    }
+
+    /// What the kernel has reported of its own faults, in its words.
+    pub fn reports(&self) -> Vec<String> {
+        let bytes = fs::read(self.directory.path().join("console")).unwrap_or_default();
+        reports(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// Processor time that QEMU has used.
+    pub fn cpu(&self) -> Option<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks: u64 =
+            fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some(Duration::from_millis(ticks * 10))
+    }
+
+    fn last_words(&mut self) -> String {
+        let _ = self.child.wait();
+        let said = fs::read_to_string(self.directory.path().join("qemu.log")).unwrap_or_default();
+        tool::last_lines(&said)
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The last lines; a long trace must not hide what it is a trace of.
+fn epitaph(console: &str) -> String {
+    const CAUSES: &[&str] = &[
+        "Kernel panic",
+        "BUG:",
+        "sysrq triggered crash",
+        "rcu_sched detected stalls",
+        "rcu: INFO",
+    ];
+    let last = tool::last_lines(console);
+    let cause = console
+        .lines()
+        .find(|line| CAUSES.iter().any(|cause| line.contains(cause)));
+    match cause.filter(|line| !last.contains(*line)) {
+        Some(line) => format!("  {}\n{last}", line.trim()),
+        None => last,
+    }
+}
+
+/// Lines by which the kernel's own checks report: faults, KASAN, lockdep, sleeping where nobody may. That a task hangs or a
+/// processor is late says more of the host than of the kernel.
+fn reports(console: &str) -> Vec<String> {
+    const MARKS: &[&str] = &["BUG:", "WARNING:", "INFO: possible", "Oops:"];
+    let is_one = |line: &&str| MARKS.iter().any(|mark| line.contains(mark));
+    console
+        .lines()
+        .filter(is_one)
+        .map(|line| line.trim().to_owned())
+        .collect()
+}
+
+/// Reads frames on a thread of its own, which ends with the machine.
+fn listen(output: ChildStdout) -> Receiver<std::io::Result<Frame>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        while let Some(frame) = Frame::read(&mut output).transpose() {
+            let damaged = frame.is_err();
+            if sender.send(frame).is_err() || damaged {
+                break;
+            }
+        }
+        drop(output.read_to_end(&mut Vec::new()));
+    });
+    receiver
+}
+
+/// The command line. `setpriv` lets the kernel end QEMU when its parent ends, however that happens.
+fn command(
+    kernel: &Kernel,
+    hardware: &Hardware,
+    directory: &Path,
+    archive: &Path,
+) -> Result<Command> {
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--pdeathsig",
+        "KILL",
+        QEMU,
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]);
+    command.args(hardware.accel.arguments());
+    command.args([
+        "-smp",
+        &hardware.cpus.to_string(),
+        "-m",
+        &format!("{}M", hardware.memory.get() >> 20),
+    ]);
+    command.args(numa(hardware));
+    command
+        .arg("-kernel")
+        .arg(&kernel.image)
+        .arg("-initrd")
+        .arg(archive);
+    command.args(["-append", &append(hardware)]);
+    command.args([
+        "-chardev",
+        &format!(
+            "file,id=console,path={}",
+            tool::text(&directory.join("console"))?
+        ),
+        "-serial",
+        "chardev:console",
+    ]);
+    command.args([
+        "-chardev",
+        "stdio,id=line,signal=off",
+        "-serial",
+        "chardev:line",
+    ]);
+    command.args(["-device", "virtio-rng-pci"]);
+    for (number, drive) in hardware.drives.iter().enumerate() {
+        command.args(drive.arguments(number)?);
+    }
+    Ok(command)
+}
+
+/// Nodes of their shares of memory, which may be none, the last of what is left; the processors dealt out among them.
+fn numa(hardware: &Hardware) -> Vec<String> {
+    let Some((_, but_last)) = hardware
+        .nodes
+        .split_last()
+        .filter(|(_, others)| !others.is_empty())
+    else {
+        return Vec::new();
+    };
+    let all: u64 = hardware.nodes.iter().copied().map(u64::from).sum();
+    let memory = hardware.memory.get() >> 20;
+    let mut sizes: Vec<u64> = but_last
+        .iter()
+        .map(|share| memory * u64::from(*share) / all.max(1))
+        .collect();
+    sizes.push(memory - sizes.iter().sum::<u64>());
+    let node = |(number, size): (u32, u64)| {
+        let cpu = if number < hardware.cpus {
+            format!(",cpus={number}")
+        } else {
+            String::new()
+        };
+        let (object, memory) = match size {
+            0 => (None, String::new()),
+            _ => (
+                Some(format!("memory-backend-ram,id=m{number},size={size}M")),
+                format!(",memdev=m{number}"),
+            ),
+        };
+        let object = object
+            .into_iter()
+            .flat_map(|object| ["-object".to_owned(), object]);
+        object.chain([
+            "-numa".to_owned(),
+            format!("node,nodeid={number}{memory}{cpu}"),
+        ])
+    };
+    (0..).zip(sizes).flat_map(node).collect()
+}
+
+fn append(hardware: &Hardware) -> String {
+    let always = "console=ttyS0 psi=1 panic=-1 oops=panic quiet loglevel=4 random.trust_cpu=on no_timer_check";
+    [always, hardware.accel.command_line(), &hardware.append]
+        .join(" ")
+        .trim_end()
+        .to_owned()
+}
+
+/// Where an installed lab keeps the guest program.
+const INSTALLED: &str = "/usr/lib/warmset/warmset-guest";
+
+/// Where this build's guest program is: beside the lab's own, or where the package has it.
+pub fn guest_program() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut directory = own.parent().context("this program's file has no folder")?;
+    if directory.ends_with("deps") {
+        directory = directory.parent().unwrap_or(directory);
+    }
+    let beside = directory.join("warmset-guest");
+    let program = if beside.exists() {
+        beside
+    } else {
+        PathBuf::from(INSTALLED)
+    };
+    anyhow::ensure!(
+        is_static(&program),
+        "{} is not there or not static: make lab",
+        program.display()
+    );
+    Ok(program)
+}
+
+/// Whether an ELF program asks for no interpreter.
+pub(crate) fn is_static(program: &Path) -> bool {
+    const INTERPRETER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
+    fs::read(program).is_ok_and(|bytes| {
+        let head = bytes.get(..4096).unwrap_or(&bytes);
+        bytes.starts_with(b"\x7fELF")
+            && !head
+                .windows(INTERPRETER.len())
+                .any(|window| window == INTERPRETER)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_does_not_hide_its_cause() {
+        let trace = (0..40).fold(String::new(), |text, number| {
+            text + &format!("[    2.{number}] RIP: {number}\n")
+        });
+        let said = epitaph(&format!(
+            "[    1.0] Kernel panic - not syncing: Attempted to kill init!\n{trace}"
+        ));
+        assert!(
+            said.starts_with("  [    1.0] Kernel panic") && said.contains("RIP: 39"),
+            "{said}"
+        );
+        assert_eq!(epitaph("one\ntwo\n"), "  one\n  two\n");
+    }
+
+    #[test]
+    fn what_a_kernel_reports_of_itself_is_found_and_an_end_by_it_is_not() {
+        let console = "[ 1.0] BUG: KASAN: slab-out-of-bounds in x\n[ 1.1] Out of memory: Killed process 7 (hog)\n\
+                       [ 1.2] WARNING: possible circular locking dependency detected\n";
+        assert_eq!(reports(console).len(), 2, "{:?}", reports(console));
+    }
+
+    #[test]
+    fn nodes_share_memory_and_processors() {
+        let mut hardware = Hardware {
+            memory: Bytes::mib(2048),
+            cpus: 1,
+            nodes: vec![1, 1],
+            accel: Accel::Tcg,
+            drives: Vec::new(),
+            append: String::new(),
+            modules: &[],
+        };
+        let words = numa(&hardware).join(" ");
+        assert!(
+            words.contains("id=m0,size=1024M") && words.contains("nodeid=0,memdev=m0,cpus=0"),
+            "{words}"
+        );
+        assert!(words.ends_with("nodeid=1,memdev=m1"), "{words}");
+        hardware.nodes = vec![2, 1];
+        let words = numa(&hardware).join(" ");
+        assert!(
+            words.contains("id=m0,size=1365M") && words.contains("id=m1,size=683M"),
+            "{words}"
+        );
+        hardware.nodes = vec![1, 0];
+        assert_eq!(
+            numa(&hardware).join(" "),
+            "-object memory-backend-ram,id=m0,size=2048M -numa node,nodeid=0,memdev=m0,cpus=0 -numa node,nodeid=1"
+        );
+        hardware.nodes = vec![1];
+        assert!(numa(&hardware).is_empty());
+    }
+}

@@ -1,0 +1,84 @@
+//! What tests that boot machines share.
+
+#![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use units::Bytes;
+use warmset_vmlab::image::{self, Programs};
+use warmset_vmlab::kernels::{self, Kernel};
+use warmset_vmlab::store::Store;
+use warmset_vmlab::vm::disk::Drive;
+use warmset_vmlab::vm::{Hardware, Silence, Vm, accel, guest_program};
+
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A machine that answers scripts.
+pub struct Machine {
+    vm: Vm,
+}
+
+/// The store of all tests.
+pub fn store() -> Store {
+    Store::open(None).unwrap()
+}
+
+/// The hardware of a small machine with this root disk.
+pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
+    Hardware {
+        memory: Bytes::mib(512),
+        cpus: 1,
+        nodes: Vec::new(),
+        accel: accel::choose(store, kernel, &guest_program().unwrap()).unwrap(),
+        drives: vec![Drive::new(root, None)],
+        append: String::new(),
+        modules: &[],
+    }
+}
+
+/// A machine of this branch with busybox.
+pub fn small(branch: &str) -> Machine {
+    let store = store();
+    let kernel = kernels::kernel(&store, branch).unwrap();
+    let programs = Programs::alone(guest_program().unwrap());
+    let root = image::root(&store, &programs, &BTreeSet::new()).unwrap();
+    Machine::boot(&store, &kernel, &hardware(&store, &kernel, root))
+}
+
+impl Machine {
+    /// Boots and waits for the first word.
+    pub fn boot(store: &Store, kernel: &Kernel, hardware: &Hardware) -> Self {
+        let mut vm = Vm::boot(store, kernel, &guest_program().unwrap(), hardware).unwrap();
+        let hello = vm.next(Instant::now() + PATIENCE);
+        assert!(
+            hello.as_ref().is_ok_and(|frame| frame.kind == "hello"),
+            "{hello:?}\n{}",
+            vm.console()
+        );
+        Self { vm }
+    }
+
+    /// Runs a script; its status and what it said.
+    pub fn try_sh(&mut self, script: &str, patience: Duration) -> Result<(u8, String), Silence> {
+        let mut said = String::new();
+        let status = self
+            .vm
+            .script(script, patience, |line| said.push_str(line))?;
+        Ok((status, said.trim().to_owned()))
+    }
+
+    /// Runs a script that succeeds.
+    pub fn sh(&mut self, script: &str) -> String {
+        let (status, said) = self
+            .try_sh(script, PATIENCE)
+            .unwrap_or_else(|silence| panic!("{silence:?}\n{}", self.vm.console()));
+        assert_eq!(status, 0, "{script}: {said}");
+        said
+    }
+
+    /// The machine itself.
+    pub fn vm(&mut self) -> &mut Vm {
+        &mut self.vm
+    }
+}

@@ -1,0 +1,43 @@
+//! What can happen to a guard, in a machine: `warmset-lab test protect`, but for what needs a large one and its time.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+use units::Bytes;
+use warmset_vmlab::faults::FAULTS;
+
+#[test]
+#[ignore = "boots machines: make vm"]
+fn a_guard_stands_what_can_happen_to_it() {
+    let small = FAULTS
+        .iter()
+        .filter(|fault| fault.memory <= Bytes::mib(512))
+        .map(|fault| fault.name);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warmset-lab"));
+    let done = command
+        .args(["test", "protect"])
+        .args(small)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    println!("{said}");
+    assert!(
+        done.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(said.matches("\nok ").count() >= 10, "{said}");
+}
+
+#[test]
+fn an_unknown_fault_is_told_with_those_that_there_are() {
+    let done = Command::new(env!("CARGO_BIN_EXE_warmset-lab"))
+        .args(["test", "protect", "meteor"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        !done.status.success() && said.contains("no fault 'meteor': contains, keeps"),
+        "{said}"
+    );
+}

@@ -1,0 +1,200 @@
+//! The installed package on a Debian with systemd: it starts, is watched, protects, warns, puts everything back, and goes
+//! without a trace.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Machine, hardware, store};
+use std::path::{Path, PathBuf};
+use warmset_vmlab::image;
+use warmset_vmlab::kernels;
+use warmset_vmlab::vm::guest_program;
+
+/// The package that `make deb` has built.
+fn package() -> PathBuf {
+    let directory = guest_program()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .with_file_name("debian");
+    let entries = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{}: {error}: make deb", directory.display()));
+    let is_ours = |name: String| {
+        name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb")
+    };
+    let mut paths = entries
+        .flatten()
+        .filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
+    paths.next().unwrap().path()
+}
+
+fn machine() -> Machine {
+    let store = store();
+    let kernel = kernels::kernel(&store, "6.12").unwrap();
+    let root = image::debian(&store, &guest_program().unwrap(), &package()).unwrap();
+    let mut hardware = hardware(&store, &kernel, root);
+    hardware.append.push_str("warmset.init=/sbin/init");
+    Machine::boot(&store, &kernel, &hardware)
+}
+
+const PAGE_CLUSTER: &str = "cat /proc/sys/vm/page-cluster";
+
+/// One boot for all of it: a machine under the translator takes half a minute to come up.
+#[test]
+#[ignore = "boots a machine: make vm"]
+fn the_unit_starts_is_watched_restores_and_is_purged() {
+    let mut machine = machine();
+    let sh = |machine: &mut Machine, script: &str| machine.sh(script);
+    sh(
+        &mut machine,
+        "systemctl is-active warmsetd || { systemctl status warmsetd; journalctl -u warmsetd | tail -n 20; df; df -i; exit 1; }",
+    );
+    assert_eq!(
+        sh(
+            &mut machine,
+            "systemctl show -P StatusText warmsetd | wc -l"
+        ),
+        "1"
+    );
+
+    // It holds a knob that the configuration names; killed, it leaves it to ExecStopPost.
+    let found = sh(&mut machine, PAGE_CLUSTER);
+    sh(
+        &mut machine,
+        "mkdir -p /etc/warmset/conf.d && printf '[[tunable]]\\nknob = \"vm.page-cluster\"\\nvalue = 1\\non = \"start\"\\n' >/etc/warmset/conf.d/t.toml
+         systemctl restart warmsetd; for i in $(seq 50); do [ $(cat /proc/sys/vm/page-cluster) = 1 ] && exit 0; sleep 0.2; done
+         systemctl status warmsetd; exit 1",
+    );
+    sh(
+        &mut machine,
+        "rm /etc/warmset/conf.d/t.toml; systemctl kill -s KILL warmsetd; sleep 1; systemctl is-active warmsetd; true",
+    );
+    assert_eq!(
+        sh(
+            &mut machine,
+            "for i in $(seq 50); do systemctl is-active -q warmsetd && break; sleep 0.2; done; cat /proc/sys/vm/page-cluster"
+        ),
+        found
+    );
+    assert_eq!(
+        sh(&mut machine, "systemctl show -P NRestarts warmsetd"),
+        "1",
+        "Restart=on-failure"
+    );
+
+    // Stopped in the middle, it no longer feeds the watchdog.
+    sh(&mut machine, "mkdir -p /run/systemd/system/warmsetd.service.d && printf '[Service]\\nWatchdogSec=4s\\n' >/run/systemd/system/warmsetd.service.d/w.conf
+        systemctl daemon-reload && systemctl restart warmsetd && systemctl kill -s STOP warmsetd");
+    let result = sh(&mut machine, "for i in $(seq 100); do journalctl -u warmsetd | grep -q -i watchdog && break; sleep 0.3; done
+        for i in $(seq 50); do systemctl is-active -q warmsetd && break; sleep 0.2; done; journalctl -u warmsetd | grep -c -i 'watchdog timeout'; systemctl is-active warmsetd");
+    assert_eq!(result, "1\nactive");
+
+    sh(&mut machine, "dpkg --purge warmset");
+    assert_eq!(sh(&mut machine, PAGE_CLUSTER), found);
+    let left = sh(
+        &mut machine,
+        "ls -d /etc/warmset /var/lib/warmset /run/warmset /usr/sbin/warmsetd 2>/dev/null; for p in /proc/[0-9]*; do readlink $p/exe; done | grep -c warmsetd; true",
+    );
+    assert_eq!(left, "0");
+}
+
+/// A worker as a service, a guard that protects, a program that waits for something.
+const PROTECTING: &str = r#"
+unit() {
+    printf '[Service]\nEnvironment=WARMSET_UNTIL=99999999\nExecStart=/lab/guest work %s\n' "$2" >/etc/systemd/system/$1.service
+}
+unit warm 'touch 24'
+unit hog 'ramp 20 100000'
+mkdir -p /etc/systemd/system/warmsetd.service.d /etc/warmset/conf.d
+cp /usr/share/doc/warmset/protect.conf /etc/systemd/system/warmsetd.service.d/
+cat >/etc/warmset/conf.d/protect.toml <<'TOML'
+mode = "protect"
+[gap]
+enabled = false
+[protect]
+enabled = true
+programs = []
+units = ["warm.service"]
+release-after = "2 min"
+TOML
+echo 1 >/proc/sys/vm/overcommit_memory
+systemctl daemon-reload
+systemctl start warm
+# It looks for units when it starts, and then twice a minute.
+systemctl restart warmsetd
+systemctl enable --now --quiet warmset-low-memory
+"#;
+
+/// Defines `within SECONDS COMMAND...` and `floor`.
+const WAITING: &str = r#"
+within() {
+    end=$(($(date +%s) + $1))
+    shift
+    while ! "$@" >/dev/null 2>&1; do
+        [ "$(date +%s)" -lt "$end" ] || { echo "not within: $*"; journalctl -b --no-pager -u warmsetd -u warmset-low-memory | tail -n 30; exit 1; }
+        sleep 0.1
+    done
+}
+floor() { cat /sys/fs/cgroup/system.slice/$1memory.min; }
+kept() { [ "$(floor $1)" -gt 0 ]; }
+"#;
+
+/// What the faults do without systemd, in the unit's sandbox, with a manager that thinks it alone sets limits.
+#[test]
+#[ignore = "boots a machine: make vm"]
+fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
+    let mut machine = machine();
+    let mut sh = |script: &str| machine.sh(&format!("{WAITING}{script}"));
+    sh(PROTECTING);
+    sh("within 60 busctl --system status org.freedesktop.LowMemoryMonitor");
+    sh(
+        "busctl --system monitor --match \"type='signal',member='LowMemoryWarning'\" >/run/heard 2>&1 & systemctl start hog",
+    );
+    sh("within 120 kept warm.service/; within 10 kept ''");
+
+    // DAMON sees what the warm one touches, and is gone with who asked it.
+    sh("mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing");
+    let damon = sh(
+        "warmset --json top --damon --once >/run/top; grep -o '\"name\":\"warm.service\"[^}]*' /run/top; cat /sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds; ls /sys/kernel/tracing/instances",
+    );
+    let digits = damon
+        .split("\"warm\":")
+        .nth(1)
+        .and_then(|rest| rest.split(|byte: char| !byte.is_ascii_digit()).next());
+    let warm: Option<u64> = digits.and_then(|digits| digits.parse().ok());
+    assert!(
+        damon.contains("\"known_by\":\"damon\"") && damon.ends_with("\n0"),
+        "it tells, and is gone: {damon}"
+    );
+    assert!(
+        warm.is_some_and(|warm| warm >= 12 << 20),
+        "it touches 24 MiB: {damon}"
+    );
+
+    // systemd is made to set all of that unit anew: what it knows of is no floor.
+    sh(
+        "systemctl set-property --runtime warm.service MemoryLow=0 IOWeight=200; systemctl daemon-reload; within 60 kept ''; within 60 kept warm.service/",
+    );
+
+    sh("gone() { ! systemctl is-active hog; }; within 120 gone");
+    // SIGTERM, and SIGKILL if that was not heard in time.
+    let ended = sh(
+        "journalctl -b --no-pager -u warmsetd | grep -o 'SIG[A-Z]* to [^(]*([0-9]*)' | sed 's/^SIG[A-Z]* //' | sort -u | wc -l",
+    );
+    assert_eq!(ended, "1", "one of them");
+    sh("within 30 grep LowMemoryWarning /run/heard");
+    assert_eq!(
+        sh("systemctl is-active warm warmset-low-memory"),
+        "active\nactive"
+    );
+
+    sh("systemctl stop warmsetd");
+    assert_eq!(sh("floor warm.service/; floor ''; ls /run/warmset"), "0\n0");
+
+    let left = "ls /etc/systemd/system/multi-user.target.wants | grep -c warmset; systemctl is-active warmset-low-memory; true";
+    assert_eq!(
+        sh(&format!("dpkg --purge warmset >/dev/null 2>&1; {left}")),
+        "0\ninactive"
+    );
+}

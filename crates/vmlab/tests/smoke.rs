@@ -1,0 +1,88 @@
+//! The whole way once: Debian's kernel, a machine, thirty seconds of storm, the guard in it.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+const LAB: &str = env!("CARGO_BIN_EXE_warmset-lab");
+
+/// `warmset-lab run storm`, its lines.
+fn storm(arms: &str, out: &std::path::Path) -> Vec<Value> {
+    let mut command = Command::new(LAB);
+    command.args([
+        "run",
+        "storm",
+        "--arms",
+        arms,
+        "--reps",
+        "1",
+        "--json",
+        "--no-equal-mean",
+    ]);
+    command
+        .args([
+            "--jobs",
+            "2",
+            "--warm-up",
+            "15",
+            "--load",
+            "30",
+            "--calm",
+            "25",
+            "--out",
+        ])
+        .arg(out);
+    let output = command.stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    let lines: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(
+        lines.iter().all(|line| line["state"] == "finished"),
+        "{lines:#?}"
+    );
+    lines
+}
+
+fn stalls(line: &Value) -> i64 {
+    let counts = line["counters"]
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|phase| phase.as_object().unwrap());
+    let ours =
+        counts.filter(|(name, _)| name.starts_with("allocstall_") || *name == "compact_stall");
+    ours.map(|(_, count)| count.as_i64().unwrap()).sum()
+}
+
+#[test]
+#[ignore = "boots machines: make smoke"]
+fn in_a_storm_warmset_acts_helps_and_puts_everything_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = storm("none,warmset", &directory.path().join("lines"));
+    let arm = |name: &str| lines.iter().find(|line| line["arm"] == name).unwrap();
+    let (none, warmset) = (arm("none"), arm("warmset"));
+    assert!(stalls(none) > 20, "the storm stalls nothing: {none:#}");
+    assert!(
+        stalls(warmset) * 2 < stalls(none),
+        "{} against {}",
+        stalls(warmset),
+        stalls(none)
+    );
+    assert!(warmset["writes"].as_u64().unwrap() > 0, "it did nothing");
+    assert_eq!(
+        warmset["left"],
+        serde_json::json!([]),
+        "it left something changed"
+    );
+    assert_eq!(warmset["notes"], serde_json::json!([]));
+    assert!(
+        warmset["machine"]["origin"]
+            .as_str()
+            .unwrap()
+            .contains("6.12.")
+    );
+}
