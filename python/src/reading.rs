@@ -43,7 +43,7 @@ impl Opening {
 /// A whole source, watched.
 pub(crate) fn read(source: Box<dyn Source + '_>, watch: &Watch) -> Result<Trace, Error> {
     traces::read(&mut Watched { source, watch }, &|references| {
-        watch.reach(references as u64)
+        watch.reach(references as u64);
     })
 }
 

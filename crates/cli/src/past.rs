@@ -79,7 +79,7 @@ impl Memory {
     pub(crate) fn take(&mut self, entry: Entry) {
         match entry {
             Entry::Header(header) => {
-                self.mode = header.config.map_or(Mode::Observe, |config| config.mode)
+                self.mode = header.config.map_or(Mode::Observe, |config| config.mode);
             }
             Entry::Sample(sample) => {
                 self.settle(Some(&sample));

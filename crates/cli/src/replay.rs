@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         .transpose()?;
     let mut progress = Progress::new();
     let (entries, notes) = recordings::read(&args.files, &mut |path, entries| {
-        progress.show(path, entries)
+        progress.show(path, entries);
     })?;
     progress.clear();
     let mut report = Report {

@@ -226,7 +226,7 @@ impl Clerk {
             Ok(Page::Index) => self.text.push_str(INDEX),
             Ok(Page::Metrics(dialect)) => self.draw_up(dialect),
             Ok(Page::Status) => {
-                self.text = json(&self.shared_status.read(), std::mem::take(&mut self.text))
+                self.text = json(&self.shared_status.read(), std::mem::take(&mut self.text));
             }
             Err(refusal) => self.text.push_str(refusal.says().1),
         }

@@ -39,7 +39,7 @@ fn keys(config: &Config) -> Vec<String> {
     for (name, value) in top {
         match value {
             serde_json::Value::Object(section) => {
-                names.extend(section.into_iter().map(|(key, _)| key))
+                names.extend(section.into_iter().map(|(key, _)| key));
             }
             _ => names.push(name),
         }

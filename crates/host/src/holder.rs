@@ -143,7 +143,7 @@ impl Holder {
                 self.names.push((file, name.to_owned()));
             }
             Some(Tale::Error(text)) if self.warnings.len() < 32 => {
-                self.warnings.push(text.to_owned())
+                self.warnings.push(text.to_owned());
             }
             Some(Tale::Report | Tale::Error(_)) => {}
             None => self

@@ -276,7 +276,7 @@ impl KnobWriter {
             let held = self.log.held(knob);
             match (held, self.put_back(knob)) {
                 (Some(held), Ok(Some(change))) if change.from == held.ours => {
-                    restored.back.push(change)
+                    restored.back.push(change);
                 }
                 (Some(held), Ok(Some(change))) => {
                     restored.left_alone.push(Change {

@@ -71,10 +71,10 @@ impl Display for Action {
                 let signal = signal.name();
                 match extent {
                     Extent::Process if unit.is_empty() => {
-                        write!(f, "{signal} to {name} ({})", identity.pid)?
+                        write!(f, "{signal} to {name} ({})", identity.pid)?;
                     }
                     Extent::Process => {
-                        write!(f, "{signal} to {name} ({}) of {unit}", identity.pid)?
+                        write!(f, "{signal} to {name} ({}) of {unit}", identity.pid)?;
                     }
                     Extent::Unit => write!(
                         f,

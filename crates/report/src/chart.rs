@@ -93,7 +93,7 @@ impl Chart {
                 _ = writeln!(
                     svg,
                     "<text class=\"i\" x=\"{LEFT}\" y=\"80\">nothing to draw</text>"
-                )
+                );
             }
         }
         svg.push_str("</svg>\n");

@@ -100,7 +100,7 @@ fn a_machine_that_stands_still_is_a_result() {
     let silence = machine
         .vm()
         .script("echo first; sleep 1000", Duration::from_secs(2), |line| {
-            said.push_str(line)
+            said.push_str(line);
         });
     assert_eq!(
         (silence.unwrap_err(), said.as_str()),

@@ -35,7 +35,7 @@ fn said(output: &Output) -> BTreeMap<String, f64> {
                 *all.entry(format!("op {name}")).or_default() += 1.0;
             }
             ["sum", name, value] => {
-                *all.entry((*name).to_owned()).or_default() += value.parse::<f64>().unwrap()
+                *all.entry((*name).to_owned()).or_default() += value.parse::<f64>().unwrap();
             }
             ["hog", _] => *all.entry("hog".to_owned()).or_default() += 1.0,
             _ => panic!("{line}"),

@@ -134,7 +134,7 @@ fn coarse(fine: &[(u64, u64)]) -> Vec<(u64, u64)> {
     for (edge, count) in fine {
         match bins.last_mut() {
             Some(last) if place(last.0).floor() == place(*edge).floor() => {
-                *last = (*edge, last.1 + count)
+                *last = (*edge, last.1 + count);
             }
             _ => bins.push((*edge, *count)),
         }

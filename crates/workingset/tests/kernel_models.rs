@@ -333,7 +333,7 @@ fn mglru(c: usize) -> impl FnMut(Page) -> bool {
                     let (used, rest): (List, List) =
                         list.into_iter().partition(|page| young.contains(page));
                     used.iter().for_each(|page| {
-                        generations.entry(youngest).or_default().push_front(*page)
+                        generations.entry(youngest).or_default().push_front(*page);
                     });
                     generations.insert(generation, rest);
                 }

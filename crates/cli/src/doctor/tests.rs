@@ -111,45 +111,45 @@ fn each_fault_is_found_alone() {
     type Change = fn(&mut Case);
     let faults: [(Level, Change); 19] = [
         (Level::Problem, |case| {
-            case.glance.rivals.push(rival("tuned", RivalKind::Tuner))
+            case.glance.rivals.push(rival("tuned", RivalKind::Tuner));
         }),
         (Level::Advice, |case| {
-            case.glance.rivals.push(rival("DAMON", RivalKind::Damon))
+            case.glance.rivals.push(rival("DAMON", RivalKind::Damon));
         }),
         (Level::Advice, |case| {
             case.glance
                 .rivals
-                .push(rival("vm.watermark_scale_factor", RivalKind::Sysctl))
+                .push(rival("vm.watermark_scale_factor", RivalKind::Sysctl));
         }),
         (Level::Problem, |case| {
-            case.glance.sample.memory_pressure.some_total = None
+            case.glance.sample.memory_pressure.some_total = None;
         }),
         (Level::Advice, |case| case.root = false),
         (Level::Advice, |case| {
-            case.glance.facts.container = Some("lxc".to_owned())
+            case.glance.facts.container = Some("lxc".to_owned());
         }),
         (Level::Advice, |case| case.glance.facts.hidepid = true),
         (Level::Advice, |case| {
-            case.glance.facts.cgroups = Cgroups::Hybrid
+            case.glance.facts.cgroups = Cgroups::Hybrid;
         }),
         (Level::Problem, |case| {
             knob(case, Knob::MinFreeKbytes, 500_000);
             knob(case, Knob::WatermarkScaleFactor, 500);
         }),
         (Level::Advice, |case| {
-            knob(case, Knob::WatermarkScaleFactor, 10)
+            knob(case, Knob::WatermarkScaleFactor, 10);
         }),
         (Level::Advice, |case| {
-            knob(case, Knob::WatermarkBoostFactor, 150_000)
+            knob(case, Knob::WatermarkBoostFactor, 150_000);
         }),
         (Level::Advice, |case| {
-            case.glance.sample.memory.swap_total = Some(Bytes::ZERO)
+            case.glance.sample.memory.swap_total = Some(Bytes::ZERO);
         }),
         (Level::Advice, |case| {
             case.glance.sample.swaps = vec![Swap {
                 kind: SwapKind::Zram,
                 ..Swap::default()
-            }]
+            }];
         }),
         (Level::Advice, |case| knob(case, Knob::Swappiness, 0)),
         (Level::Advice, |case| case.settings.overcommit = Some(1)),
@@ -164,7 +164,7 @@ fn each_fault_is_found_alone() {
         }),
         (Level::Advice, |case| case.settings.zone_reclaim = Some(1)),
         (Level::Advice, |case| {
-            case.settings.dirty_bytes = Some(4 << 30)
+            case.settings.dirty_bytes = Some(4 << 30);
         }),
     ];
     let mut all = String::new();

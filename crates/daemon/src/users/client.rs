@@ -82,7 +82,7 @@ impl Client {
             let line: Vec<u8> = self.said.drain(..=end).collect();
             match serde_json::from_slice::<Reply>(&line) {
                 Ok(Reply { id, answer }) if self.asked.contains(&id) => {
-                    heard.answer(id, self.user, answer)
+                    heard.answer(id, self.user, answer);
                 }
                 Ok(_) | Err(_) => self.gone = true,
             }

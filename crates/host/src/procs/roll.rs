@@ -146,7 +146,7 @@ impl Roll {
                 }
             }
             Some(Kind::Kernel) if self.kernels.last().is_none_or(|last| *last < pid) => {
-                self.kernels.push(pid)
+                self.kernels.push(pid);
             }
             _ => {}
         }

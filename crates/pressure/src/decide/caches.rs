@@ -72,7 +72,7 @@ impl Draft<'_> {
             .is_some_and(|calm| calm < Duration::from_secs(60));
         match self.config.caches.prefer {
             Prefer::Objects if short && per_second < 0 => {
-                self.drive(PRESSURE, self.weight(50), why)
+                self.drive(PRESSURE, self.weight(50), why);
             }
             Prefer::Pages if short && per_second > 0 => self.drive(PRESSURE, self.weight(200), why),
             _ if !short => self.release(PRESSURE, why),

@@ -111,9 +111,9 @@ impl Draft<'_> {
             let matters =
                 watermark::least_effective(self.sample, self.history.page_size).unwrap_or(found);
             if less <= matters.max(found + found / 4) {
-                self.release_gap(why)
+                self.release_gap(why);
             } else {
-                self.set_factor(less, why)
+                self.set_factor(less, why);
             }
         }
         Phase::Easing

@@ -187,7 +187,7 @@ impl Import {
         {
             match line.split_once('=') {
                 Some((key, value)) if !line.starts_with('@') => {
-                    take(self, key.trim(), value.trim())
+                    take(self, key.trim(), value.trim());
                 }
                 _ => take(self, line, ""),
             }

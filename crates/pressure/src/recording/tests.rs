@@ -62,7 +62,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 for zone in &mut sample.zones {
                     (0..MAX_ORDERS).for_each(|order| {
                         zone.blocks
-                            .set(order, (order < orders).then_some(order as u64))
+                            .set(order, (order < orders).then_some(order as u64));
                     });
                 }
                 sample

@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
                 }
                 _ => {
                     self.reservoir =
-                        Reservoir::holding(tick.sample.counters.nr_free_pages.unwrap_or_default())
+                        Reservoir::holding(tick.sample.counters.nr_free_pages.unwrap_or_default());
                 }
             }
             self.steer(tick.sample)?;

@@ -43,7 +43,7 @@ impl ReadOut {
                 self.ops.entry(name.to_owned()).or_default().push(op);
             }
             ["sum", name, value] => {
-                *self.sums.entry(name.to_owned()).or_default() += value.parse::<f64>().ok()?
+                *self.sums.entry(name.to_owned()).or_default() += value.parse::<f64>().ok()?;
             }
             ["hog", at] => self.hogs.push(at.parse().ok()?),
             _ => return None,

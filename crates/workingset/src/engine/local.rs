@@ -99,7 +99,7 @@ impl Memory for Local {
         match self.rule {
             Rule::Share => {}
             Rule::WorkingSet(theta) => {
-                self.give_up(owner, (virtual_time + 1).saturating_sub(theta), gone)
+                self.give_up(owner, (virtual_time + 1).saturating_sub(theta), gone);
             }
             Rule::FaultFrequency(p) => {
                 let last = self.fault[owner];

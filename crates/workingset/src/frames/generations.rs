@@ -127,7 +127,7 @@ impl Generations {
         self.youngest += 1;
         self.born[self.youngest as usize % GENERATIONS] = now;
         let halve = |table: &mut [[f64; TIERS]; 2]| {
-            table.iter_mut().flatten().for_each(|count| *count /= 2.0)
+            table.iter_mut().flatten().for_each(|count| *count /= 2.0);
         };
         halve(&mut self.evicted);
         halve(&mut self.refaulted);

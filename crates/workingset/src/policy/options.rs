@@ -175,7 +175,7 @@ impl Choice {
         }
         match value.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => {
-                self.options = self.options.with(name, value)
+                self.options = self.options.with(name, value);
             }
             _ => {
                 return Err(Error::Unfit(format!(

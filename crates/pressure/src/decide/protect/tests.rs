@@ -217,14 +217,14 @@ fn streams_and_cold_files_are_not_held() {
     type Case = (&'static str, fn(&mut WarmFile));
     let cases: [Case; 6] = [
         ("most of what comes in is new", |file| {
-            file.again = Some(Percent::new(30))
+            file.again = Some(Percent::new(30));
         }),
         ("it comes back too late", |file| {
-            file.away = Some(Micros::new(75_000_000))
+            file.away = Some(Micros::new(75_000_000));
         }),
         ("it seldom comes back", |file| file.returns = Some(300)),
         ("next to nothing comes back", |file| {
-            (file.returns, file.size) = (Some(7), Some(Bytes::kib(64)))
+            (file.returns, file.size) = (Some(7), Some(Bytes::kib(64)));
         }),
         ("nobody found it", |file| file.size = None),
         ("nothing is known of its pages", |file| file.hot = None),

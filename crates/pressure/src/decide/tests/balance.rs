@@ -148,7 +148,7 @@ fn the_kernel_is_not_to_choose_who_ends() {
     short(&mut bench, 60, 90, 0);
     assert_eq!(now(&bench, Knob::MinTtlMs), 1000);
     bench.tick(Bytes::mib(12), |sample| {
-        sample.counters.oom_kill = sample.counters.oom_kill.map(|kills| kills + 1)
+        sample.counters.oom_kill = sample.counters.oom_kill.map(|kills| kills + 1);
     });
     assert_eq!(now(&bench, Knob::MinTtlMs), 0, "it has");
     short(&mut bench, 60, 90, 0);

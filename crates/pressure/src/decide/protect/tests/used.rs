@@ -105,12 +105,12 @@ fn what_is_seldom_used_and_what_nobody_tells_of_is_not_held() {
     type Case = (&'static str, fn(&mut WarmFile));
     let cases: [Case; 4] = [
         ("a stream comes round", |file| {
-            file.every = Some(Micros::new(11_000_000))
+            file.every = Some(Micros::new(11_000_000));
         }),
         ("next to nothing is used", |file| file.uses = Some(7)),
         ("nobody found it", |file| file.size = None),
         ("the kernel does not tell", |file| {
-            (file.uses, file.every, file.used) = (None, None, None)
+            (file.uses, file.every, file.used) = (None, None, None);
         }),
     ];
     for (what, change) in cases {
