@@ -15,7 +15,7 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Pages in reading order, and folders whose pages all follow, each under its heading.
-FIRST = ["README.md", "docs/fleet.md", "docs/sweeps.md", "python/README.md", "docs/formats.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md", "CHANGELOG.md"]
+FIRST = ["README.md", "docs/fleet.md", "docs/sweeps.md", "python/README.md", "docs/reference/formats.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md", "CHANGELOG.md"]
 FOLDERS = {"docs/results": "What was measured", "docs/adr": "Decisions"}
 LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*?$|`[^`\n]*`", re.S | re.M)

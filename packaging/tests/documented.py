@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/fleet.md", "docs/formats.md", "docs/releasing.md", "docs/sweeps.md"]
+PAGES = ["README.md", "docs/fleet.md", "docs/reference/formats.md", "docs/releasing.md", "docs/sweeps.md"]
 TRACES = ROOT / "fixtures/traces"
 # What begins so is run by another test, or cannot be run by one.
 ELSEWHERE = {

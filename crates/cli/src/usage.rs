@@ -122,7 +122,7 @@ mod tests {
         for page in [
             "README.md",
             "docs/fleet.md",
-            "docs/formats.md",
+            "docs/reference/formats.md",
             "docs/releasing.md",
             "docs/sweeps.md",
             "ARCHITECTURE.md",
