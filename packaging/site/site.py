@@ -92,8 +92,13 @@ def write(folder):
         own = [name for name in texts if name.startswith(path + "/")]
         if not own:
             continue
-        index = f"{path}/index.md"
-        texts[index] = f"# {heading}\n\n" + "".join(f"- [{title(texts[it], it)}]({it[len(path) + 1:]})\n" for it in own)
+        index = f"{path}/README.md"
+        if index in own:
+            # mdBook makes the index of its folder of it.
+            own.remove(index)
+        else:
+            index = f"{path}/index.md"
+            texts[index] = f"# {heading}\n\n" + "".join(f"- [{title(texts[it], it)}]({it[len(path) + 1:]})\n" for it in own)
         summary += [f"- [{heading}]({index})"] + [f"  - [{title(texts[name], name)}]({name})" for name in own]
         chosen += [index] + own
     texts["SUMMARY.md"] = "\n".join(summary) + "\n"
