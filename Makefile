@@ -48,9 +48,10 @@ lint:
 shell-lint:
 	packaging/tests/shell.sh
 
-# Every link in the pages of this repository leads somewhere.
+# Every link in the pages of this repository leads somewhere, and the reference is equal to the code.
 links:
 	python3 packaging/site/site.py check
+	python3 lint/reference.py
 
 # The pages as a site, in target/site/html; brings mdBook from the registry the first time.
 site: links

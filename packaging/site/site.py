@@ -14,9 +14,24 @@ import sys
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Pages in reading order, and folders whose pages all follow, each under its heading.
-FIRST = ["README.md", "docs/fleet.md", "docs/sweeps.md", "python/README.md", "docs/formats.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md", "CHANGELOG.md"]
-FOLDERS = {"docs/results": "What was measured", "docs/adr": "Decisions"}
+# Pages in reading order, then directories: all pages of each follow under its heading.
+FIRST = [
+    "README.md",
+    "docs/fleet.md",
+    "docs/sweeps.md",
+    "python/README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/releasing.md",
+    "CHANGELOG.md",
+]
+FOLDERS = {
+    "docs/guide": "Guides",
+    "docs/reference": "Reference",
+    "docs/results": "What was measured",
+    "docs/archive": "Older measurements",
+    "docs/adr": "Decisions",
+}
 LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*?$|`[^`\n]*`", re.S | re.M)
 
@@ -75,8 +90,15 @@ def write(folder):
     summary = ["# Summary", ""] + [f"- [{title(texts[name], name)}]({name})" for name in chosen]
     for path, heading in FOLDERS.items():
         own = [name for name in texts if name.startswith(path + "/")]
-        index = f"{path}/index.md"
-        texts[index] = f"# {heading}\n\n" + "".join(f"- [{title(texts[it], it)}]({it[len(path) + 1:]})\n" for it in own)
+        if not own:
+            continue
+        index = f"{path}/README.md"
+        if index in own:
+            # mdBook makes the index of its folder of it.
+            own.remove(index)
+        else:
+            index = f"{path}/index.md"
+            texts[index] = f"# {heading}\n\n" + "".join(f"- [{title(texts[it], it)}]({it[len(path) + 1:]})\n" for it in own)
         summary += [f"- [{heading}]({index})"] + [f"  - [{title(texts[name], name)}]({name})" for name in own]
         chosen += [index] + own
     texts["SUMMARY.md"] = "\n".join(summary) + "\n"

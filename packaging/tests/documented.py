@@ -16,7 +16,18 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/fleet.md", "docs/formats.md", "docs/releasing.md", "docs/sweeps.md"]
+PAGES = [
+    "README.md",
+    "docs/guide/desktop.md",
+    "docs/guide/server.md",
+    "docs/guide/researcher.md",
+    "docs/guide/kernel.md",
+    "docs/guide/packager.md",
+    "docs/fleet.md",
+    "docs/reference/formats.md",
+    "docs/releasing.md",
+    "docs/sweeps.md",
+]
 TRACES = ROOT / "fixtures/traces"
 # What begins so is run by another test, or cannot be run by one.
 ELSEWHERE = {
@@ -25,8 +36,14 @@ ELSEWHERE = {
     "make build": "a step of make test",
     "make deb": "packaging/tests/deb.sh builds and installs them",
     "make kubernetes": "a step of make test",
+    "make kernel": "builds a kernel, half an hour for each series",
+    "make kernel-check": "a step of make test",
+    "apt install": "packaging/tests/deb.sh",
     "cargo install": "packaging/tests/install.sh",
     "warmset-lab run": "packaging/tests/machines.sh runs a small one; these take hours",
+    "warmset-lab kernels build": "make kernel",
+    "warmset-lab selftest": "make kernel",
+    "warmset doctor": "crates/cli/tests/program.rs; its code says whether this very machine is well",
     "warmset-lab demo": "two machines beside each other for minutes, to be looked at",
     "install -D -m 644 /usr/share/doc/warmset/protect.conf": "packaging/tests/unit.sh reads the same drop-in",
     "systemctl": "wants a system that systemd runs",
@@ -88,7 +105,8 @@ def main() -> None:
         prepare(Path(scratch))
         for page in PAGES:
             for line in lines((ROOT / page).read_text()):
-                named = max((name for name in ELSEWHERE if line.startswith(name)), key=len, default=None)
+                asked = line.removeprefix("sudo ")
+                named = max((name for name in ELSEWHERE if asked.startswith(name)), key=len, default=None)
                 if named:
                     unused.discard(named)
                 else:

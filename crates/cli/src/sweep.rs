@@ -67,7 +67,7 @@ enum Verb {
 /// What is planned, and where.
 #[derive(Debug, clap::Args)]
 struct Planned {
-    /// The sweep, as docs/formats.md describes it
+    /// The sweep, as docs/reference/formats.md describes it
     #[arg(value_name = "SWEEP.toml")]
     sweep: PathBuf,
     /// The folder of its tasks and results [default: the sweep's name without .toml]

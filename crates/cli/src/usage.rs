@@ -121,8 +121,13 @@ mod tests {
         let mut count = 0;
         for page in [
             "README.md",
+            "docs/guide/desktop.md",
+            "docs/guide/server.md",
+            "docs/guide/researcher.md",
+            "docs/guide/kernel.md",
+            "docs/guide/packager.md",
             "docs/fleet.md",
-            "docs/formats.md",
+            "docs/reference/formats.md",
             "docs/releasing.md",
             "docs/sweeps.md",
             "ARCHITECTURE.md",

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A cell is empty if it is as in the sample before (after a header: unknown), `-` if it is unknown,
-//! else the number; empty cells at the end are left out. `docs/formats.md` has an excerpt.
+//! else the number; empty cells at the end are left out. `docs/reference/formats.md` has an excerpt.
 //!
 //! Cost: a line of some 100 to 500 bytes for each sample; encoding allocates nothing once its buffer
 //! has grown, but for headers.

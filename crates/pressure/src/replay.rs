@@ -20,7 +20,7 @@
 //! to reclaim, at the same rate; bursts shorter than the recording's interval are flattened; arms look
 //! when the recording did, not when they would have; compaction, refaults and pressure stay as recorded.
 //! So the `recorded` arm is simulated too, beside what the kernel counted: the model's skill is to be seen.
-//! Source: the reservoir of inventory theory (base stock), as in `docs/formats.md`.
+//! Source: the reservoir of inventory theory (base stock), as in `docs/reference/formats.md`.
 
 mod arm;
 mod calibration;
