@@ -337,14 +337,14 @@ fn all_of_it_fits_a_phone() {
 }
 
 #[test]
-fn a_person_spares_and_releases() {
+fn an_exemption_is_set_and_released_by_hand() {
     let place = Place::new();
-    assert_eq!(place.warmset(&["spare"]).out, "nobody is spared by hand\n");
+    assert_eq!(place.warmset(&["spare"]).out, "nothing is exempt by hand\n");
     let exempt = place.warmset(&["spare", "postgresql.service"]);
-    assert_eq!(exempt.out, "spared: postgresql.service\n");
+    assert_eq!(exempt.out, "exempt: postgresql.service\n");
     assert!(
         exempt.err.contains("app:postgresql.service"),
-        "nobody is there by that name: {}",
+        "no unit of that name runs: {}",
         exempt.err
     );
     let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
@@ -376,7 +376,7 @@ fn a_person_protects_a_unit_and_never_what_holds_everyone() {
     let place = Place::new();
     assert_eq!(
         place.warmset(&["protect"]).out,
-        "nobody is protected by hand\n"
+        "nothing is protected by hand\n"
     );
     place.warmset(&["spare", "a.service"]);
     assert_eq!(
@@ -405,7 +405,7 @@ fn a_person_protects_a_unit_and_never_what_holds_everyone() {
         place.warmset(&["release", "postgresql.service"]).out,
         "released: postgresql.service\n"
     );
-    assert_eq!(place.warmset(&["spare"]).out, "spared: a.service\n");
+    assert_eq!(place.warmset(&["spare"]).out, "exempt: a.service\n");
 }
 
 #[test]

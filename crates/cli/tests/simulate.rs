@@ -327,11 +327,11 @@ fn what_cannot_be_is_said() {
         (vec!["simulate", &trace, "--clock", "trace"], "has no times"),
         (
             vec!["simulate", &trace, "--window", "5..5"],
-            "nothing is between",
+            "no reference is between",
         ),
         (
             vec!["simulate", &trace, "--plot", "x.gif"],
-            "ends in .svg, .png or .html",
+            "must end in .svg, .png or .html",
         ),
         (vec!["convert", &trace, "/dev/full/x.csv"], "cannot write"),
         (

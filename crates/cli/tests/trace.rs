@@ -187,7 +187,7 @@ fn a_running_process_is_watched_until_it_ends() {
     );
     for (whom, says) in [
         (pid.as_str(), "no such process"),
-        ("x", "is meant"),
+        ("x", "neither a process number nor"),
         ("/no/such/group", "/no/such/group"),
     ] {
         let done = trace(&["--watch", whom]);
@@ -257,7 +257,7 @@ fn a_running_process_is_sampled_and_goes_on() {
         trace.len()
     );
     assert!(
-        said.contains("looking took")
+        said.contains("observing took")
             && said.contains("not seen: order")
             && said.contains("as asked"),
         "{said}"
@@ -309,7 +309,7 @@ fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
         String::from_utf8(done.stderr).unwrap()
     };
     assert!(told(&["--pid", "4294967295"]).contains("4294967295: no such process"));
-    assert!(told(&["--engine", "sample", "ls"]).contains("'ls' is no number"));
+    assert!(told(&["--engine", "sample", "ls"]).contains("'ls' is not the number"));
     assert!(
         told(&["--engine", "sample", "--pid", "2"]).contains("2: "),
         "a thread of the kernel has no memory"
