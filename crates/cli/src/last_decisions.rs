@@ -4,35 +4,37 @@ use anyhow::Result;
 use host::recordings::{ReadError, Reader};
 use pressure::config::Mode;
 use pressure::decision::{Action, Decision, Notice, Step};
-use pressure::groups::{CgroupAction, Protected};
+use pressure::groups::{CgroupAction, Groups};
 use pressure::recording::Entry;
 use pressure::sample::Sample;
 use pressure::status::Past;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// What a recording tells of the past.
+/// The last decisions of a recording.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) file: PathBuf,
     /// Oldest first.
     pub(crate) past: Vec<Past>,
-    /// What should be known of the file.
+    /// Flaws of the file that a reader should know of.
     pub(crate) notes: Vec<String>,
 }
 
-/// The last `number` decisions in `file` that did or said something.
+/// Reads the last `number` decisions in `file` that have a step or a notice.
 ///
-/// A line that cannot be read is a note; a file that cannot be is an error.
+/// A line that cannot be read becomes a note.
+///
+/// Errors: the file cannot be read.
 pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
     let mut reader = Reader::open(file)?;
-    let mut memory = Memory::new(number);
+    let mut last = LastDecisions::new(number);
     let mut notes = Vec::new();
     let mut is_empty = true;
     for entry in &mut reader {
         is_empty = false;
         match entry {
-            Ok(entry) => memory.take(entry),
+            Ok(entry) => last.take(entry),
             Err(error @ ReadError::Line { .. }) => notes.push(error.to_string()),
             Err(error) => return Err(error.into()),
         }
@@ -40,42 +42,46 @@ pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
     notes.extend_from_slice(reader.notes());
     if is_empty {
         notes.push(format!(
-            "{}: nothing is in it: the guard was killed before it wrote",
+            "{}: the recording is empty: the guard was killed before it wrote",
             file.display()
         ));
     }
     Ok(Recorded {
         file: file.to_owned(),
-        past: memory.end(),
+        past: last.end(),
         notes,
     })
 }
 
-/// The last entries, and a decision whose effect is not yet seen.
+/// The last decisions while a recording is read.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct LastDecisions {
+    /// How many are kept.
     number: usize,
     past: VecDeque<Past>,
     mode: Mode,
+    /// The last sample.
     sample: Sample,
+    /// The decision on that sample: the next sample shows whether it was carried out.
     pending: Option<Decision>,
-    /// What the last decision proposed.
+    /// Steps of the decision before.
     proposed: Vec<Action>,
 }
 
-impl Memory {
+impl LastDecisions {
+    /// Keeps the last `number` decisions.
     pub(crate) fn new(number: usize) -> Self {
-        let (past, sample) = (VecDeque::new(), Sample::default());
         Self {
             number,
-            past,
+            past: VecDeque::new(),
             mode: Mode::Observe,
-            sample,
+            sample: Sample::default(),
             pending: None,
             proposed: Vec::new(),
         }
     }
 
+    /// Takes the next entry of the recording.
     pub(crate) fn take(&mut self, entry: Entry) {
         match entry {
             Entry::Header(header) => {
@@ -90,14 +96,15 @@ impl Memory {
         }
     }
 
+    /// The decisions, oldest first.
     pub(crate) fn end(mut self) -> Vec<Past> {
         self.settle(None);
         self.past.into()
     }
 
-    /// Remembers the pending decision; `next` is the sample after it.
+    /// Keeps the pending decision if it has something to say; `next` is the sample after it.
     ///
-    /// While only observing, the same proposal comes at every tick; it is remembered once.
+    /// In mode observe the same proposal comes at every tick; it is kept once.
     fn settle(&mut self, next: Option<&Sample>) {
         let Some(decision) = self.pending.take() else {
             return;
@@ -107,34 +114,30 @@ impl Memory {
             acts && next.is_none_or(|next| decision.steps.iter().any(|step| is_done(step, next)));
         let proposes: Vec<Action> = decision.steps.iter().map(|step| step.action).collect();
         let repeated = !done && targets(&proposes) == targets(&self.proposed);
-        let counted = |notice: &Notice| !matches!(notice, Notice::Considered(_));
-        let news =
-            decision.notices.iter().any(counted) || (!decision.steps.is_empty() && !repeated);
         self.proposed = proposes;
-        if !news || self.number == 0 {
+        let has_steps = !decision.steps.is_empty() && !repeated;
+        let has_notices = decision
+            .notices
+            .iter()
+            .any(|notice| !matches!(notice, Notice::Considered(_)));
+        if self.number == 0 || !(has_steps || has_notices) {
             return;
         }
         if self.past.len() == self.number {
             self.past.pop_front();
         }
-        let Decision {
-            phase,
-            steps,
-            notices,
-            ..
-        } = decision;
         self.past.push_back(Past {
             at: self.sample.at,
             wall: self.sample.wall,
-            phase,
+            phase: decision.phase,
             done,
-            steps,
-            notices,
+            steps: decision.steps,
+            notices: decision.notices,
         });
     }
 }
 
-/// Whether the sample after a step shows that it was carried out; what leaves no trace is taken as done.
+/// Returns true if the next sample shows that a step was carried out, and for steps that leave no trace in a sample.
 fn is_done(step: &Step, next: &Sample) -> bool {
     match step.action {
         Action::Set { knob, to, .. } => next.knobs.ours.of(knob) == Some(to),
@@ -146,26 +149,7 @@ fn is_done(step: &Step, next: &Sample) -> bool {
             .victims
             .iter()
             .any(|victim| victim.identity == identity && victim.signal == signal),
-        Action::Group(cgroup_action) => {
-            let groups = &next.groups;
-            let (id, kept) = (cgroup_action.id(), |cgroup: &Protected| {
-                cgroup.id == cgroup_action.id() && cgroup.ours.is_some()
-            });
-            match cgroup_action {
-                CgroupAction::Keep { .. } => groups.protected.iter().any(kept),
-                CgroupAction::Leave { .. } => !groups.protected.iter().any(kept),
-                CgroupAction::Throttle { .. } => groups.throttled.iter().any(|one| one.id == id),
-                CgroupAction::Freeze { .. } => groups
-                    .frozen
-                    .iter()
-                    .any(|one| one.id == id && one.is_frozen()),
-                CgroupAction::Thaw { .. } => groups
-                    .frozen
-                    .iter()
-                    .all(|one| one.id != id || !one.is_frozen()),
-                CgroupAction::Free { .. } => groups.throttled.iter().all(|one| one.id != id),
-            }
-        }
+        Action::Group(action) => is_group_action_done(&action, &next.groups),
         Action::Recall { id, .. } => next
             .groups
             .protected
@@ -177,7 +161,25 @@ fn is_done(step: &Step, next: &Sample) -> bool {
     }
 }
 
-/// What is changed, without the numbers, which change from tick to tick.
+fn is_group_action_done(action: &CgroupAction, groups: &Groups) -> bool {
+    let id = action.id();
+    let mut protected = groups.protected.iter();
+    let mut throttled = groups.throttled.iter();
+    let mut frozen = groups.frozen.iter();
+    let is_protected = protected.any(|one| one.id == id && one.ours.is_some());
+    let is_throttled = throttled.any(|one| one.id == id);
+    let is_frozen = frozen.any(|one| one.id == id && one.is_frozen());
+    match action {
+        CgroupAction::Keep { .. } => is_protected,
+        CgroupAction::Leave { .. } => !is_protected,
+        CgroupAction::Throttle { .. } => is_throttled,
+        CgroupAction::Free { .. } => !is_throttled,
+        CgroupAction::Freeze { .. } => is_frozen,
+        CgroupAction::Thaw { .. } => !is_frozen,
+    }
+}
+
+/// What the actions change, without the numbers, which differ from tick to tick.
 fn targets(actions: &[Action]) -> Vec<impl PartialEq + use<>> {
     actions.iter().map(Action::target).collect()
 }
@@ -214,39 +216,39 @@ mod tests {
         Entry::Sample(Box::new(sample))
     }
 
-    fn memory(mode: Mode) -> Memory {
-        Memory {
+    fn two_last(mode: Mode) -> LastDecisions {
+        LastDecisions {
             mode,
-            ..Memory::new(2)
+            ..LastDecisions::new(2)
         }
     }
 
-    fn done(memory: Memory) -> Vec<bool> {
-        memory.end().iter().map(|past| past.done).collect()
+    fn done(last: LastDecisions) -> Vec<bool> {
+        last.end().iter().map(|past| past.done).collect()
     }
 
     #[test]
-    fn the_sample_after_tells_whether_a_step_was_carried_out() {
-        let mut carried_out = memory(Mode::Tune);
-        [sample(None), decision(143), sample(Some(143))]
-            .into_iter()
-            .for_each(|entry| carried_out.take(entry));
+    fn the_next_sample_shows_whether_a_step_was_carried_out() {
+        let mut carried_out = two_last(Mode::Tune);
+        for entry in [sample(None), decision(143), sample(Some(143))] {
+            carried_out.take(entry);
+        }
         assert_eq!(done(carried_out), [true]);
-        let mut refused = memory(Mode::Tune);
-        [sample(None), decision(143), sample(None)]
-            .into_iter()
-            .for_each(|entry| refused.take(entry));
+        let mut refused = two_last(Mode::Tune);
+        for entry in [sample(None), decision(143), sample(None)] {
+            refused.take(entry);
+        }
         assert_eq!(done(refused), [false]);
     }
 
     #[test]
-    fn a_proposal_that_comes_at_every_tick_is_told_once() {
-        let mut memory = memory(Mode::Observe);
+    fn a_proposal_that_comes_at_every_tick_is_kept_once() {
+        let mut last = two_last(Mode::Observe);
         for to in 100..120 {
-            memory.take(sample(None));
-            memory.take(decision(to));
+            last.take(sample(None));
+            last.take(decision(to));
         }
-        assert_eq!(done(memory), [false]);
+        assert_eq!(done(last), [false]);
     }
 
     #[test]
@@ -263,18 +265,14 @@ mod tests {
 
     #[test]
     fn only_the_last_are_kept_and_notices_are_always_news() {
-        let mut memory = memory(Mode::Observe);
+        let mut last = two_last(Mode::Observe);
         for count in 0..5 {
             let mut decision = example::decision();
             decision.notices.push(Notice::OomKill { count });
-            memory.take(Entry::Decision(Box::new(decision)));
-            memory.take(sample(None));
+            last.take(Entry::Decision(Box::new(decision)));
+            last.take(sample(None));
         }
-        let kept: Vec<_> = memory
-            .end()
-            .into_iter()
-            .map(|past| past.notices[0])
-            .collect();
+        let kept: Vec<_> = last.end().into_iter().map(|past| past.notices[0]).collect();
         assert_eq!(
             kept,
             [Notice::OomKill { count: 3 }, Notice::OomKill { count: 4 }]

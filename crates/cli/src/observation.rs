@@ -1,4 +1,4 @@
-//! Looking for oneself, where no guard runs.
+//! Observing the machine where no guard runs.
 
 use crate::ui::Context;
 use anyhow::Result;
@@ -9,21 +9,22 @@ use pressure::{Config, Decision, Facts, History, Sample, decide};
 use std::path::Path;
 use std::time::Duration;
 
-/// A decision needs three samples; these lie one second apart in all.
+/// A decision needs three samples: two differences of counters.
 const SAMPLES: u32 = 3;
+/// Time between two samples: three of them then take the second that a person will wait.
 const BETWEEN: Duration = Duration::from_millis(500);
 
-/// One reading of the machine, and who else is there.
+/// One reading of the machine.
 #[derive(Debug)]
-pub(crate) struct Glance {
+pub(crate) struct Observation {
     pub(crate) facts: Facts,
     pub(crate) sample: Sample,
     pub(crate) rivals: Vec<Rival>,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Glance {
-    /// Reads the machine once.
+impl Observation {
+    /// Reads the machine at `root` once.
     pub(crate) fn take(root: &Path) -> Result<Self> {
         let mut reader = SystemReader::open(root)?;
         let mut sample = Sample::default();
@@ -38,27 +39,24 @@ impl Glance {
     }
 }
 
-/// The status that a guard would show after one second, had it only looked.
+/// The status that a guard in mode observe would show after one second.
 pub(crate) fn status(context: &Context) -> Result<Status> {
     let mut reader = SystemReader::open(&context.root)?;
     let mut warnings = Vec::new();
-    let mut config = settings::of_machine(&context.root).map_or_else(
-        |error| {
+    let mut config = match settings::of_machine(&context.root) {
+        Ok(settings) => settings.config,
+        Err(error) => {
             warnings.push(format!("{error}; the defaults are used here"));
             Config::default()
-        },
-        |settings| settings.config,
-    );
+        }
+    };
     let mode = std::mem::replace(&mut config.mode, Mode::Observe);
     let rivals = rivals(&context.root);
-    let (sample, decision) = observe(
-        &mut reader,
-        &config,
-        &Surroundings {
-            rivals: &rivals,
-            context,
-        },
-    );
+    let surroundings = Surroundings {
+        rivals: &rivals,
+        context,
+    };
+    let (sample, decision) = observe(&mut reader, &config, &surroundings);
     warnings.extend(reader.warnings().map(ToString::to_string));
     let (own_cpu, own_memory) = OwnCost::open().read();
     Ok(Status {
@@ -84,7 +82,7 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
     })
 }
 
-/// What stands outside the kernel's files.
+/// What a sample needs that the kernel's files do not tell.
 struct Surroundings<'s> {
     rivals: &'s [Rival],
     context: &'s Context,
@@ -94,19 +92,20 @@ impl Surroundings<'_> {
     fn note(&self, sample: &mut Sample) {
         let memory = sample.memory.total.unwrap_or_default();
         let floors = self.rivals.iter().filter_map(|rival| rival.floor);
-        let tuner = self
+        let has_tuner = self
             .rivals
             .iter()
             .any(|rival| rival.kind == RivalKind::Tuner);
+        let is_disabled = self.context.run.join("disable").exists();
         let circumstances = &mut sample.circumstances;
         circumstances.rival_floor = floors.map(|share| share.of(memory)).max();
-        circumstances.rival_tuner = Some(u64::from(tuner));
-        circumstances.disabled = Some(u64::from(self.context.run.join("disable").exists()));
-        // Nothing is ours, so everything is as found.
+        circumstances.rival_tuner = Some(u64::from(has_tuner));
+        circumstances.disabled = Some(u64::from(is_disabled));
+        // This command has set nothing, so every knob is as it was found.
         sample.knobs.found = sample.knobs.now;
     }
 
-    /// A recorded machine stands still: it need not be waited for.
+    /// Time to wait between samples: none on a recorded machine, which does not change.
     fn pause(&self) -> Duration {
         if self.context.root == Path::new("/") {
             BETWEEN
@@ -123,8 +122,8 @@ fn observe(
 ) -> (Sample, Decision) {
     let mut history = History::new(reader.facts(), config);
     let mut sample = Sample::default();
-    for turn in 0..SAMPLES {
-        if turn > 0 {
+    for number in 0..SAMPLES {
+        if number > 0 {
             std::thread::sleep(surroundings.pause());
         }
         reader.read(&mut sample);

@@ -109,7 +109,7 @@ fn status_asks_the_guard() {
 }
 
 #[test]
-fn status_without_a_guard_looks_for_itself_and_is_no_failure() {
+fn status_without_a_guard_observes_by_itself_and_is_no_failure() {
     let said = Place::new().warmset(&["status"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     assert!(
@@ -120,14 +120,14 @@ fn status_without_a_guard_looks_for_itself_and_is_no_failure() {
     );
     assert!(
         said.out
-            .contains("forecast   unknown: one second is too short to tell\n"),
+            .contains("forecast   unknown: one second of samples is too short\n"),
         "{}",
         said.out
     );
 }
 
 #[test]
-fn json_says_whose_status_it_is_and_has_all_of_it() {
+fn json_names_the_origin_of_the_status_and_has_all_of_it() {
     let absent = Place::new().warmset(&["--json", "status"]).json();
     assert_eq!(absent["guard"], "absent");
     let place = Place::new();
@@ -140,7 +140,7 @@ fn json_says_whose_status_it_is_and_has_all_of_it() {
 }
 
 #[test]
-fn the_daemons_own_desk_is_understood() {
+fn the_daemons_own_status_server_is_understood() {
     let place = Place::new();
     fs::create_dir(place.path("run")).unwrap();
     let recorded = status();
@@ -238,7 +238,7 @@ fn why_reads_the_newest_recording_of_those_there() {
         said.err,
         "note: this is from state/recordings/warmset-20200101T000000Z-000002.rec.gz\n"
     );
-    assert_eq!(said.out, "Nothing was done, and nothing had to be said.\n");
+    assert_eq!(said.out, "Nothing was done, and nothing was reported.\n");
     let json = place.warmset(&["why", "--state", "state", "--json"]).json();
     assert_eq!(json, json!([]));
 }

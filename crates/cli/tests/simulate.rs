@@ -336,7 +336,7 @@ fn what_cannot_be_is_said() {
         (vec!["convert", &trace, "/dev/full/x.csv"], "cannot write"),
         (
             vec!["convert", &trace, "out.what"],
-            "no format is called so",
+            "no format has this ending",
         ),
         (vec!["synth", "loop"], "there are zipf"),
     ] {

@@ -1,8 +1,8 @@
-//! `warmset check`: is this configuration right?
+//! `warmset check`: checks a configuration.
 
 use crate::ui::{Context, Form, json};
 use anyhow::Result;
-use host::settings;
+use host::settings::{self, Settings};
 use pressure::Config;
 use pressure::config::ConfigError;
 use serde_json::Value;
@@ -11,10 +11,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Check a configuration, with line and column of what is wrong
+/// Check a configuration; errors are shown with line and column
 ///
-/// Without a file, the machine's own: /etc/warmset/warmset.toml and its conf.d. Prints what differs from the
-/// default.
+/// Prints the settings that differ from their defaults. Without a file, checks the machine's own configuration:
+/// /etc/warmset/warmset.toml and its conf.d.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The file to check
@@ -35,34 +35,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             &serde_json::json!({ "ok": true, "config": settings.config }),
         )?,
         (Ok(settings), Form::Text) => {
-            let files: Vec<_> = settings
-                .files
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            writeln!(
-                out,
-                "ok: {}",
-                if files.is_empty() {
-                    "the defaults".to_owned()
-                } else {
-                    files.join(" + ")
-                }
-            )?;
-            let owners = settings.files.iter().filter_map(|path| owner(path));
-            settings
-                .notes
-                .iter()
-                .cloned()
-                .chain(owners)
-                .try_for_each(|note| writeln!(out, "note: {note}"))?;
-            let (old, new) = (
-                serde_json::to_value(Config::default())?,
-                serde_json::to_value(&settings.config)?,
-            );
-            differences("", &old, &new)
-                .iter()
-                .try_for_each(|line| writeln!(out, "  {line}"))?;
+            print_ok(&settings, out)?;
         }
         (Err(error), Form::Json) => {
             let ConfigError { file, at, what } = &error;
@@ -84,7 +57,30 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// The line in question, with a mark under the column.
+fn print_ok(settings: &Settings, out: &mut impl Write) -> Result<()> {
+    let mut files = Vec::new();
+    for path in &settings.files {
+        files.push(path.display().to_string());
+    }
+    if files.is_empty() {
+        files.push("the defaults".to_owned());
+    }
+    writeln!(out, "ok: {}", files.join(" + "))?;
+    for note in &settings.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    for note in settings.files.iter().filter_map(|path| owner_note(path)) {
+        writeln!(out, "note: {note}")?;
+    }
+    let usual = serde_json::to_value(Config::default())?;
+    let own = serde_json::to_value(&settings.config)?;
+    for line in differences("", &usual, &own) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+/// The line of the error, with a mark under the column.
 fn excerpt(error: &ConfigError) -> Option<String> {
     let (line, column) = error.at?;
     let text = std::fs::read_to_string(&error.file).ok()?;
@@ -92,7 +88,7 @@ fn excerpt(error: &ConfigError) -> Option<String> {
     Some(marked(line, column, quoted))
 }
 
-/// A tab stays one in front of the mark, so that it stands where the eye looks for it.
+/// A tab stays a tab in front of the mark, so that the mark stands under its column.
 fn marked(line: usize, column: usize, quoted: &str) -> String {
     let number = line.to_string();
     let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
@@ -109,32 +105,34 @@ fn marked(line: usize, column: usize, quoted: &str) -> String {
     )
 }
 
-/// What root's guard would say of the owner, where we are not root.
-fn owner(path: &Path) -> Option<String> {
+/// A note if root's guard would refuse the file because of its owner; the check itself may run as any user.
+fn owner_note(path: &Path) -> Option<String> {
     let owner = std::fs::metadata(path).ok()?.uid();
-    let says = || {
-        format!(
-            "{}: belongs to user {owner}; a guard of root takes only root's own",
-            path.display()
-        )
-    };
-    (owner != 0).then(says)
+    if owner == 0 {
+        return None;
+    }
+    Some(format!(
+        "{}: belongs to user {owner}; a guard that runs as root reads only files of root",
+        path.display()
+    ))
 }
 
 /// `key: old → new` for each leaf that differs.
 fn differences(key: &str, old: &Value, new: &Value) -> Vec<String> {
     match (old, new) {
-        (Value::Object(old), Value::Object(new)) => new
-            .iter()
-            .flat_map(|(name, value)| {
+        (Value::Object(old), Value::Object(new)) => {
+            let mut lines = Vec::new();
+            for (name, value) in new {
                 let key = if key.is_empty() {
                     name.clone()
                 } else {
                     format!("{key}.{name}")
                 };
-                differences(&key, old.get(name).unwrap_or(&Value::Null), value)
-            })
-            .collect(),
+                let before = old.get(name).unwrap_or(&Value::Null);
+                lines.extend(differences(&key, before, value));
+            }
+            lines
+        }
         (old, new) if old != new => vec![format!("{key}: {old} → {new}")],
         _ => Vec::new(),
     }
@@ -161,10 +159,8 @@ mod tests {
     fn only_what_differs_is_listed() {
         let text = "verbosity = 1\n[gap]\nmax = \"2 %\"\n[[tunable]]\nknob = \"vm.swappiness\"\nvalue = 10";
         let value = |config: &Config| serde_json::to_value(config).unwrap();
-        let (old, new) = (
-            value(&Config::default()),
-            value(&Config::parse("x", text).unwrap()),
-        );
+        let old = value(&Config::default());
+        let new = value(&Config::parse("x", text).unwrap());
         assert_eq!(
             differences("", &old, &new),
             [

@@ -1,4 +1,4 @@
-//! `warmset convert`: a trace in another format.
+//! `warmset convert`: writes a trace in another format.
 
 use crate::trace_input::{Counted, Input};
 use crate::ui::{Context, Form, atomic_file, json, progress};
@@ -12,17 +12,17 @@ use workingset::{About, Batch};
 
 /// Convert a reference trace to another format
 ///
-/// Reads every format that `simulate` does. Writes parquet (the page trace), arrow (the same, for pipes),
-/// oracleGeneral, plain, csv, u32 and u64; a name that ends in .gz or .zst is compressed. The file appears when it is
+/// Reads every format that `simulate` reads. Writes parquet (the page trace), arrow (the same, for pipes),
+/// oracleGeneral, plain, csv, u32 and u64. A file whose name ends in .gz or .zst is compressed. The file appears when it is
 /// whole.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = formats())]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// Where to; `-` is standard output
+    /// The trace to write; `-` is standard output
     output: PathBuf,
-    /// The format to write, instead of what the name says; on standard output arrow
+    /// Format to write [default: by the name of the file; on standard output arrow]
     #[arg(long, value_name = "FORMAT")]
     to: Option<String>,
 }
@@ -33,9 +33,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         Some(to) => Output::named(to)?,
         None if name == "-" => Output::Arrow,
         None => Output::by_name(&name)
-            .with_context(|| format!("{name}: no format is called so; say which with --to"))?,
+            .with_context(|| format!("{name}: no format has this ending; name one with --to"))?,
     };
-    let mut source = Counting {
+    let mut source = CountingSource {
         source: args.input.clone().counting(Counted::Trace).open()?,
         bar: progress::spinner("converting"),
         references: 0,
@@ -56,25 +56,25 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// What can be read, for the help.
+/// The formats that can be read, for the help.
 fn formats() -> String {
     let lines = traces::FORMATS
         .iter()
         .map(|(_, name, about)| format!("  {name:<14} {about}"));
     format!(
-        "Formats that are read, by name or content or --format:\n{}",
+        "Formats that are read, found by name, content or --format:\n{}",
         lines.collect::<Vec<_>>().join("\n")
     )
 }
 
-/// A source that shows how far it is.
-struct Counting {
+/// A source that shows its progress.
+struct CountingSource {
     source: Box<dyn Source>,
     bar: ProgressBar,
     references: u64,
 }
 
-impl Source for Counting {
+impl Source for CountingSource {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, traces::Error> {
         let more = self.source.fill(batch)?;
         self.references += batch.len() as u64;

@@ -2,99 +2,42 @@
 
 mod checks;
 mod cost;
+mod finding;
 mod settings;
 
-use crate::observation::Glance;
+use crate::observation::Observation;
 use crate::ui::text::{Page, Screen, Style, wrapped};
 use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use checks::CHECKS;
 use cost::Cost;
+use finding::{Case, Finding, Level};
 use serde::Serialize;
 use settings::Settings;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// What the checks look at.
-#[derive(Debug)]
-struct Case {
-    glance: Glance,
-    settings: Settings,
-    /// Whether we are root.
-    root: bool,
-}
-
-/// What one check found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Finding {
-    level: Level,
-    /// What is so.
-    what: String,
-    /// Why it matters; empty where all is well.
-    why: String,
-    /// What to do about it; empty where nothing is to be done.
-    remedy: String,
-}
-
-/// How much it matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Level {
-    /// As it should be.
-    Ok,
-    /// Could be better.
-    Advice,
-    /// Wrong: the exit code is 1.
-    Problem,
-}
-
-impl Finding {
-    fn ok(what: impl Into<String>) -> Self {
-        Self {
-            level: Level::Ok,
-            what: what.into(),
-            why: String::new(),
-            remedy: String::new(),
-        }
-    }
-
-    fn advice(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            level: Level::Advice,
-            what: what.into(),
-            why: why.into(),
-            remedy: remedy.into(),
-        }
-    }
-
-    fn problem(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            level: Level::Problem,
-            ..Self::advice(what, why, remedy)
-        }
-    }
-}
-
-/// Everything the doctor has to say.
+/// All that the doctor found.
 #[derive(Debug, Serialize)]
 struct Report {
     cost: Cost,
-    /// The gravest first.
+    /// The worst first.
     findings: Vec<Finding>,
 }
 
-/// Say what memory pressure has cost since boot, and what to do
+/// Show what memory pressure has cost since boot, and what to change
 ///
-/// Looks for conflicts, settings and chances. Exit code 1 if a problem was found; advice is none.
+/// Looks for conflicts with other programs, and for settings that cost performance. The exit code is 1 if a problem was
+/// found; advice leaves it at 0.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let glance = Glance::take(&context.root)?;
+    let observed = Observation::take(&context.root)?;
     let root = rustix::process::geteuid().is_root();
     let report = examine(&Case {
-        glance,
+        observed,
         settings: Settings::read(&context.root),
         root,
     });
@@ -102,22 +45,18 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         Form::Json => json(out, &report)?,
         Form::Text => out.write_all(text(&report, Screen::of_environment()).as_bytes())?,
     }
-    let is_ill = report
-        .findings
-        .iter()
-        .any(|finding| finding.level == Level::Problem);
-    Ok(if is_ill {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let worst = report.findings.iter().map(|finding| finding.level).max();
+    if worst == Some(Level::Problem) {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn examine(case: &Case) -> Report {
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(case)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     Report {
-        cost: Cost::of(&case.glance.sample, &case.glance.facts),
+        cost: Cost::of(&case.observed.sample, &case.observed.facts),
         findings,
     }
 }
@@ -143,9 +82,9 @@ fn text(report: &Report, screen: impl Into<Screen>) -> String {
     if !healthy.is_empty() {
         let painted = page.screen.paint.paint(Style::Good, "ok");
         let _ = writeln!(page.text, "\n{painted}:");
-        healthy
-            .iter()
-            .for_each(|finding| page.paragraph(2, &finding.what));
+        for finding in healthy {
+            page.paragraph(2, &finding.what);
+        }
     }
     page.text
 }

@@ -1,4 +1,4 @@
-//! `warmset features`: what this kernel offers, and what each absence costs.
+//! `warmset features`: the kernel's features, and what is lost without each.
 
 use crate::ui::text::{Page, Screen, Side, Style, counted, table};
 use crate::ui::{Context, Form, json};
@@ -13,10 +13,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Show what this kernel offers, and what each absence costs
+/// Show the kernel's features, and what is lost without each
 ///
-/// Everything is found by looking, and the means of protection by trying them: on a page, a file of a few MiB and a control
-/// group of their own, which are gone afterwards. No setting is written.
+/// Features are found by looking. The means of protection are tried on a page, a file of a few MiB and a control group made
+/// for that, which are removed afterwards. No setting is written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -47,32 +47,33 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = Page::new(Screen::of_environment());
-    tell(&mut page, reader.facts(), &features, &sample.knobs.now);
+    show_kernel(&mut page, reader.facts(), &features, &sample.knobs.now);
     protection(&mut page, &checks);
     let text = page.text;
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What protection can do here, as it was tried.
+/// The means of protection that were tried.
 fn protection(page: &mut Page, checks: &Result<Vec<Check>, String>) {
     page.text.push('\n');
     page.heading("protection, tried");
     match checks {
-        Ok(checks) => checks.iter().for_each(|check| {
-            let (style, word) = if check.works {
-                (Style::Good, "yes")
-            } else {
-                (Style::Notable, "no")
-            };
-            entry(page, style, word, &check.name);
-            page.paragraph(7, &check.says);
-        }),
+        Ok(checks) => {
+            for check in checks {
+                if check.works {
+                    entry(page, Style::Good, "yes", &check.name);
+                } else {
+                    entry(page, Style::Notable, "no", &check.name);
+                }
+                page.paragraph(7, &check.says);
+            }
+        }
         Err(why) => page.paragraph(0, &format!("Not tried: {why}.")),
     }
 }
 
-fn tell(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) {
+fn show_kernel(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) {
     let Facts {
         kernel,
         page_size,
@@ -81,13 +82,15 @@ fn tell(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) 
     } = facts;
     page.heading(&format!(
         "Linux {kernel}, pages of {page_size}, {}",
-        counted(*cpus, "processor", "processors")
+        counted(*cpus, "CPU", "CPUs")
     ));
     if let Some(name) = &facts.container {
-        page.paragraph(0, &format!("There are marks of a container ({name})."));
+        page.paragraph(0, &format!("This looks like a container ({name})."));
     }
     page.text.push('\n');
-    features.iter().for_each(|feature| show(page, feature));
+    for feature in features {
+        show(page, feature);
+    }
     page.heading("knobs");
     let head = ["name", "now", "range", "driven"].map(str::to_owned);
     let rows: Vec<_> = std::iter::once(head)
@@ -103,7 +106,7 @@ fn tell(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) 
             page.paragraph(
                 0,
                 &format!(
-                    "{}: {sticky}, which putting it back does not undo.",
+                    "{}: {sticky}; restoring the value does not undo that.",
                     spec.name
                 ),
             );
@@ -111,7 +114,7 @@ fn tell(page: &mut Page, facts: &Facts, features: &[Feature], now: &KnobValues) 
     }
 }
 
-/// What a feature gives if it is there, else what its absence costs and who would have it.
+/// What a feature gives if it is there; otherwise what is lost, and which kernels have it.
 fn show(page: &mut Page, feature: &Feature) {
     let Feature {
         name,
@@ -131,7 +134,7 @@ fn show(page: &mut Page, feature: &Feature) {
         Presence::Unknown => (
             Style::Notable,
             "?",
-            format!("{gives} ({since}; looking does not tell)"),
+            format!("{gives} ({since}; cannot be found by looking)"),
         ),
     };
     entry(page, style, word, name);
@@ -167,7 +170,7 @@ mod tests {
     use crate::example;
 
     #[test]
-    fn features_and_knobs_are_told_in_80_columns() {
+    fn features_and_knobs_fit_80_columns() {
         let feature = |name, presence| Feature {
             name,
             presence,
@@ -186,7 +189,7 @@ mod tests {
             ..example::facts()
         };
         let mut page = Page::new(crate::ui::text::Paint::Plain);
-        tell(&mut page, &facts, &features, &example::sample().knobs.now);
+        show_kernel(&mut page, &facts, &features, &example::sample().knobs.now);
         let check = |name: &str, works, says: &str| Check {
             name: name.to_owned(),
             works,
@@ -203,8 +206,8 @@ mod tests {
             "{text}"
         );
         expect_test::expect![[r"
-            Linux 6.12.0, pages of 4 KiB, 2 processors
-            There are marks of a container (lxc).
+            Linux 6.12.0, pages of 4 KiB, 2 CPUs
+            This looks like a container (lxc).
 
             yes  watermark boost
                    boost kept to its bytes while the gap is raised

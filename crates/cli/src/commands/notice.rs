@@ -1,12 +1,12 @@
-//! `warmset notice`: what the guard tells a person, on their desktop, and what they answer.
+//! `warmset notice`: the guard's notices on the desktop, and the user's answers.
 //!
 //! ```text
 //! guard ── lines of JSON ──► this ── notify-send ──► the desktop's own notices
 //!       ◄─ the answer ──────      ◄─ the action that was chosen
 //! ```
 //!
-//! It runs as the user, and knows nothing that the guard does not tell this user. `notify-send` (libnotify 0.8) speaks to
-//! the desktop. As a service of the system it warns programs instead of people.
+//! It runs as the user, and knows only what the guard tells this user. `notify-send` (libnotify 0.8) speaks to the desktop.
+//! As a system service it warns programs instead of a person.
 
 mod messages;
 mod monitor;
@@ -14,7 +14,7 @@ mod monitor;
 use crate::ui::hinted::Hinted;
 use crate::ui::{Context, Form, NO_GUARD, json_line};
 use anyhow::Result;
-use messages::{Shown, shown};
+use messages::{Message, message};
 use monitor::Monitor;
 use pressure::groups::Answer;
 use pressure::users::{Reply, Tell};
@@ -29,29 +29,29 @@ use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A guard that is not there is looked for again after this.
+/// Time between two attempts to connect to a guard that is not there.
 const AGAIN: Duration = Duration::from_secs(5);
-/// A notice has so long to go from the desktop.
+/// Time from SIGINT to SIGKILL of notify-send: it needs a moment to take its notice from the desktop.
 const GRACE: Duration = Duration::from_secs(1);
-/// Between two looks at whether it has gone.
+/// Time between two checks of whether notify-send has ended.
 const NAP: Duration = Duration::from_millis(10);
 
-/// Show what the guard does on your desktop, and be asked before anything of yours ends
+/// Show the guard's notices on your desktop, and answer before a program of yours is killed
 ///
-/// While it runs and the guard may end processes, a program of yours that has a unit of its own and would have to end is
-/// stopped, and you are asked: end it, let it wait until there is room, or let it go on. It runs until it is ended, and
-/// waits for a guard that is not there. For good: systemctl --user enable --now warmset-notice. With --json it shows
-/// nothing, is asked nothing, and prints what it hears, one object a line.
+/// The guard then freezes a program of yours that it would kill, if the program has a unit of its own. A notice asks you to
+/// kill it, to leave it frozen until there is memory, or to let it go on. Runs until it is interrupted, and waits for
+/// a guard that is not there. To have it always: systemctl --user enable --now warmset-notice. With --json it shows no
+/// notices, answers nothing, and prints what the guard sends, one object on a line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The program that shows notices
+    /// Program that shows notices, called like notify-send
     #[arg(long, value_name = "PROGRAM", default_value = "notify-send")]
     by: OsString,
-    /// Show nothing, and warn the programs that listen for it: as org.freedesktop.LowMemoryMonitor on the system bus,
-    /// which GLib's GMemoryMonitor knows (root; systemctl enable --now warmset-low-memory)
+    /// Show no notices; warn programs as org.freedesktop.LowMemoryMonitor on the system bus, which GLib's GMemoryMonitor
+    /// uses. For root: systemctl enable --now warmset-low-memory
     #[arg(long, conflicts_with = "by")]
     low_memory_monitor: bool,
-    /// End with the guard, instead of waiting for the next one
+    /// Exit when the guard ends, instead of waiting for the next one
     #[arg(long)]
     once: bool,
 }
@@ -59,30 +59,37 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let path = context.run.join("notice.sock");
     if context.form == Form::Json && args.low_memory_monitor {
-        let hint = "one prints what it hears, the other warns programs of it: run two";
-        return Err(Hinted::new("--json and --low-memory-monitor do not go together", hint).into());
+        let hint = "--json prints what the guard sends, --low-memory-monitor warns programs: run warmset notice twice";
+        return Err(Hinted::new(
+            "--json and --low-memory-monitor cannot be used together",
+            hint,
+        )
+        .into());
     }
-    let ear = match context.form {
-        Form::Json => Ear::Paper,
-        Form::Text if args.low_memory_monitor => Ear::Programs(Monitor::open()?),
-        Form::Text => Ear::Person(&args.by),
+    let receiver = match context.form {
+        Form::Json => Receiver::Output,
+        Form::Text if args.low_memory_monitor => Receiver::Programs(Monitor::open()?),
+        Form::Text => Receiver::Desktop(&args.by),
     };
     loop {
         match UnixStream::connect(&path) {
-            Ok(socket) => listen(&socket, &ear, out)?,
-            Err(error) if args.once => return Err(absent(&path, &error)),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::NotFound | ErrorKind::ConnectionRefused
-                ) => {}
-            Err(error) => return Err(absent(&path, &error)),
+            Ok(socket) => listen(&socket, &receiver, out)?,
+            Err(error) if args.once || !is_absence(&error) => return Err(absent(&path, &error)),
+            Err(_) => {}
         }
         if args.once {
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(AGAIN);
     }
+}
+
+/// Returns true if no guard listens.
+fn is_absence(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused
+    )
 }
 
 fn absent(path: &Path, error: &std::io::Error) -> anyhow::Error {
@@ -92,20 +99,20 @@ fn absent(path: &Path, error: &std::io::Error) -> anyhow::Error {
         .into()
 }
 
-/// Who is to hear it.
-enum Ear<'a> {
-    /// Whoever reads what is printed.
-    Paper,
-    /// A person, by the program that shows notices.
-    Person(&'a OsStr),
-    /// Every program that listens.
+/// What becomes of the guard's messages.
+enum Receiver<'a> {
+    /// They are printed as JSON.
+    Output,
+    /// This program shows them as notices.
+    Desktop(&'a OsStr),
+    /// Programs are warned on the system bus.
     Programs(Monitor),
 }
 
-/// Passes on what is told until the guard goes.
-fn listen(socket: &UnixStream, ear: &Ear<'_>, out: &mut impl Write) -> Result<()> {
-    if !matches!(ear, Ear::Person(_)) {
-        // Nobody is here to be asked.
+/// Passes on messages until the guard ends.
+fn listen(socket: &UnixStream, receiver: &Receiver<'_>, out: &mut impl Write) -> Result<()> {
+    if !matches!(receiver, Receiver::Desktop(_)) {
+        // A client that cannot write is asked no questions: no one would answer.
         socket.shutdown(Shutdown::Write)?;
     }
     let mut questions = Questions {
@@ -114,17 +121,17 @@ fn listen(socket: &UnixStream, ear: &Ear<'_>, out: &mut impl Write) -> Result<()
     };
     for line in BufReader::new(socket).lines() {
         let Ok(line) = line else { break };
-        // What a newer guard tells besides is not for us.
+        // A newer guard may send messages that this version does not know.
         let Ok(tell) = serde_json::from_str::<Tell>(&line) else {
             continue;
         };
-        match ear {
-            Ear::Paper => {
+        match receiver {
+            Receiver::Output => {
                 json_line(out, &tell)?;
                 out.flush()?;
             }
-            Ear::Person(by) => questions.hear(&tell, by)?,
-            Ear::Programs(monitor) => monitor.hear(&tell)?,
+            Receiver::Desktop(by) => questions.handle(&tell, by)?,
+            Receiver::Programs(monitor) => monitor.warn(&tell)?,
         }
     }
     Ok(())
@@ -132,26 +139,29 @@ fn listen(socket: &UnixStream, ear: &Ear<'_>, out: &mut impl Write) -> Result<()
 
 /// Notices that wait for an answer.
 struct Questions {
+    /// Where answers go.
     socket: Arc<Mutex<UnixStream>>,
+    /// The program that shows each question, by the question's number.
     open: HashMap<u64, Child>,
 }
 
 impl Questions {
-    fn hear(&mut self, tell: &Tell, by: &OsStr) -> Result<()> {
+    fn handle(&mut self, tell: &Tell, by: &OsStr) -> Result<()> {
         self.forget_closed();
         match tell {
-            Tell::Settled { id } => self.settle(*id),
+            // The question's time is over: its notice goes.
+            Tell::Settled { id } => close(self.open.remove(id)),
             _ => self.show(tell, by)?,
         }
         Ok(())
     }
 
     fn show(&mut self, tell: &Tell, by: &OsStr) -> Result<()> {
-        let Some(shown) = shown(tell) else {
+        let Some(message) = message(tell) else {
             return Ok(());
         };
-        let mut child = start(&shown, by)?;
-        match shown.question {
+        let mut child = start(&message, by)?;
+        match message.question {
             Some(id) => {
                 if let Some(chosen) = child.stdout.take() {
                     let socket = Arc::clone(&self.socket);
@@ -159,43 +169,40 @@ impl Questions {
                 }
                 close(self.open.insert(id, child));
             }
-            // One that only shows ends at once.
+            // Without a question notify-send ends at once.
             None => drop(child.wait()),
         }
         Ok(())
     }
 
-    /// Notices that were answered or closed have ended by themselves.
+    /// Forgets notices that were answered or closed: their programs have ended.
     fn forget_closed(&mut self) {
         self.open
             .retain(|_, child| !matches!(child.try_wait(), Ok(Some(_))));
     }
-
-    /// Its time is over: the notice goes.
-    fn settle(&mut self, id: u64) {
-        close(self.open.remove(&id));
-    }
 }
 
 impl Drop for Questions {
-    /// Nobody waits for these answers any more.
+    /// The guard has ended, so no answer is wanted any more.
     fn drop(&mut self) {
         close(self.open.drain().map(|(_, child)| child));
     }
 }
 
-/// Begins to show one.
-fn start(shown: &Shown, by: &OsStr) -> Result<Child> {
+/// Starts the program that shows a notice.
+fn start(message: &Message, by: &OsStr) -> Result<Child> {
     let mut command = Command::new(by);
     command.args(["--app-name=Warmset", "--icon=dialog-warning"]);
-    command.arg(format!("--urgency={}", shown.urgency));
-    command.arg(format!("--expire-time={}", shown.lasts.as_millis()));
-    if shown.question.is_some() {
-        let action =
-            |answer: &Answer| format!("--action={}={}", answer.name(), messages::label(*answer));
-        command.arg("--wait").args(Answer::ALL.iter().map(action));
+    command.arg(format!("--urgency={}", message.urgency));
+    command.arg(format!("--expire-time={}", message.lasts.as_millis()));
+    if message.question.is_some() {
+        command.arg("--wait");
+        for answer in Answer::ALL {
+            let label = messages::label(answer);
+            command.arg(format!("--action={}={label}", answer.name()));
+        }
     }
-    command.arg("--").args([&shown.title, &shown.text]);
+    command.arg("--").args([&message.title, &message.text]);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command.spawn().map_err(|error| {
         let what = format!("{}: {error}", Path::new(by).display());
@@ -203,14 +210,16 @@ fn start(shown: &Shown, by: &OsStr) -> Result<Child> {
     })
 }
 
-/// Takes notices from the desktop. notify-send closes its own when it is interrupted, and leaves it there when killed.
+/// Takes notices from the desktop. notify-send closes its notice when it is interrupted, and leaves it there when killed.
 fn close(notices: impl IntoIterator<Item = Child>) {
     let mut notices: Vec<Child> = notices.into_iter().collect();
     for child in &mut notices {
-        // Who has ended and is waited for has no number any more.
-        let runs = matches!(child.try_wait(), Ok(None));
+        // A process that has ended and was reaped may have passed its number on.
+        if !matches!(child.try_wait(), Ok(None)) {
+            continue;
+        }
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        if let (true, Some(pid)) = (runs, pid) {
+        if let Some(pid) = pid {
             let _ = kill_process(pid, Signal::INT);
         }
     }
@@ -219,11 +228,13 @@ fn close(notices: impl IntoIterator<Item = Child>) {
         while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
             std::thread::sleep(NAP);
         }
-        let _ = child.kill().and_then(|()| child.wait());
+        if child.kill().is_ok() {
+            let _ = child.wait();
+        }
     }
 }
 
-/// Sends the answer that was chosen. A notice that was closed says nothing: time goes on.
+/// Sends the answer that was chosen. A notice that was closed gives none, and the question stays open until its time is over.
 fn answer(id: u64, mut chosen: ChildStdout, socket: &Mutex<UnixStream>) {
     let mut name = String::new();
     let read = chosen.read_to_string(&mut name);
@@ -234,7 +245,7 @@ fn answer(id: u64, mut chosen: ChildStdout, socket: &Mutex<UnixStream>) {
         return;
     };
     line.push(b'\n');
-    // A guard that has gone has let everyone go on.
+    // A guard that has ended has thawed every program.
     let _ = socket
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -245,7 +256,7 @@ fn answer(id: u64, mut chosen: ChildStdout, socket: &Mutex<UnixStream>) {
 mod tests {
     use super::*;
 
-    /// One that does this when it is interrupted, and has said that it is ready.
+    /// A program that does this when it is interrupted, and is ready for it.
     fn notice(interrupted: &str) -> Child {
         let text = format!(
             "import signal,sys,time\nsignal.signal(2,lambda *_:{interrupted})\nprint(1,flush=True)\ntime.sleep(9)"
@@ -260,16 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_is_asked_to_go_before_it_is_made_to() {
+    fn a_notice_is_interrupted_before_it_is_killed() {
         let directory = tempfile::tempdir().unwrap();
-        let asked = directory.path().join("asked");
+        let interrupted = directory.path().join("interrupted");
         let notices = [
-            notice(&format!("(open('{}','w'),sys.exit())", asked.display())),
+            notice(&format!(
+                "(open('{}','w'),sys.exit())",
+                interrupted.display()
+            )),
             notice("None"),
         ];
         let numbers = [notices[0].id(), notices[1].id()];
         close(notices);
-        assert!(asked.exists());
+        assert!(interrupted.exists());
         assert!(
             numbers
                 .iter()

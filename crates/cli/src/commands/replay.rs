@@ -1,11 +1,12 @@
-//! `warmset replay`: decide again over a recording, or let other configurations meet the same demand.
+//! `warmset replay`: repeats the decisions of a recording, or models other configurations on its demand.
 
 use crate::config_file;
-use crate::ui::{Context, Form};
+use crate::ui::text::{Side, table};
+use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use host::recordings;
 use pressure::Config;
-use pressure::decision::{Action, Decision, Step};
+use pressure::decision::{Action, Decision};
 use pressure::replay::{
     Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate,
     compare, decide_again,
@@ -16,39 +17,39 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use units::Span;
 
-/// Differing decisions that the text shows; `--json` has all.
+/// Most differing decisions that the text shows: a screen has no more rows, and `--json` has all.
 const SHOWN: usize = 20;
-/// Samples between two words of progress.
+/// Entries between two updates of the progress line: more often would slow the reading down.
 const PROGRESS: usize = 10_000;
 
-/// Decide again over a recording, or compare configurations on its demand
+/// Repeat the decisions of a recording, or compare configurations on its demand
 ///
-/// Without --compare: were the same decisions made again (--config: which would another configuration
-/// have made)? With --compare: a model of the machine meets the recorded demand under each arm. Exit
-/// code 0: done; 1: failed, or decisions differ under --verify; 2: wrong usage.
+/// Without --compare, decisions are made again from the recorded samples, and those that differ are listed. With --config,
+/// another configuration makes them. With --compare, a model of the machine meets the recorded demand under each
+/// configuration, called an arm. Exit code 1: it failed, or decisions differ under --verify.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Recordings, oldest first; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Decide by this configuration instead of the recorded one
+    /// Decide by this configuration [default: the recorded one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Arms beside `recorded`, `none` and `warmset`: static:1 to static:3000, classic
+    /// Compare these arms, too, with `recorded`, `none` and `warmset`: static:1 to static:3000, classic
     #[arg(long, value_name = "ARMS", value_delimiter = ',', num_args = 0..)]
     compare: Option<Vec<Arm>>,
-    /// Time that the modelled kswapd takes from waking to the first page
+    /// Time that the modelled kswapd takes from its wake-up to the first page that it frees
     #[arg(long, value_name = "SPAN", default_value_t = Span::new(RESPONSE), requires = "compare")]
     response: Span,
-    /// Tell how often forecasts came true
+    /// Print how often forecasts came true
     #[arg(long, conflicts_with_all = ["config", "compare", "verify"])]
     coverage: bool,
-    /// Fail unless the recorded decisions come out again
+    /// Fail if any decision differs from the recorded one
     #[arg(long, conflicts_with_all = ["config", "compare"])]
     verify: bool,
 }
 
-/// What was found, as `--json` prints it.
+/// The result, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,11 +58,11 @@ struct Report {
     comparison: Option<Comparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<Calibration>,
-    /// What should be known of the files.
+    /// Flaws of the files that a reader should know of.
     notes: Vec<String>,
 }
 
-/// Replays, and prints the outcome on `out`; notes about the files go to standard error.
+/// Replays, and prints the result on `out`.
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let config = config_file::load(args.config.as_deref())?;
     let mut progress = Progress::new();
@@ -88,8 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         report.again = Some(decide_again(&entries, config.as_ref())?);
     }
     if context.form == Form::Json {
-        serde_json::to_writer_pretty(&mut *out, &report)?;
-        writeln!(out)?;
+        json(out, &report)?;
     } else {
         text(out, &report, config.as_ref())?;
     }
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     })
 }
 
-/// A word on a terminal while a long recording is read.
+/// A line on a terminal while a long recording is read.
 struct Progress {
     seen: bool,
     terminal: bool,
@@ -120,7 +120,7 @@ impl Progress {
 
     fn show(&mut self, path: &Path, entries: usize) {
         if self.terminal && entries % PROGRESS == 0 && entries > 0 {
-            // A terminal that is gone needs no progress.
+            // A closed terminal is no reason to fail.
             let _ = write!(io::stderr(), "\r{}: {entries} entries", path.display());
             self.seen = true;
         }
@@ -146,12 +146,12 @@ fn text(out: &mut impl Write, report: &Report, config: Option<&Config>) -> io::R
     if let Some(Calibration { growth, demand }) = &report.coverage {
         coverage_text(
             out,
-            "growth over the next half minute in its interval",
+            "growth over the next 30 s within its interval",
             *growth,
         )?;
         coverage_text(
             out,
-            "demand within the quantile that the gap is made for",
+            "demand within the quantile that sizes the gap",
             *demand,
         )?;
     }
@@ -178,21 +178,22 @@ fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> i
     if again.lost > 0 {
         writeln!(
             out,
-            "{} samples are missing; decisions after them may differ for that",
+            "{} samples are missing; decisions after them may differ because of that",
             again.lost
         )?;
     }
     if again.without_state > 0 && config.is_none() {
         writeln!(
             out,
-            "the recorded state is not readable by this version: the first decisions may differ for that"
+            "this version cannot read the recorded state: the first decisions may differ because of that"
         )?;
     }
     for difference in again.differing.iter().take(SHOWN) {
-        let (was, is) = (summary(&difference.recorded), summary(&difference.again));
+        let was = summary(&difference.recorded);
+        let is = summary(&difference.again);
         let at = difference.at.get().as_secs_f64();
         if was == is {
-            writeln!(out, "  at {at:.1} s: {was}, for other numbers")?;
+            writeln!(out, "  at {at:.1} s: {was}, with other numbers")?;
         } else {
             writeln!(out, "  at {at:.1} s: {was}  →  {is}")?;
         }
@@ -205,25 +206,28 @@ fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> i
 
 fn coverage_text(out: &mut impl Write, what: &str, coverage: Coverage) -> io::Result<()> {
     let Coverage { said, made, held } = coverage;
-    let share = coverage.share().map_or("unknown".to_owned(), |share| {
-        format!("{:.1} %", share * 100.0)
-    });
+    let share = match coverage.share() {
+        Some(share) => format!("{:.1} %", share * 100.0),
+        None => "unknown".to_owned(),
+    };
     writeln!(
         out,
-        "{what}: said {:.1} %, was {share} ({held} of {made})",
+        "{what}: expected {:.1} %, was {share} ({held} of {made})",
         said * 100.0
     )
 }
 
 /// A decision in a few words.
 fn summary(decision: &Decision) -> String {
-    let step = |step: &Step| match step.action {
-        Action::PutBack { knob, from, to } => format!("{} {from} → {to} (back)", knob.spec().name),
-        other => other.to_string(),
-    };
-    let words: Vec<String> = std::iter::once(decision.phase.name().to_owned())
-        .chain(decision.steps.iter().map(step))
-        .collect();
+    let mut words = vec![decision.phase.name().to_owned()];
+    for step in &decision.steps {
+        words.push(match step.action {
+            Action::PutBack { knob, from, to } => {
+                format!("{} {from} → {to} (back)", knob.spec().name)
+            }
+            other => other.to_string(),
+        });
+    }
     words.join(", ")
 }
 
@@ -249,9 +253,9 @@ fn comparison_text(out: &mut impl Write, comparison: &Comparison) -> io::Result<
     writeln!(out, "found:   gap {found_gap} (factor {found_factor})")?;
     writeln!(
         out,
-        "kswapd:  frees {reclaim} while it runs{assumed}, {response} after it is woken"
+        "kswapd:  frees {reclaim} while it runs{assumed}, from {response} after its wake-up"
     )?;
-    writeln!(out, "bursts:  {bursts} asked for more than the gap found")?;
+    writeln!(out, "bursts:  {bursts} larger than the gap found")?;
     let Recorded {
         episodes,
         stalls,
@@ -270,7 +274,9 @@ fn comparison_text(out: &mut impl Write, comparison: &Comparison) -> io::Result<
             .iter()
             .map(|outcome| row(outcome, comparison.bursts)),
     );
-    table(out, &rows)
+    let mut sides = [Side::Right; HEAD.len()];
+    sides[0] = Side::Left;
+    out.write_all(table(sides, &rows).as_bytes())
 }
 
 const HEAD: [&str; 12] = [
@@ -305,29 +311,6 @@ fn row(outcome: &Outcome, bursts: u64) -> [String; 12] {
         format!("{:.0}", outcome.mean_factor),
         outcome.reclaimed.to_string(),
     ]
-}
-
-/// Columns as wide as their widest cell, the first flush left, the others flush right.
-fn table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io::Result<()> {
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    for row in rows {
-        let cells =
-            row.iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| match column {
-                    0 => format!("{cell:<width$}"),
-                    _ => format!("{cell:>width$}"),
-                });
-        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

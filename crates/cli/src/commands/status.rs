@@ -1,4 +1,4 @@
-//! `warmset status`: what the guard sees, expects and holds.
+//! `warmset status`: what the guard reads, expects and has set.
 
 use crate::observation;
 use crate::ui::bar::Parts;
@@ -13,47 +13,47 @@ use pressure::status::{Past, Status};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use units::{Bytes, Pages, Percent, Span};
+use units::{Bytes, Pages, Span};
 
-/// Past decisions that are shown; `why` has more.
+/// Past decisions that are shown: a screen has no rows for more, and `warmset why` lists them.
 const LAST: usize = 3;
 
-/// A status, and whose it is.
+/// A status, and where it comes from.
 #[derive(Debug, Serialize)]
 struct Seen {
-    guard: Whose,
+    guard: Origin,
     #[serde(flatten)]
     status: Status,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Whose {
-    /// A running guard's.
+enum Origin {
+    /// From the running guard.
     Running,
-    /// Our own, since no guard runs.
+    /// Observed by this command, because no guard runs.
     Absent,
-    /// Our own, since the guard, if there is one, does not answer to us.
+    /// Observed by this command, because we may not ask the guard, if there is one.
     Closed,
 }
 
-/// Show memory, demand, forecast, and what is held
+/// Show memory, demand, forecast, and what the guard has set
 ///
-/// Asks the running guard; where there is none, looks for a second and says what one would say, which is no
-/// failure.
+/// Asks the running guard. Without one, observes the machine for a second and shows what a guard would say; the exit code
+/// is 0 then, too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let (guard, status) = match ask(&context.run)? {
-        Guard::Running(status) => (Whose::Running, *status),
-        Guard::Absent => (Whose::Absent, observation::status(context)?),
+        Guard::Running(status) => (Origin::Running, *status),
+        Guard::Absent => (Origin::Absent, observation::status(context)?),
         Guard::Closed(why) => {
             writeln!(
                 io::stderr(),
-                "note: {why}; a guard may be running, and answers to root only"
+                "note: {why}; if a guard is running, it answers to root only"
             )?;
-            (Whose::Closed, observation::status(context)?)
+            (Origin::Closed, observation::status(context)?)
         }
     };
     let seen = Seen { guard, status };
@@ -74,10 +74,10 @@ fn text(seen: &Seen, screen: impl Into<Screen>) -> String {
     holds(&mut page, status);
     cost(&mut page, seen);
     for rival in &status.rivals {
-        page.entry("beside us", rival);
+        page.entry("rival", rival);
     }
-    for error in &status.warnings {
-        page.entry("trouble", error);
+    for warning in &status.warnings {
+        page.entry("warning", warning);
     }
     last(&mut page, status);
     page.text
@@ -87,27 +87,26 @@ fn head(page: &mut Page, seen: &Seen) {
     let status = &seen.status;
     let phase = status.decision.phase;
     match seen.guard {
-        Whose::Running => {
+        Origin::Running => {
             page.heading(&format!("warmsetd {}: {phase}", status.version));
             let acts = match &status.only_observes {
                 Some(why) => format!(", but it only observes: {why}"),
                 None => String::new(),
             };
-            let (mode, predictor) = (status.mode, status.predictor);
-            let since = clock::utc(status.started);
-            page.entry(
-                "guard",
-                format!(
-                    "mode {mode}{acts}; predictor {predictor}; process {}, since {since}",
-                    status.pid
-                ),
+            let text = format!(
+                "mode {}{acts}; predictor {}; process {}, since {}",
+                status.mode,
+                status.predictor,
+                status.pid,
+                clock::utc(status.started)
             );
+            page.entry("guard", text);
         }
-        Whose::Absent => page.heading(&format!(
+        Origin::Absent => page.heading(&format!(
             "no guard is running; this is what one would say: {phase}"
         )),
-        Whose::Closed => page.heading(&format!(
-            "not asked; this is what a guard would say: {phase}"
+        Origin::Closed => page.heading(&format!(
+            "the guard may not be asked; this is what one would say: {phase}"
         )),
     }
 }
@@ -129,10 +128,10 @@ fn memory(page: &mut Page, status: &Status) {
             format!("= caches {caches}, . free {free}; {total} in all"),
         );
     }
-    let share = memory
-        .available
-        .zip(memory.total)
-        .and_then(|(part, whole)| part.share_of(whole));
+    let share = match (memory.available, memory.total) {
+        (Some(available), Some(total)) => available.share_of(total),
+        _ => None,
+    };
     let share = share.map(|share| format!(" ({share})")).unwrap_or_default();
     let swap = match (memory.swap_total, memory.swap_free) {
         (Some(Bytes::ZERO), _) => "none".to_owned(),
@@ -143,54 +142,40 @@ fn memory(page: &mut Page, status: &Status) {
         "available",
         format!("{}{share}; swap {swap}", or_unknown(memory.available)),
     );
-    let average = |pressure: Option<Percent>| or_unknown(pressure);
     let sample = &status.sample;
-    page.entry(
-        "pressure",
-        format!(
-            "in the last 10 s: memory {}, all stalled {}; disk {}; processor {}",
-            average(sample.memory_pressure.some_avg10),
-            average(sample.memory_pressure.full_avg10),
-            average(sample.io_pressure.some_avg10),
-            average(sample.cpu_pressure.some_avg10),
-        ),
+    let pressure = format!(
+        "in the last 10 s: memory {}, all stalled {}; disk {}; CPU {}",
+        or_unknown(sample.memory_pressure.some_avg10),
+        or_unknown(sample.memory_pressure.full_avg10),
+        or_unknown(sample.io_pressure.some_avg10),
+        or_unknown(sample.cpu_pressure.some_avg10),
     );
+    page.entry("pressure", pressure);
 }
+
+/// Columns of the table of zones.
+const ZONE: [&str; 7] = ["node", "zone", "free", "min", "low", "high", "gap"];
 
 fn zones(page: &mut Page, status: &Status) {
     if status.sample.zones.is_empty() {
         return;
     }
-    let head = ["node", "zone", "free", "min", "low", "high", "gap"].map(str::to_owned);
-    let size = status.facts.page_size;
-    let row = |zone: &Zone| {
-        let pages = |pages: Option<Pages>| {
-            pages.map_or_else(|| "?".to_owned(), |pages| pages.to_bytes(size).to_string())
-        };
-        let amounts = &zone.amounts;
-        let gap = amounts.low.zip(amounts.min).map(|(low, min)| low.less(min));
-        let kind = zone.kind.name().to_owned();
-        let [free, min, low, high, gap] =
-            [amounts.free, amounts.min, amounts.low, amounts.high, gap].map(pages);
-        [zone.node.to_string(), kind, free, min, low, high, gap]
-    };
+    let page_size = status.facts.page_size;
     if page.screen.is_narrow() {
         for zone in &status.sample.zones {
-            let [node, kind, numbers @ ..] = row(zone);
-            let numbers = head[2..]
-                .iter()
-                .zip(numbers)
-                .map(|(name, number)| format!("{name} {number}"));
-            page.entry(
-                "zone",
-                format!("{node} {kind}: {}", numbers.collect::<Vec<_>>().join(", ")),
-            );
+            let [node, kind, numbers @ ..] = zone_row(zone, page_size);
+            let mut words = Vec::new();
+            for (name, number) in ZONE[2..].iter().zip(numbers) {
+                words.push(format!("{name} {number}"));
+            }
+            page.entry("zone", format!("{node} {kind}: {}", words.join(", ")));
         }
         return;
     }
-    let rows: Vec<_> = std::iter::once(head)
-        .chain(status.sample.zones.iter().map(row))
-        .collect();
+    let mut rows = vec![ZONE.map(str::to_owned)];
+    for zone in &status.sample.zones {
+        rows.push(zone_row(zone, page_size));
+    }
     let sides = [
         Side::Right,
         Side::Left,
@@ -205,168 +190,173 @@ fn zones(page: &mut Page, status: &Status) {
     page.text.push('\n');
 }
 
+/// The cells of a zone; `?` for what is not known.
+fn zone_row(zone: &Zone, page_size: Bytes) -> [String; 7] {
+    let size = |pages: Option<Pages>| match pages {
+        Some(pages) => pages.to_bytes(page_size).to_string(),
+        None => "?".to_owned(),
+    };
+    let amounts = &zone.amounts;
+    let gap = match (amounts.low, amounts.min) {
+        (Some(low), Some(min)) => Some(low.less(min)),
+        _ => None,
+    };
+    [
+        zone.node.to_string(),
+        zone.kind.name().to_owned(),
+        size(amounts.free),
+        size(amounts.min),
+        size(amounts.low),
+        size(amounts.high),
+        size(gap),
+    ]
+}
+
 fn forecast(page: &mut Page, seen: &Seen) {
     let forecast = &seen.status.decision.forecast;
-    let quantile = forecast
-        .quantile
-        .map(|quantile| format!("; {quantile} of bursts are to be met"))
-        .unwrap_or_default();
-    let reclaim = forecast
-        .reclaim
-        .map(|rate| format!("; kswapd frees {rate} while it runs"))
-        .unwrap_or_default();
-    page.entry(
-        "demand",
-        format!("{}{reclaim}{quantile}", or_unknown(forecast.demand)),
+    let mut demand = or_unknown(forecast.demand);
+    if let Some(rate) = forecast.reclaim {
+        demand.push_str(&format!("; kswapd frees {rate} while it runs"));
+    }
+    if let Some(quantile) = forecast.quantile {
+        demand.push_str(&format!("; the gap is to meet {quantile} of bursts"));
+    }
+    page.entry("demand", demand);
+    let mut gap = format!(
+        "{} now, {} found",
+        or_unknown(forecast.gap),
+        or_unknown(forecast.gap_found)
     );
-    let needed = forecast
-        .gap_needed
-        .map(|gap| format!(", demand calls for {gap}"))
-        .unwrap_or_default();
-    page.entry(
-        "gap",
-        format!(
-            "{} now, {} found{needed}",
-            or_unknown(forecast.gap),
-            or_unknown(forecast.gap_found)
-        ),
-    );
+    if let Some(needed) = forecast.gap_needed {
+        gap.push_str(&format!(", demand needs {needed}"));
+    }
+    page.entry("gap", gap);
     let withheld = match forecast.withheld {
         None => "unknown".to_owned(),
         Some(Bytes::ZERO) => "nothing".to_owned(),
-        Some(bytes) => format!("{bytes} less counts as available, because of us"),
+        Some(bytes) => format!("{bytes} less counts as available because of the guard"),
     };
     page.entry("withheld", withheld);
     page.entry("forecast", exhaustion(seen));
     if let Some(until) = forecast.until_min {
-        page.entry(
-            "",
-            format!("at the present rate free memory meets the min watermark in {until}"),
-        );
+        let text = format!("at this rate free memory meets the min watermark in {until}");
+        page.entry("", text);
     }
     if let Some(blocks) = forecast.blocks {
-        let worn = blocks
-            .fragmentation
-            .map(|share| format!("; {share} of free memory is in smaller blocks"));
-        let (order, free, needed) = (blocks.order, blocks.free, blocks.needed);
-        let worn = worn.unwrap_or_default();
-        page.entry(
-            "blocks",
-            format!("of order {order}: {free} could be served, {needed} expected{worn}"),
+        let mut text = format!(
+            "of order {}: {} are free, {} will be needed",
+            blocks.order, blocks.free, blocks.needed
         );
+        if let Some(share) = blocks.fragmentation {
+            text.push_str(&format!("; {share} of free memory is in smaller blocks"));
+        }
+        page.entry("blocks", text);
     }
 }
 
 fn exhaustion(seen: &Seen) -> String {
     match seen.status.decision.forecast.exhaustion {
-        None if seen.guard != Whose::Running => {
-            "unknown: one second is too short to tell".to_owned()
+        None if seen.guard != Origin::Running => {
+            "unknown: one second of samples is too short".to_owned()
         }
         None if seen.status.decision.phase == Phase::Learning => {
             "unknown: too few samples yet".to_owned()
         }
-        None => "no end of memory in sight".to_owned(),
+        None => "memory does not run out soon".to_owned(),
         Some(end) => {
-            let latest = end
-                .latest
-                .map_or_else(|| "or never".to_owned(), |latest| format!("to {latest}"));
-            let (expected, earliest, growth) = (end.expected, end.earliest, end.growth);
+            let latest = match end.latest {
+                Some(latest) => format!("to {latest}"),
+                None => "or never".to_owned(),
+            };
             format!(
-                "memory runs out in {expected} ({earliest} {latest}): what cannot be reclaimed grows by {growth}"
+                "memory runs out in {} ({} {latest}): what cannot be reclaimed grows by {}",
+                end.expected, end.earliest, end.growth
             )
         }
     }
 }
 
+/// What the guard has set and not yet put back: knobs, limits of cgroups, locks on files.
 fn holds(page: &mut Page, status: &Status) {
+    let knobs = held_knobs(status);
+    if knobs.is_empty() {
+        page.entry("holds", "nothing");
+    } else {
+        page.entry("holds", knobs.join(", "));
+    }
+    held_cgroups(page, status);
+    held_files(page, status);
+}
+
+/// `KNOB FOUND → NOW` for each knob that the guard has set, and no other program since.
+fn held_knobs(status: &Status) -> Vec<String> {
     let knobs = &status.sample.knobs;
-    let held: Vec<String> = KNOBS
-        .iter()
-        .filter(|spec| !knobs.is_foreign(spec.knob))
-        .filter_map(|spec| {
-            let (_, now) = knobs.ours.of(spec.knob).zip(knobs.now.of(spec.knob))?;
-            Some(format!(
-                "{} {} → {now}",
-                spec.name,
-                or_unknown(knobs.found.of(spec.knob))
-            ))
-        })
-        .collect();
-    page.entry(
-        "holds",
-        if held.is_empty() {
-            "nothing".to_owned()
-        } else {
-            held.join(", ")
-        },
-    );
-    for cgroup in status
-        .sample
-        .groups
-        .protected
-        .iter()
-        .filter(|cgroup| cgroup.ours.is_some())
-    {
-        page.entry(
-            "",
-            format!(
-                "{} of memory kept for {}, which has {}",
-                cgroup.floor, cgroup.unit, cgroup.used
-            ),
-        );
+    let mut held = Vec::new();
+    for spec in KNOBS {
+        let is_ours = knobs.ours.of(spec.knob).is_some() && !knobs.is_foreign(spec.knob);
+        let Some(now) = knobs.now.of(spec.knob) else {
+            continue;
+        };
+        if is_ours {
+            let found = or_unknown(knobs.found.of(spec.knob));
+            held.push(format!("{} {found} → {now}", spec.name));
+        }
     }
-    for one in &status.sample.groups.throttled {
-        page.entry(
-            "",
-            format!(
-                "{} contained at {}, has {}",
-                one.unit, one.memory_high, one.used
-            ),
-        );
+    held
+}
+
+fn held_cgroups(page: &mut Page, status: &Status) {
+    let groups = &status.sample.groups;
+    for one in &groups.protected {
+        if one.ours.is_some() {
+            let text = format!(
+                "{} protected for {}, which uses {}",
+                one.floor, one.unit, one.used
+            );
+            page.entry("", text);
+        }
     }
-    for one in status
-        .sample
-        .groups
-        .frozen
-        .iter()
-        .filter(|one| one.is_frozen())
-    {
-        page.entry(
-            "",
-            format!(
-                "{} stopped, until user {} says what becomes of it",
-                one.unit, one.user
-            ),
+    for one in &groups.throttled {
+        let text = format!(
+            "{} throttled at {}, uses {}",
+            one.unit, one.memory_high, one.used
         );
+        page.entry("", text);
     }
-    for file in status
-        .sample
-        .warm
-        .files
-        .iter()
-        .filter(|file| file.is_held())
-    {
-        let Some(id) = file.id() else { continue };
+    for one in &groups.frozen {
+        if one.is_frozen() {
+            let text = format!("{} frozen until user {} answers", one.unit, one.user);
+            page.entry("", text);
+        }
+    }
+}
+
+fn held_files(page: &mut Page, status: &Status) {
+    for file in &status.sample.warm.files {
+        let Some(id) = file.id().filter(|_| file.is_held()) else {
+            continue;
+        };
         let known = status.names.iter().find(|(known, _)| *known == id);
-        let name = known.map_or_else(|| id.to_string(), |(_, name)| name.clone());
-        page.entry(
-            "",
-            format!("{} of {name} locked in memory", or_unknown(file.held)),
-        );
+        let name = match known {
+            Some((_, name)) => name.clone(),
+            None => id.to_string(),
+        };
+        let text = format!("{} of {name} locked in memory", or_unknown(file.held));
+        page.entry("", text);
     }
 }
 
 fn cost(page: &mut Page, seen: &Seen) {
     let tally = &seen.status.tally;
-    if seen.guard == Whose::Running {
+    if seen.guard == Origin::Running {
         let allocations = counted(tally.allocation_stalls, "allocation", "allocations");
         let compactions = counted(tally.compaction_stalls, "compaction", "compactions");
-        let (stalled, refaults, killed) = (tally.stalled, tally.refaults, tally.oom_kills);
-        let stalled = format!("{allocations} and {compactions} stalled, tasks waited {stalled}");
-        page.entry(
-            "stalls",
-            format!("since it started: {stalled}; {refaults} refaults; {killed} killed"),
+        let text = format!(
+            "since it started: {allocations} and {compactions} stalled, tasks waited {}; {} refaults; {} killed by the \
+             kernel",
+            tally.stalled, tally.refaults, tally.oom_kills
         );
+        page.entry("stalls", text);
     }
     let lost = if tally.lost_samples > 0 {
         format!(", {} not recorded", tally.lost_samples)
@@ -374,15 +364,14 @@ fn cost(page: &mut Page, seen: &Seen) {
         String::new()
     };
     let samples = counted(tally.samples, "sample", "samples");
-    page.entry(
-        "cost",
-        format!(
-            "{} of processor, {} resident, {samples}{lost}",
-            tally.own_cpu, tally.own_memory
-        ),
+    let text = format!(
+        "{} of CPU, {} resident, {samples}{lost}",
+        tally.own_cpu, tally.own_memory
     );
+    page.entry("cost", text);
 }
 
+/// The last decisions, the latest first; without any, what the present decision would do.
 fn last(page: &mut Page, status: &Status) {
     let now = status.sample.at.get();
     let proposed = Past {
@@ -407,17 +396,12 @@ fn last(page: &mut Page, status: &Status) {
             format!("{} ago", Span::new(ago))
         };
         let would = if past.done { "" } else { "would: " };
-        let steps = past
-            .steps
-            .iter()
-            .map(|step| format!("{when}: {would}{step}"));
-        let notices = past
-            .notices
-            .iter()
-            .map(|notice| format!("{when}: {notice}"));
-        steps
-            .chain(notices)
-            .for_each(|line| page.entry("last", line));
+        for step in &past.steps {
+            page.entry("last", format!("{when}: {would}{step}"));
+        }
+        for notice in &past.notices {
+            page.entry("last", format!("{when}: {notice}"));
+        }
     }
 }
 
@@ -428,7 +412,7 @@ mod tests {
     use crate::ui::text::Paint;
     use expect_test::expect;
 
-    fn shown(guard: Whose, status: Status) -> String {
+    fn shown(guard: Origin, status: Status) -> String {
         let text = text(&Seen { guard, status }, Paint::Plain);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
@@ -448,27 +432,27 @@ mod tests {
                        = caches 3.5 GiB, . free 1000 MiB; 7.8 GiB in all
             available  4.1 GiB (52.5 %); swap 48 MiB used of 2 GiB
             pressure   in the last 10 s: memory 1.52 %, all stalled 0.3 %; disk 2 %;
-                       processor unknown
+                       CPU unknown
 
             node  zone       free     min      low     high     gap
                0  DMA32   250 MiB  10 MiB   40 MiB   70 MiB  30 MiB
                0  Normal  750 MiB  30 MiB  120 MiB  210 MiB  90 MiB
 
-            demand     60 MiB/s; kswapd frees 200 MiB/s while it runs; 99 % of bursts are to
-                       be met
-            gap        156 MiB now, 24 MiB found, demand calls for 180 MiB
-            withheld   320 MiB less counts as available, because of us
+            demand     60 MiB/s; kswapd frees 200 MiB/s while it runs; the gap is to meet 99
+                       % of bursts
+            gap        156 MiB now, 24 MiB found, demand needs 180 MiB
+            withheld   320 MiB less counts as available because of the guard
             forecast   memory runs out in 15 min (10 min to 30 min): what cannot be
                        reclaimed grows by 4 MiB/s
-                       at the present rate free memory meets the min watermark in 14 s
-            blocks     of order 9: 40 could be served, 12 expected; 35 % of free memory is
-                       in smaller blocks
+                       at this rate free memory meets the min watermark in 14 s
+            blocks     of order 9: 40 are free, 12 will be needed; 35 % of free memory is in
+                       smaller blocks
             holds      vm.watermark_scale_factor 10 → 143
             stalls     since it started: 3 allocations and 0 compactions stalled, tasks
-                       waited 12.5 ms; 240 refaults; 0 killed
-            cost       81 ms of processor, 3.1 MiB resident, 812 samples
-            beside us  earlyoom (process 12): we keep available memory above its threshold
-            trouble    /proc/pressure/io: cannot read: Permission denied
+                       waited 12.5 ms; 240 refaults; 0 killed by the kernel
+            cost       81 ms of CPU, 3.1 MiB resident, 812 samples
+            rival      earlyoom (process 12): we keep available memory above its threshold
+            warning    /proc/pressure/io: cannot read: Permission denied
             last       58 s ago: would: vm.watermark_scale_factor 10 → 143: demand reaches
                        176 MiB within 1 s, kswapd frees 20 MiB of it meanwhile, the gap
                        holds 24 MiB
@@ -478,7 +462,7 @@ mod tests {
                        low watermark 180 MiB, and kswapd would wake only later
             last       1 min ago: allocations stalled: 3 in reclaim, 0 in compaction
         "]]
-        .assert_eq(&shown(Whose::Running, example::guarding()));
+        .assert_eq(&shown(Origin::Running, example::guarding()));
     }
 
     #[test]
@@ -489,7 +473,7 @@ mod tests {
         };
         let text = text(
             &Seen {
-                guard: Whose::Running,
+                guard: Origin::Running,
                 status: example::guarding(),
             },
             screen,
@@ -520,17 +504,17 @@ mod tests {
                        02:31:54 UTC
             available  unknown; swap unknown
             pressure   in the last 10 s: memory unknown, all stalled unknown; disk unknown;
-                       processor unknown
+                       CPU unknown
             demand     unknown
             gap        unknown now, unknown found
             withheld   unknown
-            forecast   no end of memory in sight
+            forecast   memory does not run out soon
             holds      nothing
             stalls     since it started: 0 allocations and 0 compactions stalled, tasks
-                       waited 0 ns; 0 refaults; 0 killed
-            cost       0 ns of processor, 0 B resident, 0 samples
+                       waited 0 ns; 0 refaults; 0 killed by the kernel
+            cost       0 ns of CPU, 0 B resident, 0 samples
         "]]
-        .assert_eq(&shown(Whose::Running, example::unknown()));
+        .assert_eq(&shown(Origin::Running, example::unknown()));
     }
 
     #[test]
@@ -540,7 +524,7 @@ mod tests {
             ..example::guarding()
         };
         status.decision.steps = example::guarding().past[1].steps.clone();
-        let text = shown(Whose::Absent, status);
+        let text = shown(Origin::Absent, status);
         assert!(
             text.starts_with("no guard is running; this is what one would say: guarding\n"),
             "{text}"
@@ -552,13 +536,13 @@ mod tests {
     }
 
     #[test]
-    fn what_someone_else_has_set_is_not_held() {
+    fn what_another_program_has_set_is_not_held() {
         let mut status = example::guarding();
         status
             .sample
             .knobs
             .now
             .put(pressure::knob::Knob::WatermarkScaleFactor, Some(77));
-        assert!(shown(Whose::Running, status).contains("holds      nothing\n"));
+        assert!(shown(Origin::Running, status).contains("holds      nothing\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! `warmset top`: what memory does, who holds it and who grows, live.
+//! `warmset top`: memory, the working set of each unit, and the largest processes, live.
 
 mod accesses;
 mod frame;
@@ -7,7 +7,7 @@ mod picture;
 
 use crate::ui::socket::{Guard, ask};
 use crate::ui::text::{Paint, Screen};
-use crate::ui::{Context, Form, json_line};
+use crate::ui::{Context, Form, clock, json_line};
 use accesses::Accesses;
 use anyhow::{Context as _, Result};
 use frame::{Frame, Line};
@@ -20,7 +20,7 @@ use host::survey::{Holding, Survey, growth};
 use picture::Picture;
 use pressure::config;
 use pressure::distress::exemption;
-use pressure::scan::{Identity, ProcessScan};
+use pressure::scan::{Candidate, Identity, ProcessScan};
 use pressure::status::Status;
 use pressure::{Config, History, Sample, decide};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,65 +34,70 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use units::{Bytes, Span};
+use units::{Bytes, Rate, Span};
 
-/// Rows of a terminal that does not tell.
+/// Rows of a terminal that does not say how many it has: those of a VT100.
 const ROWS: u16 = 24;
-/// A signal is heeded so soon.
+/// Columns of such a terminal.
+const COLUMNS: u16 = 80;
+/// The smallest picture, columns and rows: less than a phone has is cut off.
+const LEAST: (u16, u16) = (40, 10);
+/// Shortest time between two pictures: a person reads no faster, and each look costs CPU time.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// Time between two checks for a signal: a person does not notice the delay.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Show what memory does, whose is warm, who holds it and who grows, live
+/// Show memory, the working set of each unit and the largest processes, live
 ///
-/// Whose is warm: units, by the ages of their pages where Multi-Gen LRU tells them to root (debugfs), else by the kernel's
-/// active lists and what was read again; where control groups do not count memory, process groups, by accessed bits. What a
-/// unit is for is told by its name and its slice, and whom a guard would spare by the configuration and what persons asked
-/// for. From 90 columns on, and in JSON, the twelve warmest tell, too, what was
-/// evicted of late of the files that they have open or mapped (cachestat, since Linux 6.5). Fits 80 by 24, and a phone of 40
-/// columns, and needs no colour. Works without a guard, and says less then; as anyone, though only root sees the guard and
-/// every program. It only looks; but with --damon the kernel's monitor runs as long as it does. q ends it.
+/// The working set of a unit is known by the ages of its pages, where Multi-Gen LRU tells them to root (debugfs); elsewhere
+/// by the kernel's active lists and by refaults. Where control groups do not count memory, process groups are shown, by
+/// accessed bits. A unit's role follows from its name and its slice. Exemptions follow from the configuration and from
+/// warmset spare. From 90 columns on, and in JSON, the twelve units with the largest working sets also show what was
+/// recently evicted of the files that they have open or mapped (cachestat, since Linux 6.5). Fits 80 by 24 characters, and
+/// a phone of 40 columns. Works without a guard and without root, but then shows less. Changes nothing; with --damon the
+/// kernel's monitor runs as long as top does. q quits.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Time between two pictures
     #[arg(short, long, value_name = "SPAN", default_value = "1s")]
     every: Span,
-    /// Print one picture, without a terminal's controls, and end; with --json each picture is one object on a line
+    /// Print one picture as plain text and exit; with --json each picture is one object on a line
     #[arg(long)]
     once: bool,
-    /// Have the kernel's DAMON tell every 5 s what the warmest use of what they have mapped: files that are only read are left
-    /// out. For root
+    /// Use the kernel's DAMON, for root: every 5 s, what the units with the largest working sets use of what they have
+    /// mapped. Files that are only read are left out
     #[arg(long)]
     damon: bool,
 }
 
 impl Args {
     fn every(&self) -> Duration {
-        self.every.get().max(Duration::from_millis(100))
+        self.every.get().max(SHORTEST)
     }
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut reader = Top::open(context, args.damon)?;
+    let mut top = Top::open(context, args.damon)?;
     let end = Arc::new(AtomicBool::new(false));
     for number in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(number, Arc::clone(&end))?;
     }
     if args.once || context.form == Form::Json || !io::stdout().is_terminal() {
-        return print(&mut reader, args, &end, context, out);
+        return print(&mut top, args, &end, context, out);
     }
     let keys = Keys::begin()?;
     loop {
-        let size = tcgetwinsize(io::stdout()).map_or((80, ROWS), |size| {
-            (size.ws_col.max(40), size.ws_row.max(10))
-        });
-        let text = reader.frame(context, size)?.text(Paint::of_environment());
-        // Home, each line cleared to its end, then everything below: no flicker, and nothing scrolls.
+        let text = top
+            .frame(context, terminal_size())?
+            .text(Paint::of_environment());
+        // Home, clear each line to its end, then clear below: the picture neither flickers nor scrolls.
         write!(
             out,
             "\x1b[H{}\x1b[J",
             text.trim_end().replace('\n', "\x1b[K\r\n")
         )?;
         out.flush()?;
-        if keys.end_within(args.every(), &end)? {
+        if keys.quits_within(args.every(), &end)? {
             break;
         }
     }
@@ -101,25 +106,33 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Pictures for who is no terminal: text once, or JSON, once or for ever.
+/// Columns and rows.
+fn terminal_size() -> (u16, u16) {
+    match tcgetwinsize(io::stdout()) {
+        Ok(size) => (size.ws_col.max(LEAST.0), size.ws_row.max(LEAST.1)),
+        Err(_) => (COLUMNS, ROWS),
+    }
+}
+
+/// Prints where there is no terminal: text once; JSON once, or until a signal.
 fn print(
-    reader: &mut Top,
+    top: &mut Top,
     args: &Args,
     end: &AtomicBool,
     context: &Context,
     out: &mut impl Write,
 ) -> Result<ExitCode> {
     let size = (Screen::of_environment().columns as u16, ROWS);
-    // Growth needs two looks, and DAMON its time.
-    reader.frame(context, size)?;
+    // Growth needs two looks, and DAMON's first snapshot takes its interval.
+    top.frame(context, size)?;
     let mut wait = if args.damon {
         args.every().max(accesses::EVERY + accesses::EVERY / 4)
     } else {
         args.every()
     };
-    while !naps(wait, end) {
+    while !wait_or_signal(wait, end) {
         wait = args.every();
-        let frame = reader.frame(context, size)?;
+        let frame = top.frame(context, size)?;
         if context.form == Form::Text {
             out.write_all(frame.text(Paint::of_environment()).as_bytes())?;
             return Ok(ExitCode::SUCCESS);
@@ -133,8 +146,8 @@ fn print(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits; whether a signal has come.
-fn naps(time: Duration, end: &AtomicBool) -> bool {
+/// Waits; returns true if a signal has come.
+fn wait_or_signal(time: Duration, end: &AtomicBool) -> bool {
     let until = Instant::now() + time;
     while !end.load(Ordering::Relaxed) && Instant::now() < until {
         std::thread::sleep(NAP.min(until.saturating_duration_since(Instant::now())));
@@ -142,7 +155,10 @@ fn naps(time: Duration, end: &AtomicBool) -> bool {
     end.load(Ordering::Relaxed)
 }
 
-/// The terminal, read key by key; as it was when this is dropped.
+/// Keys that quit: q, and the control characters of Ctrl-C and Ctrl-D.
+const QUITS: [u8; 4] = [b'q', b'Q', 3, 4];
+
+/// The terminal in a mode in which each key is read at once; restored when this is dropped.
 struct Keys {
     before: Option<Termios>,
 }
@@ -155,16 +171,16 @@ impl Keys {
             now.local_modes
                 .remove(LocalModes::ICANON | LocalModes::ECHO);
             tcsetattr(io::stdin(), OptionalActions::Now, &now)
-                .context("the terminal cannot be set")?;
+                .context("cannot set the terminal to read single keys")?;
         }
         io::stdout().write_all(b"\x1b[2J\x1b[?25l")?;
         Ok(Self { before })
     }
 
-    /// Waits; whether someone wants to end.
-    fn end_within(&self, time: Duration, end: &AtomicBool) -> Result<bool> {
+    /// Waits; returns true if a key or a signal asks to quit.
+    fn quits_within(&self, time: Duration, end: &AtomicBool) -> Result<bool> {
         if self.before.is_none() {
-            return Ok(naps(time, end));
+            return Ok(wait_or_signal(time, end));
         }
         let timeout = Timespec {
             tv_sec: time.as_secs() as i64,
@@ -178,10 +194,10 @@ impl Keys {
         }
         let mut keys = [0; 16];
         let count = rustix::io::read(stdin.as_fd(), &mut keys)?;
-        Ok(count == 0
-            || keys[..count]
-                .iter()
-                .any(|key| matches!(key, b'q' | b'Q' | 3 | 4)))
+        if count == 0 {
+            return Ok(true);
+        }
+        Ok(keys[..count].iter().any(|key| QUITS.contains(key)))
     }
 }
 
@@ -194,7 +210,7 @@ impl Drop for Keys {
     }
 }
 
-/// What the guard goes by, as far as it can be read: whom it spares, and whose memory it keeps.
+/// The guard's configuration with the rules set by hand, as far as it can be read; the defaults otherwise.
 fn configuration(context: &Context) -> Config {
     let mut config = settings::of_machine(&context.root)
         .map(|settings| settings.config)
@@ -205,7 +221,7 @@ fn configuration(context: &Context) -> Config {
     config
 }
 
-/// Eyes of our own, beside those of the guard.
+/// A system reader of our own: the guard's status does not tell of every process.
 struct Top {
     reader: SystemReader,
     processes: Processes,
@@ -214,8 +230,9 @@ struct Top {
     config: Config,
     sample: Sample,
     scan: ProcessScan,
+    /// When each process was last seen, and its size then.
     sizes: HashMap<Identity, (Span, Bytes)>,
-    /// What DAMON says, if it is asked.
+    /// DAMON's snapshots, with `--damon`.
     accesses: Option<Accesses>,
 }
 
@@ -223,24 +240,27 @@ impl Top {
     fn open(context: &Context, with_damon: bool) -> Result<Self> {
         let reader = SystemReader::open(&context.root)?;
         let page = reader.facts().page_size;
-        let processes = Processes::open(&context.root, page).context("/proc cannot be read")?;
+        let processes = Processes::open(&context.root, page).context("cannot read /proc")?;
         let survey = Survey::of(&context.root, page);
         let config = Config {
             mode: config::Mode::Observe,
             ..configuration(context)
         };
         let history = History::new(reader.facts(), &config);
-        let (sample, scan, sizes) = (Sample::default(), ProcessScan::default(), HashMap::new());
-        let accesses = with_damon.then(|| Accesses::of(&context.root));
+        let accesses = if with_damon {
+            Some(Accesses::of(&context.root))
+        } else {
+            None
+        };
         Ok(Self {
             reader,
             processes,
             survey,
             history,
             config,
-            sample,
-            scan,
-            sizes,
+            sample: Sample::default(),
+            scan: ProcessScan::default(),
+            sizes: HashMap::new(),
             accesses,
         })
     }
@@ -249,24 +269,27 @@ impl Top {
         self.reader.read(&mut self.sample);
         self.processes.look(self.sample.at, &mut self.scan);
         self.history.push(&self.sample);
-        let (guard, note) = match ask(&context.run)? {
-            Guard::Running(status) => (Some(status), None),
-            Guard::Absent => (None, Some("no guard is running".to_owned())),
-            Guard::Closed(_) => (None, Some("the guard answers to root only".to_owned())),
+        let mut guard = None;
+        let state = match ask(&context.run)? {
+            Guard::Running(status) => {
+                let state = format!("{} · {}", status.mode, status.decision.phase);
+                guard = Some(status);
+                state
+            }
+            Guard::Absent => "no guard is running".to_owned(),
+            Guard::Closed(_) => "the guard answers to root only".to_owned(),
         };
         let forecast = match &guard {
             Some(status) => status.decision.forecast,
             None => decide(&self.config, &self.history).forecast,
         };
-        let last = guard.as_deref().and_then(last_word);
-        let state = guard
-            .as_ref()
-            .map(|status| format!("{} · {}", status.mode, status.decision.phase));
+        let last = guard.as_deref().and_then(last_act);
+        let with_evicted = context.form == Form::Json || size.0 >= frame::WIDE;
         Ok(Frame {
             size,
-            state: state.or(note).unwrap_or_default(),
+            state,
             forecast,
-            holdings: self.holdings(context.form == Form::Json || size.0 >= frame::WIDE)?,
+            holdings: self.holdings(with_evicted)?,
             lines: self.lines(),
             last,
             groups: guard.map(|status| status.sample.groups).unwrap_or_default(),
@@ -274,7 +297,8 @@ impl Top {
         })
     }
 
-    /// Everyone who has memory, and what for; what was evicted of their files only if it will be shown.
+    /// All units with their roles. What was evicted of their files is read only if it will be shown: it takes a system call
+    /// for each file.
     fn holdings(&mut self, with_evicted: bool) -> Result<Vec<(Holding, &'static str)>> {
         let mut all = self.survey.look(self.sample.at)?;
         if with_evicted {
@@ -284,50 +308,48 @@ impl Top {
             accesses.look(&self.survey, &mut all)?;
             all.sort_by_key(|one| Reverse(one.warm));
         }
-        let protected = &self.config.protect.units;
-        let with_role = |one: Holding| {
-            let role = role(&one, protected);
-            (one, role)
-        };
-        Ok(all.into_iter().map(with_role).collect())
+        let mut with_roles = Vec::new();
+        for one in all {
+            let role = role(&one, &self.config.protect.units);
+            with_roles.push((one, role));
+        }
+        Ok(with_roles)
     }
 
     fn lines(&mut self) -> Vec<Line> {
         let now = self.scan.at;
-        let lines = self.scan.candidates.iter().map(|candidate| Line {
-            candidate: *candidate,
-            growth: self
-                .sizes
-                .get(&candidate.identity)
-                .and_then(|(then, before)| {
-                    growth(
-                        *before,
-                        candidate.size(),
-                        now.get().checked_sub(then.get())?,
-                    )
-                }),
-            exemption: exemption(candidate, &self.config.guard),
-        });
-        let lines = lines.collect();
-        self.sizes = self
-            .scan
-            .candidates
-            .iter()
-            .map(|candidate| (candidate.identity, (now, candidate.size())))
-            .collect();
+        let mut lines = Vec::new();
+        let mut sizes = HashMap::new();
+        for candidate in &self.scan.candidates {
+            lines.push(Line {
+                candidate: *candidate,
+                growth: self.growth_of(candidate),
+                exemption: exemption(candidate, &self.config.guard),
+            });
+            sizes.insert(candidate.identity, (now, candidate.size()));
+        }
+        self.sizes = sizes;
         lines
+    }
+
+    /// Growth since the picture before; `None` for a process that is new.
+    fn growth_of(&self, candidate: &Candidate) -> Option<(Rate, bool)> {
+        let (then, before) = self.sizes.get(&candidate.identity)?;
+        let elapsed = self.scan.at.get().checked_sub(then.get())?;
+        growth(*before, candidate.size(), elapsed)
     }
 }
 
-/// The last thing the guard did or said.
-fn last_word(status: &Status) -> Option<String> {
+/// The last step or notice of the guard, with its time of day.
+fn last_act(status: &Status) -> Option<String> {
     let past = status.past.last()?;
-    let step = past.steps.first().map(ToString::to_string);
-    let word = step.or_else(|| past.notices.first().map(ToString::to_string))?;
-    Some(format!(
-        "{} {word}",
-        &crate::ui::clock::utc(past.wall)[11..19]
-    ))
+    let text = match past.steps.first() {
+        Some(step) => step.to_string(),
+        None => past.notices.first()?.to_string(),
+    };
+    let utc = clock::utc(past.wall);
+    let time_of_day = &utc[11..19];
+    Some(format!("{time_of_day} {text}"))
 }
 
 #[cfg(test)]
@@ -335,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_configured_and_asked_for_counts() {
+    fn configuration_and_rules_by_hand_both_count() {
         let dir = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = dir.path().join(path);

@@ -1,6 +1,6 @@
-//! `warmset why`: the last decisions, in plain words.
+//! `warmset why`: the last decisions and their reasons.
 
-use crate::last_decisions::{self, Recorded};
+use crate::last_decisions;
 use crate::ui::hinted::Hinted;
 use crate::ui::socket::{Guard, ask};
 use crate::ui::text::{Page, Screen};
@@ -10,40 +10,29 @@ use host::recordings::newest;
 use pressure::config::Mode;
 use pressure::status::{Past, Status};
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Say what was decided lately, and why
+/// List the last decisions with their reasons
 ///
-/// Asks the running guard; where there is none, reads the newest recording.
+/// Asks the running guard. Without one, reads the newest recording.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many decisions
+    /// Number of decisions
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     number: usize,
-    /// Read this recording instead
+    /// Read this recording instead of asking the guard
     #[arg(long, value_name = "FILE")]
     recording: Option<PathBuf>,
-    /// Where the guard keeps its recordings
+    /// State directory of the guard, which has its recordings
     #[arg(long, value_name = "DIR", default_value = "/var/lib/warmset")]
     state: PathBuf,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let past = match &args.recording {
-        Some(path) => recorded(last_decisions::of_recording(path, args.number)?),
-        None => match ask(&context.run)? {
-            Guard::Running(status) => remembered(*status, args.number),
-            Guard::Absent => recorded(last_decisions::of_recording(
-                &newest_recording(args)?,
-                args.number,
-            )?),
-            Guard::Closed(why) => {
-                return Err(
-                    Hinted::new(why, "the guard answers to root only: sudo warmset why").into(),
-                );
-            }
-        },
+        Some(path) => of_recording(path, args.number)?,
+        None => of_guard(args, context)?,
     };
     match context.form {
         Form::Json => json(out, &past)?,
@@ -52,13 +41,24 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a running guard remembers, the last of it.
-fn remembered(status: Status, number: usize) -> Vec<Past> {
-    if let Some(why) = status
-        .only_observes
-        .filter(|_| status.mode != Mode::Observe)
-    {
-        note(&format!("the guard only observes: {why}"));
+/// The decisions of the running guard, or of its newest recording.
+fn of_guard(args: &Args, context: &Context) -> Result<Vec<Past>> {
+    match ask(&context.run)? {
+        Guard::Running(status) => Ok(of_status(*status, args.number)),
+        Guard::Absent => of_recording(&newest_recording(args)?, args.number),
+        Guard::Closed(why) => {
+            let hint = "the guard answers to root only: sudo warmset why";
+            Err(Hinted::new(why, hint).into())
+        }
+    }
+}
+
+/// The last decisions that a running guard remembers.
+fn of_status(status: Status, number: usize) -> Vec<Past> {
+    if status.mode != Mode::Observe {
+        if let Some(why) = &status.only_observes {
+            note(&format!("the guard only observes: {why}"));
+        }
     }
     let mut past = status.past;
     let surplus = past.len().saturating_sub(number);
@@ -66,11 +66,14 @@ fn remembered(status: Status, number: usize) -> Vec<Past> {
     past
 }
 
-/// What a recording tells, after what should be known of it.
-fn recorded(recorded: Recorded) -> Vec<Past> {
+/// The last decisions in a recording, after the notes on it.
+fn of_recording(path: &Path, number: usize) -> Result<Vec<Past>> {
+    let recorded = last_decisions::of_recording(path, number)?;
     note(&format!("this is from {}", recorded.file.display()));
-    recorded.notes.iter().for_each(|text| note(text));
-    recorded.past
+    for text in &recorded.notes {
+        note(text);
+    }
+    Ok(recorded.past)
 }
 
 fn newest_recording(args: &Args) -> Result<PathBuf> {
@@ -78,44 +81,37 @@ fn newest_recording(args: &Args) -> Result<PathBuf> {
     match newest(&directory) {
         Ok(Some(file)) => Ok(file),
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            let what = format!(
-                "no guard is running, and {} cannot be read: {error}",
-                directory.display()
-            );
-            Err(Hinted::new(what, "recordings are root's: sudo warmset why")
-                .with_code(NO_GUARD)
-                .into())
+            let name = directory.display();
+            let what = format!("no guard is running, and {name} cannot be read: {error}");
+            let hint = "only root may read recordings: sudo warmset why";
+            Err(Hinted::new(what, hint).with_code(NO_GUARD).into())
         }
         _ => {
-            let what = format!(
-                "no guard is running, and there is no recording in {}",
-                directory.display()
-            );
-            Err(
-                Hinted::new(what, "systemctl start warmsetd, or --recording FILE")
-                    .with_code(NO_GUARD)
-                    .into(),
-            )
+            let name = directory.display();
+            let what = format!("no guard is running, and there is no recording in {name}");
+            let hint = "systemctl start warmsetd, or --recording FILE";
+            Err(Hinted::new(what, hint).with_code(NO_GUARD).into())
         }
     }
 }
 
 fn note(text: &str) {
-    // Where there is nowhere to write it, the answer itself still counts.
+    // Standard error may be closed; the answer itself still counts.
     let _ = writeln!(io::stderr(), "note: {text}");
 }
 
 fn text(past: &[Past], screen: impl Into<Screen>) -> String {
     let mut page = Page::new(screen);
     if past.is_empty() {
-        page.paragraph(0, "Nothing was done, and nothing had to be said.");
+        page.paragraph(0, "Nothing was done, and nothing was reported.");
     }
     for one in past {
-        tell(&mut page, one);
+        show(&mut page, one);
     }
     page.text
 }
-fn tell(page: &mut Page, past: &Past) {
+
+fn show(page: &mut Page, past: &Past) {
     let would = if past.done || past.steps.is_empty() {
         ""
     } else {
@@ -174,7 +170,7 @@ mod tests {
     fn nothing_decided_is_said_as_well() {
         assert_eq!(
             text(&[], Paint::Plain),
-            "Nothing was done, and nothing had to be said.\n"
+            "Nothing was done, and nothing was reported.\n"
         );
     }
 }

@@ -3,16 +3,16 @@
 use pressure::sample::Memory;
 use units::Bytes;
 
-/// Characters between the brackets, at most.
+/// Most characters between the brackets: with the brackets and a label it fits 80 columns.
 const WIDTH: u64 = 64;
 
-/// Parts of memory, in the order in which pressure eats them from the right.
+/// Parts of memory. In the bar, pressure takes them from the right: free memory first, programs last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) total: Bytes,
     /// Anonymous and shared memory: reclaim needs swap for it.
     pub(crate) programs: Bytes,
-    /// What reclaim can take without swap: files and kernel caches.
+    /// Files and kernel caches, which reclaim can take without swap.
     pub(crate) caches: Bytes,
     pub(crate) free: Bytes,
 }
@@ -35,28 +35,30 @@ impl Parts {
         })
     }
 
-    /// What is in no other part: the kernel, huge page pools, drivers.
+    /// Memory of the kernel, of huge page pools and of drivers: what is in no other part.
     pub(crate) fn rest(self) -> Bytes {
         self.total.less(self.programs + self.caches + self.free)
     }
 
-    /// `[####kkk====....]`: programs, the rest, caches, free; within so many columns.
+    /// `[####kkk====....]`: programs, the rest, caches, free; at most `columns` wide.
     pub(crate) fn bar(self, columns: usize) -> String {
         let width = (columns as u64).saturating_sub(2).min(WIDTH);
         let mut bar = String::from("[");
-        let (mut sum, mut drawn) = (Bytes::ZERO, 0);
-        for (part, mark) in [
+        let parts = [
             (self.programs, '#'),
             (self.rest(), 'k'),
             (self.caches, '='),
             (self.free, '.'),
-        ] {
+        ];
+        let mut sum = Bytes::ZERO;
+        let mut drawn = 0;
+        for (part, mark) in parts {
             sum += part;
-            // Marks end where the sum ends, so that the bar is always whole.
-            let end = sum
-                .share_of(self.total)
-                .map_or(0, |share| share.get() * width / 10_000)
-                .min(width);
+            // Marks end where the sum ends, so rounding never leaves a hole.
+            let end = match sum.share_of(self.total) {
+                Some(share) => (share.get() * width / 10_000).min(width),
+                None => 0,
+            };
             bar.extend(std::iter::repeat_n(mark, (end - drawn) as usize));
             drawn = end;
         }

@@ -1,4 +1,4 @@
-//! The wall clock as people read it.
+//! The wall clock as text.
 
 use pressure::sample::Wall;
 
@@ -6,27 +6,29 @@ use pressure::sample::Wall;
 pub(crate) fn utc(wall: Wall) -> String {
     let seconds = wall.0 / 1000;
     let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let hour = seconds / 3600 % 24;
+    let minute = seconds / 60 % 60;
+    let second = seconds % 60;
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 /// Year, month and day of a number of days since 1970, by the proleptic Gregorian calendar.
 ///
-/// Years are counted from 1 March of year 0, so that the leap day is the last of its year; 400 of them have
+/// Years are counted from 1 March of year 0, so that the leap day is the last of its year. An era of 400 years has
 /// 146 097 days. Source: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
+    let era = days / 146_097;
+    let of_era = days % 146_097;
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    (era * 400 + year + next, month, day)
+    let year = era * 400 + year;
+    if month < 10 {
+        return (year, month + 3, day);
+    }
+    (year + 1, month - 9, day)
 }
 
 #[cfg(test)]

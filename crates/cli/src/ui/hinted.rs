@@ -1,4 +1,4 @@
-//! An error, and what to do about it.
+//! An error with what to do about it.
 
 use std::fmt;
 

@@ -8,28 +8,28 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A guard answers in microseconds; one that does not in this time is stuck.
+/// A guard answers in microseconds; one that has not answered after this time is stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A status of the largest machine has a tenth.
+/// Most bytes of an answer: ten times the status of the largest machine.
 const MOST: u64 = 16 << 20;
 
-/// Whether a guard runs, as far as we can tell.
+/// The answer of the guard, if one runs.
 #[derive(Debug)]
 pub(crate) enum Guard {
-    /// It does, and this is its state.
+    /// A guard runs, and this is its status.
     Running(Box<Status>),
-    /// Nobody listens.
+    /// No guard listens.
     Absent,
-    /// Its socket is not ours to ask; the text says why.
+    /// We may not connect to its socket; the text says why.
     Closed(String),
 }
 
-/// Where the guard with this run directory answers.
+/// The socket of the guard with this run directory.
 pub(crate) fn path(run: &Path) -> PathBuf {
     run.join("warmset.sock")
 }
 
-/// Asks the guard whose socket is in `run`.
+/// Asks the guard with this run directory for its status.
 pub(crate) fn ask(run: &Path) -> Result<Guard> {
     let path = path(run);
     let mut socket = match UnixStream::connect(&path) {
@@ -51,12 +51,13 @@ pub(crate) fn ask(run: &Path) -> Result<Guard> {
     };
     let reply = converse(&mut socket)
         .with_context(|| format!("{}: the guard does not answer", path.display()))?;
-    let status = body(&reply)
-        .and_then(|body| serde_json::from_slice(body).map_err(|error| error.to_string()));
-    status.map(|status| Guard::Running(Box::new(status))).map_err(|what| {
-        let hint = "warmset and warmsetd must be of one version: systemctl restart warmsetd after an upgrade";
-        Hinted::new(format_args!("{}: {what}", path.display()), hint).into()
-    })
+    match status_of(&reply) {
+        Ok(status) => Ok(Guard::Running(Box::new(status))),
+        Err(what) => {
+            let hint = "warmset and warmsetd must be of one version: systemctl restart warmsetd after an upgrade";
+            Err(Hinted::new(format_args!("{}: {what}", path.display()), hint).into())
+        }
+    }
 }
 
 fn converse(socket: &mut UnixStream) -> io::Result<Vec<u8>> {
@@ -67,7 +68,13 @@ fn converse(socket: &mut UnixStream) -> io::Result<Vec<u8>> {
     socket.take(MOST).read_to_end(&mut reply)?;
     Ok(reply)
 }
-/// What is behind the head of an HTTP reply that says 200.
+
+/// The status in an HTTP reply.
+fn status_of(reply: &[u8]) -> Result<Status, String> {
+    serde_json::from_slice(body(reply)?).map_err(|error| error.to_string())
+}
+
+/// The body of an HTTP reply with status 200.
 fn body(reply: &[u8]) -> Result<&[u8], String> {
     let first = reply
         .split(|byte| *byte == b'\n')
@@ -81,18 +88,17 @@ fn body(reply: &[u8]) -> Result<&[u8], String> {
         )
     };
     let mut words = first.split(|byte| *byte == b' ');
-    if !words
-        .next()
-        .is_some_and(|version| version.starts_with(b"HTTP/1."))
-    {
+    let version = words.next().unwrap_or_default();
+    if !version.starts_with(b"HTTP/1.") {
         return Err(format!("{} is not an HTTP reply", quoted()));
     }
     if words.next() != Some(b"200") {
         return Err(format!("the guard replies {}", quoted()));
     }
-    let end = reply.windows(4).position(|window| window == b"\r\n\r\n");
-    end.map(|end| &reply[end + 4..])
-        .ok_or_else(|| "the reply has no body".to_owned())
+    match reply.windows(4).position(|window| window == b"\r\n\r\n") {
+        Some(end) => Ok(&reply[end + 4..]),
+        None => Err("the reply has no body".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -119,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_nobody_listens_at_is_no_guard() {
+    fn a_socket_without_a_listener_is_no_guard() {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(ask(dir.path()), Ok(Guard::Absent)));
         drop(std::os::unix::net::UnixListener::bind(dir.path().join("warmset.sock")).unwrap());

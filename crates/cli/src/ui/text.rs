@@ -1,16 +1,16 @@
-//! Text for people: labelled paragraphs and tables, in 80 columns or what a small terminal has, with colour where that is wanted.
+//! Text for a terminal: labelled paragraphs and tables, at most 80 columns wide, in colour if that is wanted.
 
 use rustix::termios::tcgetwinsize;
 use std::fmt::{Display, Write as _};
 use std::io::IsTerminal;
 
-/// Paragraphs are wrapped here at the latest; a word longer than this stands out.
+/// The widest paragraph: longer lines are hard to read. A word longer than this stands out.
 const COLUMNS: usize = 80;
-/// Nothing is made for less than this.
+/// The narrowest screen that text is made for: with less a label leaves no place for its text.
 const LEAST: usize = 32;
-/// A terminal with fewer columns than this is a phone's: tables become lists, and long words are broken.
+/// A terminal with fewer columns is a phone's: tables become lists, and long words are broken.
 const NARROW: usize = 64;
-/// Width of a label, the blank behind it included.
+/// Width of a label with the blank behind it.
 pub(crate) const LABEL: usize = 11;
 
 /// Whether text is coloured.
@@ -20,16 +20,16 @@ pub(crate) enum Paint {
     Colour,
 }
 
-/// What is painted.
+/// What a text means; it decides the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// A heading or a label.
     Strong,
-    /// Something in order.
+    /// In order.
     Good,
-    /// Something to look at.
+    /// Worth a look.
     Notable,
-    /// Something wrong.
+    /// Wrong.
     Bad,
 }
 
@@ -45,6 +45,7 @@ impl Paint {
         }
     }
 
+    /// Puts the colour of `style` around `text`.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         let code = match style {
             Style::Strong => "1",
@@ -59,7 +60,7 @@ impl Paint {
     }
 }
 
-/// What text is written for.
+/// The terminal that text is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Screen {
     pub(crate) paint: Paint,
@@ -67,28 +68,31 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// As wide as the terminal, or as `COLUMNS` says; 80 columns where neither does, and at most.
+    /// As wide as the variable `COLUMNS` says, or else as the terminal is; at most 80 columns.
     pub(crate) fn of_environment() -> Self {
-        let said = std::env::var("COLUMNS")
-            .ok()
-            .and_then(|columns| columns.parse().ok());
-        let own = || {
-            tcgetwinsize(std::io::stdout())
-                .ok()
-                .map(|size| usize::from(size.ws_col))
-                .filter(|&size| size > 0)
-        };
-        let columns = said.or_else(own).unwrap_or(COLUMNS).clamp(LEAST, COLUMNS);
+        let columns = columns_variable()
+            .or_else(terminal_columns)
+            .unwrap_or(COLUMNS);
         Self {
             paint: Paint::of_environment(),
-            columns,
+            columns: columns.clamp(LEAST, COLUMNS),
         }
     }
 
-    /// Whether tables do not fit.
+    /// Returns true if tables do not fit.
     pub(crate) const fn is_narrow(self) -> bool {
         self.columns < NARROW
     }
+}
+
+fn columns_variable() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
+fn terminal_columns() -> Option<usize> {
+    let size = tcgetwinsize(std::io::stdout()).ok()?;
+    let columns = usize::from(size.ws_col);
+    (columns > 0).then_some(columns)
 }
 
 /// 80 columns.
@@ -111,10 +115,11 @@ pub(crate) fn or_unknown<T: ToString>(value: Option<T>) -> String {
 
 /// `1 page`, `2 pages`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+    let noun = if count == 1 { one } else { many };
+    format!("{count} {noun}")
 }
 
-/// Text being written.
+/// A text that is being written.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) text: String,
@@ -129,12 +134,13 @@ impl Page {
         }
     }
 
+    /// A heading, after an empty line unless it is the first.
     pub(crate) fn heading(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        let fits = text.chars().count() <= self.screen.columns;
-        let lines = if fits {
+        // A heading that fits keeps its blanks as they are.
+        let lines = if text.chars().count() <= self.screen.columns {
             vec![text.to_owned()]
         } else {
             wrapped(text, self.screen.columns)
@@ -145,7 +151,7 @@ impl Page {
         }
     }
 
-    /// A paragraph, indented, its further lines by as much.
+    /// A paragraph, all of its lines indented.
     pub(crate) fn paragraph(&mut self, indent: usize, text: &str) {
         let blank = " ".repeat(indent);
         for line in wrapped(text, self.screen.columns - indent) {
@@ -169,8 +175,8 @@ impl Page {
     }
 }
 
-/// The words of `text` in lines of at most `width` characters, where no word is longer. On a narrow screen longer ones are broken;
-/// elsewhere they stand out, to be copied whole.
+/// The words of `text` in lines of at most `width` characters. A longer word is broken on a narrow screen; elsewhere it stands
+/// out, so that it can be copied whole.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -192,15 +198,14 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A word in parts that fit, where the screen is narrow.
+/// A word in pieces of `width` characters, if the screen is narrow.
 fn pieces(word: &str, width: usize) -> Vec<&str> {
+    if !(LEAST - LABEL..NARROW).contains(&width) {
+        return vec![word];
+    }
     let mut pieces = Vec::new();
     let mut rest = word;
-    while let Some((at, _)) = rest
-        .char_indices()
-        .nth(width)
-        .filter(|_| (LEAST - LABEL..NARROW).contains(&width))
-    {
+    while let Some((at, _)) = rest.char_indices().nth(width) {
         let (piece, more) = rest.split_at(at);
         pieces.push(piece);
         rest = more;
@@ -209,33 +214,32 @@ fn pieces(word: &str, width: usize) -> Vec<&str> {
     pieces
 }
 
-/// Which side a column is flush with.
+/// The side that a column is flush with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Left,
     Right,
 }
 
-/// Rows whose columns are as wide as their widest cell, two blanks apart.
+/// Rows with columns as wide as their widest cell, two blanks apart.
 pub(crate) fn table<const N: usize>(sides: [Side; N], rows: &[[String; N]]) -> String {
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: [usize; N] = std::array::from_fn(width);
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     let mut text = String::new();
     for row in rows {
-        let cells = row
-            .iter()
-            .zip(widths)
-            .zip(sides)
-            .map(|((cell, width), side)| match side {
+        let mut cells = Vec::new();
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            cells.push(match sides[column] {
                 Side::Left => format!("{cell:<width$}"),
                 Side::Right => format!("{cell:>width$}"),
             });
-        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
     }
     text
 }

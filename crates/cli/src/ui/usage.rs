@@ -1,15 +1,15 @@
-//! Examples at the end of each help, which the manual pages have too. Every one of them is parsed by a test.
+//! Examples at the end of each help and manual page. A test parses every one of them.
 
 use clap::Command;
 
 /// A command line, and what it does.
 type Example = (&'static str, &'static str);
 
-/// Examples of each subcommand.
+/// The examples of each subcommand, in the order of the help.
 #[rustfmt::skip]
 const EXAMPLES: &[(&str, &[Example])] = &[
     ("status", &[
-        ("warmset status", "memory, demand, forecast, and what is held"),
+        ("warmset status", "memory, demand, forecast, and what the guard has set"),
         ("warmset status --json | jq .decision.forecast", "the forecast alone, for a program"),
     ]),
     ("why", &[
@@ -18,33 +18,33 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("top", &[
         ("warmset top", "live, until q"),
-        ("warmset top --once | head -6", "one picture, in a script"),
+        ("warmset top --once | head -6", "one picture, for a script"),
     ]),
-    ("features", &[("warmset features", "what this kernel offers, and what is lost without it")]),
+    ("features", &[("warmset features", "the kernel's features, and what is lost without them")]),
     ("doctor", &[("sudo warmset doctor", "what is wrong here, and what to do about it")]),
     ("check", &[
         ("warmset check", "the configuration in force"),
         ("warmset check new.toml", "a file before it is installed"),
     ]),
-    ("record", &[("warmset record -o incident.rec.gz --for 10min", "look for ten minutes, and keep what was seen")]),
+    ("record", &[("warmset record -o incident.rec.gz --for 10min", "record for ten minutes")]),
     ("replay", &[
         ("warmset replay incident.rec.gz --config new.toml", "what another configuration would have decided"),
         ("warmset replay incident.rec.gz --compare classic static:100", "and what it would have cost"),
     ]),
     ("restore", &[("sudo warmset restore", "put back what a killed guard had set")]),
-    ("import", &[("warmset import earlyoom /etc/default/earlyoom", "another guard's settings, in our words")]),
-    ("protect", &[("sudo warmset protect postgresql.service", "what it uses stays, until the next boot")]),
-    ("spare", &[("sudo warmset spare postgresql.service", "never end it, until the next boot")]),
-    ("release", &[("sudo warmset release postgresql.service", "as if it had not been spared")]),
-    ("notice", &[("systemctl --user enable --now warmset-notice", "be told, and asked, on your desktop from now on")]),
-    ("prove", &[("warmset prove --out proof.html", "the guard beside none, in virtual machines on this one")]),
+    ("import", &[("warmset import earlyoom /etc/default/earlyoom", "another guard's settings as ours")]),
+    ("protect", &[("sudo warmset protect postgresql.service", "its working set stays in memory, until the next boot")]),
+    ("spare", &[("sudo warmset spare postgresql.service", "it is never killed, until the next boot")]),
+    ("release", &[("sudo warmset release postgresql.service", "take the exemption back")]),
+    ("notice", &[("systemctl --user enable --now warmset-notice", "notices and questions on your desktop from now on")]),
+    ("prove", &[("warmset prove --out proof.html", "with and without the guard, in virtual machines on this one")]),
     ("simulate", &[
         ("warmset simulate app.parquet --policy lru,sieve --capacity 1%,10%", "misses of two policies at two sizes"),
-        ("warmset synth zipf:pages=100000 -n 1000000 | warmset simulate -", "of references made up"),
+        ("warmset synth zipf:pages=100000 -n 1000000 | warmset simulate -", "of a synthetic trace"),
     ]),
     ("curve", &[("warmset curve app.parquet --of lru,ws,opt --plot curve.svg", "lifetime at every size, as a picture")]),
     ("together", &[("warmset together a.parquet --with b.parquet -m 50%", "two programs in half of what they use")]),
-    ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "any of fifteen formats, by their names")]),
+    ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "from any of fifteen formats")]),
     ("synth", &[("warmset synth zipf:pages=100000 -n 1000000 > zipf.txt", "a million references, skewed")]),
     ("policies", &[("warmset policies", "all of them, with their sources")]),
     ("sweep", &[
@@ -53,13 +53,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("trace", &[
         ("warmset trace -- ls -lR /usr/share/doc", "every page reference of a program"),
-        ("warmset trace --pid 4711 --for 30s", "which memory a running process uses, by accessed bits"),
+        ("warmset trace --pid 4711 --for 30s", "the memory that a running process uses, by accessed bits"),
         ("warmset trace --engine damon --pid 4711 -o it.parquet", "the same by the kernel's DAMON"),
-        ("warmset trace --watch --every 1s 4711", "how much a running process uses"),
+        ("warmset trace --watch --every 1s 4711", "the working set of a running process, every second"),
     ]),
     ("analyze", &[("warmset analyze ls.parquet -o report.html", "its working set, in one page")]),
     ("report", &[
-        ("warmset report --from web07.rec.gz web12/ -o hosts.html", "two hosts in one page: a file, and a folder of files"),
+        ("warmset report --from web07.rec.gz web12/ -o hosts.html", "two hosts in one page: a file, and a directory of files"),
         ("warmset report --from db=/var/lib/warmset/recordings", "this one, called db, in a table"),
     ]),
 ];
@@ -77,7 +77,7 @@ pub(crate) fn with_examples(subcommand: Command, codes: &'static str) -> Command
         .map(|(line, what)| format!("  {line}\n      {what}"))
         .collect();
     let end = format!("Examples:\n{}\n\n{codes}", lines.join("\n"));
-    // Where a subcommand has more to say at the end of its long help, that comes first.
+    // A subcommand's own text at the end of its long help comes first.
     match subcommand.get_after_long_help().map(ToString::to_string) {
         Some(more) => subcommand
             .after_help(end.clone())
@@ -90,7 +90,7 @@ pub(crate) fn with_examples(subcommand: Command, codes: &'static str) -> Command
 mod tests {
     use super::*;
 
-    /// The words of a shell's line; `None` of a line that needs a shell.
+    /// The words of a line of shell; `None` if it is not our command, or needs a shell.
     fn words(line: &str) -> Option<Vec<String>> {
         let line = line
             .split(" #")
@@ -114,7 +114,7 @@ mod tests {
             .then_some(words)
     }
 
-    /// The commands that the pages tell people to run are understood.
+    /// The commands in the documentation are understood.
     #[test]
     fn every_command_in_the_documentation_is_understood() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

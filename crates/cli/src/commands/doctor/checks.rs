@@ -1,16 +1,17 @@
-//! The checks, each a function of the case. One more is a function and a line in [`CHECKS`].
+//! The checks, each a function of the case. To add one, write a function and a line in [`CHECKS`].
 //!
-//! Limits: reasons and remedies as in the kernel's `Documentation/admin-guide/sysctl/vm.rst` and
-//! `mm/transhuge.rst`, unless a check says otherwise.
+//! Limits, reasons and remedies are those of the kernel's `Documentation/admin-guide/sysctl/vm.rst` and `mm/transhuge.rst`,
+//! unless a check says otherwise.
 
-use super::{Case, Finding};
+use super::finding::{Case, Finding};
+use crate::import;
 use host::RivalKind;
 use pressure::knob::Knob;
 use pressure::sample::{Cgroups, SwapKind};
 use pressure::watermark;
 use units::{Bytes, Pages, Percent};
 
-/// A look at one thing; nothing where it does not apply.
+/// Looks at one thing; finds nothing where it does not apply.
 type Check = fn(&Case) -> Vec<Finding>;
 
 /// All checks, in the order in which findings of one level are shown.
@@ -37,23 +38,23 @@ pub(super) const CHECKS: &[Check] = &[
 
 impl Case {
     fn knob(&self, knob: Knob) -> Option<u64> {
-        self.glance.sample.knobs.now.of(knob)
+        self.observed.sample.knobs.now.of(knob)
     }
 
     fn memory(&self) -> Option<Bytes> {
-        self.glance.sample.memory.total
+        self.observed.sample.memory.total
     }
 }
 
 fn rivals(case: &Case) -> Vec<Finding> {
-    let rivals = &case.glance.rivals;
+    let rivals = &case.observed.rivals;
     if rivals.is_empty() {
         return vec![Finding::ok("nothing else tunes or guards memory here")];
     }
     let finding = |rival: &host::Rival| match rival.kind {
         RivalKind::Tuner => Finding::problem(
             rival.to_string(),
-            "Two programs on one knob undo each other's work, and neither learns what its own did.",
+            "Two programs on one knob undo each other's work, and neither can measure its own effect.",
             format!(
                 "Stop one of them: systemctl disable --now {}, or warmsetd.",
                 rival.name
@@ -61,7 +62,7 @@ fn rivals(case: &Case) -> Vec<Finding> {
         ),
         RivalKind::Guard => Finding::advice(
             rival.to_string(),
-            "Two that end processes would both do it for the same shortage, so warmsetd ends nobody while it runs.",
+            "Two guards would each kill for the same shortage, so warmsetd kills no process while the other runs.",
             format!(
                 "Nothing, if that is wanted. To take over: {}.",
                 take_over(&rival.name)
@@ -69,21 +70,21 @@ fn rivals(case: &Case) -> Vec<Finding> {
         ),
         RivalKind::Damon => Finding::advice(
             rival.to_string(),
-            "It reclaims by its own rules, so demand is seen with its work in it.",
+            "It reclaims by its own rules, so the demand that is measured includes its work.",
             "Nothing, if that is wanted.",
         ),
         RivalKind::Sysctl => Finding::advice(
             rival.to_string(),
-            "A fixed value was chosen by hand; the guard starts from it and never goes below.",
+            "A value was fixed by hand; the guard starts from it and never goes below it.",
             "Delete the line to leave the knob to the guard.",
         ),
     };
     rivals.iter().map(finding).collect()
 }
 
-/// The commands by which warmsetd does what another guard did. To act takes a restart, as a reload may only lower the mode.
+/// The commands that put warmsetd in another guard's place. It takes a restart: a reload may only lower the mode.
 fn take_over(name: &str) -> String {
-    let import = if crate::import::knows(name) {
+    let import = if import::knows(name) {
         format!("warmset import {name} -o /etc/warmset/conf.d/50-{name}.toml")
     } else {
         "set mode = \"guard\" in /etc/warmset/warmset.toml".to_owned()
@@ -95,20 +96,20 @@ fn unreadable(case: &Case) -> Vec<Finding> {
     let finding = |error: &String| {
         Finding::problem(
             error.as_str(),
-            "What cannot be read is unknown to every decision.",
-            "See whether the kernel or a sandbox withholds it.",
+            "A file that cannot be read is unknown to every decision.",
+            "Check whether the kernel lacks it, or a sandbox hides it.",
         )
     };
-    case.glance.warnings.iter().map(finding).collect()
+    case.observed.warnings.iter().map(finding).collect()
 }
 
 fn refused(case: &Case) -> Vec<Finding> {
-    // Who is not root may not be allowed to look at all that the guard does.
+    // Without root, a file may be refused that the guard can read.
     let finding = |what: &String| {
         Finding::problem(
             what.as_str(),
-            "The guard does not start with such a configuration, and a running one keeps the old.",
-            "warmset check, until it says ok.",
+            "The guard does not start with this configuration, and a running guard keeps the old one.",
+            "Correct it until warmset check says ok.",
         )
     };
     case.settings
@@ -120,13 +121,13 @@ fn refused(case: &Case) -> Vec<Finding> {
 }
 
 fn pressure(case: &Case) -> Vec<Finding> {
-    if case.glance.sample.memory_pressure.some_total.is_some() {
+    if case.observed.sample.memory_pressure.some_total.is_some() {
         return vec![Finding::ok("the kernel accounts for pressure (PSI)")];
     }
     vec![Finding::problem(
         "the kernel does not account for pressure (PSI)",
-        "Without it no one knows how long tasks wait for memory, and the guard is not woken when they do: it looks at \
-         times of its own choice.",
+        "Without PSI the time that tasks wait for memory is unknown. The guard is not woken when they wait; it samples at \
+         intervals instead.",
         "Boot with psi=1; the kernel needs CONFIG_PSI.",
     )]
 }
@@ -137,35 +138,35 @@ fn permission(case: &Case) -> Vec<Finding> {
     }
     vec![Finding::advice(
         "this was not run by root",
-        "Processes and files of others may be hidden from it, and so may a rival.",
-        "sudo warmset doctor.",
+        "Processes and files of other users may be hidden from it, and so may a rival.",
+        "Run sudo warmset doctor.",
     )]
 }
 
 fn container(case: &Case) -> Vec<Finding> {
-    let Some(name) = &case.glance.facts.container else {
+    let Some(name) = &case.observed.facts.container else {
         return Vec::new();
     };
     vec![Finding::advice(
-        format!("there are marks of a container ({name})"),
-        "In a container the numbers are the host's, and so are the knobs: a guard there can only look.",
+        format!("this looks like a container ({name})"),
+        "In a container the numbers and the knobs are the host's: a guard there can only observe.",
         "Run the guard on the host.",
     )]
 }
 
 fn hidepid(case: &Case) -> Vec<Finding> {
-    if !case.glance.facts.hidepid {
+    if !case.observed.facts.hidepid {
         return Vec::new();
     }
     vec![Finding::advice(
-        "processes of others are hidden (hidepid on /proc)",
-        "Other guards and tuners cannot be seen by anyone but root.",
+        "processes of other users are hidden (hidepid on /proc)",
+        "Only root can see other guards and tuners.",
         "Run the guard as root, as the package does.",
     )]
 }
 
 fn cgroups(case: &Case) -> Vec<Finding> {
-    let what = match case.glance.facts.cgroups {
+    let what = match case.observed.facts.cgroups {
         Cgroups::V2 => return vec![Finding::ok("control groups are of version 2")],
         Cgroups::Hybrid => "the memory controller is on version 1 of control groups",
         Cgroups::V1 => "only version 1 of control groups is mounted",
@@ -191,14 +192,15 @@ fn min_free(case: &Case) -> Vec<Finding> {
     }
     vec![Finding::problem(
         format!("vm.min_free_kbytes reserves {reserve}, {share} of memory"),
-        "That memory is for the kernel's emergencies only: below it every allocation reclaims for itself, and much \
-         more of it brings the OOM killer.",
-        "Take the line out of sysctl.d and reboot: the kernel then sizes it itself. A gap above it is the guard's work.",
+        "That memory is for the kernel's emergencies only. Below it every allocation reclaims for itself, and a reserve that is \
+         much larger brings the OOM killer.",
+        "Take the line out of sysctl.d and reboot: the kernel then sizes it itself. The guard makes the gap above it.",
     )]
 }
 
 fn dead_zone(case: &Case) -> Vec<Finding> {
-    let (sample, page_size) = (&case.glance.sample, case.glance.facts.page_size);
+    let sample = &case.observed.sample;
+    let page_size = case.observed.facts.page_size;
     let factor = case.knob(Knob::WatermarkScaleFactor);
     let (Some(factor), Some(least)) = (factor, watermark::least_effective(sample, page_size))
     else {
@@ -215,11 +217,11 @@ fn dead_zone(case: &Case) -> Vec<Finding> {
     vec![Finding::advice(
         format!("vm.watermark_scale_factor = {factor} has no effect on this machine"),
         format!("Below {least} the gap comes from vm.min_free_kbytes alone{gap}."),
-        "Nothing while the guard runs: it takes the factor that the demand needs. Without it, set more than that.",
+        "Nothing while the guard runs: it sets the factor that the demand needs. Without a guard, set a higher one.",
     )]
 }
 
-/// The kernel may raise the high watermark by this factor, in 1/10000, after fragmentation.
+/// The kernel's default of vm.watermark_boost_factor: after fragmentation the high watermark may rise by this, in 1/10000.
 const USUAL_BOOST: u64 = 15_000;
 
 fn boost(case: &Case) -> Vec<Finding> {
@@ -227,14 +229,14 @@ fn boost(case: &Case) -> Vec<Finding> {
         return Vec::new();
     };
     let high: Option<Pages> = case
-        .glance
+        .observed
         .sample
         .zones
         .iter()
         .map(|zone| zone.amounts.high)
         .sum();
     let most = high.map(|high| {
-        high.to_bytes(case.glance.facts.page_size)
+        high.to_bytes(case.observed.facts.page_size)
             .scaled(factor, 10_000)
     });
     let share = most
@@ -250,21 +252,21 @@ fn boost(case: &Case) -> Vec<Finding> {
     vec![Finding::advice(
         format!("vm.watermark_boost_factor = {factor}"),
         format!(
-            "After fragmentation kswapd reclaims{most} beyond the high watermark at once, read again later."
+            "After fragmentation kswapd reclaims{most} beyond the high watermark at once; part of it refaults later."
         ),
         format!(
-            "vm.watermark_boost_factor = {USUAL_BOOST} is the kernel's own; 0 switches it off."
+            "vm.watermark_boost_factor = {USUAL_BOOST} is the kernel's default; 0 switches it off."
         ),
     )]
 }
 
 fn swap(case: &Case) -> Vec<Finding> {
-    match case.glance.sample.memory.swap_total {
+    match case.observed.sample.memory.swap_total {
         Some(Bytes::ZERO) => vec![Finding::advice(
             "there is no swap",
-            "What programs have written and no longer use stays in memory, so only files can be evicted, programs' code \
-             among them; pressure builds late and steeply.",
-            "A swap file of a few GiB, or zram.",
+            "Without swap, anonymous memory stays in memory even if no program uses it. Only files can be evicted, programs' code \
+             among them, so pressure builds late and steeply.",
+            "Add a swap file of a few GiB, or zram.",
         )],
         Some(size) => vec![Finding::ok(format!("there is swap: {size}"))],
         None => Vec::new(),
@@ -273,7 +275,7 @@ fn swap(case: &Case) -> Vec<Finding> {
 
 fn zram(case: &Case) -> Vec<Finding> {
     let has_zram = case
-        .glance
+        .observed
         .sample
         .swaps
         .iter()
@@ -282,10 +284,10 @@ fn zram(case: &Case) -> Vec<Finding> {
         Some(cluster) if has_zram && cluster > 0 => vec![Finding::advice(
             format!("swap is on zram, and vm.page-cluster = {cluster}"),
             format!(
-                "Each page wanted is read with {} neighbours: that pays on a disk, here it decompresses in vain.",
+                "Each page that is swapped in brings {} neighbours. That pays on a disk; on zram it only costs CPU time.",
                 (1u64 << cluster.min(10)) - 1
             ),
-            "vm.page-cluster = 0.",
+            "Set vm.page-cluster = 0.",
         )],
         _ => Vec::new(),
     }
@@ -293,7 +295,7 @@ fn zram(case: &Case) -> Vec<Finding> {
 
 fn swappiness(case: &Case) -> Vec<Finding> {
     let has_swap = case
-        .glance
+        .observed
         .sample
         .memory
         .swap_total
@@ -301,8 +303,8 @@ fn swappiness(case: &Case) -> Vec<Finding> {
     match case.knob(Knob::Swappiness) {
         Some(0) if has_swap => vec![Finding::advice(
             "vm.swappiness = 0 while there is swap",
-            "Swap is used only when files are almost all evicted: by then the machine has long been reading them again.",
-            "10 for a disk, 60 by default, up to 180 for zram.",
+            "Swap is used only when nearly all files are evicted. By then the machine has been refaulting them for long.",
+            "Set 10 for a disk, up to 180 for zram; the default is 60.",
         )],
         Some(swappiness) => vec![Finding::ok(format!("vm.swappiness = {swappiness}"))],
         None => Vec::new(),
@@ -310,15 +312,15 @@ fn swappiness(case: &Case) -> Vec<Finding> {
 }
 
 fn overcommit(case: &Case) -> Vec<Finding> {
-    let memory = &case.glance.sample.memory;
+    let memory = &case.observed.sample.memory;
     match case.settings.overcommit {
         Some(0) => vec![Finding::ok(
-            "vm.overcommit_memory = 0: promises are weighed",
+            "vm.overcommit_memory = 0: obvious overcommits are refused",
         )],
         Some(1) => vec![Finding::advice(
             "vm.overcommit_memory = 1: memory is promised without limit",
-            "No allocation ever fails, so a program that asks for too much meets the OOM killer instead of an error.",
-            "0, unless a program here is documented to need 1.",
+            "No allocation ever fails, so a program that allocates too much is OOM-killed instead of getting an error.",
+            "Set 0, unless the documentation of a program here says that it needs 1.",
         )],
         Some(2) => strict_overcommit(memory.committed, memory.commit_limit),
         _ => Vec::new(),
@@ -338,7 +340,7 @@ fn strict_overcommit(promised: Option<Bytes>, limit: Option<Bytes>) -> Vec<Findi
     vec![Finding::problem(
         format!("vm.overcommit_memory = 2, and {promised} of {limit} are promised ({share})"),
         "Above the limit allocations fail, however much memory is free.",
-        "More swap, a higher vm.overcommit_ratio, or vm.overcommit_memory = 0.",
+        "Add swap, raise vm.overcommit_ratio, or set vm.overcommit_memory = 0.",
     )]
 }
 
@@ -353,8 +355,8 @@ fn huge_pages(case: &Case) -> Vec<Finding> {
     }
     vec![Finding::advice(
         "transparent huge pages: always, defrag always",
-        "Any page fault may stop to compact memory; these are the compaction stalls above.",
-        "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag: compact in the background but for those who ask.",
+        "Any page fault may wait for compaction; these are the compaction stalls above.",
+        "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag: then only programs that ask for huge pages wait for compaction.",
     )]
 }
 
@@ -363,8 +365,8 @@ fn zone_reclaim(case: &Case) -> Vec<Finding> {
         Some(0) => vec![Finding::ok("vm.zone_reclaim_mode = 0")],
         Some(mode) => vec![Finding::advice(
             format!("vm.zone_reclaim_mode = {mode}"),
-            "A full node evicts its own pages while other nodes have free memory, and allocations wait for it.",
-            "0, unless the load was measured to gain by it.",
+            "A full node evicts its own pages while other nodes have free memory, and allocations wait for that.",
+            "Set 0, unless a measurement shows that the load gains by it.",
         )],
         None => Vec::new(),
     }
@@ -386,8 +388,8 @@ fn dirty(case: &Case) -> Vec<Finding> {
         .map(|(name, limit)| {
             Finding::advice(
                 format!("{name} is {limit}, more than a fifth of memory"),
-                "A limit in bytes does not shrink when memory gets short: reclaim then waits for the disk.",
-                format!("Less, or {name} = 0 and the ratio instead, which follows available memory."),
+                "A limit in bytes does not shrink when memory is short; reclaim then waits for the disk.",
+                format!("Set less, or {name} = 0 and the ratio, which follows available memory."),
             )
         })
         .collect()

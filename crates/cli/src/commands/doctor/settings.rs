@@ -1,29 +1,29 @@
-//! Settings that no sample holds, since no decision needs them: read once, for advice.
+//! Settings that are in no sample, because no decision needs them.
 
 use std::fs;
 use std::path::Path;
 
-/// What is set; `None` where there is no such file.
+/// `None` where there is no such file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Settings {
     /// The word in brackets of `transparent_hugepage/enabled`.
     pub(super) huge_pages: Option<String>,
-    /// And of `transparent_hugepage/defrag`.
+    /// The word in brackets of `transparent_hugepage/defrag`.
     pub(super) defrag: Option<String>,
-    /// 0 by guess, 1 without limit, 2 strictly.
+    /// `vm.overcommit_memory`: 0 refuses obvious overcommits, 1 has no limit, 2 a strict one.
     pub(super) overcommit: Option<u64>,
     /// Bits of `vm.zone_reclaim_mode`.
     pub(super) zone_reclaim: Option<u64>,
-    /// `vm.dirty_bytes`; 0 if the ratio holds.
+    /// `vm.dirty_bytes`; 0 if the ratio applies.
     pub(super) dirty_bytes: Option<u64>,
-    /// `vm.dirty_background_bytes`; 0 if the ratio holds.
+    /// `vm.dirty_background_bytes`; 0 if the ratio applies.
     pub(super) dirty_background_bytes: Option<u64>,
     /// Why a guard would not start with its configuration.
     pub(super) refused: Option<String>,
 }
 
 impl Settings {
-    /// A file that cannot be read or understood counts as absent: there is nothing to advise on it.
+    /// Reads the settings. A file that cannot be read or parsed counts as absent: no advice can be given on it.
     pub(super) fn read(root: &Path) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).ok();
         let number = |path: &str| text(path)?.trim().parse().ok();
@@ -48,7 +48,7 @@ fn refused(root: &Path) -> Option<String> {
         .map(|error| error.to_string())
 }
 
-/// `madvise` of `always [madvise] never`.
+/// The word in brackets: `madvise` of `always [madvise] never`.
 fn chosen(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     rest.split_once(']').map(|(word, _)| word.to_owned())

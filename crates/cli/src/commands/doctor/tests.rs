@@ -39,14 +39,14 @@ fn healthy() -> Case {
         dirty_background_bytes: Some(0),
         refused: None,
     };
-    let glance = Glance {
+    let observed = Observation {
         facts: example::facts(),
         sample,
         rivals: Vec::new(),
         warnings: Vec::new(),
     };
     Case {
-        glance,
+        observed,
         settings,
         root: true,
     }
@@ -66,7 +66,7 @@ fn found(change: impl FnOnce(&mut Case)) -> Vec<(Level, String)> {
 }
 
 fn knob(case: &mut Case, knob: Knob, value: u64) {
-    case.glance.sample.knobs.now.put(knob, Some(value));
+    case.observed.sample.knobs.now.put(knob, Some(value));
 }
 
 fn rival(name: &str, kind: RivalKind) -> Rival {
@@ -111,26 +111,26 @@ fn each_fault_is_found_alone() {
     type Change = fn(&mut Case);
     let faults: [(Level, Change); 19] = [
         (Level::Problem, |case| {
-            case.glance.rivals.push(rival("tuned", RivalKind::Tuner));
+            case.observed.rivals.push(rival("tuned", RivalKind::Tuner));
         }),
         (Level::Advice, |case| {
-            case.glance.rivals.push(rival("DAMON", RivalKind::Damon));
+            case.observed.rivals.push(rival("DAMON", RivalKind::Damon));
         }),
         (Level::Advice, |case| {
-            case.glance
+            case.observed
                 .rivals
                 .push(rival("vm.watermark_scale_factor", RivalKind::Sysctl));
         }),
         (Level::Problem, |case| {
-            case.glance.sample.memory_pressure.some_total = None;
+            case.observed.sample.memory_pressure.some_total = None;
         }),
         (Level::Advice, |case| case.root = false),
         (Level::Advice, |case| {
-            case.glance.facts.container = Some("lxc".to_owned());
+            case.observed.facts.container = Some("lxc".to_owned());
         }),
-        (Level::Advice, |case| case.glance.facts.hidepid = true),
+        (Level::Advice, |case| case.observed.facts.hidepid = true),
         (Level::Advice, |case| {
-            case.glance.facts.cgroups = Cgroups::Hybrid;
+            case.observed.facts.cgroups = Cgroups::Hybrid;
         }),
         (Level::Problem, |case| {
             knob(case, Knob::MinFreeKbytes, 500_000);
@@ -143,10 +143,10 @@ fn each_fault_is_found_alone() {
             knob(case, Knob::WatermarkBoostFactor, 150_000);
         }),
         (Level::Advice, |case| {
-            case.glance.sample.memory.swap_total = Some(Bytes::ZERO);
+            case.observed.sample.memory.swap_total = Some(Bytes::ZERO);
         }),
         (Level::Advice, |case| {
-            case.glance.sample.swaps = vec![Swap {
+            case.observed.sample.swaps = vec![Swap {
                 kind: SwapKind::Zram,
                 ..Swap::default()
             }];
@@ -155,8 +155,8 @@ fn each_fault_is_found_alone() {
         (Level::Advice, |case| case.settings.overcommit = Some(1)),
         (Level::Problem, |case| {
             case.settings.overcommit = Some(2);
-            case.glance.sample.memory.commit_limit = Some(Bytes::mib(100));
-            case.glance.sample.memory.committed = Some(Bytes::mib(95));
+            case.observed.sample.memory.commit_limit = Some(Bytes::mib(100));
+            case.observed.sample.memory.committed = Some(Bytes::mib(95));
         }),
         (Level::Advice, |case| {
             case.settings.huge_pages = Some("always".to_owned());
@@ -203,7 +203,11 @@ fn each_fault_is_found_alone() {
 
 #[test]
 fn a_guard_that_kills_is_no_problem_and_can_be_taken_over() {
-    let beside = |case: &mut Case| case.glance.rivals.push(rival("earlyoom", RivalKind::Guard));
+    let beside = |case: &mut Case| {
+        case.observed
+            .rivals
+            .push(rival("earlyoom", RivalKind::Guard))
+    };
     assert_eq!(
         found(beside)
             .into_iter()
@@ -220,7 +224,7 @@ fn a_guard_that_kills_is_no_problem_and_can_be_taken_over() {
 #[test]
 fn what_is_unknown_is_said_and_gives_no_advice() {
     let mut case = healthy();
-    case.glance.sample = pressure::Sample::default();
+    case.observed.sample = pressure::Sample::default();
     case.settings = Settings::default();
     let text = text(&examine(&case), Paint::Plain);
     assert!(
@@ -248,17 +252,20 @@ fn what_is_unknown_is_said_and_gives_no_advice() {
 }
 
 #[test]
-fn a_configuration_that_no_guard_takes_is_a_problem() {
+fn a_configuration_that_the_guard_refuses_is_a_problem() {
     let what = "hooks.ended: /opt/hook: others may write to it; chmod go-w";
-    let found = found(|case| (case.root, case.settings.refused) = (true, Some(what.to_owned())));
+    let found = found(|case| {
+        case.root = true;
+        case.settings.refused = Some(what.to_owned());
+    });
     assert_eq!(found, [(Level::Problem, what.to_owned())]);
 }
 
 #[test]
-fn the_gravest_comes_first() {
+fn the_worst_finding_comes_first() {
     let levels: Vec<Level> = found(|case| {
         case.settings.zone_reclaim = Some(1);
-        case.glance.sample.memory_pressure.some_total = None;
+        case.observed.sample.memory_pressure.some_total = None;
     })
     .into_iter()
     .map(|(level, _)| level)

@@ -3,7 +3,7 @@
 use super::Source;
 use super::bought::Bought;
 use super::course::Course;
-use crate::last_decisions::Memory as Remembered;
+use crate::last_decisions::LastDecisions;
 use anyhow::{Result, bail};
 use host::recordings::{ReadError, Reader};
 use pressure::Sample;
@@ -146,7 +146,7 @@ struct Reading {
 impl Reading {
     fn file(&mut self, path: &Path) -> Result<()> {
         let mut reader = Reader::open(path)?;
-        let (mut entries, mut remembered) = (Vec::new(), Remembered::new(usize::MAX));
+        let (mut entries, mut remembered) = (Vec::new(), LastDecisions::new(usize::MAX));
         for entry in &mut reader {
             match entry {
                 Ok(entry) => {

@@ -1,38 +1,38 @@
-//! The words of notices. Names are what programs call themselves: in a text that a desktop may read as markup they are
-//! escaped.
+//! The texts of notices. A program chooses its own name, so names are escaped where a desktop may read them as markup.
 
 use pressure::groups::Answer;
 use pressure::users::Tell;
 use std::time::Duration;
 
-/// How long a notice that asks nothing stands.
+/// Time that a notice without a question stands: enough to read two sentences.
 const STANDS: Duration = Duration::from_secs(10);
 
-/// One notice.
+/// The text of a notice.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct Message {
     pub(super) title: String,
     pub(super) text: String,
-    /// As `notify-send` knows it.
+    /// As `notify-send --urgency` takes it.
     pub(super) urgency: &'static str,
+    /// Time that it stands.
     pub(super) lasts: Duration,
-    /// What is answered to, if it asks.
+    /// The question's number, if it asks one.
     pub(super) question: Option<u64>,
 }
 
-/// What an answer is called on a button.
+/// The button for an answer.
 pub(super) const fn label(answer: Answer) -> &'static str {
     match answer {
-        Answer::End => "End it",
-        Answer::Keep => "Let it wait",
+        Answer::End => "Kill it",
+        Answer::Keep => "Leave it frozen",
         Answer::GoOn => "Let it go on",
     }
 }
 
-/// The notice for what was told; `None` if there is nothing to show.
-pub(super) fn shown(tell: &Tell) -> Option<Shown> {
+/// The notice for a message of the guard; `None` if there is nothing to show.
+pub(super) fn message(tell: &Tell) -> Option<Message> {
     let notice = |urgency, title: String, text: String| {
-        Some(Shown {
+        Some(Message {
             title,
             text: escaped(&text),
             urgency,
@@ -43,15 +43,15 @@ pub(super) fn shown(tell: &Tell) -> Option<Shown> {
     match tell {
         Tell::Warn { headroom, left } => {
             let text = format!(
-                "There is room for {headroom} more. If things go on, it is used up in {left}."
+                "There is {headroom} of headroom left. At this rate it is used up in {left}."
             );
             notice("normal", "Memory is running out".to_owned(), text)
         }
         Tell::Throttled { unit, memory_high } => {
             let text = format!(
-                "{unit} fills memory and may have {memory_high} now. The rest stays with everything else."
+                "{unit} fills memory. It is limited to {memory_high} now, so that the rest stays for other programs."
             );
-            notice("normal", "A program is slowed down".to_owned(), text)
+            notice("normal", "A program is throttled".to_owned(), text)
         }
         Tell::Ask {
             id,
@@ -59,10 +59,10 @@ pub(super) fn shown(tell: &Tell) -> Option<Shown> {
             used,
             wait,
             why,
-        } => Some(Shown {
-            title: "A program is stopped: what shall become of it?".to_owned(),
+        } => Some(Message {
+            title: "A program is frozen: what should happen to it?".to_owned(),
             text: escaped(&format!(
-                "{unit} has {used} of memory. Without an answer it ends in {wait}.\n{why}"
+                "{unit} uses {used} of memory. Without an answer it is killed in {wait}.\n{why}"
             )),
             urgency: "critical",
             lasts: wait.get(),
@@ -77,29 +77,29 @@ pub(super) fn shown(tell: &Tell) -> Option<Shown> {
             ..
         } => {
             let how = if signal == "SIGTERM" {
-                "was asked to end"
+                "was sent SIGTERM"
             } else {
-                "was ended"
+                "was killed"
             };
-            let text = format!("{name} ({pid}) held {size}.\n{why}");
+            let text = format!("{name} ({pid}) used {size}.\n{why}");
             notice("critical", format!("{} {how}", plain(name)), text)
         }
         Tell::EndedElsewhere { size } => {
-            let text = format!("A program of another user was ended, and {size} come back.");
+            let text = format!("A program of another user was killed, which frees {size}.");
             notice("low", "Memory was short".to_owned(), text)
         }
         Tell::Settled { .. } => None,
     }
 }
 
-/// Without what a terminal or a desktop would act on.
+/// Without control characters, which a terminal or a desktop would act on.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_control() { '?' } else { letter })
         .collect()
 }
 
-/// Lines that a desktop may read as markup.
+/// Escaped line by line, for a desktop that may read the text as markup.
 fn escaped(text: &str) -> String {
     text.split('\n')
         .map(|line| report::escaped(&plain(line)))
@@ -114,48 +114,42 @@ mod tests {
 
     #[test]
     fn a_name_is_never_markup() {
-        let (name, unit) = ("<a href='x'>&\u{1b}[2J".to_owned(), "app.scope".to_owned());
-        let (signal, size, why) = ("SIGKILL".to_owned(), Bytes::mib(700), "it grows".to_owned());
-        let shown = shown(&Tell::Ended {
-            name,
+        let message = message(&Tell::Ended {
+            name: "<a href='x'>&\u{1b}[2J".to_owned(),
             pid: 7,
-            unit,
-            signal,
-            size,
-            why,
+            unit: "app.scope".to_owned(),
+            signal: "SIGKILL".to_owned(),
+            size: Bytes::mib(700),
+            why: "it grows".to_owned(),
         })
         .unwrap();
         assert_eq!(
-            shown.text,
-            "&lt;a href='x'&gt;&amp;?[2J (7) held 700 MiB.\nit grows"
+            message.text,
+            "&lt;a href='x'&gt;&amp;?[2J (7) used 700 MiB.\nit grows"
         );
         assert_eq!(
-            shown.title, "<a href='x'>&?[2J was ended",
+            message.title, "<a href='x'>&?[2J was killed",
             "a title is no markup"
         );
     }
 
     #[test]
     fn a_question_stands_as_long_as_there_is_time_to_answer() {
-        let (unit, why) = (
-            "app-hog.scope".to_owned(),
-            "it grows by 80 MiB/s".to_owned(),
-        );
         let ask = Tell::Ask {
             id: 9,
-            unit,
+            unit: "app-hog.scope".to_owned(),
             used: Bytes::mib(700),
             wait: Span::secs(15),
-            why,
+            why: "it grows by 80 MiB/s".to_owned(),
         };
-        let shown = shown(&ask).unwrap();
+        let message = message(&ask).unwrap();
         assert_eq!(
-            (shown.lasts, shown.question, shown.urgency),
+            (message.lasts, message.question, message.urgency),
             (Duration::from_secs(15), Some(9), "critical")
         );
         assert_eq!(
-            shown.text,
-            "app-hog.scope has 700 MiB of memory. Without an answer it ends in 15 s.\nit grows by 80 MiB/s"
+            message.text,
+            "app-hog.scope uses 700 MiB of memory. Without an answer it is killed in 15 s.\nit grows by 80 MiB/s"
         );
     }
 }

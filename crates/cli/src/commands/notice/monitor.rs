@@ -1,4 +1,4 @@
-//! `org.freedesktop.LowMemoryMonitor` on the system bus: what GLib's `GMemoryMonitor` listens for in every program that uses it.
+//! `org.freedesktop.LowMemoryMonitor` on the system bus, which programs listen to by GLib's `GMemoryMonitor`.
 
 use crate::ui::hinted::Hinted;
 use anyhow::{Context, Result};
@@ -9,12 +9,12 @@ use zbus::object_server::SignalEmitter;
 
 const NAME: &str = "org.freedesktop.LowMemoryMonitor";
 const PATH: &str = "/org/freedesktop/LowMemoryMonitor";
-/// `G_MEMORY_MONITOR_WARNING_LEVEL_MEDIUM`: try harder to free what is not needed.
+/// `G_MEMORY_MONITOR_WARNING_LEVEL_MEDIUM`: programs should free what they do not need.
 const MEDIUM: u8 = 100;
-/// `G_MEMORY_MONITOR_WARNING_LEVEL_CRITICAL`: processes are about to be ended.
+/// `G_MEMORY_MONITOR_WARNING_LEVEL_CRITICAL`: processes are about to be killed.
 const CRITICAL: u8 = 255;
 
-/// What is at the path: who listens asks for its properties first, and waits for the answer that there are none.
+/// The object at the path. A listener first asks for its properties, and waits for the answer that there are none.
 struct Warnings;
 
 #[zbus::interface(name = "org.freedesktop.LowMemoryMonitor")]
@@ -24,7 +24,7 @@ impl Warnings {
     async fn low_memory_warning(emitter: &SignalEmitter<'_>, level: u8) -> zbus::Result<()>;
 }
 
-/// The name is ours while this lives.
+/// Owns the name on the bus while it lives.
 #[derive(Debug)]
 pub(super) struct Monitor {
     bus: Connection,
@@ -42,25 +42,25 @@ impl Monitor {
         };
         named().map(|bus| Self { bus }).map_err(|error| {
             let hint = match error {
-                zbus::Error::NameTaken => "another program is it: systemctl disable --now low-memory-monitor",
-                _ => "the bus lets root have this name, by the file of the package: systemctl enable --now warmset-low-memory",
+                zbus::Error::NameTaken => "another program owns the name: systemctl disable --now low-memory-monitor",
+                _ => "only root may own this name, and only with the bus policy of the package: systemctl enable --now warmset-low-memory",
             };
             Hinted::new(format_args!("{NAME} on the system bus: {error}"), hint).into()
         })
     }
 
-    /// Warns every program that listens, if what was told is a warning.
-    pub(super) fn hear(&self, tell: &Tell) -> Result<()> {
+    /// Warns every program that listens, if the message is a warning.
+    pub(super) fn warn(&self, tell: &Tell) -> Result<()> {
         let Some(level) = level(tell) else {
             return Ok(());
         };
         let emitter = SignalEmitter::new(self.bus.inner(), PATH)?;
         zbus::block_on(Warnings::low_memory_warning(&emitter, level))
-            .context("the system bus took no warning")
+            .context("cannot send a warning on the system bus")
     }
 }
 
-/// How bad it is; `None` if it is not about to be, or over.
+/// The level of a message; `None` if it is no warning.
 fn level(tell: &Tell) -> Option<u8> {
     match tell {
         Tell::Warn { .. } => Some(MEDIUM),

@@ -1,8 +1,8 @@
-//! `--damon`: what the processes of the warmest use of what they have mapped, as the kernel's own monitor sees it.
+//! `--damon`: what the units with the largest working sets use of their mappings, as the kernel's own monitor sees it.
 //!
-//! - How: one kdamond, with a target for each process; every [`EVERY`] it tells its regions, and those that were found used
-//!   are added up. Who has come since is watched after [`AFRESH`], by a new one.
-//! - Cannot see: what is only read, and never mapped; what is shared counts once for each process.
+//! - How: one kdamond with a target for each process. Every [`EVERY`] it writes its regions, and those that were used are
+//!   added up. Processes that are new are watched after [`AFRESH`], by a new kdamond.
+//! - Cannot see: files that are read and never mapped. Shared memory counts once for each process.
 //! - Cost: twenty looks at up to 1000 pages each time, in a kernel thread of its own (`kdamond.0`).
 
 use crate::damon_error;
@@ -16,46 +16,46 @@ use std::time::{Duration, Instant};
 use traces::Region;
 use units::Bytes;
 
-/// Processes at once, at most: all share the regions.
+/// Most processes at once: all share DAMON's 1000 regions, so with more each has too few to tell used memory from unused.
 const MOST: usize = 64;
-/// DAMON adds up for so long before it tells.
+/// DAMON's aggregation interval. Shorter misses memory that is used every few seconds; longer makes the picture stale.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
-/// So often it is told anew whom to watch.
+/// Time after which processes are chosen anew: a new kdamond first has to find its regions.
 const AFRESH: Duration = Duration::from_secs(60);
 
-/// DAMON at work, and what it told last.
+/// The kdamond and its last snapshot.
 #[derive(Debug)]
 pub(super) struct Accesses {
     root: PathBuf,
     damon: Option<Damon>,
-    /// When it was told whom to watch.
+    /// When the processes were chosen; `None` before the first look.
     since: Option<Instant>,
-    /// Whose processes are watched, by their paths.
+    /// Paths of the watched units.
     units: HashSet<String>,
     watched: Vec<u32>,
-    told: Told,
-    /// What each process used, in the last snapshot.
+    snapshot: Snapshot,
+    /// Bytes that each process used in the last snapshot.
     used: HashMap<u32, Bytes>,
 }
 
 impl Accesses {
-    /// Of the machine at `root`. Asks nothing yet.
+    /// For the machine at `root`. DAMON is started at the first look.
     pub(super) fn of(root: &Path) -> Self {
-        let (units, watched, used) = (HashSet::new(), Vec::new(), HashMap::new());
         Self {
             root: root.to_owned(),
             damon: None,
             since: None,
-            units,
-            watched,
-            told: Told::default(),
-            used,
+            units: HashSet::new(),
+            watched: Vec::new(),
+            snapshot: Snapshot::default(),
+            used: HashMap::new(),
         }
     }
 
-    /// Watches all processes of the first of these, as far as there is room for whole ones.
+    /// Starts DAMON on all processes of the first units, as long as whole units fit into [`MOST`].
     fn watch(&mut self, survey: &Survey, all: &[Holding]) -> Result<(), NoDamon> {
-        (self.since, self.told) = (Some(Instant::now()), Told::default());
+        self.since = Some(Instant::now());
+        self.snapshot = Snapshot::default();
         self.units.clear();
         self.watched.clear();
         for one in all {
@@ -68,9 +68,9 @@ impl Accesses {
                 break;
             }
         }
-        // Numbers are given again.
+        // The number of a process that has ended may be given to another.
         self.used.retain(|pid, _| self.watched.contains(pid));
-        // The old one has to go before there can be another.
+        // The old kdamond must end before there can be another.
         self.damon = None;
         if !self.watched.is_empty() {
             self.damon = Some(Damon::start(
@@ -82,63 +82,68 @@ impl Accesses {
         Ok(())
     }
 
-    /// Takes in what was told since, and enters what is known by it. The first look only begins.
+    /// Reads what DAMON has written, and replaces the working sets that are known by it. The first look only starts DAMON.
     ///
-    /// Errors: DAMON cannot be asked at all.
+    /// Errors: DAMON cannot be used at all.
     pub(super) fn look(&mut self, survey: &Survey, all: &mut [Holding]) -> Result<()> {
-        self.hear()?;
+        self.read_snapshots()?;
         match self.since {
             None => self
                 .watch(survey, all)
                 .map_err(|no| damon_error::explained(no, "without --damon it needs none"))?,
-            // Somebody who has just gone, or another who uses DAMON now: the other means go on until the next time.
+            // It fails if a process has just ended, or another program uses DAMON now. Until the next attempt the working
+            // sets are known by other means.
             Some(since) if since.elapsed() >= AFRESH => drop(self.watch(survey, all)),
             Some(_) => {}
         }
         for one in all.iter_mut().filter(|one| self.units.contains(&one.path)) {
             if let Some(used) = self.use_of(&survey.members(one)) {
-                (one.warm, one.by) = (used.min(one.used), By::Damon);
+                one.warm = used.min(one.used);
+                one.by = By::Damon;
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self) -> io::Result<()> {
+    fn read_snapshots(&mut self) -> io::Result<()> {
         let Some(damon) = &mut self.damon else {
             return Ok(());
         };
         let mut buffer = [0; 16 * 1024];
         while let Some(count) = damon.read(&mut buffer)? {
-            self.told.take(&buffer[..count]);
+            self.snapshot.take(&buffer[..count]);
         }
-        for (pid, used) in self.watched.iter().zip(&self.told.used) {
+        for (pid, used) in self.watched.iter().zip(&self.snapshot.used) {
             self.used.insert(*pid, *used);
         }
         Ok(())
     }
 
-    /// What these use together; `None` unless something is known of each.
+    /// Bytes that these processes use together; `None` unless all of them are known.
     fn use_of(&self, pids: &[u32]) -> Option<Bytes> {
-        let known: Option<Vec<Bytes>> =
-            pids.iter().map(|pid| self.used.get(pid).copied()).collect();
-        known
-            .filter(|known| !known.is_empty())
-            .map(|known| known.into_iter().sum())
+        if pids.is_empty() {
+            return None;
+        }
+        let mut sum = Bytes::ZERO;
+        for pid in pids {
+            sum += *self.used.get(pid)?;
+        }
+        Some(sum)
     }
 }
 
-/// The lines of the kdamond, as they come.
+/// The last snapshot, from the kdamond's lines as they come.
 #[derive(Debug, Default)]
-struct Told {
+struct Snapshot {
     /// The beginning of a line that has not come whole.
     rest: Vec<u8>,
-    /// When the last snapshot was told.
+    /// Time of the snapshot, ns.
     at: u64,
-    /// What each target used in it.
+    /// Bytes that each target used in it.
     used: Vec<Bytes>,
 }
 
-impl Told {
+impl Snapshot {
     fn take(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
         let whole = self
@@ -147,16 +152,18 @@ impl Told {
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |end| end + 1);
         let lines: Vec<u8> = self.rest.drain(..whole).collect();
-        // What is no region, such as a note on lost lines, says nothing of what is used.
-        lines
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| Region::of(line).ok().flatten())
-            .for_each(|one| self.add(&one));
+        for line in lines.split(|byte| *byte == b'\n') {
+            // Other lines, such as a note on lost ones, are no regions.
+            if let Ok(Some(region)) = Region::of(line) {
+                self.add(&region);
+            }
+        }
     }
 
     fn add(&mut self, region: &Region) {
         if region.at.saturating_sub(self.at) > EVERY.as_nanos() as u64 / 2 {
-            (self.at, self.used) = (region.at, Vec::new());
+            self.at = region.at;
+            self.used.clear();
         }
         let target = usize::try_from(region.target).unwrap_or(usize::MAX);
         if target >= MOST {
@@ -184,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_what_was_told_at_once() {
-        let mut told = Told::default();
+    fn lines_of_one_time_are_one_snapshot() {
+        let mut snapshot = Snapshot::default();
         let first = [
             line(10, 0, (0, 4096), 2),
             line(10, 1, (0, 8192), 0),
@@ -194,12 +201,16 @@ mod tests {
         .concat();
         // In pieces, as a pipe gives it.
         let (a, b) = first.as_bytes().split_at(100);
-        told.take(a);
-        told.take(b);
-        assert_eq!(told.used, [Bytes::kib(4), Bytes::kib(56)]);
-        told.take(b"CPU:0 [LOST 12 EVENTS]\n");
-        told.take(line(15, 1, (0, 4096), 7).as_bytes());
-        assert_eq!(told.used, [Bytes::ZERO, Bytes::kib(4)], "the last one only");
+        snapshot.take(a);
+        snapshot.take(b);
+        assert_eq!(snapshot.used, [Bytes::kib(4), Bytes::kib(56)]);
+        snapshot.take(b"CPU:0 [LOST 12 EVENTS]\n");
+        snapshot.take(line(15, 1, (0, 4096), 7).as_bytes());
+        assert_eq!(
+            snapshot.used,
+            [Bytes::ZERO, Bytes::kib(4)],
+            "the last one only"
+        );
     }
 
     #[test]
@@ -214,20 +225,18 @@ mod tests {
     }
 
     #[test]
-    fn who_has_memory_is_watched_and_a_kernel_that_cannot_says_what_to_do() {
+    fn without_damon_the_error_says_what_to_do() {
         let root = tempfile::tempdir().unwrap();
         let unit = root.path().join("sys/fs/cgroup/a.service");
         std::fs::create_dir_all(&unit).unwrap();
         std::fs::write(unit.join("cgroup.procs"), "7\n8\n").unwrap();
-        let (mut accesses, survey) = (
-            Accesses::of(root.path()),
-            Survey::of(root.path(), Bytes::kib(4)),
-        );
-        let said = accesses
+        let mut accesses = Accesses::of(root.path());
+        let survey = Survey::of(root.path(), Bytes::kib(4));
+        let error = accesses
             .look(&survey, &mut [example::holding("/a.service", 12)])
             .unwrap_err();
         assert_eq!(accesses.watched, [7, 8]);
-        let said = format!("{said:#}");
-        assert!(said.contains("CONFIG_DAMON_SYSFS"), "{said}");
+        let text = format!("{error:#}");
+        assert!(text.contains("CONFIG_DAMON_SYSFS"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! One picture: text of a given size, whatever is known.
+//! One picture as text of a given size.
 
 use super::holdings::{self, Columns};
 use crate::ui::bar::Parts;
@@ -10,14 +10,23 @@ use pressure::distress::{Exemption, Outlook};
 use pressure::groups::Groups;
 use pressure::scan::Candidate;
 use std::fmt::Write as _;
+use std::time::Duration;
 use units::{Bytes, Rate};
 
-/// Rows that a terminal must have for its lines to be wrapped, not cut.
+/// A row of the picture.
+type Row = (String, Option<Style>);
+
+/// Rows of a terminal from which on long lines are wrapped; with fewer they are cut, to leave rows to the tables.
 const TALL: u16 = 20;
-/// Rows below which processes alone are shown.
+/// Rows left for the tables below which only processes are shown: two tables of three rows would tell too little.
 const BOTH: usize = 9;
-/// From so many columns on all that is known of a unit is shown.
+/// Columns from which on the table of units has all of its columns.
 pub(super) const WIDE: u16 = 90;
+
+/// A person has no time to act.
+const SOON: Duration = Duration::from_secs(15);
+/// A forecast of more than ten minutes is too uncertain to worry about.
+const LATER: Duration = Duration::from_secs(600);
 
 /// Everything that a picture shows.
 #[derive(Debug)]
@@ -28,13 +37,13 @@ pub(super) struct Frame {
     pub(super) state: String,
     pub(super) sample: Sample,
     pub(super) forecast: Forecast,
-    /// Whose memory is warm, and what each is for; the warmest first.
+    /// Units and their roles, the largest working set first.
     pub(super) holdings: Vec<(Holding, &'static str)>,
-    /// Who holds most, largest first.
+    /// Processes, the largest first.
     pub(super) lines: Vec<Line>,
-    /// Whom the guard holds up, or has stopped.
+    /// Units that the guard has protected, throttled or frozen.
     pub(super) groups: Groups,
-    /// The last thing the guard did or said.
+    /// The last step or notice of the guard.
     pub(super) last: Option<String>,
 }
 
@@ -42,7 +51,7 @@ pub(super) struct Frame {
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) candidate: Candidate,
-    /// How fast, and whether upwards.
+    /// Rate, and true if upwards; `None` if it is new.
     pub(super) growth: Option<(Rate, bool)>,
     pub(super) exemption: Option<Exemption>,
 }
@@ -53,41 +62,40 @@ impl Frame {
         let columns = usize::from(self.size.0);
         for (line, style) in self.rows() {
             let line: String = line.trim_end().chars().take(columns).collect();
-            let _ = writeln!(
-                text,
-                "{}",
-                style.map_or(line.clone(), |style| paint.paint(style, &line))
-            );
+            let painted = match style {
+                Some(style) => paint.paint(style, &line),
+                None => line,
+            };
+            let _ = writeln!(text, "{painted}");
         }
         text
     }
 
-    fn rows(&self) -> Vec<(String, Option<Style>)> {
-        let (mut rows, below) = (self.above(), self.below());
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = self.above();
+        let below = self.below();
         rows.push((String::new(), None));
-        // A line is left for the cursor, and one for the head of each table.
-        let headroom = usize::from(self.size.1)
+        // A row is left for the cursor, and one for the head of each table.
+        let mut left = usize::from(self.size.1)
             .saturating_sub(rows.len() + below.len() + 2)
             .max(1);
-        let units = if headroom < BOTH {
+        let units = if left < BOTH {
             0
         } else {
-            self.holdings.len().min((headroom - 1) / 2)
+            self.holdings.len().min((left - 1) / 2)
         };
         if units > 0 {
-            rows.push((holdings::head(self.columns()), Some(Style::Strong)));
-            let row =
-                |(one, role): &(Holding, &'static str)| holdings::row(one, role, self.columns());
-            rows.extend(self.holdings.iter().take(units).map(row));
+            let columns = self.columns();
+            rows.push((holdings::head(columns), Some(Style::Strong)));
+            for (one, role) in &self.holdings[..units] {
+                rows.push(holdings::row(one, role, columns));
+            }
+            left = left.saturating_sub(units + 1);
         }
         rows.push((Line::head(self.is_narrow()), Some(Style::Strong)));
-        let headroom = headroom.saturating_sub(if units > 0 { units + 1 } else { 0 });
-        rows.extend(
-            self.lines
-                .iter()
-                .take(headroom)
-                .map(|line| line.row(self.is_narrow())),
-        );
+        for line in self.lines.iter().take(left) {
+            rows.push(line.row(self.is_narrow()));
+        }
         rows.extend(below);
         rows
     }
@@ -108,48 +116,22 @@ impl Frame {
         .is_narrow()
     }
 
-    /// A line that is cut where it does not fit, or wrapped where there is room.
-    fn put(&self, rows: &mut Vec<(String, Option<Style>)>, line: &str, style: Option<Style>) {
-        if self.is_narrow() && self.size.1 >= TALL {
-            rows.extend(
-                wrapped(line, self.size.0.into())
-                    .into_iter()
-                    .map(|line| (line, style)),
-            );
-        } else {
+    /// Adds a line, wrapped on a narrow and tall screen.
+    fn put(&self, rows: &mut Vec<Row>, line: &str, style: Option<Style>) {
+        if !self.is_narrow() || self.size.1 < TALL {
             rows.push((line.to_owned(), style));
+            return;
+        }
+        for line in wrapped(line, self.size.0.into()) {
+            rows.push((line, style));
         }
     }
 
-    fn above(&self) -> Vec<(String, Option<Style>)> {
+    fn above(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        self.put(
-            &mut rows,
-            &format!("warmset top · {}", self.state),
-            Some(Style::Strong),
-        );
-        match Parts::of(&self.sample.memory) {
-            Some(parts) => {
-                let Parts {
-                    total,
-                    programs,
-                    caches,
-                    free,
-                } = parts;
-                let columns = usize::from(self.size.0).saturating_sub(total.to_string().len() + 1);
-                rows.push((format!("{} {total}", parts.bar(columns)), None));
-                let rest = parts.rest();
-                let parts = format!(
-                    "# programs {programs} · k kernel {rest} · = caches {caches} · . free {free}"
-                );
-                self.put(&mut rows, &parts, None);
-            }
-            None => self.put(
-                &mut rows,
-                "the kernel does not say what memory is used for",
-                Some(Style::Bad),
-            ),
-        }
+        let title = format!("warmset top · {}", self.state);
+        self.put(&mut rows, &title, Some(Style::Strong));
+        self.put_memory(&mut rows);
         self.put(&mut rows, &self.swap(), None);
         self.put(&mut rows, &self.pressure(), None);
         let (outlook, style) = self.outlook();
@@ -157,69 +139,83 @@ impl Frame {
         rows
     }
 
-    fn below(&self) -> Vec<(String, Option<Style>)> {
+    /// The bar of memory, and its legend.
+    fn put_memory(&self, rows: &mut Vec<Row>) {
+        let Some(parts) = Parts::of(&self.sample.memory) else {
+            let text = "the kernel does not say what memory is used for";
+            self.put(rows, text, Some(Style::Bad));
+            return;
+        };
+        let Parts {
+            total,
+            programs,
+            caches,
+            free,
+        } = parts;
+        let columns = usize::from(self.size.0).saturating_sub(total.to_string().len() + 1);
+        rows.push((format!("{} {total}", parts.bar(columns)), None));
+        let rest = parts.rest();
+        let legend =
+            format!("# programs {programs} · k kernel {rest} · = caches {caches} · . free {free}");
+        self.put(rows, &legend, None);
+    }
+
+    fn below(&self) -> Vec<Row> {
         let mut rows = vec![(String::new(), None)];
-        self.limited()
-            .iter()
-            .for_each(|line| self.put(&mut rows, line, Some(Style::Notable)));
-        let last = self
-            .last
-            .as_ref()
-            .map_or_else(String::new, |last| format!("last: {last}"));
+        for line in self.limited() {
+            self.put(&mut rows, &line, Some(Style::Notable));
+        }
+        let last = match &self.last {
+            Some(last) => format!("last: {last}"),
+            None => String::new(),
+        };
         self.put(&mut rows, &last, None);
-        rows.push(("* has a floor, is never ended · q ends".to_owned(), None));
+        rows.push(("* has a floor, or is exempt · q quits".to_owned(), None));
         rows
     }
 
-    /// Whom the guard holds up, and who stands still.
+    /// A line for each unit that the guard has throttled or frozen.
     fn limited(&self) -> Vec<String> {
-        let throttled = self.groups.throttled.iter();
-        let throttled = throttled.map(|one| {
-            format!(
-                "held up: {} has {} of at most {}",
+        let mut lines = Vec::new();
+        for one in &self.groups.throttled {
+            lines.push(format!(
+                "throttled: {} has {} of at most {}",
                 one.unit, one.used, one.memory_high
-            )
-        });
-        let frozen = self.groups.frozen.iter().filter(|one| one.is_frozen());
-        throttled
-            .chain(frozen.map(|one| format!("stopped: {}, its user is asked", one.unit)))
-            .collect()
+            ));
+        }
+        for one in &self.groups.frozen {
+            if one.is_frozen() {
+                lines.push(format!("frozen: {}, until its user answers", one.unit));
+            }
+        }
+        lines
     }
 
+    /// Swap, the gap, and what is kept for caches and protected units.
     fn swap(&self) -> String {
         let memory = &self.sample.memory;
-        let (total, free) = (
-            memory.swap_total.unwrap_or_default(),
-            memory.swap_free.unwrap_or_default(),
-        );
-        let swap = if total == Bytes::ZERO {
+        let total = memory.swap_total.unwrap_or_default();
+        let free = memory.swap_free.unwrap_or_default();
+        let mut line = if total == Bytes::ZERO {
             "no swap".to_owned()
         } else {
             format!("swap {} of {total}", total.less(free))
         };
-        let gap = self
-            .forecast
-            .gap
-            .map_or_else(String::new, |gap| format!(" · gap {gap}"));
-        let held = self.forecast.withheld.filter(|held| *held > Bytes::ZERO);
-        let floor = self.forecast.outlook.map_or_else(String::new, |outlook| {
-            format!(" · cache in use {}", outlook.floor)
-        });
-        let kept: Bytes = self
-            .groups
-            .protected
-            .iter()
-            .filter_map(|cgroup| cgroup.ours)
-            .sum();
-        let kept = if kept == Bytes::ZERO {
-            String::new()
-        } else {
-            format!(" · floors {kept}")
-        };
-        format!(
-            "{swap}{gap}{}{floor}{kept}",
-            held.map_or_else(String::new, |held| format!(", {held} withheld"))
-        )
+        if let Some(gap) = self.forecast.gap {
+            let _ = write!(line, " · gap {gap}");
+        }
+        if let Some(withheld) = self.forecast.withheld.filter(|bytes| *bytes > Bytes::ZERO) {
+            let _ = write!(line, ", {withheld} withheld");
+        }
+        if let Some(outlook) = self.forecast.outlook {
+            let _ = write!(line, " · cache in use {}", outlook.floor);
+        }
+        let protected = self.groups.protected.iter();
+        let floors: Bytes = protected.filter_map(|cgroup| cgroup.ours).sum();
+        if floors > Bytes::ZERO {
+            let _ = write!(line, " · floors {floors}");
+        }
+        line
     }
 
     fn pressure(&self) -> String {
@@ -232,8 +228,8 @@ impl Frame {
         )
     }
 
-    /// The forecast as a time.
-    fn outlook(&self) -> (String, Option<Style>) {
+    /// Headroom, and when it will be used up.
+    fn outlook(&self) -> Row {
         let Some(Outlook {
             headroom,
             growth,
@@ -241,24 +237,19 @@ impl Frame {
             ..
         }) = self.forecast.outlook
         else {
-            return ("room: unknown".to_owned(), None);
+            return ("headroom: unknown".to_owned(), None);
         };
+        let line = format!("headroom {headroom}, growth {growth}");
         match left {
-            Some(left) if left.get().as_secs() < 600 => {
-                let style = if left.get().as_secs() < 15 {
-                    Style::Bad
-                } else {
-                    Style::Notable
-                };
-                (
-                    format!(
-                        "room for {headroom} more, growing by {growth}: out of memory in {left}"
-                    ),
-                    Some(style),
-                )
+            Some(left) if left.get() < SOON => {
+                (format!("{line}: out of memory in {left}"), Some(Style::Bad))
+            }
+            Some(left) if left.get() < LATER => {
+                let text = format!("{line}: out of memory in {left}");
+                (text, Some(Style::Notable))
             }
             _ => (
-                format!("room for {headroom} more, growing by {growth}: no end in sight"),
+                format!("{line}: memory does not run out soon"),
                 Some(Style::Good),
             ),
         }
@@ -280,8 +271,9 @@ impl Line {
         )
     }
 
-    fn row(&self, is_narrow: bool) -> (String, Option<Style>) {
+    fn row(&self, is_narrow: bool) -> Row {
         let candidate = &self.candidate;
+        let pid = candidate.identity.pid;
         let (growth_text, style) = holdings::growth(self.growth);
         let mark = if self.exemption.is_some() { '*' } else { ' ' };
         let swapped = if candidate.swapped == Bytes::ZERO {
@@ -292,21 +284,13 @@ impl Line {
         if is_narrow {
             let name: String = candidate.name.chars().take(10).collect();
             let size = (candidate.resident + candidate.swapped).to_string();
-            return (
-                format!(
-                    "{:>7}{mark}{name:<10} {size:>9} {growth_text:>11}",
-                    candidate.identity.pid
-                ),
-                style,
-            );
+            let row = format!("{pid:>7}{mark}{name:<10} {size:>9} {growth_text:>11}");
+            return (row, style);
         }
+        let name: String = candidate.name.chars().take(15).collect();
+        let resident = candidate.resident.to_string();
         let row = format!(
-            "{:>7}{mark}{:<15} {:>9} {:>9} {:>12} {:<22}",
-            candidate.identity.pid,
-            candidate.name.chars().take(15).collect::<String>(),
-            candidate.resident.to_string(),
-            swapped,
-            growth_text,
+            "{pid:>7}{mark}{name:<15} {resident:>9} {swapped:>9} {growth_text:>12} {:<22}",
             candidate.unit
         );
         (row, style)
@@ -357,7 +341,7 @@ mod tests {
             growth: Some((Rate::new(98 << 20), true)),
             exemption: None,
         };
-        let still = Line {
+        let exempt = Line {
             candidate: candidate(1200, "gnome-shell", 400),
             growth: None,
             exemption: Some(Exemption::Program),
@@ -378,7 +362,7 @@ mod tests {
                 ),
                 (holding("ssh.service", 12), "critical"),
             ],
-            lines: vec![grows, still],
+            lines: vec![grows, exempt],
             groups: Groups::default(),
             last: Some("04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB".to_owned()),
         }
@@ -397,9 +381,9 @@ mod tests {
             # programs 2.9 GiB · k kernel 400 MiB · = caches 3.5 GiB · . free 1000 MiB
             swap 48 MiB of 2 GiB · gap 156 MiB, 320 MiB withheld · cache in use 400 MiB
             pressure: some 1.52 %, all 0.3 % of the last 10 s · demand 60 MiB/s
-            room for 700 MiB more, growing by 100 MiB/s: out of memory in 7 s
+            headroom 700 MiB, growth 100 MiB/s: out of memory in 7 s
 
-                 WARM        OF       GROWTH AGAIN/S KNOWN BY ROLE       WHOSE
+                 WARM        OF       GROWTH REFLT/S KNOWN BY ROLE       UNIT
               2.6 GiB   2.8 GiB  +84.3 MiB/s      27 lists    foreground app-gnome-org.mozil
               12 MiB*   212 MiB                      lists    critical   ssh.service
                 PID NAME               MEMORY      SWAP       GROWTH UNIT
@@ -407,7 +391,7 @@ mod tests {
                1200*gnome-shell       400 MiB                        app-gnome-org.mozilla.f
 
             last: 04:31:55 SIGTERM to hog (4711), which holds 2.9 GiB
-            * has a floor, is never ended · q ends
+            * has a floor, or is exempt · q quits
         "]]
         .assert_eq(&text);
     }
@@ -423,7 +407,7 @@ mod tests {
             .lines()
             .filter(|line| line.contains("EVICTED") || line.contains("ssh.service"));
         expect_test::expect![[r"
-            WARM        OF   EVICTED       GROWTH AGAIN/S KNOWN BY ROLE       WHOSE
+            WARM        OF   EVICTED       GROWTH REFLT/S KNOWN BY ROLE       UNIT
             12 MiB*   212 MiB     1 MiB                      lists    critical   ssh.service
         "]]
         .assert_eq(
@@ -449,10 +433,10 @@ mod tests {
             MiB withheld · cache in use 400 MiB
             pressure: some 1.52 %, all 0.3 % of the
             last 10 s · demand 60 MiB/s
-            room for 700 MiB more, growing by 100
-            MiB/s: out of memory in 7 s
+            headroom 700 MiB, growth 100 MiB/s: out
+            of memory in 7 s
 
-                 WARM      GROWTH WHOSE
+                 WARM      GROWTH UNIT
               2.6 GiB +84.3 MiB/s app-gnome-org.mozi
                12 MiB             ssh.service
                 PID NAME          MEMORY      GROWTH
@@ -461,32 +445,32 @@ mod tests {
 
             last: 04:31:55 SIGTERM to hog (4711),
             which holds 2.9 GiB
-            * has a floor, is never ended · q ends
+            * has a floor, or is exempt · q quits
         "]]
         .assert_eq(&text);
     }
 
     #[test]
-    fn who_is_held_up_or_stopped_is_or_unknown() {
+    fn throttled_and_frozen_units_are_shown() {
         let mut limited = frame((80, 24));
-        let (id, unit, since) = (1, UnitName::from("batch.service").unwrap(), Span::secs(1));
-        let (used, memory_high, reserve) = (Bytes::mib(690), Bytes::mib(700), Bytes::mib(60));
+        let id = 1;
+        let unit = UnitName::from("batch.service").unwrap();
+        let since = Span::secs(1);
         limited.groups.throttled.push(Throttled {
             id,
             unit,
             since,
-            used,
-            memory_high,
-            reserve,
+            used: Bytes::mib(690),
+            memory_high: Bytes::mib(700),
+            reserve: Bytes::mib(60),
             pushes: 3,
         });
-        let headroom = Bytes::mib(60);
         let frozen = Frozen {
             id,
             unit,
             user: 1000,
             since,
-            headroom,
+            headroom: Bytes::mib(60),
             thawed: None,
             answer: None,
         };
@@ -499,13 +483,13 @@ mod tests {
         ]);
         let text = limited.text(Paint::Plain);
         assert!(
-            text.contains("\nheld up: batch.service has 690 MiB of at most 700 MiB\nstopped: batch.service, its user"),
+            text.contains("\nthrottled: batch.service has 690 MiB of at most 700 MiB\nfrozen: batch.service, until"),
             "{text}"
         );
         assert_eq!(
-            text.matches("stopped:").count(),
+            text.matches("frozen:").count(),
             1,
-            "who was let go on is not"
+            "a thawed unit is not shown"
         );
     }
 

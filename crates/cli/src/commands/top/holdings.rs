@@ -1,4 +1,4 @@
-//! Whose memory is warm: a row for each unit, or each process group where control groups do not count memory.
+//! The table of working sets: a row for each unit, or for each process group where control groups do not count memory.
 
 use crate::ui::text::Style;
 use host::survey::Holding;
@@ -6,10 +6,10 @@ use pressure::distress::keeps_the_system_up;
 use pressure::scan::Place;
 use units::{Bytes, Rate};
 
-/// Slower growth is not worth a word.
+/// Slower growth than 1 MiB/s is not shown: it is noise of the counters.
 const LEAST_GROWTH: u64 = 1 << 20;
 
-/// What a unit is for, as its name and its place tell.
+/// The role of a unit, by its name and its place.
 pub(super) fn role(one: &Holding, protected: &[String]) -> &'static str {
     match one.place {
         Place::Session | Place::Desktop => "session",
@@ -24,28 +24,28 @@ pub(super) fn role(one: &Holding, protected: &[String]) -> &'static str {
     }
 }
 
-/// Which columns there is room for.
+/// The columns that fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Columns {
     Few,
     Usual,
-    /// For what was evicted of its files, too.
+    /// With what was evicted of its files.
     All,
 }
 
 /// The names of the columns.
 pub(super) fn head(columns: Columns) -> String {
     if columns == Columns::Few {
-        return format!("{:>9} {:>11} {:<18}", "WARM", "GROWTH", "WHOSE");
+        return format!("{:>9} {:>11} {:<18}", "WARM", "GROWTH", "UNIT");
     }
     let evicted = evicted("EVICTED", columns);
     format!(
         "{:>9} {:>9} {evicted}{:>12} {:>7} {:<8} {:<10} {:<19}",
-        "WARM", "OF", "GROWTH", "AGAIN/S", "KNOWN BY", "ROLE", "WHOSE"
+        "WARM", "OF", "GROWTH", "REFLT/S", "KNOWN BY", "ROLE", "UNIT"
     )
 }
 
-/// The column of what was evicted, where there is room for it.
+/// A cell of the column of evicted memory, if there is one.
 fn evicted(text: &str, columns: Columns) -> String {
     if columns == Columns::All {
         format!("{text:>9} ")
@@ -54,37 +54,37 @@ fn evicted(text: &str, columns: Columns) -> String {
     }
 }
 
-/// How fast something grows, as all tables have it.
+/// The cell of growth, and its style; growth is a rate, and true if it is upwards.
 pub(super) fn growth(of: Option<(Rate, bool)>) -> (String, Option<Style>) {
-    let growth = of.filter(|(rate, _)| rate.get() >= LEAST_GROWTH);
-    let text = growth.map_or_else(String::new, |(rate, up)| {
-        format!("{}{rate}", if up { '+' } else { '-' })
-    });
-    (text, growth.filter(|(_, up)| *up).map(|_| Style::Notable))
+    match of {
+        Some((rate, _)) if rate.get() < LEAST_GROWTH => (String::new(), None),
+        Some((rate, true)) => (format!("+{rate}"), Some(Style::Notable)),
+        Some((rate, false)) => (format!("-{rate}"), None),
+        None => (String::new(), None),
+    }
 }
 
-/// One of them; `*` marks what is left to it by a floor.
+/// The row of a unit; `*` marks one that has a floor.
 pub(super) fn row(one: &Holding, role: &str, columns: Columns) -> (String, Option<Style>) {
     let (growth_text, style) = growth(one.growth);
-    let (warm, used) = (one.warm.to_string(), one.used.to_string());
+    let warm = one.warm.to_string();
+    let used = one.used.to_string();
     if columns == Columns::Few {
-        return (
-            format!("{warm:>9} {growth_text:>11} {:<18}", one.name),
-            style,
-        );
+        let row = format!("{warm:>9} {growth_text:>11} {:<18}", one.name);
+        return (row, style);
     }
-    let again = one
-        .refaults
-        .filter(|pages| *pages > 0)
-        .map_or_else(String::new, |pages| pages.to_string());
-    let evicted = evicted(
-        &one.evicted
-            .map_or_else(String::new, |gone| gone.to_string()),
-        columns,
-    );
+    let refaults = match one.refaults {
+        Some(pages) if pages > 0 => pages.to_string(),
+        _ => String::new(),
+    };
+    let evicted_text = match one.evicted {
+        Some(bytes) => bytes.to_string(),
+        None => String::new(),
+    };
+    let evicted = evicted(&evicted_text, columns);
     let mark = if one.floor > Bytes::ZERO { "*" } else { "" };
     let row = format!(
-        "{:>9} {used:>9} {evicted}{growth_text:>12} {again:>7} {:<8} {role:<10} {:<19}",
+        "{:>9} {used:>9} {evicted}{growth_text:>12} {refaults:>7} {:<8} {role:<10} {:<19}",
         warm + mark,
         one.by.name(),
         one.name

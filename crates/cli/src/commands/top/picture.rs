@@ -45,23 +45,23 @@ struct Process<'f> {
 
 impl<'f> Picture<'f> {
     pub(super) fn of(frame: &'f Frame) -> Self {
+        let mut units = Vec::new();
+        for (one, role) in &frame.holdings {
+            units.push(Unit::of(one, role));
+        }
+        let mut processes = Vec::new();
+        for line in &frame.lines {
+            processes.push(Process {
+                candidate: &line.candidate,
+                growth: line.growth.map(signed),
+                exempt: line.exemption.map(Exemption::why),
+            });
+        }
         Self {
             guard: &frame.state,
             forecast: &frame.forecast,
-            units: frame
-                .holdings
-                .iter()
-                .map(|(one, role)| Unit::of(one, role))
-                .collect(),
-            processes: frame
-                .lines
-                .iter()
-                .map(|line| Process {
-                    candidate: &line.candidate,
-                    growth: line.growth.map(signed),
-                    exempt: line.exemption.map(Exemption::why),
-                })
-                .collect(),
+            units,
+            processes,
             last: frame.last.as_deref(),
         }
     }
