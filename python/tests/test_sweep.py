@@ -108,8 +108,8 @@ def test_tasks_are_run_once_and_in_any_order(command: Command, sweep: Path, expe
     unfinished = command("sweep", "merge", sweep.with_suffix(""))
     assert unfinished.returncode == 1
     assert f"{TASKS} of {TASKS} tasks are not done" in unfinished.stderr
-    assert f"5 of {5} tasks were to be done\n" == command("sweep", "run", *tasks[::-1][:5]).stdout
-    assert f"{TASKS - 5} of {TASKS} tasks were to be done\n" == command("sweep", "run", *tasks).stdout
+    assert f"5 of {5} tasks were run\n" == command("sweep", "run", *tasks[::-1][:5]).stdout
+    assert f"{TASKS - 5} of {TASKS} tasks were run\n" == command("sweep", "run", *tasks).stdout
     before = done_at(sweep.with_suffix(""))
     assert command("sweep", "all", sweep).returncode == 0
     assert done_at(sweep.with_suffix("")) == before
@@ -182,7 +182,7 @@ def test_what_is_damaged_is_named_and_done_again(command: Command, sweep: Path, 
         merged = command("sweep", "merge", sweep.with_suffix(""))
         assert merged.returncode == 1
         assert f"do it again: warmset sweep run {tasks[0]}" in merged.stderr
-        assert command("sweep", "run", tasks[0]).stdout == "1 of 1 tasks were to be done\n"
+        assert command("sweep", "run", tasks[0]).stdout == "1 of 1 tasks were run\n"
     assert command("sweep", "merge", sweep.with_suffix("")).returncode == 0
     assert Result.of(sweep.with_suffix("")) == expected
 

@@ -78,24 +78,23 @@ fn status_asks_the_guard() {
                    # programs 27.7 MiB, k kernel 62 MiB
                    = caches 92.2 MiB, . free 23.3 GiB; 23.5 GiB in all
         available  23.2 GiB (98.93 %); swap none
-        pressure   in the last 10 s: memory 0 %, all stalled 0 %; disk 0 %; processor 0
-                   %
+        pressure   in the last 10 s: memory 0 %, all stalled 0 %; disk 0 %; CPU 0 %
 
         node  zone       free       min       low      high       gap
            0  DMA      15 MiB   220 KiB   272 KiB   324 KiB    52 KiB
            0  DMA32   2.9 GiB  43.5 MiB  54.4 MiB  65.3 MiB  10.8 MiB
            0  Normal  1.3 GiB  22.1 MiB  27.7 MiB  33.2 MiB   5.5 MiB
 
-        demand     unknown; 99 % of bursts are to be met
-        gap        16.4 MiB now, 16.4 MiB found, demand calls for 16.4 MiB
+        demand     unknown; the gap is to meet 99 % of bursts
+        gap        16.4 MiB now, 16.4 MiB found, demand needs 16.4 MiB
         withheld   nothing
-        forecast   no end of memory in sight
-        blocks     of order 9: 2000 could be served, 0 expected; 8.84 % of free memory
-                   is in smaller blocks
+        forecast   memory does not run out soon
+        blocks     of order 9: 2000 are free, 0 will be needed; 8.84 % of free memory is
+                   in smaller blocks
         holds      nothing
         stalls     since it started: 0 allocations and 0 compactions stalled, tasks
-                   waited 0 ns; 0 refaults; 0 killed
-        cost       81 ms of processor, 3 MiB resident, 3 samples
+                   waited 0 ns; 0 refaults; 0 killed by the kernel
+        cost       81 ms of CPU, 3 MiB resident, 3 samples
         last       55.1 s ago: vm.watermark_scale_factor 10 → 143: quiet for 20 s, so
                    held memory goes back
         last       2.5 min ago: allocations stalled: 3 in reclaim, 1 in compaction

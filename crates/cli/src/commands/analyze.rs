@@ -1,4 +1,4 @@
-//! `warmset analyze`: the working set of a program in numbers, pictures and words.
+//! `warmset analyze`: the working set of a program in numbers, pictures and sentences.
 
 mod captions;
 mod charts;
@@ -15,30 +15,31 @@ use workingset::analysis::{Analysis, Wanted};
 use workingset::uses::Gatherer;
 use workingset::{About, Clock, Uses};
 
-/// Show the working set of a program: how large, when, and what memory it is worth
+/// Show the working set of a program: its size over time, and the memory that it needs
 ///
-/// From a reference trace, such as `warmset trace` records, comes a report in one file: the access map, the working
-/// set's size over time and how it is spread, phases, lifetime and miss curves of the policies beside each other,
-/// space-time, how long pages stay; each with what it says about this program. Several traces stand side by side.
+/// Reads a reference trace, such as `warmset trace` records, and writes a report in one file. The report has the access map,
+/// the size of the working set over time and its distribution, phases, the lifetime and miss curves of several policies,
+/// space-time, and how long pages stay. A sentence under each picture says what it shows. Several traces are
+/// shown together.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// More traces, to be shown beside the first
+    /// More traces, shown together with the first
     others: Vec<PathBuf>,
-    /// The report: a name that ends in .html
+    /// The report to write; its name must end in .html
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write each picture to this folder too, as SVG and PNG
-    #[arg(long, value_name = "FOLDER")]
+    /// Also write each picture to this directory, as SVG and PNG
+    #[arg(long, value_name = "DIR")]
     pictures: Option<PathBuf>,
-    /// Windows of the working set, in the trace's time [default: three, chosen by the trace]
+    /// Windows of the working set, in the trace's unit of time [default: three, chosen by the trace]
     #[arg(long, value_name = "TIME", value_delimiter = ',')]
     theta: Vec<u64>,
-    /// Time that a fault's service takes, in the trace's time, for space-time
+    /// Time to serve a fault, in the trace's unit of time, for space-time
     #[arg(long, value_name = "TIME", default_value_t = 100_000.0)]
     service: f64,
-    /// Sizes of memory at which OPT, FIFO and 2Q are run, beside those of the working set
+    /// Number of sizes at which OPT, FIFO and 2Q are run, in addition to those of the working set
     #[arg(long, value_name = "NUMBER", default_value_t = 6)]
     points: usize,
 }
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     if let Some(path) = &args.output {
         anyhow::ensure!(
             path.extension().is_some_and(|end| end == "html"),
-            "--output {}: a name that ends in .html is meant",
+            "--output {}: the name must end in .html",
             path.display()
         );
     }
@@ -73,9 +74,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     match context.form {
         Form::Json => json(out, &analyses)?,
         Form::Text => {
-            analyses
-                .iter()
-                .try_for_each(|analysis| captions::summary(out, analysis))?;
+            for analysis in &analyses {
+                captions::summary(out, analysis)?;
+            }
             if let Some(path) = &args.output {
                 writeln!(out, "report: {}", path.display())?;
             }
@@ -93,11 +94,13 @@ fn analyzed(input: &Input, wanted: &Wanted) -> Result<Analysis> {
     Ok(analysis)
 }
 
-/// The trace, references to one page one after the other as one.
+/// Reads the trace; consecutive references to one page are joined.
 fn gathered(input: &Input) -> Result<Uses> {
     let bar = progress::spinner("reading");
-    let (mut source, mut gatherer) = (input.open()?, Gatherer::default());
-    let (mut references, mut timed) = (0, true);
+    let mut source = input.open()?;
+    let mut gatherer = Gatherer::default();
+    let mut references = 0;
+    let mut timed = true;
     let about = traces::ahead(&mut *source, |batch| {
         timed &= !batch.time.is_empty();
         references += batch.len() as u64;
@@ -113,16 +116,26 @@ fn gathered(input: &Input) -> Result<Uses> {
     Ok(gatherer.finish(About { clock, ..about })?)
 }
 
+/// Appends the ending; a dot that is in the name already is kept.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Writes the pictures of each analysis as SVG and PNG.
 fn pictures(directory: &Path, analyses: &[Analysis]) -> Result<()> {
     std::fs::create_dir_all(directory)
-        .with_context(|| format!("{}: cannot make the folder", directory.display()))?;
+        .with_context(|| format!("{}: cannot make the directory", directory.display()))?;
     for analysis in analyses {
         for (name, svg) in charts::all(analysis) {
-            let path =
-                |end: &str| directory.join(format!("{}-{name}.{end}", analysis.program.name));
-            let bytes = plot::png(&svg)?;
-            atomic_file::write(&path("png"), |file| Ok(file.write_all(&bytes)?))?;
-            atomic_file::write(&path("svg"), |file| Ok(file.write_all(svg.as_bytes())?))?;
+            let path = directory.join(format!("{}-{name}", analysis.program.name));
+            let png = plot::png(&svg)?;
+            let png_path = with_ending(&path, "png");
+            atomic_file::write(&png_path, |file| Ok(file.write_all(&png)?))?;
+            let svg_path = with_ending(&path, "svg");
+            atomic_file::write(&svg_path, |file| Ok(file.write_all(svg.as_bytes())?))?;
         }
     }
     Ok(())

@@ -1,13 +1,17 @@
 //! `warmset curve`: faults and lifetimes against memory, for every size at once.
 
+mod options;
 mod size;
 
-use crate::trace_input::{Counted, Input};
+pub(crate) use options::Args;
+
+use crate::trace_input::Counted;
 use crate::ui::{Context, Form, json_line, plot, progress};
 use anyhow::{Result, bail};
+use options::Show;
 use report::{Axis, Chart, Mark, Part, Scale, Series};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use workingset::Trace;
@@ -15,70 +19,6 @@ use workingset::measure::sample::{Sampling, sampled};
 use workingset::measure::stream::Stream;
 use workingset::measure::{Lifetime, Point};
 use workingset::policy::Choice;
-
-/// Draw how long a program runs between faults against the memory it has
-///
-/// lru is exact at every size from one pass, ws and vmin at every window from another; any other policy of
-/// `warmset policies` is run at --points sizes. All stand on one scale: the mean size in memory, not its limit.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    input: Input,
-    /// Policies
-    #[arg(
-        long,
-        value_name = "POLICY",
-        value_delimiter = ',',
-        default_value = "lru,ws,opt"
-    )]
-    of: Vec<String>,
-    /// Sizes at which policies are run that have no curve of their own, and lines of the table
-    #[arg(long, value_name = "NUMBER", default_value_t = 24)]
-    points: usize,
-    /// Time to serve a fault, in the trace's time, for the space-time product
-    #[arg(long, value_name = "TIME", default_value_t = 10_000.0)]
-    service: f64,
-    /// LRU from a sample of the pages: a share such as 0.01, or a number of pages
-    #[arg(long, value_name = "RATE|PAGES")]
-    sample: Option<f64>,
-    /// LRU alone, of a trace of any length in constant memory: follow at most so many pages
-    #[arg(long, value_name = "PAGES", conflicts_with_all = ["sample", "of", "plot", "csv"])]
-    stream: Option<usize>,
-    /// What is drawn and tabled
-    #[arg(long, value_enum, default_value_t = Show::Lifetime)]
-    show: Show,
-    /// Windows of the working set, with --show size, in the trace's time
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_delimiter = ',',
-        default_value = "100000"
-    )]
-    theta: Vec<u64>,
-    /// Beside each curve the one that the founding report's own arithmetic gives, of a lackey trace: time in bytes of
-    /// instructions, and data pages that leave the working set early
-    #[arg(long, conflicts_with_all = ["sample", "stream"])]
-    as_published: bool,
-    /// Print comma-separated values
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
-    /// Draw the curves, to a file that ends in .svg, .png or .html
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
-}
-
-/// What is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Show {
-    /// Mean time between faults
-    Lifetime,
-    /// Misses for each reference
-    Misses,
-    /// Space-time product
-    SpaceTime,
-    /// The size of the working set over time
-    Size,
-}
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     if let Some(pages) = args.stream {
@@ -104,7 +44,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     bar.finish_and_clear();
     if args.as_published {
         let bytes = Args {
-            input: published(args)?,
+            input: args.published_input()?,
             ..args.clone()
         };
         let trace = bytes.input.load()?;
@@ -116,7 +56,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
     }
     if let Some(path) = &args.plot {
-        plot(args, path, &curves, trace.len())?;
+        draw(args, path, &curves, trace.len())?;
     }
     for (curve, seconds) in &curves {
         match (context.form, args.csv) {
@@ -134,15 +74,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// The input in the report's time, to be read once more.
-fn published(args: &Args) -> Result<Input> {
-    if args.input.is_pipe() {
-        bail!("--as-published reads the trace twice: name a file instead of '-'");
-    }
-    Ok(args.input.clocked(Counted::Bytes))
-}
-
-/// The trace is not held: each reference is seen once.
+/// Reads each reference once, and holds no trace.
 fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result<ExitCode> {
     let mut source = args.input.open()?;
     let mut stream = Stream::new(pages);
@@ -153,7 +85,8 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
         Ok::<_, anyhow::Error>(())
     })?;
     bar.finish_and_clear();
-    let (curve, references) = (stream.curve(), stream.references());
+    let curve = stream.curve();
+    let references = stream.references();
     if references == 0 {
         bail!("the trace has no references");
     }
@@ -169,7 +102,7 @@ fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result
     }
     writeln!(
         out,
-        "lru from a rate of {:.5}: {references} references to about {:.0} pages",
+        "lru from a sample of rate {:.5}: {references} references to about {:.0} pages",
         stream.rate(),
         stream.pages()
     )?;
@@ -210,21 +143,17 @@ fn curve(
     Ok(Lifetime::of_sample(&sampled, trace.span(timed)))
 }
 
-/// As many points as asked for, evenly by the logarithm of their size.
+/// `count` points of the curve, evenly spaced by the logarithm of their size.
 fn picked(curve: &Lifetime, count: usize) -> Vec<Point> {
     let Some(last) = curve.points.last() else {
         return Vec::new();
     };
     let mut picked: Vec<Point> = Vec::new();
+    let steps = count.saturating_sub(1).max(1) as f64;
     for wanted in 0..count {
-        let size = last
-            .size
-            .max(1.0)
-            .powf(wanted as f64 / count.saturating_sub(1).max(1) as f64);
-        let at = curve
-            .points
-            .partition_point(|point| point.size < size)
-            .min(curve.points.len() - 1);
+        let size = last.size.max(1.0).powf(wanted as f64 / steps);
+        let after = curve.points.partition_point(|point| point.size < size);
+        let at = after.min(curve.points.len() - 1);
         if picked.last() != Some(&curve.points[at]) {
             picked.push(curve.points[at]);
         }
@@ -253,7 +182,8 @@ fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize)
     if let (Some(knees), Some(bare)) = (curve.knees(args.service), curve.knees(0.0)) {
         writeln!(
             out,
-            "knee: {:.1} pages by the ray from the origin; least space-time at {:.1} pages with a fault served in {}, {:.1} without",
+            "knee: {:.1} pages by the ray from the origin; least space-time at {:.1} pages if a fault takes {}, at {:.1} if \
+             it takes no time",
             knees.ray.size, knees.space_time.size, args.service, bare.space_time.size
         )?;
     }
@@ -272,10 +202,10 @@ fn csv(out: &mut impl Write, curve: &Lifetime) -> Result<()> {
     Ok(())
 }
 
-fn plot(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize) -> Result<()> {
+fn draw(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize) -> Result<()> {
     let (title, label) = match args.show {
         Show::Lifetime => ("Lifetime by memory", "mean time between faults"),
-        Show::Misses => ("Misses by memory", "misses for each reference"),
+        Show::Misses => ("Misses by memory", "misses per reference"),
         _ => ("Space-time by memory", "pages × time"),
     };
     let value = |curve: &Lifetime, point: &Point| match args.show {
@@ -283,19 +213,31 @@ fn plot(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize)
         Show::Misses => point.misses / references as f64,
         _ => curve.space_time(point, args.service),
     };
-    let series = curves.iter().map(|(curve, _)| Series {
-        name: curve.policy.clone(),
-        points: curve
-            .points
-            .iter()
-            .map(|point| (point.size, value(curve, point)))
-            .collect(),
-        mark: if curve.points.len() <= args.points {
+    let mut series = Vec::new();
+    let mut rows = Vec::new();
+    for (curve, _) in curves {
+        let mark = if curve.points.len() <= args.points {
             Mark::Dots
         } else {
             Mark::Line
-        },
-    });
+        };
+        let points = curve.points.iter();
+        series.push(Series {
+            name: curve.policy.clone(),
+            points: points
+                .map(|point| (point.size, value(curve, point)))
+                .collect(),
+            mark,
+        });
+        for point in picked(curve, args.points) {
+            rows.push(vec![
+                curve.policy.clone(),
+                format!("{:.1}", point.size),
+                format!("{:.0}", point.misses),
+                format!("{:.1}", point.lifetime),
+            ]);
+        }
+    }
     let axis = |label: &str| Axis {
         label: label.to_owned(),
         scale: Scale::Log,
@@ -304,20 +246,10 @@ fn plot(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize)
         title: title.to_owned(),
         x: axis("mean pages in memory"),
         y: axis(label),
-        series: series.collect(),
+        series,
     };
     let heading = ["policy", "mean size", "misses", "lifetime"]
         .map(str::to_owned)
         .to_vec();
-    let rows = curves.iter().flat_map(|(curve, _)| {
-        picked(curve, args.points).into_iter().map(|point| {
-            vec![
-                curve.policy.clone(),
-                format!("{:.1}", point.size),
-                format!("{:.0}", point.misses),
-                format!("{:.1}", point.lifetime),
-            ]
-        })
-    });
-    plot::draw(path, chart, Part::Table(heading, rows.collect()))
+    plot::draw(path, chart, Part::Table(heading, rows))
 }

@@ -215,8 +215,8 @@ mod tests {
                    there is no boost to keep, and nothing else is to be said of it (5.0,
                    mm/page_alloc.c)
             ?    a third
-                   boost kept to its bytes while the gap is raised (5.0; looking does not
-                   tell)
+                   boost kept to its bytes while the gap is raised (5.0; cannot be found by
+                   looking)
 
             knobs
             name                            now             range  driven
@@ -240,15 +240,17 @@ mod tests {
             vm.anon_min_ratio            absent          0 to 100  if configured
 
             vm.compaction_proactiveness: writing any value but 0 starts one background
-            compaction, which putting it back does not undo.
+            compaction; restoring the value does not undo that.
 
             vm.min_free_kbytes: once written, the kernel no longer recalculates it on
-            hotplug or huge-page changes until reboot, which putting it back does not undo.
+            hotplug or huge-page changes until reboot; restoring the value does not undo
+            that.
 
-            vm.dirty_background_ratio: sets vm.dirty_background_bytes to 0, which putting it
-            back does not undo.
+            vm.dirty_background_ratio: sets vm.dirty_background_bytes to 0; restoring the
+            value does not undo that.
 
-            vm.dirty_ratio: sets vm.dirty_bytes to 0, which putting it back does not undo.
+            vm.dirty_ratio: sets vm.dirty_bytes to 0; restoring the value does not undo
+            that.
 
 
             protection, tried

@@ -1,7 +1,7 @@
-//! `warmset simulate`: what each policy misses at each size of memory.
+//! `warmset simulate`: the misses of each policy at each size of memory.
 
 use crate::trace_input::Input;
-use crate::ui::{Context, Form, atomic_file, json_line, progress};
+use crate::ui::{Context, Form, json_line, plot, progress};
 use anyhow::{Context as _, Result};
 use rayon::prelude::*;
 use report::{Axis, Chart, Mark, Part, Scale, Series};
@@ -9,21 +9,21 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 use workingset::policy::{Choice, Score};
 use workingset::{Trace, capacity};
 
 /// Simulate replacement policies on a reference trace
 ///
-/// Runs every policy at every capacity, in parallel, and prints how often the page was not there. A policy is a name of
-/// `warmset policies`, with options as in 2q:kin=0.25 or s3fifo(thr1); `all` is every one. The policies of variable
-/// memory (ws, pff, vmin, half-life) are given the parameter whose mean size is the capacity, unless it is told.
+/// Runs every policy at every capacity, in parallel, and prints how often a page was not in memory. A policy is a name that
+/// `warmset policies` lists, with options as in 2q:kin=0.25 or s3fifo(thr1); `all` stands for every policy. A policy of
+/// variable memory (ws, pff, vmin, half-life) gets the parameter at which its mean size is the capacity, unless its
+/// parameter is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// Policies, comma-separated; again for more
+    /// Policies, separated by commas; the option may be repeated
     #[arg(
         short,
         long = "policy",
@@ -31,7 +31,7 @@ pub(crate) struct Args {
         default_value = "lru,opt"
     )]
     policies: Vec<String>,
-    /// Memory: pages, bytes such as 64MiB, or per cent of the footprint
+    /// Sizes of memory: pages, bytes such as 64MiB, or per cent of the footprint
     #[arg(
         short,
         long = "capacity",
@@ -43,15 +43,15 @@ pub(crate) struct Args {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Draw the miss ratios, to a file that ends in .svg, .png or .html
+    /// Draw the miss ratios to a file whose name ends in .svg, .png or .html
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Run so many at once [default: as there are processors]
+    /// Number of simulations at once [default: the number of CPUs]
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<usize>,
 }
 
-/// A result, as `--json` and `--csv` print it. LRU's sizes are one pass, and each has the seconds of the pass.
+/// A result, as `--json` and `--csv` print it. All sizes of LRU are one pass, and each has the seconds of the whole pass.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
     policy: String,
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let capacities = capacity::of_trace(&args.capacities, &trace)?;
     let rows = rows(args, &trace, &choices, &capacities)?;
     if let Some(path) = &args.plot {
-        plot(path, &rows)?;
+        draw(path, &rows)?;
     }
     match (context.form, args.csv) {
         (Form::Json, _) => rows.iter().try_for_each(|row| json_line(out, row))?,
@@ -102,47 +102,62 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 }
 
 fn rows(args: &Args, trace: &Trace, choices: &[Choice], capacities: &[usize]) -> Result<Vec<Row>> {
-    if choices
-        .iter()
-        .any(|choice| matches!(choice.spec.name, "opt" | "vmin"))
-    {
+    let looks_ahead = |choice: &Choice| matches!(choice.spec.name, "opt" | "vmin");
+    if choices.iter().any(looks_ahead) {
+        // Found once here, or else by each of the threads.
         trace.next_uses();
     }
-    let tasks: Vec<(&Choice, &[usize])> = choices
-        .iter()
-        .flat_map(|choice| {
-            let size = if choice.spec.is_at_once() {
-                capacities.len()
-            } else {
-                1
-            };
-            capacities
-                .chunks(size)
-                .map(move |capacities| (choice, capacities))
-        })
-        .collect();
+    let tasks = tasks(choices, capacities);
     let bar = progress::steps("simulating", tasks.len());
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(args.jobs.unwrap_or(0))
         .build()?;
-    let one = |(choice, capacities): &(&Choice, &[usize])| -> Result<Vec<Row>> {
+    let run_one = |task: &Task<'_>| {
+        let rows = task.run(trace);
+        bar.inc(1);
+        rows
+    };
+    let rows: Result<Vec<Vec<Row>>> = pool.install(|| tasks.par_iter().map(run_one).collect());
+    bar.finish_and_clear();
+    Ok(rows?.concat())
+}
+
+/// A policy and the sizes that one run of it serves.
+struct Task<'t> {
+    choice: &'t Choice,
+    capacities: &'t [usize],
+}
+
+fn tasks<'t>(choices: &'t [Choice], capacities: &'t [usize]) -> Vec<Task<'t>> {
+    let mut tasks = Vec::new();
+    for choice in choices {
+        let sizes_at_once = if choice.spec.is_at_once() {
+            capacities.len()
+        } else {
+            1
+        };
+        for capacities in capacities.chunks(sizes_at_once) {
+            tasks.push(Task { choice, capacities });
+        }
+    }
+    tasks
+}
+
+impl Task<'_> {
+    fn run(&self, trace: &Trace) -> Result<Vec<Row>> {
+        let choice = self.choice;
         let began = Instant::now();
         let scores = choice
             .spec
-            .run_all(trace, capacities, &choice.options)
+            .run_all(trace, self.capacities, &choice.options)
             .with_context(|| choice.label())?;
         let seconds = began.elapsed().as_secs_f64();
-        bar.inc(1);
-        Ok(scores
-            .into_iter()
-            .map(|score| Row::of(choice, score, seconds))
-            .collect())
-    };
-    let rows = pool
-        .install(|| tasks.par_iter().map(one).collect::<Result<Vec<Vec<Row>>>>())?
-        .concat();
-    bar.finish_and_clear();
-    Ok(rows)
+        let mut rows = Vec::new();
+        for score in scores {
+            rows.push(Row::of(choice, score, seconds));
+        }
+        Ok(rows)
+    }
 }
 
 fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
@@ -153,12 +168,8 @@ fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
             first.references, first.distinct
         )?;
     }
-    let name = rows
-        .iter()
-        .map(|row| row.policy.len())
-        .max()
-        .unwrap_or(0)
-        .max(6);
+    let longest = rows.iter().map(|row| row.policy.len()).max();
+    let name = longest.unwrap_or(0).max("policy".len());
     writeln!(
         out,
         "{:<name$} {:>10} {:>12} {:>8} {:>12} {:>12} {:>9}",
@@ -211,8 +222,8 @@ fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// Miss ratio against memory, a curve for each policy.
-fn plot(path: &Path, rows: &[Row]) -> Result<()> {
+/// Draws the miss ratio by memory, a curve for each policy.
+fn draw(path: &Path, rows: &[Row]) -> Result<()> {
     let mut series: Vec<Series> = Vec::new();
     for row in rows {
         let point = (row.mean_size, row.miss_ratio);
@@ -232,88 +243,21 @@ fn plot(path: &Path, rows: &[Row]) -> Result<()> {
     let chart = Chart {
         title: "Miss ratio by memory".to_owned(),
         x: axis("mean pages in memory", Scale::Log),
-        y: axis("misses for each reference", Scale::Linear),
+        y: axis("misses per reference", Scale::Linear),
         series,
     };
     let heading = ["policy", "capacity", "misses", "miss ratio", "mean size"]
         .map(str::to_owned)
         .to_vec();
-    let line = |row: &Row| {
-        let numbers = [
+    let mut lines = Vec::new();
+    for row in rows {
+        lines.push(vec![
+            row.policy.clone(),
             row.capacity.to_string(),
             row.misses.to_string(),
             format!("{:.4}", row.miss_ratio),
             format!("{:.1}", row.mean_size),
-        ];
-        std::iter::once(row.policy.clone()).chain(numbers).collect()
-    };
-    draw(
-        path,
-        chart,
-        Part::Table(heading, rows.iter().map(line).collect()),
-    )
-}
-
-/// A chart as a picture, or with its numbers as a page.
-pub(crate) fn draw(path: &Path, chart: Chart, table: Part) -> Result<()> {
-    let bytes = match path.extension().and_then(|end| end.to_str()) {
-        Some("svg") => chart.svg().into_bytes(),
-        Some("png") => png(&chart.svg()).with_context(|| format!("--plot {}", path.display()))?,
-        Some("html") => {
-            report::page(&chart.title.clone(), &[Part::Chart(chart), table]).into_bytes()
-        }
-        _ => anyhow::bail!(
-            "--plot {}: a name that ends in .svg, .png or .html is meant",
-            path.display()
-        ),
-    };
-    atomic_file::write(path, |out| Ok(out.write_all(&bytes)?))
-}
-
-/// A picture of twice the size, in the light colours, with this machine's fonts.
-pub(crate) fn png(svg: &str) -> Result<Vec<u8>> {
-    use resvg::{tiny_skia, usvg};
-    // Read once: a report has a dozen pictures, a machine hundreds of fonts.
-    static FONTS: LazyLock<Option<Arc<usvg::fontdb::Database>>> =
-        LazyLock::new(|| fonts().map(Arc::new));
-    let fonts = FONTS.clone().context(
-        "no font is installed to write with: install fonts-dejavu-core, or name an .svg",
-    )?;
-    let tree = usvg::Tree::from_str(
-        svg,
-        &usvg::Options {
-            fontdb: fonts,
-            ..usvg::Options::default()
-        },
-    )?;
-    let size = tree
-        .size()
-        .to_int_size()
-        .scale_by(2.0)
-        .context("a picture without a size")?;
-    let mut pixels =
-        tiny_skia::Pixmap::new(size.width(), size.height()).context("a picture without a size")?;
-    resvg::render(
-        &tree,
-        tiny_skia::Transform::from_scale(2.0, 2.0),
-        &mut pixels.as_mut(),
-    );
-    Ok(pixels.encode_png()?)
-}
-
-/// This machine's fonts, one without serifs for what asks for no other; `None` if there is no font.
-fn fonts() -> Option<resvg::usvg::fontdb::Database> {
-    let mut fonts = resvg::usvg::fontdb::Database::new();
-    fonts.load_system_fonts();
-    let face = fonts
-        .faces()
-        .find(|face| face.families.iter().any(|family| family.0.contains("Sans")));
-    let family = face
-        .or_else(|| fonts.faces().next())?
-        .families
-        .first()?
-        .0
-        .clone();
-    fonts.set_sans_serif_family(family);
-    Some(fonts)
+        ]);
+    }
+    plot::draw(path, chart, Part::Table(heading, lines))
 }

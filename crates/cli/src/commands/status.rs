@@ -431,8 +431,8 @@ mod tests {
                        # programs 2.9 GiB, k kernel 400 MiB
                        = caches 3.5 GiB, . free 1000 MiB; 7.8 GiB in all
             available  4.1 GiB (52.5 %); swap 48 MiB used of 2 GiB
-            pressure   in the last 10 s: memory 1.52 %, all stalled 0.3 %; disk 2 %;
-                       CPU unknown
+            pressure   in the last 10 s: memory 1.52 %, all stalled 0.3 %; disk 2 %; CPU
+                       unknown
 
             node  zone       free     min      low     high     gap
                0  DMA32   250 MiB  10 MiB   40 MiB   70 MiB  30 MiB

@@ -1,11 +1,11 @@
-//! `warmset sweep`: many simulations, on this machine or many, that can be interrupted and go on.
+//! `warmset sweep`: many simulations, on one machine or many, that can be interrupted and resumed.
 //!
 //! ```text
-//!   SWEEP.toml ─plan─► FOLDER/tasks/ID.json ─run─► FOLDER/parts/ID.json.zst ─merge─► FOLDER/result.parquet, curves.parquet
+//!   SWEEP.toml ─plan─► DIR/tasks/ID.json ─run─► DIR/parts/ID.json.zst ─merge─► DIR/result.parquet, curves.parquet
 //! ```
 //!
-//! A task's name is the hash of what it is: its input's content and the work. So a task that is done is never done
-//! again, whoever runs it, and a part is there as a whole or not at all.
+//! A task's name is the hash of its input's content and its work. So a task that is done is never done again, on any
+//! machine. A part is written as a whole or not at all.
 
 mod dask;
 mod merge;
@@ -17,13 +17,13 @@ mod task;
 use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Simulate many traces, policies and sizes, on this machine or many
+/// Simulate many traces, policies and sizes, on one machine or many
 ///
-/// A sweep is planned as tasks in a folder, run in any order and by anyone who sees the folder, and merged into Parquet
-/// files. What was interrupted goes on: tasks that are done are not done again.
+/// A sweep is planned as tasks in a directory. They are run in any order, by any machine that sees the directory, and merged
+/// into Parquet files. An interrupted sweep can be resumed: tasks that are done are not done again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -32,46 +32,46 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Write the tasks of a sweep to a folder
+    /// Write the tasks of a sweep to a directory
     Plan {
         #[command(flatten)]
         planned: Planned,
     },
     /// Run tasks of a plan
     Run {
-        /// Tasks: FOLDER/tasks/ID.json
+        /// Tasks: DIR/tasks/ID.json
         #[arg(required = true, value_name = "TASK")]
         tasks: Vec<PathBuf>,
     },
-    /// Put the results of all tasks together
+    /// Merge the results of all tasks
     Merge {
-        /// The folder of the plan
+        /// The directory of the plan
         directory: PathBuf,
     },
     /// Plan, run and merge
     All {
         #[command(flatten)]
         planned: Planned,
-        /// Where to run: `local`, or `dask://HOST:PORT` of a scheduler whose workers see the same files
+        /// Where to run: `local`, or `dask://HOST:PORT`, a scheduler with workers that see the same files
         #[arg(long, value_name = "WHERE", default_value = "local")]
         on: On,
-        /// Run so many tasks at once on this machine [default: as there are processors]
+        /// Number of tasks at once on this machine [default: the number of CPUs]
         #[arg(long, value_name = "NUMBER")]
         jobs: Option<usize>,
-        /// The Python that has Dask and the package warmset
+        /// Python interpreter that has Dask and the package warmset
         #[arg(long, value_name = "PROGRAM", default_value = "python3")]
         python: PathBuf,
     },
 }
 
-/// What is planned, and where.
+/// The options of a plan.
 #[derive(Debug, clap::Args)]
 struct Planned {
-    /// The sweep, as docs/formats.md describes it
+    /// The sweep, in the format of docs/formats.md
     #[arg(value_name = "SWEEP.toml")]
     sweep: PathBuf,
-    /// The folder of its tasks and results [default: the sweep's name without .toml]
-    #[arg(short, long, value_name = "FOLDER")]
+    /// Directory for its tasks and results [default: the sweep's name without .toml]
+    #[arg(short, long, value_name = "DIR")]
     into: Option<PathBuf>,
 }
 
@@ -97,7 +97,7 @@ impl std::str::FromStr for On {
         match (text, text.strip_prefix("dask://")) {
             ("local", _) => Ok(Self::Local),
             (_, Some(address)) if address.contains(':') => Ok(Self::Dask(address.to_owned())),
-            _ => Err("local or dask://HOST:PORT is meant".to_owned()),
+            _ => Err("write local or dask://HOST:PORT".to_owned()),
         }
     }
 }
@@ -105,32 +105,21 @@ impl std::str::FromStr for On {
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     match &args.verb {
         Verb::Plan { planned } => {
-            let tasks = plan::plan(&planned.sweep, &planned.directory())?;
             let directory = planned.directory();
-            say(
-                context,
-                out,
-                &format!("{} tasks in {}", tasks.len(), directory.display()),
-                &tasks,
-            )?;
+            let tasks = plan::plan(&planned.sweep, &directory)?;
+            let text = format!("{} tasks in {}", tasks.len(), directory.display());
+            print(context, out, &text, &tasks)?;
         }
         Verb::Run { tasks } => {
-            let done = tasks
-                .iter()
-                .map(|task| run::run(task))
-                .collect::<Result<Vec<_>>>()?;
-            say(
-                context,
-                out,
-                &format!(
-                    "{} of {} tasks were to be done",
-                    done.iter().filter(|new| **new).count(),
-                    done.len()
-                ),
-                &done,
-            )?;
+            let mut done = Vec::new();
+            for task in tasks {
+                done.push(run::run(task)?);
+            }
+            let new = done.iter().filter(|new| **new).count();
+            let text = format!("{new} of {} tasks were run", done.len());
+            print(context, out, &text, &done)?;
         }
-        Verb::Merge { directory } => merged(directory, context, out)?,
+        Verb::Merge { directory } => merge(directory, context, out)?,
         Verb::All {
             planned,
             on,
@@ -143,22 +132,23 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
                 On::Local => run::all(&tasks, jobs.unwrap_or(0))?,
                 On::Dask(address) => dask::all(python, address, &directory)?,
             }
-            merged(&directory, context, out)?;
+            merge(&directory, context, out)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn merged(directory: &std::path::Path, context: &Context, out: &mut impl Write) -> Result<()> {
+fn merge(directory: &Path, context: &Context, out: &mut impl Write) -> Result<()> {
     let merged = merge::merge(directory)?;
-    let files: Vec<String> = merged
-        .iter()
-        .map(|(path, rows)| format!("{rows} rows in {}", path.display()))
-        .collect();
-    say(context, out, &files.join("\n"), &merged)
+    let mut lines = Vec::new();
+    for (path, rows) in &merged {
+        lines.push(format!("{rows} rows in {}", path.display()));
+    }
+    print(context, out, &lines.join("\n"), &merged)
 }
 
-fn say(
+/// Prints `text`, or `value` as JSON.
+fn print(
     context: &Context,
     out: &mut impl Write,
     text: &str,

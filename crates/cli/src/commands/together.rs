@@ -15,34 +15,35 @@ use workingset::engine::{
 };
 use workingset::frames::{ActiveInactive, Clock, Floors, Frames, Generations, Lru, Tuning};
 
-const WHO: &str = "\
+/// The managers, for the end of the long help.
+const MANAGERS: &str = "\
 Managers of memory:
-  lru, clock                   one list over all programs: every use seen, or one bit
-  linux, mglru                 Linux's two, with anonymous and file pages balanced by refaults
-  mglru:MS                     nothing used within so many milliseconds is evicted: memory is out instead (min_ttl_ms)
-  le9, mglru-le9               the same with floors of 15 % of anonymous and 15 % of clean file pages
-  le9:ANON/LOW/MIN             with other floors, in per cent; LOW gives way when all else is gone; mglru-le9 likewise
-  le9-adaptive                 a floor of clean file pages that refaults raise, to half of memory
-  share, ws:THETA, pff:P       each program its own: an equal share, its working set, by its fault frequency;
-                               THETA and P in references of its own
+  lru, clock                   one list for all programs, by every use, or by one accessed bit
+  linux, mglru                 Linux's two; anonymous and file pages are balanced by refaults
+  mglru:MS                     a page used within MS milliseconds is not evicted; memory runs out instead (min_ttl_ms)
+  le9, mglru-le9               linux and mglru with floors of 15 % of anonymous and 15 % of clean file pages
+  le9:ANON/LOW/MIN             other floors in per cent, also for mglru-le9; LOW gives way when nothing else is left
+  le9-adaptive                 a floor of clean file pages that refaults raise up to half of memory
+  share, ws:THETA, pff:P       memory of its own for each program: an equal share, its working set, or by its fault
+                               frequency; THETA and P are in its own references
   token                        linux with the swap token
   up-largest, up-leftmost, up-rightmost, down-largest, down-leftmost, down-rightmost
                                clock with the founding report's pressure on a program when memory falls short";
 
-/// Run several traces under one memory, and see who waits for whom
+/// Run several traces in one memory, and see how they make each other wait
 ///
-/// One processor, one device. Each trace is a program; the one of least processor time runs next, until it faults, or
-/// its slice ends. What instructions are fetched from counts as a file and the rest as anonymous memory, unless the
-/// trace tells.
+/// The machine has one CPU and one device. Each trace is a program. The program with the least CPU time runs next, until it
+/// faults or its slice ends. Pages that instructions are fetched from count as a file, other pages as anonymous memory,
+/// unless the trace says which is which.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = WHO)]
+#[command(after_long_help = MANAGERS)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// The other programs' traces
+    /// Trace of another program; the option may be repeated
     #[arg(long, value_name = "TRACE")]
     with: Vec<PathBuf>,
-    /// Memory: pages, bytes, or per cent of the footprint of all; several are run one by one
+    /// Sizes of memory: pages, bytes, or per cent of the footprint of all programs; each is run by itself
     #[arg(
         short,
         long,
@@ -51,7 +52,7 @@ pub(crate) struct Args {
         default_value = "25%,50%,75%"
     )]
     memory: Vec<String>,
-    /// Who manages it: see below
+    /// Managers of memory: see below
     #[arg(
         short,
         long,
@@ -60,16 +61,16 @@ pub(crate) struct Args {
         default_value = "lru,clock,linux,mglru,le9,share"
     )]
     policy: Vec<String>,
-    /// There is no swap: anonymous memory stays
+    /// Run without swap: anonymous memory cannot be evicted
     #[arg(long)]
     no_swap: bool,
-    /// Nanoseconds to read a page
+    /// Time to read a page, in nanoseconds
     #[arg(long, value_name = "NS", default_value_t = 100_000)]
     read: u64,
-    /// Nanoseconds to write a page
+    /// Time to write a page, in nanoseconds
     #[arg(long, value_name = "NS", default_value_t = 100_000)]
     write: u64,
-    /// Nanoseconds that a program runs before another may
+    /// Longest time that a program runs before another may, in nanoseconds
     #[arg(long, value_name = "NS", default_value_t = 3_000_000)]
     slice: u64,
 }
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         .flat_map(|size| args.policy.iter().map(move |name| (name, *size)))
         .collect();
     let bar = progress::steps("running", tasks.len());
-    let one = |(name, frames): &(&String, usize)| -> Result<Row> {
+    let run_one = |(name, frames): &(&String, usize)| -> Result<Row> {
         let machine = Machine {
             swap: !args.no_swap,
             read_ns: args.read,
@@ -122,7 +123,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             outcome,
         })
     };
-    let rows = tasks.par_iter().map(one).collect::<Result<Vec<Row>>>()?;
+    let rows = tasks
+        .par_iter()
+        .map(run_one)
+        .collect::<Result<Vec<Row>>>()?;
     bar.finish_and_clear();
     if context.form == Form::Json {
         for row in &rows {
@@ -134,7 +138,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs under the manager of this name.
+/// Runs the programs under the manager of this name.
 fn manage(
     name: &str,
     machine: &Machine,
@@ -164,7 +168,7 @@ fn manage(
     let local = |rule| Local::new(pages, processes.len(), rule);
     let number = |text: &str, unit: &str| -> Result<u64> {
         text.parse()
-            .with_context(|| format!("{name}: '{text}' is no number of {unit}"))
+            .with_context(|| format!("{name}: '{text}' is not a number of {unit}"))
     };
     let references =
         |text| Ok::<u64, anyhow::Error>(number(text, "references")? * machine.reference_ns);
@@ -213,25 +217,23 @@ fn manage(
     }
 }
 
-/// `15/0/15`: anonymous, clean low, clean minimum, in per cent; le9's own where nothing is told.
+/// Parses `15/0/15`: anonymous, clean low and clean minimum, in per cent; le9's own if `text` is empty.
 fn floors(text: &str) -> Result<Floors> {
-    let meant = || {
-        format!(
-            "floors '{text}': three percentages are meant, such as 15/0/15, that leave some memory"
-        )
+    let wrong = || {
+        format!("floors '{text}': write three percentages that leave some memory, such as 15/0/15")
     };
     let text = if text.is_empty() { "15/0/15" } else { text };
     let shares = text
         .split('/')
         .map(str::parse::<f64>)
         .collect::<Result<Vec<_>, _>>()
-        .with_context(meant)?;
+        .with_context(wrong)?;
     let &[anon_min, clean_low, clean_min] = shares.as_slice() else {
-        bail!(meant())
+        bail!(wrong())
     };
     let fits = shares.iter().all(|share| (0.0..=100.0).contains(share))
         && anon_min + clean_low.max(clean_min) < 100.0;
-    anyhow::ensure!(fits, meant());
+    anyhow::ensure!(fits, wrong());
     Ok(Floors {
         anon_min: anon_min / 100.0,
         clean_low: clean_low / 100.0,
@@ -240,7 +242,7 @@ fn floors(text: &str) -> Result<Floors> {
     })
 }
 
-/// `up-largest`.
+/// Parses a name such as `up-largest`.
 fn pressure(name: &str) -> Option<Pressure> {
     let (way, on) = name.split_once('-')?;
     let on: fn(Target) -> usize = match on {
@@ -249,11 +251,12 @@ fn pressure(name: &str) -> Option<Pressure> {
         "rightmost" => |identity| identity.rightmost,
         _ => return None,
     };
-    match way {
-        "up" => Some(Pressure { on, up: true }),
-        "down" => Some(Pressure { on, up: false }),
-        _ => None,
-    }
+    let up = match way {
+        "up" => true,
+        "down" => false,
+        _ => return None,
+    };
+    Some(Pressure { on, up })
 }
 
 fn table(out: &mut impl Write, rows: &[Row], footprint: usize) -> Result<()> {

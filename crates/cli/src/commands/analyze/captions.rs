@@ -1,4 +1,4 @@
-//! What an analysis says, in words.
+//! The sentences of an analysis.
 
 use super::labels::{brief, clock, short};
 use anyhow::Result;
@@ -14,12 +14,12 @@ fn pages(count: f64, program: &Program) -> String {
     format!("{} pages ({bytes})", number(count.round()))
 }
 
-/// What the trace is, which is called so.
+/// The size of the trace and what it leaves out; `called` is its name in the sentence.
 pub(super) fn whole(program: &Program, called: &str) -> String {
     let left_out = program
         .left_out
         .as_ref()
-        .map(|what| format!(" It is without {what} of the run."));
+        .map(|what| format!(" It leaves out {what} of the run."));
     let cut = program
         .cut
         .as_ref()
@@ -35,24 +35,24 @@ pub(super) fn whole(program: &Program, called: &str) -> String {
     )
 }
 
-/// How much memory it needs, and what would protect it.
+/// The memory that the program needs, and a floor that would protect its working set.
 pub(super) fn needs(program: &Program) -> String {
     let mut sentences: Vec<String> = Vec::new();
     for need in &program.needs {
         sentences.push(format!(
-            "At most {} % of references fault with room for {} under LRU, or with a working set of {} on average.",
+            "At most {} % of references fault with {} under LRU, or with a working set of {} on average.",
             number(need.ratio * 100.0),
             pages(need.lru_pages as f64, program),
             pages(need.ws_pages, program)
         ));
     }
     if program.needs.is_empty() && program.visibility == Visibility::EveryReference {
-        let why = "More than 1 % of references fault with any memory: so many are to pages that were never used before.";
+        let why = "More than 1 % of references fault with any memory, because so many are first uses of a page.";
         sentences.push(why.to_owned());
     }
     if let Some(floor) = program.floor {
         sentences.push(format!(
-            "A floor (memory.low) of {} keeps what it used in the last {} {} for 95 % of the time.",
+            "For 95 % of the time, a floor (memory.low) of {} is enough for what the program used in the last {} {}.",
             pages(floor.pages as f64, program),
             brief(floor.theta),
             clock(program.clock)
@@ -76,7 +76,7 @@ pub(super) fn map(analysis: &Analysis) -> String {
         })
         .collect();
     format!(
-        "Each row is pages beside each other, each column a stretch of time. Most pages: {}.",
+        "Each row is a range of pages, each column an interval of time. The largest regions: {}.",
         names.join("; ")
     )
 }
@@ -84,7 +84,7 @@ pub(super) fn map(analysis: &Analysis) -> String {
 pub(super) fn size(analysis: &Analysis) -> String {
     let of = |at: &AtWindow| {
         format!(
-            "θ = {}: {:.1} pages on average, {} at most, {:.1} times as many.",
+            "θ = {}: {:.1} pages on average, at most {}, which is {:.1} times the average.",
             brief(at.theta),
             at.size,
             at.peak,
@@ -106,20 +106,39 @@ pub(super) fn spread(analysis: &Analysis) -> String {
     let parts = at.mixture.as_ref().map_or(1, |mixture| mixture.parts.len());
     let shape = if at.independent < 50 {
         format!(
-            "too few to tell their law: {} windows do not overlap",
+            "too few to know their distribution: only {} windows do not overlap",
             at.independent / 2
         )
     } else if parts > 1 {
-        format!("not one normal distribution: {parts} describe it better (BIC)")
+        format!("not one normal distribution: {parts} of them fit better (BIC)")
     } else if at.shape.deviation == 0.0 {
         "a single size".to_owned()
     } else {
-        "one normal distribution as well as any mixture (BIC)".to_owned()
+        "fitted by one normal distribution as well as by any mixture (BIC)".to_owned()
     };
     format!(
         "The sizes are {shape}. Skewness {:.2}, excess kurtosis {:.2}: both are 0 for a normal distribution.",
         at.shape.skewness, at.shape.excess_kurtosis
     )
+}
+
+/// A mean that grows by one value at a time.
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1.0;
+    }
+
+    /// `None` without a value.
+    fn get(&self) -> Option<f64> {
+        (self.count > 0.0).then_some(self.sum / self.count)
+    }
 }
 
 pub(super) fn moves(analysis: &Analysis) -> String {
@@ -132,24 +151,20 @@ pub(super) fn moves(analysis: &Analysis) -> String {
     let Some(at) = analysis.middle() else {
         return String::new();
     };
-    let moved = |from: u64| {
-        analysis
-            .moves
-            .iter()
-            .rfind(|step| step.from <= from)
-            .is_some_and(|step| step.distance > 0.5)
+    let is_in_transition = |from: u64| {
+        let step = analysis.moves.iter().rfind(|step| step.from <= from);
+        step.is_some_and(|step| step.distance > 0.5)
     };
-    let mean = |there: bool| {
-        let sizes = at
-            .sizes
-            .pixels
-            .iter()
-            .filter(|pixel| moved(pixel.from) == there)
-            .map(|pixel| pixel.most as f64);
-        let (sum, count) = sizes.fold((0.0, 0.0), |(sum, count), size| (sum + size, count + 1.0));
-        (count > 0.0).then_some(sum / count)
-    };
-    let peaks = match (mean(true), mean(false)) {
+    let mut there = Mean::default();
+    let mut elsewhere = Mean::default();
+    for pixel in &at.sizes.pixels {
+        if is_in_transition(pixel.from) {
+            there.add(pixel.most as f64);
+        } else {
+            elsewhere.add(pixel.most as f64);
+        }
+    }
+    let peaks = match (there.get(), elsewhere.get()) {
         (Some(there), Some(elsewhere)) => {
             format!(
                 " At transitions the working set peaks at {there:.1} pages on average, elsewhere at {elsewhere:.1}."
@@ -158,14 +173,14 @@ pub(super) fn moves(analysis: &Analysis) -> String {
         _ => String::new(),
     };
     format!(
-        "In {transitions} of {} stretches of {} {} more than half of the pages are others than before: a transition.{peaks}",
+        "In {transitions} of {} intervals of {} {}, more than half of the pages differ from the interval before: a transition.{peaks}",
         analysis.moves.len() + 1,
         brief(program.time / (analysis.moves.len() as u64 + 1)),
         clock(program.clock)
     )
 }
 
-/// Denning's claim on this program.
+/// Denning's claim, that the working set faults less than LRU at equal mean size, checked on this program.
 pub(super) fn claim(curves: &Curves) -> String {
     let gain = |claim: &Claim| claim.lru / claim.ws;
     let Some(best) = curves
@@ -181,8 +196,8 @@ pub(super) fn claim(curves: &Curves) -> String {
         .filter(|claim| claim.ws < claim.lru)
         .count();
     let gained = format!(
-        "At equal mean size the working set faults less than LRU at {better} of {} windows. The most is gained at θ = {}: \
-         {:.1} pages, {} faults, LRU {} ({:.1} times), the optimum of fixed room {}.",
+        "At equal mean size the working set faults less than LRU at {better} of {} windows. It gains most at θ = {}: {:.1} \
+         pages and {} faults, where LRU has {} ({:.1} times as many) and the optimum of fixed size {}.",
         curves.claims.len(),
         brief(best.theta),
         best.size,
@@ -209,8 +224,8 @@ pub(super) fn misses(curves: &Curves) -> String {
         return String::new();
     };
     format!(
-        "With memory for {:.1} pages on average: FIFO {}, LRU {}, 2Q {}, a timer (half-life) {}, the working set {}, OPT {} faults. \
-         VMIN has the working set's faults with {:.1} pages.",
+        "Faults with {:.1} pages on average: FIFO {}, LRU {}, 2Q {}, a timer (half-life) {}, the working set {}, OPT {}. \
+         VMIN has as many faults as the working set with {:.1} pages.",
         claim.size,
         number(claim.fifo),
         number(claim.lru),
@@ -223,24 +238,18 @@ pub(super) fn misses(curves: &Curves) -> String {
 }
 
 pub(super) fn space_time(curves: &Curves, program: &Program) -> String {
+    // At the chosen time to serve a fault, or else at the next shorter one.
     let of = |policy: &str| {
-        curves
-            .space_time
-            .iter()
-            .find(|entry| entry.policy == policy && entry.service == curves.service)
-            .or_else(|| {
-                curves
-                    .space_time
-                    .iter()
-                    .rfind(|entry| entry.policy == policy && entry.service <= curves.service)
-            })
+        let mut entries = curves.space_time.iter().filter(|it| it.policy == policy);
+        let exact = entries.clone().find(|it| it.service == curves.service);
+        exact.or_else(|| entries.rfind(|it| it.service <= curves.service))
     };
     let (Some(ws), Some(lru)) = (of("ws"), of("lru")) else {
         return String::new();
     };
     format!(
-        "With a fault served in {} {}, space-time is least at θ = {} with {:.1} pages; LRU's least, at {} pages, is {:.2} times as much. \
-         Faults count with the mean size here, as Denning's approximation has it; exact sums at faults are in the numbers.",
+        "If a fault takes {} {}, space-time is least at θ = {} with {:.1} pages. The least of LRU, at {} pages, is {:.2} times as \
+         much. Each fault counts with the mean size here, as in Denning's approximation; the tables have the exact sums.",
         number(ws.service),
         clock(program.clock),
         brief(ws.least.parameter),
@@ -250,7 +259,7 @@ pub(super) fn space_time(curves: &Curves, program: &Program) -> String {
     )
 }
 
-/// What the terminal shows.
+/// Prints all sentences, for a terminal.
 pub(super) fn summary(out: &mut impl Write, analysis: &Analysis) -> Result<()> {
     let program = &analysis.program;
     let command = if program.command.is_empty() {

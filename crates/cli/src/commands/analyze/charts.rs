@@ -2,11 +2,13 @@
 
 use super::labels::{brief, clock, short};
 use report::{Axis, Band, Cell, Chart, Grid, Mark, Scale, Series, number};
+use std::f64::consts::SQRT_2;
 use workingset::Op;
 use workingset::analysis::{Analysis, AtWindow, Curves};
 use workingset::measure::Lifetime;
 
-/// The colours of the founding report's maps: code red, loads blue, stores yellow, both green; grey where it is unknown.
+/// The colours of the founding report's maps: code red, loads blue, stores yellow, both green. Grey where the trace does not
+/// say which.
 const KINDS: [(&str, &str); 5] = [
     ("#c62828", "code"),
     ("#1565c0", "read"),
@@ -15,7 +17,7 @@ const KINDS: [(&str, &str); 5] = [
     ("#707070", "used"),
 ];
 
-/// Name and SVG of each picture that there is.
+/// Name and SVG of each picture.
 pub(super) fn all(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let mut all = vec![
         ("map", map(analysis)),
@@ -35,6 +37,9 @@ pub(super) fn all(analysis: &Analysis) -> Vec<(&'static str, String)> {
     all
 }
 
+/// Points up to which each is marked by a dot; with more the dots would hide the line.
+const FEW: usize = 40;
+
 fn axis(label: String, scale: Scale) -> Axis {
     Axis { label, scale }
 }
@@ -47,14 +52,15 @@ fn line(name: &str, points: Vec<(f64, f64)>) -> Series {
     }
 }
 
-/// Time by memory.
+/// Pages by time: which were used when.
 pub(super) fn map(analysis: &Analysis) -> String {
-    let (map, program) = (&analysis.map, &analysis.program);
-    let told = map.did.iter().any(|did| *did != 0);
+    let map = &analysis.map;
+    let program = &analysis.program;
+    let has_ops = map.did.iter().any(|did| *did != 0);
     let most = map.count.iter().copied().max().unwrap_or(1).max(2);
     let cell = |(count, did): (&u32, &u8)| {
         let kind = match Op(*did) {
-            _ if !told => 0,
+            _ if !has_ops => 0,
             op if op == Op::FETCH => 0,
             op if op == Op::LOAD => 1,
             op if op == Op::STORE => 2,
@@ -67,8 +73,8 @@ pub(super) fn map(analysis: &Analysis) -> String {
             strength: ((share * 3.0) as usize).min(2),
         })
     };
-    // The last kind stands for what a trace does not tell.
-    let kinds = if told { &KINDS[..4] } else { &KINDS[4..] };
+    // The last kind is for traces without operations.
+    let kinds = if has_ops { &KINDS[..4] } else { &KINDS[4..] };
     Grid {
         title: format!("{}: which pages are used, and when", program.name),
         x: (
@@ -105,7 +111,7 @@ fn bands(analysis: &Analysis) -> Vec<Band> {
     bands
 }
 
-/// The working set's size over time: a surface from the least to the most, and the mean.
+/// The size of the working set over time: a band from the least to the most, and the mean.
 pub(super) fn size(analysis: &Analysis) -> String {
     let program = &analysis.program;
     let of = |at: &AtWindow| {
@@ -140,7 +146,7 @@ pub(super) fn size(analysis: &Analysis) -> String {
     .svg()
 }
 
-/// How the sizes are spread, beside normal distributions, at the shortest window: it has the most sizes.
+/// The distribution of the sizes with fitted normal distributions, at the shortest window: it has the most sizes.
 pub(super) fn spread(analysis: &Analysis) -> String {
     let program = &analysis.program;
     let Some(at) = analysis.windows.first() else {
@@ -187,7 +193,7 @@ pub(super) fn spread(analysis: &Analysis) -> String {
     }
     Chart {
         title: format!(
-            "{}: how large it is how often, θ = {}",
+            "{}: distribution of the size, θ = {}",
             program.name,
             brief(at.theta)
         ),
@@ -198,7 +204,7 @@ pub(super) fn spread(analysis: &Analysis) -> String {
     .svg()
 }
 
-/// How far each stretch of time is from the one before.
+/// How much each interval of time differs from the one before.
 pub(super) fn moves(analysis: &Analysis) -> String {
     let program = &analysis.program;
     let points: Vec<(f64, f64)> = analysis
@@ -212,7 +218,7 @@ pub(super) fn moves(analysis: &Analysis) -> String {
         .filter(|point| point.1 > 0.5)
         .collect();
     Chart {
-        title: format!("{}: moves from locality to locality", program.name),
+        title: format!("{}: transitions between localities", program.name),
         x: axis(clock(program.clock).to_owned(), Scale::Linear),
         y: axis("share of pages that changed".to_owned(), Scale::Linear),
         series: vec![
@@ -227,13 +233,15 @@ pub(super) fn moves(analysis: &Analysis) -> String {
     .svg()
 }
 
-/// Curves with a name for people.
+/// A series for each policy, with the policy's usual name.
 fn curves_of(curves: &Curves, value: impl Fn(&Lifetime, usize) -> f64) -> Vec<Series> {
-    let named = |curve: &Lifetime| {
-        let points = (0..curve.points.len())
-            .map(|at| (curve.points[at].size, value(curve, at)))
-            .collect();
-        let mark = if curve.points.len() < 40 {
+    let mut series = Vec::new();
+    for curve in &curves.lifetimes {
+        let mut points = Vec::new();
+        for (at, point) in curve.points.iter().enumerate() {
+            points.push((point.size, value(curve, at)));
+        }
+        let mark = if curve.points.len() < FEW {
             Mark::Dots
         } else {
             Mark::Line
@@ -247,13 +255,13 @@ fn curves_of(curves: &Curves, value: impl Fn(&Lifetime, usize) -> f64) -> Vec<Se
             "2q" => "2Q",
             other => other,
         };
-        Series {
+        series.push(Series {
             name: name.to_owned(),
             points,
             mark,
-        }
-    };
-    curves.lifetimes.iter().map(named).collect()
+        });
+    }
+    series
 }
 
 /// Mean time between faults by mean memory.
@@ -282,19 +290,19 @@ pub(super) fn lifetime(analysis: &Analysis, curves: &Curves) -> String {
     .svg()
 }
 
-/// Faults for each reference by mean memory.
+/// Faults per reference by mean memory.
 pub(super) fn misses(analysis: &Analysis, curves: &Curves) -> String {
     let references = analysis.program.references as f64;
     Chart {
         title: format!("{}: misses by memory", analysis.program.name),
         x: axis("mean pages in memory".to_owned(), Scale::Log),
-        y: axis("faults for each reference".to_owned(), Scale::Log),
+        y: axis("faults per reference".to_owned(), Scale::Log),
         series: curves_of(curves, |curve, at| curve.points[at].misses / references),
     }
     .svg()
 }
 
-/// Space-time over the window, at several fault services, relative to the least.
+/// Space-time by window, for several times to serve a fault.
 pub(super) fn space_time(analysis: &Analysis, curves: &Curves) -> String {
     let program = &analysis.program;
     let Some(ws) = curves.named("ws") else {
@@ -310,7 +318,7 @@ pub(super) fn space_time(analysis: &Analysis, curves: &Curves) -> String {
         let point = |point: &workingset::measure::Point| {
             (point.parameter as f64, ws.space_time(point, entry.service))
         };
-        let name = format!("fault in {}", number(entry.service));
+        let name = format!("a fault takes {}", number(entry.service));
         series.push(line(&name, ws.points.iter().map(point).collect()));
         least.push((entry.least.parameter as f64, entry.value));
     }
@@ -328,7 +336,7 @@ pub(super) fn space_time(analysis: &Analysis, curves: &Curves) -> String {
     .svg()
 }
 
-/// How long pages stay, beside what chance would do.
+/// How long pages stay, with the curves that chance and a lognormal distribution would give.
 pub(super) fn stays(analysis: &Analysis) -> String {
     let program = &analysis.program;
     let Some(at) = analysis.windows.first() else {
@@ -345,9 +353,8 @@ pub(super) fn stays(analysis: &Analysis) -> String {
         .map(|(stay, _)| (*stay, 100.0 * (-stay / residence.mean).exp()))
         .collect();
     let (centre, spread) = residence.lognormal;
-    let beyond = |stay: f64| {
-        50.0 * erfc((stay.max(1.0).ln() - centre) / (spread.max(1e-9) * std::f64::consts::SQRT_2))
-    };
+    let scale = spread.max(1e-9) * SQRT_2;
+    let beyond = |stay: f64| 50.0 * erfc((stay.max(1.0).ln() - centre) / scale);
     let lognormal = points
         .iter()
         .map(|(stay, _)| (*stay, beyond(*stay)))
@@ -379,11 +386,15 @@ fn erfc(x: f64) -> f64 {
         -1.453_152_027,
         1.061_405_429,
     ];
-    let half = terms.iter().rev().fold(0.0, |sum, term| (sum + term) * t) * (-x * x).exp();
-    if x < 0.0 { 2.0 - half } else { half }
+    let mut sum = 0.0;
+    for term in terms.iter().rev() {
+        sum = (sum + term) * t;
+    }
+    let beyond = sum * (-x * x).exp();
+    if x < 0.0 { 2.0 - beyond } else { beyond }
 }
 
-/// Times between uses of a page.
+/// The distribution of the time between two uses of a page.
 pub(super) fn intervals(analysis: &Analysis) -> String {
     let program = &analysis.program;
     let points = analysis

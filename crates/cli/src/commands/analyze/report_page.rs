@@ -1,11 +1,11 @@
-//! The report of one or more analyses. It is made to be shared, so it has neither command lines nor folders.
+//! The report of one or more analyses. It is made to be shared, so it has no command lines and no directories.
 
 use super::{captions, charts, labels};
 use report::{Figure, Section, document};
 use workingset::analysis::Analysis;
 use workingset::trace::Visibility;
 
-/// As an HTML document.
+/// The report as an HTML document.
 pub(super) fn page(analyses: &[Analysis]) -> String {
     let names: Vec<&str> = analyses
         .iter()
@@ -36,7 +36,7 @@ pub(super) fn page(analyses: &[Analysis]) -> String {
     );
     sections.push(section(
         analyses,
-        ("spread", "How its size is spread"),
+        ("spread", "Distribution of its size"),
         charts::spread,
         captions::spread,
     ));
@@ -60,9 +60,7 @@ pub(super) fn page(analyses: &[Analysis]) -> String {
         charts::stays,
         verdict,
     ));
-    let about = |_: &Analysis| {
-        "How often the time between two uses of a page was about so long.".to_owned()
-    };
+    let about = |_: &Analysis| "How often each time between two uses of a page occurs.".to_owned();
     sections.push(section(
         analyses,
         ("intervals", "Time between uses"),
@@ -76,7 +74,7 @@ pub(super) fn page(analyses: &[Analysis]) -> String {
     )
 }
 
-/// Adds numbers to a section.
+/// Adds a table to a section.
 trait With {
     fn with(self, table: (String, Vec<String>, Vec<Vec<String>>)) -> Self;
 }
@@ -88,7 +86,7 @@ impl With for Section {
     }
 }
 
-/// A picture of each analysis, and what it says.
+/// A picture of each analysis with its caption.
 fn section(
     analyses: &[Analysis],
     (id, title): (&str, &str),
@@ -111,7 +109,7 @@ fn cells<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// How much memory, and what a reader has to know of the trace.
+/// The memory that is needed, and what a reader must know of the traces.
 fn needs(analyses: &[Analysis]) -> Section {
     let mut words: Vec<String> = analyses
         .iter()
@@ -128,8 +126,8 @@ fn needs(analyses: &[Analysis]) -> Section {
         .any(|analysis| analysis.program.visibility == Visibility::Scans)
     {
         words.push(
-            "A trace that was made by looking now and then shows which pages were used between two looks, in no order: \
-             it has no exact faults, so no policy is compared on it."
+            "A trace of samples shows which pages were used within an interval, but not their order. It has no exact faults, so \
+             policies are not compared on it."
                 .to_owned(),
         );
     }
@@ -138,10 +136,7 @@ fn needs(analyses: &[Analysis]) -> Section {
         .map(|analysis| analysis.program.page_size)
         .collect();
     if sizes.windows(2).any(|pair| pair[0] != pair[1]) {
-        words.push(
-            "The traces have pages of different sizes: compare their bytes, not their pages."
-                .to_owned(),
-        );
+        words.push("The traces have different page sizes: compare bytes, not pages.".to_owned());
     }
     let rows = analyses.iter().flat_map(|analysis| {
         let name = analysis.program.name.clone();
@@ -157,7 +152,7 @@ fn needs(analyses: &[Analysis]) -> Section {
     });
     let heading = cells([
         "trace",
-        "faults for each reference",
+        "faults per reference",
         "LRU pages",
         "working set pages",
         "θ",
@@ -188,7 +183,7 @@ fn regions(analyses: &[Analysis]) -> (String, Vec<String>, Vec<Vec<String>>) {
         })
     });
     (
-        "What is where".to_owned(),
+        "Regions".to_owned(),
         cells(["region", "trace", "pages", "uses"]),
         rows.collect(),
     )
@@ -234,7 +229,7 @@ fn windows(analyses: &[Analysis]) -> (String, Vec<String>, Vec<Vec<String>>) {
     )
 }
 
-/// What needs every reference.
+/// The sections for which a trace must have every reference.
 fn compared(analyses: &[Analysis]) -> Vec<Section> {
     type Picture = fn(&Analysis, &workingset::analysis::Curves) -> String;
     let exact: Vec<_> = analyses

@@ -1,6 +1,6 @@
-//! `warmset curve --show size`: the size of the working set over time, and how it is distributed.
+//! `warmset curve --show size`: the size of the working set over time, and its distribution.
 
-use super::{Args, published};
+use super::options::Args;
 use crate::trace_input::Counted;
 use crate::ui::{Context, Form, json_line, plot};
 use anyhow::Result;
@@ -11,15 +11,15 @@ use std::process::ExitCode;
 use workingset::measure::series::{Pixel, Shape};
 use workingset::measure::{self, Series};
 
-/// Points across the picture.
+/// Points across the picture: about as many as a picture has pixels.
 const PIXELS: usize = 800;
 
-/// One window's sizes, as `--json` prints them.
+/// The sizes at one window, as `--json` prints them.
 #[derive(Debug, Serialize)]
 struct Line {
     policy: &'static str,
     theta: u64,
-    /// Of the sizes at every reference; unknown of what the report drew.
+    /// Moments of the sizes at every reference; unknown for the report's own arithmetic.
     shape: Option<Shape>,
     pixels: Vec<Pixel>,
 }
@@ -38,16 +38,17 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         });
     }
     if args.as_published {
-        let trace = published(args)?.load()?;
+        let trace = args.published_input()?.load()?;
         for theta in &args.theta {
-            let drawn = measure::published(&trace, *theta, PIXELS)?;
-            let pixel = |(from, size): (u64, u64)| Pixel {
-                from,
-                least: size,
-                mean: size as f64,
-                most: size,
-            };
-            let pixels = drawn.into_iter().map(pixel).collect();
+            let mut pixels = Vec::new();
+            for (from, size) in measure::published(&trace, *theta, PIXELS)? {
+                pixels.push(Pixel {
+                    from,
+                    least: size,
+                    mean: size as f64,
+                    most: size,
+                });
+            }
             lines.push(Line {
                 policy: "ws as published",
                 theta: *theta,
@@ -84,33 +85,23 @@ fn heading() -> Vec<String> {
 }
 
 fn cells(line: &Line) -> Vec<String> {
-    let least = line
-        .pixels
-        .iter()
-        .map(|pixel| pixel.least)
-        .min()
-        .unwrap_or(0);
-    let most = line
-        .pixels
-        .iter()
-        .map(|pixel| pixel.most)
-        .max()
-        .unwrap_or(0);
-    let drawn =
-        line.pixels.iter().map(|pixel| pixel.mean).sum::<f64>() / line.pixels.len().max(1) as f64;
-    let moment = |value: fn(&Shape) -> f64| {
-        line.shape
-            .as_ref()
-            .map_or_else(|| "–".to_owned(), |shape| format!("{:.2}", value(shape)))
+    let pixels = line.pixels.iter();
+    let least = pixels.clone().map(|pixel| pixel.least).min().unwrap_or(0);
+    let most = pixels.clone().map(|pixel| pixel.most).max().unwrap_or(0);
+    let sum: f64 = pixels.map(|pixel| pixel.mean).sum();
+    let mean = match &line.shape {
+        Some(shape) => shape.mean,
+        None => sum / line.pixels.len().max(1) as f64,
+    };
+    let moment = |value: fn(&Shape) -> f64| match &line.shape {
+        Some(shape) => format!("{:.2}", value(shape)),
+        None => "–".to_owned(),
     };
     vec![
         line.policy.to_owned(),
         line.theta.to_string(),
         least.to_string(),
-        format!(
-            "{:.1}",
-            line.shape.as_ref().map_or(drawn, |shape| shape.mean)
-        ),
+        format!("{mean:.1}"),
         most.to_string(),
         moment(|shape| shape.deviation),
         moment(|shape| shape.skewness),
@@ -121,9 +112,9 @@ fn cells(line: &Line) -> Vec<String> {
 fn table(out: &mut impl Write, lines: &[Line]) -> Result<()> {
     for row in std::iter::once(heading()).chain(lines.iter().map(cells)) {
         write!(out, "{:<16}", row[0])?;
-        row[1..]
-            .iter()
-            .try_for_each(|cell| write!(out, " {cell:>15}"))?;
+        for cell in &row[1..] {
+            write!(out, " {cell:>15}")?;
+        }
         writeln!(out)?;
     }
     Ok(())

@@ -86,9 +86,9 @@ fn on_a_healthy_machine_there_is_nothing_to_do() {
         waited     some task 36.3 s (0.5 % of the time); all tasks 9 s (0.12 % of the
                    time)
         stalled    12 allocations reclaimed for themselves, 1 compacted
-        refaults   512 pages read again after eviction, 2 MiB in all
+        refaults   512 pages refaulted, 2 MiB in all
         swap       1 MiB in, 4 MiB out
-        killed     0 processes for want of memory
+        killed     0 processes by the kernel, because memory ran out
 
         ok:
           nothing else tunes or guards memory here
@@ -99,7 +99,7 @@ fn on_a_healthy_machine_there_is_nothing_to_do() {
           vm.watermark_boost_factor = 15000
           there is swap: 2 GiB
           vm.swappiness = 60
-          vm.overcommit_memory = 0: promises are weighed
+          vm.overcommit_memory = 0: obvious overcommits are refused
           transparent huge pages: madvise, defrag madvise
           vm.zone_reclaim_mode = 0
     "#]]
@@ -183,8 +183,8 @@ fn each_fault_is_found_alone() {
         Advice: vm.watermark_scale_factor (process 12): we never go below that value, and put it back
         Problem: the kernel does not account for pressure (PSI)
         Advice: this was not run by root
-        Advice: there are marks of a container (lxc)
-        Advice: processes of others are hidden (hidepid on /proc)
+        Advice: this looks like a container (lxc)
+        Advice: processes of other users are hidden (hidepid on /proc)
         Advice: the memory controller is on version 1 of control groups
         Problem: vm.min_free_kbytes reserves 488 MiB, 6.1 % of memory
         Advice: vm.watermark_scale_factor = 10 has no effect on this machine
@@ -235,13 +235,13 @@ fn what_is_unknown_is_said_and_gives_no_advice() {
         What memory pressure has cost since boot, 0 ns ago
         waited     some task unknown; all tasks unknown
         stalled    unknown allocations reclaimed for themselves, unknown compacted
-        refaults   unknown pages read again after eviction, unknown in all
+        refaults   unknown pages refaulted, unknown in all
         swap       unknown in, unknown out
-        killed     unknown processes for want of memory
+        killed     unknown processes by the kernel, because memory ran out
 
         problem: the kernel does not account for pressure (PSI)
-          Without it no one knows how long tasks wait for memory, and the guard is not
-          woken when they do: it looks at times of its own choice.
+          Without PSI the time that tasks wait for memory is unknown. The guard is not
+          woken when they wait; it samples at intervals instead.
           → Boot with psi=1; the kernel needs CONFIG_PSI.
 
         ok:

@@ -1,34 +1,35 @@
-//! What withheld memory bought: the recorded demand under the gap that was, that was found, and that would have been.
+//! What withheld memory gained: a model runs the recorded demand with three gaps.
 //!
-//! Counted is what the kernel says; the rest is the model of `warmset replay --compare`, of which the docs say what it leaves out.
-//! Files are modelled one by one and added up, so that a host of many files takes the memory of one.
+//! The gaps are the recorded one, the one found before the guard changed it, and the one that this version would set. The
+//! model is that of `warmset replay --compare`; its documentation says what it leaves out. Files are modelled one by one
+//! and added up, so that a host with many files takes no more memory than one file.
 
 use pressure::recording::Entry;
 use pressure::replay::{Arm, Outcome, Plan, ReplayError, compare};
 use serde::Serialize;
 use units::{Bytes, Span};
 
-/// What an arm came to.
+/// The stalls of one arm.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Stalls {
-    /// Times in which allocations stalled.
+    /// Number of episodes in which allocations stalled.
     pub(super) episodes: u64,
     /// Memory that allocations had to reclaim for themselves.
     pub(super) memory: Bytes,
-    /// Time in which they had to.
+    /// Time in which allocations had to reclaim for themselves.
     pub(super) time: Span,
-    /// Memory kept free above the gap that was found, summed over time.
+    /// Memory kept free above the gap that was found, in bytes × seconds.
     pub(super) byte_seconds: u64,
 }
 
-/// The same demand, three times.
+/// The same demand with three gaps.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Bought {
-    /// As the knobs were.
+    /// With the recorded gap.
     pub(super) as_recorded: Stalls,
     /// With the gap that was found.
     pub(super) without: Stalls,
-    /// As this version would decide by the recorded configuration.
+    /// With the gap that this version sets by the recorded configuration.
     pub(super) by_this_version: Stalls,
 }
 
@@ -42,12 +43,10 @@ impl Stalls {
 }
 
 impl Bought {
-    /// Adds a file. Cost: that of deciding again, and three runs of the model.
+    /// Adds the entries of a file. Takes as long as making the decisions again and three runs of the model.
     pub(super) fn add(&mut self, entries: &[Entry]) -> Result<(), ReplayError> {
-        let comparison = compare(
-            entries,
-            &Plan::of(&[Arm::Recorded, Arm::Nothing, Arm::Warmset]),
-        )?;
+        let plan = Plan::of(&[Arm::Recorded, Arm::Nothing, Arm::Warmset]);
+        let comparison = compare(entries, &plan)?;
         if let [recorded, nothing, ours] = comparison.arms.as_slice() {
             self.as_recorded.add(recorded);
             self.without.add(nothing);

@@ -1,7 +1,7 @@
-//! What a host went through, in as many moments as a picture can show.
+//! A host over time, in as many moments as a picture can show.
 //!
-//! Moments are as wide as they have to be: when there are too many, each two become one. So any length of recording takes the same
-//! memory, and none of it is thinned out: time lost is summed, room is the least.
+//! When there are too many moments, each two become one of twice the width. So a recording of any length takes the same
+//! memory, and nothing is dropped: time lost is summed, and of headroom the least is kept.
 
 use pressure::decision::Forecast;
 use pressure::rates::Rates;
@@ -10,26 +10,26 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use units::{Bytes, Span};
 
-/// Moments, at most.
+/// Most moments: twice the columns of the map, so that none of its columns is empty.
 const MOST: usize = 480;
 /// Width of a moment at first, in milliseconds.
 const FIRST: u64 = 1000;
 
-/// What happened in a moment.
+/// A host in one moment.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub(super) struct Moment {
-    /// Time that was recorded of it, in seconds.
+    /// Recorded time, in seconds.
     pub(super) seconds: f64,
-    /// Of that, time in which some task waited for memory; unknown without pressure in the kernel.
+    /// Part of it in which at least one task waited for memory, in seconds; unknown without PSI.
     pub(super) lost: Option<f64>,
-    /// The least that could be had without swapping.
+    /// The least available memory.
     pub(super) available: Option<Bytes>,
-    /// The least room for memory that cannot be given back.
+    /// The least headroom.
     #[serde(rename = "room")]
     pub(super) headroom: Option<Bytes>,
-    /// The most that was withheld.
+    /// The most withheld memory.
     pub(super) withheld: Option<Bytes>,
-    /// The shortest time that was foretold until room is used up.
+    /// The shortest forecast of the time until headroom is used up.
     pub(super) left: Option<Span>,
 }
 
@@ -44,12 +44,17 @@ impl Moment {
     }
 }
 
+/// The sum of what is known.
 fn sum(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    a.zip(b).map(|(a, b)| a + b).or(a).or(b)
+    either(a, b, |a, b| a + b)
 }
 
+/// One of the two by `choose`, or the one that is known.
 fn either<T: Copy>(a: Option<T>, b: Option<T>, choose: fn(T, T) -> T) -> Option<T> {
-    a.zip(b).map(|(a, b)| choose(a, b)).or(a).or(b)
+    match (a, b) {
+        (Some(a), Some(b)) => Some(choose(a, b)),
+        (known, None) | (None, known) => known,
+    }
 }
 
 /// Moments by time.
@@ -71,38 +76,33 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Adds what was read at `wall`, and what had changed since the sample before, if that is known.
+    /// Adds a sample, and the rates since the one before, if there are any.
     pub(super) fn sample(&mut self, wall: Wall, memory: &Memory, rates: Option<&Rates>) {
         let seconds = rates.map_or(0.0, |rates| rates.elapsed.as_secs_f64());
         let lost = rates
             .and_then(|rates| rates.stalled)
             .map(|stalled| stalled.span().get().as_secs_f64());
-        self.add(
-            wall,
-            Moment {
-                seconds,
-                lost,
-                available: memory.available,
-                ..Moment::default()
-            },
-        );
+        let moment = Moment {
+            seconds,
+            lost,
+            available: memory.available,
+            ..Moment::default()
+        };
+        self.add(wall, moment);
     }
 
-    /// Adds what was foretold at `wall`.
+    /// Adds a forecast.
     pub(super) fn forecast(&mut self, wall: Wall, forecast: &Forecast) {
         let outlook = forecast.outlook;
         let expected = forecast.exhaustion.map(|exhaustion| exhaustion.expected);
         let left = either(outlook.and_then(|outlook| outlook.left), expected, Ord::min);
-        let headroom = outlook.map(|outlook| outlook.headroom);
-        self.add(
-            wall,
-            Moment {
-                headroom,
-                left,
-                withheld: forecast.withheld,
-                ..Moment::default()
-            },
-        );
+        let moment = Moment {
+            headroom: outlook.map(|outlook| outlook.headroom),
+            left,
+            withheld: forecast.withheld,
+            ..Moment::default()
+        };
+        self.add(wall, moment);
     }
 
     fn add(&mut self, wall: Wall, moment: Moment) {
@@ -123,7 +123,7 @@ impl Course {
         self.width as f64 / 1000.0
     }
 
-    /// Middle of each moment, in seconds since 1970, and what happened in it.
+    /// The moments, each with its middle in seconds since 1970.
     pub(super) fn moments(&self) -> impl Iterator<Item = (f64, &Moment)> {
         let width = self.width();
         self.moments
@@ -134,11 +134,9 @@ impl Course {
     /// Beginning and end, in seconds since 1970; `None` if there is no moment.
     pub(super) fn span(&self) -> Option<(f64, f64)> {
         let width = self.width();
-        let (first, last) = (
-            self.moments.keys().next()?,
-            self.moments.keys().next_back()?,
-        );
-        Some((*first as f64 * width, (*last + 1) as f64 * width))
+        let first = *self.moments.keys().next()?;
+        let last = *self.moments.keys().next_back()?;
+        Some((first as f64 * width, (last + 1) as f64 * width))
     }
 }
 
@@ -147,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_course_loses_nothing_but_its_grain() {
+    fn a_long_course_loses_only_resolution() {
         let mut course = Course::default();
         for second in 0..100_000 {
             let moment = Moment {

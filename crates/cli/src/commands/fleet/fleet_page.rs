@@ -1,42 +1,40 @@
-//! The page: what there is to say, beside the pictures.
+//! The page: sentences, pictures and tables.
 
 use super::bought::Bought;
 use super::host::{Cost, Host};
-use super::{mean, percent, pictures};
+use super::numbers::{mean, percent};
+use super::pictures;
 use crate::ui::clock;
 use crate::ui::text::or_unknown;
 use pressure::replay::Coverage;
 use report::{Figure, Section, document};
-use units::Bytes;
+use units::{Bytes, Span};
 
+/// Caption, heading and rows.
 type Table = (String, Vec<String>, Vec<Vec<String>>);
 
-/// As an HTML document.
+/// The page as an HTML document.
 pub(super) fn page(hosts: &[Host]) -> String {
     let sections = [
         identity(hosts),
         cost(hosts),
         forecasts(hosts),
-        bought(hosts),
+        withheld(hosts),
         events(hosts),
     ];
-    document("Memory of the hosts", &[whole(hosts)], &sections)
+    document("Memory of the hosts", &[summary(hosts)], &sections)
 }
 
-/// The whole in a sentence or two.
-fn whole(hosts: &[Host]) -> String {
+/// The hosts in two sentences.
+fn summary(hosts: &[Host]) -> String {
     let sum = |of: fn(&Cost) -> u64| hosts.iter().map(|host| of(&host.cost)).sum::<u64>();
-    let waited = hosts
-        .iter()
-        .filter(|host| host.lost().is_some_and(|lost| lost >= 0.001))
-        .count();
-    let seconds: f64 = hosts
-        .iter()
-        .map(|host| host.cost.watched.get().as_secs_f64())
-        .sum();
+    let waits = |host: &&Host| host.lost().is_some_and(|lost| lost >= 0.001);
+    let waiting = hosts.iter().filter(waits).count();
+    let recorded = hosts.iter().map(|host| host.cost.watched.get());
+    let seconds: f64 = recorded.map(|time| time.as_secs_f64()).sum();
     format!(
-        "{} hosts, {:.1} hours recorded in all. On {waited} of them some task waited for memory a thousandth of the time or more. \
-         The kernel killed {} processes for want of memory; the guards asked {} to end and killed {}.",
+        "{} hosts, {:.1} hours recorded in all. On {waiting} of them, at least one task waited for memory for 0.1 % of the time or \
+         more. The kernel killed {} processes because memory ran out. The guards sent SIGTERM to {} and SIGKILL to {}.",
         hosts.len(),
         seconds / 3600.0,
         sum(|cost| cost.kernel_kills.unwrap_or(0)),
@@ -56,17 +54,16 @@ fn section(
         svg,
         caption: caption.to_owned(),
     });
-    let (id, title, words) = (id.to_owned(), title.to_owned(), vec![words.to_owned()]);
     Section {
-        id,
-        title,
-        words,
+        id: id.to_owned(),
+        title: title.to_owned(),
+        words: vec![words.to_owned()],
         figures: figures.collect(),
         tables: vec![table],
     }
 }
 
-/// A table with a row for each host, or for what a host has several of.
+/// A table with one row or more for each host.
 fn table(caption: &str, heading: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
     (
         caption.to_owned(),
@@ -81,12 +78,9 @@ fn identity(hosts: &[Host]) -> Section {
             host.name.clone(),
             or_unknown(host.kernel.as_ref()),
             or_unknown(host.memory),
-            host.mode.map_or_else(
-                || "unknown".to_owned(),
-                |mode| format!("{mode:?}").to_lowercase(),
-            ),
+            or_unknown(host.mode.map(|mode| format!("{mode:?}").to_lowercase())),
             host.cost.watched.to_string(),
-            host.lost().map_or_else(|| "unknown".to_owned(), percent),
+            or_unknown(host.lost().map(percent)),
             host.cost.lost_samples.to_string(),
             host.notes.join("; "),
         ]
@@ -102,13 +96,13 @@ fn identity(hosts: &[Host]) -> Section {
         "notes",
     ];
     section(
-        "who",
-        "Who stalled",
-        "Time lost is time in which at least one task waited for memory, as the kernel counts it (pressure, some). \
-         A control group at its own limit counts too; allocation stalls, below, are the machine's alone.",
+        "stalls",
+        "Time lost",
+        "Time lost is time in which at least one task waited for memory, as the kernel counts it (PSI, some). It includes \
+         tasks in a control group at its own limit; the allocation stalls below do not.",
         vec![(
             pictures::map(hosts),
-            "Each row is a host. White: not recorded, or the kernel does not tell.",
+            "Each row is a host. White: not recorded, or not counted by the kernel.",
         )],
         table("The hosts", &heading, rows),
     )
@@ -119,10 +113,7 @@ fn cost(hosts: &[Host]) -> Section {
         let cost = &host.cost;
         vec![
             host.name.clone(),
-            cost.stalled.map_or_else(
-                || "unknown".to_owned(),
-                |stalled| stalled.span().to_string(),
-            ),
+            or_unknown(cost.stalled.map(|stalled| stalled.span())),
             or_unknown(cost.allocation_stalls),
             or_unknown(cost.compaction_stalls),
             or_unknown(cost.refaults),
@@ -133,37 +124,38 @@ fn cost(hosts: &[Host]) -> Section {
     });
     let heading = [
         "host",
-        "some task waited",
-        "allocations reclaimed",
-        "allocations compacted",
-        "pages read again",
+        "time lost",
+        "allocations that reclaimed",
+        "allocations that compacted",
+        "refaulted pages",
         "killed by the kernel",
-        "asked to end",
-        "killed by the guard",
+        "SIGTERM by the guard",
+        "SIGKILL by the guard",
     ];
     section(
         "cost",
-        "What it cost",
-        "The worst hosts; all are in the numbers.",
+        "Cost",
+        "The pictures show the worst hosts; the table has all of them.",
         vec![
             (
                 pictures::lost(hosts),
-                "Steep is bad: one second a second is a host on which always some task waits.",
+                "Steep is bad: at one second per second some task always waits.",
             ),
             (
                 pictures::available(hosts),
-                "What could be had without swapping, by the kernel's estimate.",
+                "What programs could use without swapping, by the kernel's estimate.",
             ),
         ],
-        table("What was counted", &heading, rows),
+        table("Counters", &heading, rows),
     )
 }
 
-fn held(coverage: Coverage) -> String {
-    let share = coverage.share().map_or_else(
-        || "none made".to_owned(),
-        |share| format!("{:.0} %", share * 100.0),
-    );
+/// `97 % of 1200`: the share of forecasts that came true.
+fn came_true(coverage: Coverage) -> String {
+    let share = match coverage.share() {
+        Some(share) => format!("{:.0} %", share * 100.0),
+        None => "none made".to_owned(),
+    };
     format!("{share} of {}", coverage.made)
 }
 
@@ -172,8 +164,8 @@ fn forecasts(hosts: &[Host]) -> Section {
         let both = host.forecasts?;
         Some(vec![
             host.name.clone(),
-            held(both.growth),
-            held(both.demand),
+            came_true(both.growth),
+            came_true(both.demand),
         ])
     });
     let said = hosts
@@ -182,28 +174,28 @@ fn forecasts(hosts: &[Host]) -> Section {
         .next_back()
         .unwrap_or_default();
     let words = format!(
-        "Made again from the recorded samples and compared with what came after them. The interval of growth says that it holds {:.0} % of the time, \
-         the quantile of demand {:.1} %.",
+        "Forecasts are made again from the recorded samples, and compared with what came after them. Growth should be within its \
+         interval {:.0} % of the time, demand within its quantile {:.1} %.",
         said.growth.said * 100.0,
         said.demand.said * 100.0
     );
     section(
         "forecasts",
-        "What the forecast said",
+        "Forecasts",
         &words,
         vec![(
             pictures::forecast(hosts),
-            "A point is the shortest forecast of a moment; no point is no end in sight.",
+            "A point is the shortest forecast of a moment. Where there is no point, memory was not expected to run out.",
         )],
         table(
             "How often forecasts came true",
-            &["host", "growth held", "demand held"],
+            &["host", "growth within", "demand within"],
             rows,
         ),
     )
 }
 
-fn bought(hosts: &[Host]) -> Section {
+fn withheld(hosts: &[Host]) -> Section {
     let rows = hosts.iter().filter_map(|host| {
         let Bought {
             as_recorded,
@@ -226,44 +218,43 @@ fn bought(hosts: &[Host]) -> Section {
     let heading = [
         "host",
         "withheld, mean",
-        "stalled without",
-        "as recorded",
-        "by this version",
-        "reclaimed without",
-        "as recorded",
-        "by this version",
-        "gap it would add, mean",
+        "stalled, gap found",
+        "gap recorded",
+        "gap of this version",
+        "reclaimed by allocations, gap found",
+        "gap recorded",
+        "gap of this version",
+        "gap that this version adds, mean",
     ];
     section(
-        "bought",
-        "What withheld memory bought",
-        &trade(hosts),
+        "withheld",
+        "What withheld memory gained",
+        &gain(hosts),
         vec![(
             pictures::withheld(hosts),
-            "By how much available memory was lower because of the guard.",
+            "By this much the guard lowered available memory.",
         )],
         table(
-            "The recorded demand under three gaps (a model)",
+            "The recorded demand with three gaps (a model)",
             &heading,
             rows,
         ),
     )
 }
 
-/// The trade in words.
-fn trade(hosts: &[Host]) -> String {
-    let modelled = || hosts.iter().filter_map(|host| host.bought);
-    let stalled = |of: fn(&Bought) -> units::Span| {
-        modelled()
-            .map(|it| of(&it).get().as_secs_f64())
-            .sum::<f64>()
+/// What was withheld, and what stalls it saved, in sentences.
+fn gain(hosts: &[Host]) -> String {
+    let modelled: Vec<Bought> = hosts.iter().filter_map(|host| host.bought).collect();
+    let stalled = |of: fn(&Bought) -> Span| -> f64 {
+        let times = modelled.iter().map(of);
+        times.map(|time| time.get().as_secs_f64()).sum()
     };
     let memory: u64 = hosts.iter().map(|host| host.withheld().get()).sum();
     format!(
-        "A model of kswapd met the recorded demand with the gap that was found, with the gap as it was, and with the gap that this version \
-         would make ({} of {} hosts). Withheld, in all: {} on average. Allocations stalled {:.1} s without it, {:.1} s with it; by this \
-         version, {:.1} s. What the model leaves out is in the manual of warmset replay --compare.",
-        modelled().count(),
+        "A model of kswapd ran the recorded demand of {} of {} hosts with three gaps. The guards withheld {} in all, on average. \
+         Allocations stalled for {:.1} s with the gap that was found, {:.1} s with the recorded gap, and {:.1} s with the gap of this \
+         version. The documentation of warmset replay --compare says what the model leaves out.",
+        modelled.len(),
         hosts.len(),
         Bytes::new(memory),
         stalled(|it| it.without.time),
@@ -285,9 +276,9 @@ fn events(hosts: &[Host]) -> Section {
     });
     section(
         "events",
-        "What happened",
-        "The last things on each host that a person would want to know. Processes are called what they call themselves; paths are left out.",
+        "Events",
+        "The last kills and warnings of each host. Processes have the names that they give themselves; paths are left out.",
         Vec::new(),
-        table("Events", &["host", "when", "what"], rows),
+        table("Kills and warnings", &["host", "when", "event"], rows),
     )
 }

@@ -1,8 +1,9 @@
-//! What the recordings of one host tell.
+//! A host, from its recordings.
 
-use super::Source;
 use super::bought::Bought;
 use super::course::Course;
+use super::numbers::mean;
+use super::source::Source;
 use crate::last_decisions::LastDecisions;
 use anyhow::{Result, bail};
 use host::recordings::{ReadError, Reader};
@@ -20,61 +21,61 @@ use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use units::{Bytes, Micros, Span};
 
-/// Events that are kept of a host: the last.
+/// Most events of a host, the last ones: a reader of many hosts reads no more of each.
 const MOST_EVENTS: usize = 20;
-/// Notes that are kept of a host: the first.
+/// Most notes of a host, the first ones: a damaged file can give one for each line.
 const MOST_NOTES: usize = 10;
 
 /// A host.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Host {
-    /// As it was called on the command line, or its file is.
+    /// The name on the command line, or of its file.
     pub(super) name: String,
     /// Release of the kernel.
     pub(super) kernel: Option<String>,
     /// Usable memory.
     pub(super) memory: Option<Bytes>,
-    /// What the guard might do, at the end.
+    /// The guard's mode at the end.
     pub(super) mode: Option<Mode>,
     pub(super) cost: Cost,
     /// How often forecasts came true; `None` if none could be made again.
     pub(super) forecasts: Option<Calibration>,
     /// `None` where the model had too little to go by.
     pub(super) bought: Option<Bought>,
-    /// The last things that a person would want to know, oldest first.
+    /// Kills and warnings, oldest first.
     pub(super) events: VecDeque<Event>,
     pub(super) course: Course,
-    /// What should be known of the files.
+    /// Flaws of the files that a reader should know of.
     pub(super) notes: Vec<String>,
 }
 
-/// What was counted.
+/// Sums over the recordings.
 #[derive(Debug, Default, Clone, Serialize)]
 pub(super) struct Cost {
     pub(super) samples: u64,
-    /// Samples that the recordings miss.
+    /// Samples that are missing in the recordings.
     pub(super) lost_samples: u64,
-    /// Time between samples that follow on each other.
+    /// Time between consecutive samples.
     pub(super) watched: Span,
-    /// Time in which some task waited for memory.
+    /// Time in which at least one task waited for memory.
     pub(super) stalled: Option<Micros>,
-    /// Time in which it is known whether one did.
+    /// Time for which the kernel counted that.
     pub(super) pressure_known: Span,
     pub(super) allocation_stalls: Option<u64>,
     pub(super) compaction_stalls: Option<u64>,
-    /// Pages read again after eviction.
+    /// Number of refaulted pages.
     pub(super) refaults: Option<u64>,
     /// Processes that the kernel killed.
     pub(super) kernel_kills: Option<u64>,
-    /// Processes that the guard asked to end.
+    /// Processes that the guard sent SIGTERM.
     pub(super) asked: u64,
-    /// Processes that it killed.
+    /// Processes that the guard sent SIGKILL.
     pub(super) killed: u64,
-    /// Withheld memory, summed over time.
+    /// Withheld memory, summed over time, in bytes × seconds.
     pub(super) withheld_byte_seconds: f64,
 }
 
-/// Something that a person would want to know.
+/// A kill or a warning.
 #[derive(Debug, Serialize)]
 pub(super) struct Event {
     pub(super) wall: Wall,
@@ -84,8 +85,9 @@ pub(super) struct Event {
 }
 
 impl Host {
-    /// Reads all files of `source`. A line that cannot be read is a note; a file that cannot be is an error, and a host without
-    /// a sample is one.
+    /// Reads all files of `source`. A line that cannot be read becomes a note.
+    ///
+    /// Errors: a file cannot be read, or there is no sample.
     pub(super) fn of(source: &Source) -> Result<Self> {
         let mut reading = Reading {
             host: Self {
@@ -103,26 +105,20 @@ impl Host {
         Ok(reading.host)
     }
 
-    /// Share of time in which some task waited for memory; `None` where the kernel does not tell.
+    /// Share of time in which at least one task waited for memory; `None` if the kernel did not count it.
     pub(super) fn lost(&self) -> Option<f64> {
         let known = self.cost.pressure_known.get().as_secs_f64();
-        (known > 0.0).then(|| {
-            self.cost
-                .stalled
-                .unwrap_or_default()
-                .span()
-                .get()
-                .as_secs_f64()
-                / known
-        })
+        if known <= 0.0 {
+            return None;
+        }
+        let stalled = self.cost.stalled.unwrap_or_default().span();
+        Some(stalled.get().as_secs_f64() / known)
     }
 
     /// Memory withheld by the guard, the mean over time.
     pub(super) fn withheld(&self) -> Bytes {
-        super::mean(
-            self.cost.withheld_byte_seconds,
-            self.cost.watched.get().as_secs_f64(),
-        )
+        let seconds = self.cost.watched.get().as_secs_f64();
+        mean(self.cost.withheld_byte_seconds, seconds)
     }
 
     fn note(&mut self, note: String) {
@@ -137,24 +133,25 @@ impl Host {
 struct Reading {
     host: Host,
     facts: Option<Facts>,
-    /// The sample before, of the same boot.
+    /// The previous sample, if it is of the same boot.
     before: Option<Sample>,
-    /// Who was signalled, and whether by SIGKILL.
+    /// Processes that were signalled, with true for SIGKILL.
     signalled: HashSet<(Identity, bool)>,
 }
 
 impl Reading {
     fn file(&mut self, path: &Path) -> Result<()> {
         let mut reader = Reader::open(path)?;
-        let (mut entries, mut remembered) = (Vec::new(), LastDecisions::new(usize::MAX));
+        let mut entries = Vec::new();
+        let mut decisions = LastDecisions::new(usize::MAX);
         for entry in &mut reader {
             match entry {
                 Ok(entry) => {
                     self.entry(&entry);
-                    remembered.take(entry.clone());
+                    decisions.take(entry.clone());
                     entries.push(entry);
                 }
-                // Its text quotes a line, not the path, which is the reader's own affair.
+                // The error's own text quotes the line, which may have a path in it.
                 Err(ReadError::Line { .. }) => self
                     .host
                     .note("a line cannot be read, and is left out".to_owned()),
@@ -166,7 +163,9 @@ impl Reading {
             self.host
                 .note(redacted(note.strip_prefix(&name).unwrap_or(note)));
         }
-        remembered.end().iter().for_each(|past| self.remember(past));
+        for past in decisions.end() {
+            self.remember(&past);
+        }
         self.model(&entries);
         Ok(())
     }
@@ -184,19 +183,15 @@ impl Reading {
     }
 
     fn header(&mut self, header: &Header) {
-        if self
-            .facts
-            .as_ref()
-            .is_some_and(|facts| facts.boot_id != header.facts.boot_id)
-        {
-            self.before = None;
+        if let Some(facts) = &self.facts {
+            if facts.boot_id != header.facts.boot_id {
+                self.before = None;
+            }
         }
         self.host.kernel = Some(header.facts.kernel.clone());
-        self.host.mode = header
-            .config
-            .as_ref()
-            .map(|config| config.mode)
-            .or(self.host.mode);
+        if let Some(config) = &header.config {
+            self.host.mode = Some(config.mode);
+        }
         self.facts = Some(header.facts.clone());
     }
 
@@ -215,14 +210,14 @@ impl Reading {
             self.host.cost.add(rates);
         }
         for victim in &sample.scan.victims {
-            if self
-                .signalled
-                .insert((victim.identity, victim.signal == Signal::Kill))
-            {
-                match victim.signal {
-                    Signal::Term => self.host.cost.asked += 1,
-                    Signal::Kill => self.host.cost.killed += 1,
-                }
+            let is_kill = victim.signal == Signal::Kill;
+            // A victim is in every sample until it has ended.
+            if !self.signalled.insert((victim.identity, is_kill)) {
+                continue;
+            }
+            match victim.signal {
+                Signal::Term => self.host.cost.asked += 1,
+                Signal::Kill => self.host.cost.killed += 1,
             }
         }
         match &mut self.before {
@@ -231,34 +226,32 @@ impl Reading {
         }
     }
 
-    /// Keeps what a person would want to know: who ended, who would have, and what was foretold.
+    /// Keeps kills, proposed kills and warnings as events.
     fn remember(&mut self, past: &Past) {
-        let ends = past
-            .steps
-            .iter()
-            .filter(|step| matches!(step.action, Action::Kill { .. }))
-            .map(ToString::to_string);
-        let told = past
-            .notices
-            .iter()
-            .filter(|notice| is_news(notice))
-            .map(ToString::to_string);
-        let events = ends
-            .map(|text| (past.done, text))
-            .chain(told.map(|text| (true, text)));
-        for (done, text) in events {
-            if self.host.events.len() == MOST_EVENTS {
-                self.host.events.pop_front();
+        for step in &past.steps {
+            if matches!(step.action, Action::Kill { .. }) {
+                self.event(past, past.done, &step.to_string());
             }
-            self.host.events.push_back(Event {
-                wall: past.wall,
-                done,
-                text: redacted(&text),
-            });
+        }
+        for notice in &past.notices {
+            if is_event(notice) {
+                self.event(past, true, &notice.to_string());
+            }
         }
     }
 
-    /// Decides again, and lets the model meet the demand.
+    fn event(&mut self, past: &Past, done: bool, text: &str) {
+        if self.host.events.len() == MOST_EVENTS {
+            self.host.events.pop_front();
+        }
+        self.host.events.push_back(Event {
+            wall: past.wall,
+            done,
+            text: redacted(text),
+        });
+    }
+
+    /// Makes the decisions again, and runs the model of the machine on the recorded demand.
     fn model(&mut self, entries: &[Entry]) {
         let mut bought = self.host.bought.unwrap_or_default();
         match bought.add(entries) {
@@ -267,25 +260,33 @@ impl Reading {
         }
         if let Ok(calibration) = calibrate(entries) {
             let before = self.host.forecasts.unwrap_or_default();
-            let (growth, demand) = (
-                before.growth.and(calibration.growth),
-                before.demand.and(calibration.demand),
-            );
-            self.host.forecasts = Some(Calibration { growth, demand });
+            self.host.forecasts = Some(Calibration {
+                growth: before.growth.and(calibration.growth),
+                demand: before.demand.and(calibration.demand),
+            });
         }
-        let withheld = entries.windows(3).filter_map(|three| match three {
-            [
-                Entry::Sample(from),
-                Entry::Decision(decision),
-                Entry::Sample(to),
-            ] => {
-                let withheld = decision.forecast.withheld?.get() as f64;
-                Some(withheld * to.at.get().saturating_sub(from.at.get()).as_secs_f64())
-            }
-            _ => None,
-        });
-        self.host.cost.withheld_byte_seconds += withheld.sum::<f64>();
+        self.host.cost.withheld_byte_seconds += withheld_byte_seconds(entries);
     }
+}
+
+/// Withheld memory, summed over the time from each decision's sample to the next.
+fn withheld_byte_seconds(entries: &[Entry]) -> f64 {
+    let mut sum = 0.0;
+    for three in entries.windows(3) {
+        let [
+            Entry::Sample(from),
+            Entry::Decision(decision),
+            Entry::Sample(to),
+        ] = three
+        else {
+            continue;
+        };
+        if let Some(withheld) = decision.forecast.withheld {
+            let elapsed = to.at.get().saturating_sub(from.at.get());
+            sum += withheld.get() as f64 * elapsed.as_secs_f64();
+        }
+    }
+    sum
 }
 
 impl Cost {
@@ -297,9 +298,8 @@ impl Cost {
         };
         self.watched = Span::new(self.watched.get() + rates.elapsed);
         if let Some(stalled) = rates.stalled {
-            self.stalled = Some(Micros::new(
-                self.stalled.unwrap_or_default().get() + stalled.get(),
-            ));
+            let before = self.stalled.unwrap_or_default();
+            self.stalled = Some(Micros::new(before.get() + stalled.get()));
             self.pressure_known = Span::new(self.pressure_known.get() + rates.elapsed);
         }
         count(&mut self.allocation_stalls, rates.allocation_stalls);
@@ -309,8 +309,8 @@ impl Cost {
     }
 }
 
-/// What is more than a number of the moment.
-fn is_news(notice: &Notice) -> bool {
+/// Returns true for notices that a person would want to know of later.
+fn is_event(notice: &Notice) -> bool {
     matches!(
         notice,
         Notice::OomKill { .. }
@@ -324,15 +324,20 @@ fn is_news(notice: &Notice) -> bool {
     )
 }
 
-/// Without paths: a process may call itself by one. `5 MiB/s` is none.
+/// Leaves out paths, because a process may have one as its name. `5 MiB/s` is not a path.
 pub(super) fn redacted(text: &str) -> String {
-    let begins =
-        |word: &str, at: usize| !word[..at].ends_with(|before: char| before.is_alphanumeric());
-    let word = |word: &str| match word.find('/') {
-        Some(at) if begins(word, at) || word.matches('/').count() > 1 => {
-            format!("{}…", &word[..at])
-        }
-        _ => word.to_owned(),
+    let words: Vec<String> = text.split(' ').map(redacted_word).collect();
+    words.join(" ")
+}
+
+/// A word is a path if it has several slashes, or one that no letter or digit stands before.
+fn redacted_word(word: &str) -> String {
+    let Some(at) = word.find('/') else {
+        return word.to_owned();
     };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    let begins_there = !word[..at].ends_with(char::is_alphanumeric);
+    if begins_there || word.matches('/').count() > 1 {
+        return format!("{}…", &word[..at]);
+    }
+    word.to_owned()
 }

@@ -4,11 +4,11 @@ use super::course::Moment;
 use super::host::Host;
 use report::{Axis, Band, Cell, Chart, Grid, Mark, Scale, Series};
 
-/// Hosts in a picture of lines: more cannot be told apart.
+/// Hosts in a picture of lines: more could not be told apart.
 pub(super) const LINES: usize = 6;
-/// Columns of the map.
+/// Columns of the map: with more a column would be narrower than a pixel on a phone.
 const COLUMNS: usize = 240;
-/// Colours and words of the map, and from which share of time lost.
+/// Colours and legend of the map, and the share of time lost from which each is used.
 const KINDS: [(&str, &str, f64); 3] = [
     ("#2e7d32", "under 0.1 %", 0.0),
     ("#d99a00", "0.1 to 5 %", 0.001),
@@ -16,17 +16,19 @@ const KINDS: [(&str, &str, f64); 3] = [
 ];
 const MIB: f64 = 1_048_576.0;
 
-/// Hosts that were never recorded together are shown side by side if all of it is so many times as long as the longest of them.
+/// If all recordings together last this many times as long as the longest of them, each host has a clock of its own. With one
+/// clock for all, the pictures would be mostly empty.
 const APART: f64 = 4.0;
-/// Characters of a name beside a picture.
+/// Characters of a name beside a picture: more do not fit.
 const NAME: usize = 16;
 
-/// Time across a picture, in a unit that suits it.
+/// The horizontal axis of a picture.
 struct Clock {
-    /// When all began; `None` if each host has a clock of its own.
+    /// The first sample of all, in seconds since 1970; `None` if each host has a clock of its own.
     from: Option<f64>,
-    /// Length of all, in seconds.
+    /// Length of the axis, in seconds.
     length: f64,
+    /// The unit's seconds and name.
     unit: (f64, &'static str),
 }
 
@@ -50,12 +52,10 @@ impl Clock {
         Self { from, length, unit }
     }
 
-    /// Moments of a host, each with its time in seconds since the beginning.
+    /// Moments of a host, each with its time in seconds on this axis.
     fn moments<'a>(&self, host: &'a Host) -> Vec<(f64, &'a Moment)> {
-        let from = self
-            .from
-            .or_else(|| Some(host.course.span()?.0))
-            .unwrap_or(0.0);
+        let own = host.course.span().map(|(from, _)| from);
+        let from = self.from.or(own).unwrap_or(0.0);
         host.course
             .moments()
             .map(|(time, moment)| (time - from, moment))
@@ -63,30 +63,29 @@ impl Clock {
     }
 
     fn label(&self) -> String {
-        let whose = if self.from.is_some() {
+        let origin = if self.from.is_some() {
             "the first sample of all"
         } else {
             "each host's first sample"
         };
-        format!("{} since {whose}", self.unit.1)
+        format!("{} since {origin}", self.unit.1)
     }
 }
 
-/// A name that is too long for a picture, by its beginning and its end.
+/// A name that fits beside a picture: a long one keeps its beginning and its end.
 fn brief(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= NAME {
         return name.to_owned();
     }
-    let end = letters.len() - (NAME - 7);
-    letters[..6]
-        .iter()
-        .chain(['…'].iter())
-        .chain(&letters[end..])
-        .collect()
+    let head = 6;
+    let tail = NAME - head - 1;
+    let start: String = letters[..head].iter().collect();
+    let end: String = letters[letters.len() - tail..].iter().collect();
+    format!("{start}…{end}")
 }
 
-/// Hosts by time: who lost how much when.
+/// Hosts by time: the share of time lost.
 pub(super) fn map(hosts: &[Host]) -> String {
     let clock = Clock::of(hosts);
     let mut cells = vec![None; COLUMNS * hosts.len()];
@@ -97,7 +96,7 @@ pub(super) fn map(hosts: &[Host]) -> String {
         for (time, moment) in clock.moments(host) {
             let Some(cell) = cell(moment) else { continue };
             let half = host.course.width() / 2.0;
-            // It tells of the time before it, back to the sample before.
+            // A sample counts the time since the one before it.
             for slot in &mut own[column(time - moment.seconds.max(half))..=column(time + half)] {
                 *slot = (*slot).max_by_kind(cell);
             }
@@ -109,7 +108,7 @@ pub(super) fn map(hosts: &[Host]) -> String {
         name: brief(&host.name),
     };
     Grid {
-        title: "Share of time in which some task waited for memory".to_owned(),
+        title: "Share of time in which at least one task waited for memory".to_owned(),
         x: (clock.label(), 0.0, clock.length / clock.unit.0),
         y: "hosts, the worst at the top".to_owned(),
         width: COLUMNS,
@@ -154,16 +153,20 @@ fn lines(
     value: impl Fn(&Moment) -> Option<f64>,
 ) -> Chart {
     let clock = Clock::of(hosts);
-    let series = hosts.iter().take(LINES).map(|host| {
-        let moments = clock.moments(host).into_iter();
-        let points =
-            moments.filter_map(|(time, moment)| Some((time / clock.unit.0, value(moment)?)));
-        Series {
-            name: brief(&host.name),
-            points: points.collect(),
-            mark: Mark::Line,
+    let mut series = Vec::new();
+    for host in hosts.iter().take(LINES) {
+        let mut points = Vec::new();
+        for (time, moment) in clock.moments(host) {
+            if let Some(value) = value(moment) {
+                points.push((time / clock.unit.0, value));
+            }
         }
-    });
+        series.push(Series {
+            name: brief(&host.name),
+            points,
+            mark: Mark::Line,
+        });
+    }
     Chart {
         title: title.to_owned(),
         x: Axis {
@@ -174,16 +177,16 @@ fn lines(
             label: y.0.to_owned(),
             scale: y.1,
         },
-        series: series.collect(),
+        series,
     }
 }
 
-/// Time lost, summed up.
+/// Time lost so far.
 pub(super) fn lost(hosts: &[Host]) -> String {
     let mut chart = lines(
         hosts,
-        "Time lost, summed up",
-        ("seconds in which some task waited", Scale::Linear),
+        "Time lost so far",
+        ("seconds in which at least one task waited", Scale::Linear),
         |it| it.lost,
     );
     for series in &mut chart.series {
@@ -208,7 +211,7 @@ pub(super) fn available(hosts: &[Host]) -> String {
     .svg()
 }
 
-/// What was withheld.
+/// Withheld memory.
 pub(super) fn withheld(hosts: &[Host]) -> String {
     let value = |moment: &Moment| moment.withheld.map(|bytes| bytes.get() as f64 / MIB);
     lines(
@@ -225,14 +228,13 @@ pub(super) fn forecast(hosts: &[Host]) -> String {
     let value = |moment: &Moment| moment.left.map(|left| left.get().as_secs_f64().max(0.1));
     let mut chart = lines(
         hosts,
-        "When room would be used up",
-        ("seconds from then", Scale::Log),
+        "Forecast of the time until headroom is used up",
+        ("seconds", Scale::Log),
         value,
     );
-    chart
-        .series
-        .iter_mut()
-        .for_each(|series| series.mark = Mark::Points);
+    for series in &mut chart.series {
+        series.mark = Mark::Points;
+    }
     chart.svg()
 }
 

@@ -1,5 +1,8 @@
 use super::*;
 use crate::ui::atomic_file;
+use std::fs;
+use std::path::Path;
+use units::Bytes;
 
 fn lab(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -13,7 +16,7 @@ fn host(from: &str) -> Host {
 }
 
 #[test]
-fn a_recorded_storm_is_counted_and_what_the_gap_bought_is_told() {
+fn stalls_are_counted_and_what_the_gap_gained_is_modelled() {
     let host = host(&format!(
         "guarded={}",
         lab("storm-6.12-1024-warmset-0.rec.gz")
@@ -50,7 +53,7 @@ fn a_recorded_storm_is_counted_and_what_the_gap_bought_is_told() {
 }
 
 #[test]
-fn files_of_a_folder_are_one_host_and_add_up() {
+fn files_of_a_directory_are_one_host_and_add_up() {
     let directory = tempfile::tempdir().unwrap();
     let mut samples = 0;
     for (number, name) in ["storm-6.12-1024-warmset-0", "storm-6.12-1024-warmset-1"]
@@ -71,7 +74,7 @@ fn files_of_a_folder_are_one_host_and_add_up() {
 }
 
 #[test]
-fn the_page_is_whole_and_tells_no_path() {
+fn the_page_is_whole_and_has_no_path() {
     let hosts = [
         host(&lab("storm-6.12-1024-classic-0.rec.gz")),
         host(&lab("storm-6.1-1024-warmset-0.rec.gz")),
@@ -79,9 +82,9 @@ fn the_page_is_whole_and_tells_no_path() {
     let html = fleet_page::page(&hosts);
     for part in [
         "storm-6.12-1024-classic-0",
-        "id=\"who\"",
-        "id=\"bought\"",
-        "What the forecast said",
+        "id=\"stalls\"",
+        "id=\"withheld\"",
+        "Forecasts",
         "</html>",
     ] {
         assert!(html.contains(part), "{part}");
@@ -99,7 +102,7 @@ fn a_path_in_a_name_is_left_out_and_a_rate_is_not() {
 }
 
 #[test]
-fn what_is_no_recording_is_named() {
+fn a_file_that_is_no_recording_is_named_in_the_error() {
     let directory = tempfile::tempdir().unwrap();
     let empty = directory.path().display().to_string();
     assert!(

@@ -1,4 +1,4 @@
-//! Tasks on a Dask cluster: the package `warmset` for Python hands them out, each as a `warmset sweep run`.
+//! Tasks on a Dask cluster: the Python package `warmset` distributes them, each as a `warmset sweep run`.
 
 use anyhow::{Context as _, Result, bail};
 use std::env;
@@ -7,20 +7,19 @@ use std::process::Command;
 
 /// Runs all tasks of a plan.
 ///
-/// Errors: no such Python, or what it says.
+/// Errors: Python cannot be run, or not all tasks were done.
 pub(super) fn all(python: &Path, address: &str, directory: &Path) -> Result<()> {
     let own = env::current_exe().context("the path of this program")?;
-    let told = format!("{}: cannot run", python.display());
     let status = Command::new(python)
         .args(["-m", "warmset.sweep", address])
         .arg(directory)
         .arg("--program")
         .arg(own)
         .status()
-        .with_context(|| told)?;
+        .with_context(|| format!("{}: cannot run", python.display()))?;
     if !status.success() {
         bail!(
-            "Dask at {address}: not all tasks were done; what was done is kept, and the same command goes on with the rest"
+            "Dask at {address}: not all tasks were done; run the same command again to do the rest"
         );
     }
     Ok(())
