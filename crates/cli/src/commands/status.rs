@@ -11,6 +11,7 @@ use pressure::knob::KNOBS;
 use pressure::sample::Zone;
 use pressure::status::{Past, Status};
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use units::{Bytes, Pages, Span};
@@ -216,10 +217,10 @@ fn forecast(page: &mut Page, seen: &Seen) {
     let forecast = &seen.status.decision.forecast;
     let mut demand = or_unknown(forecast.demand);
     if let Some(rate) = forecast.reclaim {
-        demand.push_str(&format!("; kswapd frees {rate} while it runs"));
+        let _ = write!(demand, "; kswapd frees {rate} while it runs");
     }
     if let Some(quantile) = forecast.quantile {
-        demand.push_str(&format!("; the gap is to meet {quantile} of bursts"));
+        let _ = write!(demand, "; the gap is to meet {quantile} of bursts");
     }
     page.entry("demand", demand);
     let mut gap = format!(
@@ -228,7 +229,7 @@ fn forecast(page: &mut Page, seen: &Seen) {
         or_unknown(forecast.gap_found)
     );
     if let Some(needed) = forecast.gap_needed {
-        gap.push_str(&format!(", demand needs {needed}"));
+        let _ = write!(gap, ", demand needs {needed}");
     }
     page.entry("gap", gap);
     let withheld = match forecast.withheld {
@@ -248,7 +249,7 @@ fn forecast(page: &mut Page, seen: &Seen) {
             blocks.order, blocks.free, blocks.needed
         );
         if let Some(share) = blocks.fragmentation {
-            text.push_str(&format!("; {share} of free memory is in smaller blocks"));
+            let _ = write!(text, "; {share} of free memory is in smaller blocks");
         }
         page.entry("blocks", text);
     }

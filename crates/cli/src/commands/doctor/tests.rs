@@ -206,7 +206,7 @@ fn a_guard_that_kills_is_no_problem_and_can_be_taken_over() {
     let beside = |case: &mut Case| {
         case.observed
             .rivals
-            .push(rival("earlyoom", RivalKind::Guard))
+            .push(rival("earlyoom", RivalKind::Guard));
     };
     assert_eq!(
         found(beside)

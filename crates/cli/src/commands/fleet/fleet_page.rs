@@ -8,7 +8,7 @@ use crate::ui::clock;
 use crate::ui::text::or_unknown;
 use pressure::replay::Coverage;
 use report::{Figure, Section, document};
-use units::{Bytes, Span};
+use units::{Bytes, Micros, Span};
 
 /// Caption, heading and rows.
 type Table = (String, Vec<String>, Vec<Vec<String>>);
@@ -113,7 +113,7 @@ fn cost(hosts: &[Host]) -> Section {
         let cost = &host.cost;
         vec![
             host.name.clone(),
-            or_unknown(cost.stalled.map(|stalled| stalled.span())),
+            or_unknown(cost.stalled.map(Micros::span)),
             or_unknown(cost.allocation_stalls),
             or_unknown(cost.compaction_stalls),
             or_unknown(cost.refaults),

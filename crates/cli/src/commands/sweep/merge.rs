@@ -1,4 +1,4 @@
-//! All parts of a sweep, put together.
+//! Merging the parts of a sweep.
 
 use super::plan::planned;
 use super::result::{Column, write};
@@ -10,23 +10,29 @@ use std::path::{Path, PathBuf};
 use workingset::Score;
 use workingset::measure::{Chunk, chunk};
 
-/// What the tasks came to.
+/// The results of all tasks.
 #[derive(Default)]
 struct Whole {
-    /// Trace, policy, and what came of it.
-    scores: Vec<(String, String, Score)>,
+    scores: Vec<Row>,
     curves: Vec<Curve>,
+}
+
+/// A policy's result on a trace at one size.
+struct Row {
+    trace: String,
+    policy: String,
+    score: Score,
 }
 
 /// LRU's curve of a trace.
 struct Curve {
     trace: PathBuf,
     by: By,
-    /// By time: all so far. By classes: one each.
+    /// Divided by time: one chunk, of all parts so far. By classes: one chunk for each class.
     chunks: Vec<Chunk>,
 }
 
-/// How a curve was taken apart.
+/// How a curve was divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     Time,
@@ -34,15 +40,13 @@ enum By {
     Class,
 }
 
-/// Writes the results; each file with its rows.
+/// Writes the results; returns each file with the number of its rows.
 ///
-/// Errors: a task that is not done yet, or whose part is damaged.
+/// Errors: a task is not done yet, or a part is damaged.
 pub(super) fn merge(directory: &Path) -> Result<Vec<(PathBuf, usize)>> {
     let tasks = planned(directory)?;
-    let missing: Vec<&PathBuf> = tasks
-        .iter()
-        .filter(|task| place(task).is_ok_and(|part| !part.exists()))
-        .collect();
+    let is_missing = |task: &&PathBuf| place(task).is_ok_and(|part| !part.exists());
+    let missing: Vec<&PathBuf> = tasks.iter().filter(is_missing).collect();
     if let Some(first) = missing.first() {
         bail!(
             "{} of {} tasks are not done: warmset sweep run {} …",
@@ -55,7 +59,7 @@ pub(super) fn merge(directory: &Path) -> Result<Vec<(PathBuf, usize)>> {
     for path in &tasks {
         let task = Task::load(path)?;
         let part = load(&place(path)?, &task.id()?)
-            .with_context(|| format!("do it again: warmset sweep run {}", path.display()))?;
+            .with_context(|| format!("run it again: warmset sweep run {}", path.display()))?;
         all.take(task, part)?;
     }
     let mut files = Vec::new();
@@ -69,16 +73,18 @@ pub(super) fn merge(directory: &Path) -> Result<Vec<(PathBuf, usize)>> {
 }
 
 impl Whole {
-    /// In the order of the plan, in which the chunks of a trace are neighbours.
+    /// Takes the next part. Parts come in the order of the plan, in which those of one trace follow each other.
     fn take(&mut self, task: Task, part: Part) -> Result<()> {
         match (task.what.work, part) {
             (Work::Simulate { policy, .. }, Part::Scores(scores)) => {
                 let trace = task.trace.display().to_string();
-                self.scores.extend(
-                    scores
-                        .into_iter()
-                        .map(|score| (trace.clone(), policy.clone(), score)),
-                );
+                for score in scores {
+                    self.scores.push(Row {
+                        trace: trace.clone(),
+                        policy: policy.clone(),
+                        score,
+                    });
+                }
             }
             (Work::Chunk { from, .. }, Part::Chunk(chunk)) => {
                 self.curve(task.trace, By::Time, from > 0).add(chunk)?;
@@ -87,18 +93,16 @@ impl Whole {
                 self.curve(task.trace, By::Class, class > 0).add(chunk)?;
             }
             (Work::Piece, Part::Chunk(chunk)) => {
-                let goes_on = self
-                    .curves
-                    .last()
-                    .is_some_and(|curve| curve.by == By::Piece);
+                let last = self.curves.last();
+                let goes_on = last.is_some_and(|curve| curve.by == By::Piece);
                 self.curve(task.trace, By::Piece, goes_on).add(chunk)?;
             }
-            _ => bail!("a part that is not of its task's kind"),
+            _ => bail!("a part does not have the kind of its task"),
         }
         Ok(())
     }
 
-    /// The last curve if it goes on, or a new one.
+    /// The last curve if the part continues it, or else a new one.
     fn curve(&mut self, trace: PathBuf, by: By, goes_on: bool) -> &mut Curve {
         if !goes_on || self.curves.is_empty() {
             self.curves.push(Curve {
@@ -113,7 +117,7 @@ impl Whole {
 }
 
 impl Curve {
-    /// Classes stay beside each other; what comes later in time is merged at once, so that two are held.
+    /// Adds a part. Classes are kept; a part that is later in time is merged at once, so that memory holds no more than two.
     fn add(&mut self, chunk: Chunk) -> Result<()> {
         let chunk = match self.chunks.pop() {
             Some(earlier) if self.by != By::Class => earlier.then(&chunk)?,
@@ -135,22 +139,22 @@ impl Curve {
     }
 }
 
-fn scores(path: &Path, rows: &[(String, String, Score)]) -> Result<(PathBuf, usize)> {
+fn scores(path: &Path, rows: &[Row]) -> Result<(PathBuf, usize)> {
     let whole_number = |value: fn(&Score) -> u64| {
-        Column::Whole(rows.iter().map(|row| value(&row.2) as i64).collect())
+        Column::Whole(rows.iter().map(|row| value(&row.score) as i64).collect())
     };
     let columns = [
         (
             "trace",
-            Column::Text(rows.iter().map(|row| row.0.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.trace.clone()).collect()),
         ),
         (
             "policy",
-            Column::Text(rows.iter().map(|row| row.1.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.policy.clone()).collect()),
         ),
         (
             "options",
-            Column::Text(rows.iter().map(|row| row.2.options.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.score.options.clone()).collect()),
         ),
         ("capacity", whole_number(|score| score.capacity as u64)),
         ("references", whole_number(|score| score.references)),
@@ -158,17 +162,17 @@ fn scores(path: &Path, rows: &[(String, String, Score)]) -> Result<(PathBuf, usi
         ("misses", whole_number(|score| score.misses)),
         (
             "miss_ratio",
-            Column::Real(rows.iter().map(|row| row.2.miss_ratio()).collect()),
+            Column::Real(rows.iter().map(|row| row.score.miss_ratio()).collect()),
         ),
         (
             "mean_size",
-            Column::Real(rows.iter().map(|row| row.2.mean_size).collect()),
+            Column::Real(rows.iter().map(|row| row.score.mean_size).collect()),
         ),
         (
             "writebacks",
             Column::Maybe(
                 rows.iter()
-                    .map(|row| row.2.writebacks.map(|count| count as i64))
+                    .map(|row| row.score.writebacks.map(|count| count as i64))
                     .collect(),
             ),
         ),
@@ -178,8 +182,10 @@ fn scores(path: &Path, rows: &[(String, String, Score)]) -> Result<(PathBuf, usi
 }
 
 fn curves(path: &Path, curves: &[Curve]) -> Result<(PathBuf, usize)> {
-    let (mut trace, mut by, mut size, mut misses) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut trace = Vec::new();
+    let mut by = Vec::new();
+    let mut size = Vec::new();
+    let mut misses = Vec::new();
     for curve in curves {
         let name = curve.trace.display().to_string();
         let how = match curve.by {

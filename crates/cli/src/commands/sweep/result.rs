@@ -15,12 +15,12 @@ pub(super) enum Column {
     Text(Vec<String>),
     Whole(Vec<i64>),
     Real(Vec<f64>),
-    /// Where a value is not known, there is none.
+    /// Whole numbers, some of them unknown.
     Maybe(Vec<Option<i64>>),
 }
 
 impl Column {
-    /// In Parquet's schema language; `#` is the name.
+    /// The column in Parquet's schema language; `#` stands for its name.
     fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "REQUIRED BYTE_ARRAY # (UTF8); ",
@@ -30,11 +30,12 @@ impl Column {
         }
     }
 
+    /// Writes the column; returns the number of its values.
     fn put(&self, writer: &mut ColumnWriter<'_>) -> Result<usize> {
-        Ok(match (self, writer) {
+        let written = match (self, writer) {
             (Self::Text(texts), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                let texts: Vec<ByteArray> = texts.iter().map(|text| text.as_str().into()).collect();
-                writer.write_batch(&texts, None, None)?
+                let bytes: Vec<ByteArray> = texts.iter().map(|text| text.as_str().into()).collect();
+                writer.write_batch(&bytes, None, None)?
             }
             (Self::Whole(numbers), ColumnWriter::Int64ColumnWriter(writer)) => {
                 writer.write_batch(numbers, None, None)?
@@ -50,28 +51,29 @@ impl Column {
                     .collect();
                 writer.write_batch(&known, Some(&levels), None)?
             }
-            _ => anyhow::bail!("a column of another kind than its schema says"),
-        })
+            _ => anyhow::bail!("a column does not have the type of its schema"),
+        };
+        Ok(written)
     }
 }
 
-/// A table of columns of one length.
+/// Writes a table as Parquet. The columns must have one length.
 pub(super) fn write(out: &mut (dyn Write + Send), columns: &[(&str, Column)]) -> Result<()> {
     let fields: Vec<String> = columns
         .iter()
         .map(|(name, column)| column.kind().replace('#', name))
         .collect();
-    let schema = Arc::new(parse_message_type(&format!(
-        "message sweep {{ {} }}",
-        fields.concat()
-    ))?);
+    let schema = format!("message sweep {{ {} }}", fields.concat());
+    let schema = Arc::new(parse_message_type(&schema)?);
     let packed = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();
     let mut file = SerializedFileWriter::new(out, schema, Arc::new(packed))?;
     let mut group = file.next_row_group()?;
     for (_, column) in columns {
-        let mut writer = group.next_column()?.context("a column too few")?;
+        let mut writer = group
+            .next_column()?
+            .context("the table has more columns than its schema")?;
         column.put(writer.untyped())?;
         writer.close()?;
     }

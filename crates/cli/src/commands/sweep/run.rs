@@ -1,4 +1,4 @@
-//! Tasks, run.
+//! Running tasks.
 
 use super::task::{Task, Work};
 use crate::ui::{atomic_file, progress};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use traces::Source;
 use workingset::measure::{Chunk, chunk};
 use workingset::policy::Choice;
-use workingset::{About, Batch, Score, capacity};
+use workingset::{About, Batch, Score, Trace, capacity};
 
-/// What a task gives.
+/// The result of a task.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Part {
@@ -22,14 +22,14 @@ pub(super) enum Part {
     Chunk(Chunk),
 }
 
-/// A part with the task that it is of.
+/// A part as it is in its file, with the name of its task.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     id: String,
     part: Part,
 }
 
-/// Runs a task; `false` if it was done before.
+/// Runs a task; returns false if it was done before.
 pub(super) fn run(path: &Path) -> Result<bool> {
     let task = Task::load(path)?;
     let id = task.id()?;
@@ -37,10 +37,10 @@ pub(super) fn run(path: &Path) -> Result<bool> {
     if load(&target, &id).is_ok() {
         return Ok(false);
     }
-    let part = done(&task).with_context(|| format!("task {id}"))?;
+    let part = work(&task).with_context(|| format!("task {id}"))?;
     if let Some(directory) = target.parent() {
         fs::create_dir_all(directory)
-            .with_context(|| format!("{}: cannot make the folder", directory.display()))?;
+            .with_context(|| format!("{}: cannot make the directory", directory.display()))?;
     }
     atomic_file::write(&target, |file| {
         Ok(serde_json::to_writer(file, &Kept { id, part })?)
@@ -48,44 +48,49 @@ pub(super) fn run(path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn done(task: &Task) -> Result<Part> {
+fn work(task: &Task) -> Result<Part> {
     let name = || task.trace.display().to_string();
-    Ok(match &task.what.work {
+    match &task.what.work {
         Work::Simulate { policy, capacities } => {
             let choice = Choice::parse(policy)?;
-            let trace = traces::read(&mut *task.open(None)?, &|_| {}).with_context(name)?;
+            let trace = read(&mut *task.open(None)?).with_context(name)?;
             let sizes = capacity::of_trace(capacities, &trace).with_context(name)?;
-            let scores = sizes
-                .iter()
-                .map(|size| choice.spec.run(&trace, *size, &choice.options));
-            Part::Scores(
-                scores
-                    .collect::<Result<_, _>>()
-                    .with_context(|| choice.label())?,
-            )
+            let mut scores = Vec::new();
+            for size in sizes {
+                let score = choice.spec.run(&trace, size, &choice.options);
+                scores.push(score.with_context(|| choice.label())?);
+            }
+            Ok(Part::Scores(scores))
         }
-        Work::Chunk { from, to } => Part::Chunk(Chunk::of(
-            &traces::read(&mut *task.open(Some((*from, *to)))?, &|_| {}).with_context(name)?,
-        )),
-        Work::Piece => Part::Chunk(Chunk::of(
-            &traces::read(&mut *task.open(None)?, &|_| {}).with_context(name)?,
-        )),
+        Work::Chunk { from, to } => {
+            let trace = read(&mut *task.open(Some((*from, *to)))?).with_context(name)?;
+            Ok(Part::Chunk(Chunk::of(&trace)))
+        }
+        Work::Piece => {
+            let trace = read(&mut *task.open(None)?).with_context(name)?;
+            Ok(Part::Chunk(Chunk::of(&trace)))
+        }
         Work::Class { class, of } => {
             let mut source = OfClass {
                 source: task.open(None)?,
                 class: *class,
                 of: *of,
             };
-            match traces::read(&mut source, &|_| {}) {
-                Ok(trace) => Part::Chunk(Chunk::of(&trace)),
+            match read(&mut source) {
+                Ok(trace) => Ok(Part::Chunk(Chunk::of(&trace))),
                 // No page of the trace is of this class.
                 Err(traces::Error::Trace(workingset::Error::Empty)) => {
-                    Part::Chunk(Chunk::default())
+                    Ok(Part::Chunk(Chunk::default()))
                 }
-                Err(error) => return Err(error).with_context(name),
+                Err(error) => Err(error).with_context(name),
             }
         }
-    })
+    }
+}
+
+/// Reads a trace without showing progress: many tasks run at once.
+fn read(source: &mut dyn Source) -> Result<Trace, traces::Error> {
+    traces::read(source, &|_| {})
 }
 
 /// The references of a class of pages.
@@ -116,16 +121,17 @@ impl Source for OfClass {
     }
 }
 
-/// Runs tasks, so many at once; a task that fails does not keep the others from being done.
+/// Runs tasks, `jobs` at once; 0 is the number of CPUs. If one fails, the others are run all the same.
 pub(super) fn all(tasks: &[PathBuf], jobs: usize) -> Result<()> {
     let bar = progress::steps("tasks", tasks.len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
-    let one = |task: &PathBuf| {
+    let error_of = |task: &PathBuf| {
         let done = run(task);
         bar.inc(1);
         done.err()
     };
-    let failed: Vec<anyhow::Error> = pool.install(|| tasks.par_iter().filter_map(one).collect());
+    let failed: Vec<anyhow::Error> =
+        pool.install(|| tasks.par_iter().filter_map(error_of).collect());
     bar.finish_and_clear();
     let Some(first) = failed.first() else {
         return Ok(());
@@ -137,28 +143,30 @@ pub(super) fn all(tasks: &[PathBuf], jobs: usize) -> Result<()> {
     )
 }
 
-/// Where the part of a task is.
+/// The file for the part of a task.
 pub(super) fn place(task: &Path) -> Result<PathBuf> {
     let directory = task
         .parent()
         .and_then(Path::parent)
-        .context("a task is in FOLDER/tasks")?;
+        .context("a task must be in DIR/tasks")?;
     let stem = task
         .file_stem()
-        .context("a task has a name")?
+        .context("a task must have a name")?
         .to_string_lossy();
     Ok(directory.join("parts").join(format!("{stem}.json.zst")))
 }
 
-/// A part that is whole, and of this task.
+/// Reads a part.
+///
+/// Errors: it is missing or damaged, or belongs to another task.
 pub(super) fn load(path: &Path, id: &str) -> Result<Part> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("{name}: cannot read"))?;
     let bytes = zstd::decode_all(file).with_context(|| format!("{name}: damaged"))?;
     let kept: Kept =
-        serde_json::from_slice(&bytes).with_context(|| format!("{name}: no part of a sweep"))?;
+        serde_json::from_slice(&bytes).with_context(|| format!("{name}: not a part of a sweep"))?;
     if kept.id != id {
-        bail!("{name}: the part of another task, {}", kept.id);
+        bail!("{name}: this is the part of another task, {}", kept.id);
     }
     Ok(kept.part)
 }
