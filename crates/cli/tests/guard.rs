@@ -188,7 +188,7 @@ fn a_guard_that_answers_nonsense_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn why_tells_the_last_decisions_of_the_guard() {
+fn why_lists_the_last_decisions_of_the_guard() {
     let place = Place::new();
     let guard = serve(&place, http(&status().to_string()));
     let said = place.warmset(&["why", "-n", "1"]);

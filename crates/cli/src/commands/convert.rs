@@ -13,8 +13,7 @@ use workingset::{About, Batch};
 /// Convert a reference trace to another format
 ///
 /// Reads every format that `simulate` reads. Writes parquet (the page trace), arrow (the same, for pipes),
-/// oracleGeneral, plain, csv, u32 and u64. A file whose name ends in .gz or .zst is compressed. The file appears when it is
-/// whole.
+/// oracleGeneral, plain, csv, u32 and u64. Files named *.gz and *.zst are compressed. The file appears when it is whole.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = formats())]
 pub(crate) struct Args {

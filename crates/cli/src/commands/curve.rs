@@ -179,7 +179,8 @@ fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize)
             curve.space_time(&point, args.service)
         )?;
     }
-    if let (Some(knees), Some(bare)) = (curve.knees(args.service), curve.knees(0.0)) {
+    let bare = curve.knees(0.0);
+    if let Some((knees, bare)) = curve.knees(args.service).zip(bare) {
         writeln!(
             out,
             "knee: {:.1} pages by the ray from the origin; least space-time at {:.1} pages if a fault takes {}, at {:.1} if \

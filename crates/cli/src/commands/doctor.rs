@@ -69,15 +69,7 @@ fn text(report: &Report, screen: impl Into<Screen>) -> String {
         .iter()
         .partition(|finding| finding.level == Level::Ok);
     for finding in others {
-        let (style, word) = match finding.level {
-            Level::Problem => (Style::Bad, "problem"),
-            _ => (Style::Notable, "advice"),
-        };
-        let painted = page.screen.paint.paint(style, word);
-        let lines = wrapped(&format!("{word}: {}", finding.what), page.screen.columns).join("\n");
-        let _ = writeln!(page.text, "\n{}", lines.replacen(word, &painted, 1));
-        page.paragraph(2, &finding.why);
-        page.paragraph(2, &format!("→ {}", finding.remedy));
+        show(&mut page, finding);
     }
     if !healthy.is_empty() {
         let painted = page.screen.paint.paint(Style::Good, "ok");
@@ -87,6 +79,20 @@ fn text(report: &Report, screen: impl Into<Screen>) -> String {
         }
     }
     page.text
+}
+
+/// A problem or an advice, with its reason and its remedy.
+fn show(page: &mut Page, finding: &Finding) {
+    let (style, word) = match finding.level {
+        Level::Problem => (Style::Bad, "problem"),
+        _ => (Style::Notable, "advice"),
+    };
+    let line = format!("{word}: {}", finding.what);
+    let lines = wrapped(&line, page.screen.columns).join("\n");
+    let painted = page.screen.paint.paint(style, word);
+    let _ = writeln!(page.text, "\n{}", lines.replacen(word, &painted, 1));
+    page.paragraph(2, &finding.why);
+    page.paragraph(2, &format!("→ {}", finding.remedy));
 }
 
 #[cfg(test)]

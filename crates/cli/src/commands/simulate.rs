@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Draw the miss ratios to a file whose name ends in .svg, .png or .html
+    /// Draw the miss ratios to this file; its name must end in .svg, .png or .html
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Number of simulations at once [default: the number of CPUs]

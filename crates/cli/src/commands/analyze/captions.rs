@@ -244,7 +244,10 @@ pub(super) fn space_time(curves: &Curves, program: &Program) -> String {
         let exact = entries.clone().find(|it| it.service == curves.service);
         exact.or_else(|| entries.rfind(|it| it.service <= curves.service))
     };
-    let (Some(ws), Some(lru)) = (of("ws"), of("lru")) else {
+    let Some(ws) = of("ws") else {
+        return String::new();
+    };
+    let Some(lru) = of("lru") else {
         return String::new();
     };
     format!(

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     pub(super) csv: bool,
-    /// Draw the curves to a file whose name ends in .svg, .png or .html
+    /// Draw the curves to this file; its name must end in .svg, .png or .html
     #[arg(long, value_name = "FILE")]
     pub(super) plot: Option<PathBuf>,
 }

@@ -180,7 +180,10 @@ fn cgroups(case: &Case) -> Vec<Finding> {
 }
 
 fn min_free(case: &Case) -> Vec<Finding> {
-    let (Some(kilobytes), Some(memory)) = (case.knob(Knob::MinFreeKbytes), case.memory()) else {
+    let Some(kilobytes) = case.knob(Knob::MinFreeKbytes) else {
+        return Vec::new();
+    };
+    let Some(memory) = case.memory() else {
         return Vec::new();
     };
     let reserve = Bytes::kib(kilobytes);
@@ -201,9 +204,10 @@ fn min_free(case: &Case) -> Vec<Finding> {
 fn dead_zone(case: &Case) -> Vec<Finding> {
     let sample = &case.observed.sample;
     let page_size = case.observed.facts.page_size;
-    let factor = case.knob(Knob::WatermarkScaleFactor);
-    let (Some(factor), Some(least)) = (factor, watermark::least_effective(sample, page_size))
-    else {
+    let Some(factor) = case.knob(Knob::WatermarkScaleFactor) else {
+        return Vec::new();
+    };
+    let Some(least) = watermark::least_effective(sample, page_size) else {
         return Vec::new();
     };
     if factor >= least {
@@ -328,7 +332,10 @@ fn overcommit(case: &Case) -> Vec<Finding> {
 }
 
 fn strict_overcommit(promised: Option<Bytes>, limit: Option<Bytes>) -> Vec<Finding> {
-    let (Some(promised), Some(limit)) = (promised, limit) else {
+    let Some(promised) = promised else {
+        return Vec::new();
+    };
+    let Some(limit) = limit else {
         return Vec::new();
     };
     let share = promised.share_of(limit).unwrap_or(Percent::WHOLE);
@@ -345,7 +352,10 @@ fn strict_overcommit(promised: Option<Bytes>, limit: Option<Bytes>) -> Vec<Findi
 }
 
 fn huge_pages(case: &Case) -> Vec<Finding> {
-    let (Some(enabled), Some(defrag)) = (&case.settings.huge_pages, &case.settings.defrag) else {
+    let Some(enabled) = &case.settings.huge_pages else {
+        return Vec::new();
+    };
+    let Some(defrag) = &case.settings.defrag else {
         return Vec::new();
     };
     if enabled != "always" || defrag != "always" {
