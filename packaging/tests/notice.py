@@ -108,8 +108,8 @@ def main(command):
     tell(tell="ask", id=9, unit="app-hog.scope", used=734003200, wait=15000000000, why="it grows")
     (_, asked) = wait("nothing is shown", desktop.shown)[0]
     application, _, _, title, body, actions, hints, lasts = asked
-    assert application == "Warmset" and "stopped" in title, asked
-    assert "app-hog.scope has 700 MiB" in body and "ends in 15 s" in body, body
+    assert application == "Warmset" and "frozen" in title, asked
+    assert "app-hog.scope uses 700 MiB" in body and "is killed in 15 s" in body, body
     assert list(actions)[::2] == ["end", "keep", "go-on"], actions
     assert hints["urgency"] == 2 and lasts == 15000, asked
     desktop.choose(1, "keep")
@@ -125,7 +125,7 @@ def main(command):
     wait("a settled question is still waited for", lambda: not children())
     tell(tell="ended", name="<b>hog", pid=7, unit="x", signal="SIGKILL", size=1048576, why="it grows")
     (_, ended) = wait("the end is not shown", lambda: desktop.shown()[2:])[0]
-    assert "&lt;b&gt;hog (7) held 1 MiB" in ended[4] and not ended[5], ended
+    assert "&lt;b&gt;hog (7) used 1 MiB" in ended[4] and not ended[5], ended
     print("ok: a settled question goes, an end is told, and a name is no markup")
 
     visitor.close()

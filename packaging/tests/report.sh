@@ -94,7 +94,7 @@ probe, told = json.loads(html.unescape(found.group(1))), json.load(open(folder +
 assert len(probe['pictures']) == 5 and all(high > 200 and curves > 0 for _, high, curves in probe['pictures']), probe['pictures']
 assert probe['wide'] <= 0 and probe['text'] >= 9 and probe['links'] and probe['reachable'] and probe['fetched'] == [], probe
 hosts, counted, bought = (next(table[1:] for table in probe['tables'] if name in table[0])
-                          for name in ('samples missing', 'allocations reclaimed', 'stalled without'))
+                          for name in ('samples missing', 'allocations that reclaimed', 'stalled, gap found'))
 assert len(told) == 10 and [row[0] for row in hosts] == [it['name'] for it in told], hosts
 lost = [it['cost']['stalled'] / 1e4 / (it['cost']['pressure_known'] / 1e9) for it in told]
 assert [row[5] for row in hosts] == [f'{share:.2f} %' for share in lost] and lost == sorted(lost, reverse=True), lost

@@ -108,8 +108,8 @@ def test_tasks_are_run_once_and_in_any_order(command: Command, sweep: Path, expe
     unfinished = command("sweep", "merge", sweep.with_suffix(""))
     assert unfinished.returncode == 1
     assert f"{TASKS} of {TASKS} tasks are not done" in unfinished.stderr
-    assert f"5 of {5} tasks were to be done\n" == command("sweep", "run", *tasks[::-1][:5]).stdout
-    assert f"{TASKS - 5} of {TASKS} tasks were to be done\n" == command("sweep", "run", *tasks).stdout
+    assert f"5 of {5} tasks were run\n" == command("sweep", "run", *tasks[::-1][:5]).stdout
+    assert f"{TASKS - 5} of {TASKS} tasks were run\n" == command("sweep", "run", *tasks).stdout
     before = done_at(sweep.with_suffix(""))
     assert command("sweep", "all", sweep).returncode == 0
     assert done_at(sweep.with_suffix("")) == before
@@ -122,7 +122,7 @@ def test_a_trace_that_is_missing_or_changed_is_seen(command: Command, sweep: Pat
         trace.write(b"\0")
     changed = command("sweep", "run", tasks[0])
     assert changed.returncode == 1
-    assert "its content is not what was planned: plan again" in changed.stderr
+    assert "its content has changed since it was planned: plan again" in changed.stderr
     (sweep.parent / "web07.trace.xz").unlink()
     assert "web07.trace.xz: cannot read: No such file" in command("sweep", "run", tasks[0]).stderr
     assert "web07.trace.xz: cannot read: No such file" in command("sweep", "plan", sweep).stderr
@@ -162,8 +162,8 @@ def test_what_is_damaged_is_named_and_done_again(command: Command, sweep: Path, 
     good = tasks[0].read_text()
     for bad, words in [
         (good.replace("lru", "arc"), "not the task that its name says"),
-        (good[:40], "no task of a sweep"),
-        (good.replace('"task": 1', '"task": 2'), "a task of form 2, where only form 1 is understood"),
+        (good[:40], "not a task of a sweep"),
+        (good.replace('"task": 1', '"task": 2'), "the task has format 2; this program reads only format 1"),
     ]:
         tasks[0].write_text(bad)
         done = command("sweep", "run", tasks[0])
@@ -181,8 +181,8 @@ def test_what_is_damaged_is_named_and_done_again(command: Command, sweep: Path, 
         part.write_bytes(damaged)
         merged = command("sweep", "merge", sweep.with_suffix(""))
         assert merged.returncode == 1
-        assert f"do it again: warmset sweep run {tasks[0]}" in merged.stderr
-        assert command("sweep", "run", tasks[0]).stdout == "1 of 1 tasks were to be done\n"
+        assert f"run it again: warmset sweep run {tasks[0]}" in merged.stderr
+        assert command("sweep", "run", tasks[0]).stdout == "1 of 1 tasks were run\n"
     assert command("sweep", "merge", sweep.with_suffix("")).returncode == 0
     assert Result.of(sweep.with_suffix("")) == expected
 
@@ -192,7 +192,7 @@ def test_what_is_damaged_is_named_and_done_again(command: Command, sweep: Path, 
     [
         ("traces = []", "no traces"),
         ("traces = ['web07.trace.xz']", "nothing to do"),
-        ("traces = ['web07.trace.xz']\npolicies = ['lru']", "policies and capacities go together"),
+        ("traces = ['web07.trace.xz']\npolicies = ['lru']", "policies need capacities"),
         ("traces = ['web07.trace.xz']\npolicies = ['mru']\ncapacities = ['1%']", "no policy 'mru'"),
         (
             "traces = ['web07.trace.xz']\npolicies = ['lru']\ncapacities = ['1%']\n[parameters.arc]\nx = [1]",
@@ -351,7 +351,7 @@ def test_a_corrupt_task_is_told_and_the_others_are_done(command: Command, sweep:
     line = [sys.executable, "-m", "warmset.sweep", cluster.address, folder, "--program", command("--version").args[0]]
     done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
-    assert f"{tasks[3]}: no task of a sweep" in done.stderr
+    assert f"{tasks[3]}: not a task of a sweep" in done.stderr
     assert len(list(folder.glob("parts/*.zst"))) == TASKS - 1
 
 

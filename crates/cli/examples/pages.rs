@@ -1,7 +1,7 @@
 //! Writes the manual pages and completions: `cargo run --example pages -- DIRECTORY`.
 //!
-//! Nothing in them is written twice: the options come from the definitions that parse them, and
-//! `warmset.toml(5)` from the commented file that the package installs.
+//! The options come from the definitions that parse them, and `warmset.toml(5)` from the commented file that the package
+//! installs, so no text is written twice.
 
 #[path = "pages/settings.rs"]
 mod settings;
@@ -120,7 +120,7 @@ fn daemon_surroundings() -> Roff {
                 ),
                 (
                     "SIGTERM, SIGINT",
-                    "Put everything back, print the summary and end.",
+                    "Restore everything, print the summary and exit.",
                 ),
             ],
         ),
@@ -133,7 +133,7 @@ fn daemon_surroundings() -> Roff {
                 ),
                 (
                     "/etc/warmset/conf.d/*.toml",
-                    "Laid over it in the order of their names.",
+                    "Further configuration, read after it in the order of the names.",
                 ),
                 ("/run/warmset", "The undo log, the lock and the socket."),
                 (
@@ -149,8 +149,11 @@ fn daemon_surroundings() -> Roff {
         (
             "EXIT STATUS",
             &[
-                ("0", "It ended as asked."),
-                ("1", "It could not start or go on; the message says why."),
+                (
+                    "0",
+                    "It was stopped by a signal, or did what an option asked for.",
+                ),
+                ("1", "It could not start or continue; the message says why."),
                 ("2", "The command line is wrong."),
             ],
         ),
@@ -169,7 +172,7 @@ fn daemon_surroundings() -> Roff {
     roff
 }
 
-/// Files named as each shell looks for them.
+/// Writes the completions under the file names that each shell looks for.
 fn completions(directory: &Path, mut command: Command) -> Result<()> {
     let name = command.get_name().to_owned();
     for (shell, subdirectory, file) in [

@@ -1,4 +1,4 @@
-//! A guard at work, to be shown in tests.
+//! A guard at work, for tests of what is printed.
 
 use arrayvec::ArrayVec;
 use host::survey::{By, Holding};
@@ -142,13 +142,12 @@ pub(crate) fn sample() -> Sample {
     sample.knobs.ours.put(knob, Some(143));
     let zone = |kind, scale| {
         let pages = |pages: u64| Some(Pages::new(pages * scale));
-        let (min, low, high, managed) = (pages(40), pages(160), pages(280), pages(8000));
         let amounts = ZoneAmounts {
             free: pages(1000),
-            min,
-            low,
-            high,
-            managed,
+            min: pages(40),
+            low: pages(160),
+            high: pages(280),
+            managed: pages(8000),
             ..ZoneAmounts::default()
         };
         Zone {

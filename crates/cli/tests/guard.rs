@@ -78,24 +78,23 @@ fn status_asks_the_guard() {
                    # programs 27.7 MiB, k kernel 62 MiB
                    = caches 92.2 MiB, . free 23.3 GiB; 23.5 GiB in all
         available  23.2 GiB (98.93 %); swap none
-        pressure   in the last 10 s: memory 0 %, all stalled 0 %; disk 0 %; processor 0
-                   %
+        pressure   in the last 10 s: memory 0 %, all stalled 0 %; disk 0 %; CPU 0 %
 
         node  zone       free       min       low      high       gap
            0  DMA      15 MiB   220 KiB   272 KiB   324 KiB    52 KiB
            0  DMA32   2.9 GiB  43.5 MiB  54.4 MiB  65.3 MiB  10.8 MiB
            0  Normal  1.3 GiB  22.1 MiB  27.7 MiB  33.2 MiB   5.5 MiB
 
-        demand     unknown; 99 % of bursts are to be met
-        gap        16.4 MiB now, 16.4 MiB found, demand calls for 16.4 MiB
+        demand     unknown; the gap is to meet 99 % of bursts
+        gap        16.4 MiB now, 16.4 MiB found, demand needs 16.4 MiB
         withheld   nothing
-        forecast   no end of memory in sight
-        blocks     of order 9: 2000 could be served, 0 expected; 8.84 % of free memory
-                   is in smaller blocks
+        forecast   memory does not run out soon
+        blocks     of order 9: 2000 are free, 0 will be needed; 8.84 % of free memory is
+                   in smaller blocks
         holds      nothing
         stalls     since it started: 0 allocations and 0 compactions stalled, tasks
-                   waited 0 ns; 0 refaults; 0 killed
-        cost       81 ms of processor, 3 MiB resident, 3 samples
+                   waited 0 ns; 0 refaults; 0 killed by the kernel
+        cost       81 ms of CPU, 3 MiB resident, 3 samples
         last       55.1 s ago: vm.watermark_scale_factor 10 → 143: quiet for 20 s, so
                    held memory goes back
         last       2.5 min ago: allocations stalled: 3 in reclaim, 1 in compaction
@@ -109,7 +108,7 @@ fn status_asks_the_guard() {
 }
 
 #[test]
-fn status_without_a_guard_looks_for_itself_and_is_no_failure() {
+fn status_without_a_guard_observes_by_itself_and_is_no_failure() {
     let said = Place::new().warmset(&["status"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     assert!(
@@ -120,14 +119,14 @@ fn status_without_a_guard_looks_for_itself_and_is_no_failure() {
     );
     assert!(
         said.out
-            .contains("forecast   unknown: one second is too short to tell\n"),
+            .contains("forecast   unknown: one second of samples is too short\n"),
         "{}",
         said.out
     );
 }
 
 #[test]
-fn json_says_whose_status_it_is_and_has_all_of_it() {
+fn json_names_the_origin_of_the_status_and_has_all_of_it() {
     let absent = Place::new().warmset(&["--json", "status"]).json();
     assert_eq!(absent["guard"], "absent");
     let place = Place::new();
@@ -140,7 +139,7 @@ fn json_says_whose_status_it_is_and_has_all_of_it() {
 }
 
 #[test]
-fn the_daemons_own_desk_is_understood() {
+fn the_daemons_own_status_server_is_understood() {
     let place = Place::new();
     fs::create_dir(place.path("run")).unwrap();
     let recorded = status();
@@ -189,7 +188,7 @@ fn a_guard_that_answers_nonsense_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn why_tells_the_last_decisions_of_the_guard() {
+fn why_lists_the_last_decisions_of_the_guard() {
     let place = Place::new();
     let guard = serve(&place, http(&status().to_string()));
     let said = place.warmset(&["why", "-n", "1"]);
@@ -238,7 +237,7 @@ fn why_reads_the_newest_recording_of_those_there() {
         said.err,
         "note: this is from state/recordings/warmset-20200101T000000Z-000002.rec.gz\n"
     );
-    assert_eq!(said.out, "Nothing was done, and nothing had to be said.\n");
+    assert_eq!(said.out, "Nothing was done, and nothing was reported.\n");
     let json = place.warmset(&["why", "--state", "state", "--json"]).json();
     assert_eq!(json, json!([]));
 }

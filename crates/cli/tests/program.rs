@@ -15,7 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 #[test]
-fn every_help_ends_well_and_tells_the_exit_codes() {
+fn every_help_succeeds_and_lists_the_exit_codes() {
     let place = Place::new();
     let help = |args: &[&str]| {
         let said = place.warmset(args);
@@ -337,14 +337,14 @@ fn all_of_it_fits_a_phone() {
 }
 
 #[test]
-fn a_person_spares_and_releases() {
+fn an_exemption_is_set_and_released_by_hand() {
     let place = Place::new();
-    assert_eq!(place.warmset(&["spare"]).out, "nobody is spared by hand\n");
+    assert_eq!(place.warmset(&["spare"]).out, "nothing is exempt by hand\n");
     let exempt = place.warmset(&["spare", "postgresql.service"]);
-    assert_eq!(exempt.out, "spared: postgresql.service\n");
+    assert_eq!(exempt.out, "exempt: postgresql.service\n");
     assert!(
         exempt.err.contains("app:postgresql.service"),
-        "nobody is there by that name: {}",
+        "no unit of that name runs: {}",
         exempt.err
     );
     let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
@@ -372,11 +372,11 @@ fn a_person_spares_and_releases() {
 }
 
 #[test]
-fn a_person_protects_a_unit_and_never_what_holds_everyone() {
+fn a_unit_is_protected_by_hand_and_a_slice_of_users_is_not() {
     let place = Place::new();
     assert_eq!(
         place.warmset(&["protect"]).out,
-        "nobody is protected by hand\n"
+        "nothing is protected by hand\n"
     );
     place.warmset(&["spare", "a.service"]);
     assert_eq!(
@@ -405,7 +405,7 @@ fn a_person_protects_a_unit_and_never_what_holds_everyone() {
         place.warmset(&["release", "postgresql.service"]).out,
         "released: postgresql.service\n"
     );
-    assert_eq!(place.warmset(&["spare"]).out, "spared: a.service\n");
+    assert_eq!(place.warmset(&["spare"]).out, "exempt: a.service\n");
 }
 
 #[test]
@@ -443,9 +443,9 @@ fn a_live_picture_ends_well_by_a_signal() {
 }
 
 #[test]
-fn whose_memory_is_warm_is_told_with_how_it_is_known() {
+fn the_working_set_of_each_unit_comes_with_how_it_is_known() {
     let place = Place::new();
-    // This machine, where the test itself is someone who has memory.
+    // This machine, where the test itself is a process with memory.
     let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
     command
         .arg("--run")

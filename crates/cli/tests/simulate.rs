@@ -82,7 +82,7 @@ fn a_pipe_from_synth_to_every_policy() {
 
 #[test]
 fn a_trace_is_the_same_in_every_format() {
-    let directory = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let trace = made(
         directory.path(),
         "a.parquet",
@@ -110,7 +110,7 @@ fn a_trace_is_the_same_in_every_format() {
         assert_eq!(misses(&path), expected, "{name}");
     }
     let made_of: Vec<_> = fs::read_dir(directory.path())
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|entry| entry.file_name())
         .collect();
@@ -119,7 +119,7 @@ fn a_trace_is_the_same_in_every_format() {
 
 #[test]
 fn curves_agree_with_runs_and_are_drawn() {
-    let directory = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let trace = made(directory.path(), "a.parquet", "phases:pages=50,length=2000");
     let plot = directory.path().join("curve.html").display().to_string();
     let curves = lines(&said(&[
@@ -173,7 +173,7 @@ fn curves_agree_with_runs_and_are_drawn() {
 
 #[test]
 fn what_the_report_drew_stands_beside_what_is_right() {
-    let directory = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("a.lackey").display().to_string();
     let line = |at: u64| match at % 4 {
         3 => format!(" L {:x},8\n", (at / 100 % 30) << 12),
@@ -229,7 +229,7 @@ fn what_the_report_drew_stands_beside_what_is_right() {
 
 #[test]
 fn windows_and_tasks_cut_a_trace() {
-    let directory = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("two.parquet").display().to_string();
     said(&[
         "synth",
@@ -257,11 +257,9 @@ fn windows_and_tasks_cut_a_trace() {
 
 #[test]
 fn programs_share_a_memory() {
-    let directory = tempfile::tempdir().expect("a folder");
-    let (a, b) = (
-        made(directory.path(), "a.parquet", "scan:pages=400"),
-        made(directory.path(), "b.parquet", "zipf:pages=200"),
-    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let a = made(directory.path(), "a.parquet", "scan:pages=400");
+    let b = made(directory.path(), "b.parquet", "zipf:pages=200");
     let rows = lines(&said(&[
         "together",
         &a,
@@ -283,8 +281,8 @@ fn programs_share_a_memory() {
 }
 
 #[test]
-fn what_cannot_be_is_said() {
-    let directory = tempfile::tempdir().expect("a folder");
+fn errors_name_what_is_wrong() {
+    let directory = tempfile::tempdir().expect("a directory");
     let trace = made(directory.path(), "a.txt", "scan:pages=10");
     let bad = directory.path().join("bad.txt").display().to_string();
     fs::write(&bad, "1\n2\n-3\n").expect("a file");
@@ -327,16 +325,16 @@ fn what_cannot_be_is_said() {
         (vec!["simulate", &trace, "--clock", "trace"], "has no times"),
         (
             vec!["simulate", &trace, "--window", "5..5"],
-            "nothing is between",
+            "no reference is between",
         ),
         (
             vec!["simulate", &trace, "--plot", "x.gif"],
-            "ends in .svg, .png or .html",
+            "must end in .svg, .png or .html",
         ),
         (vec!["convert", &trace, "/dev/full/x.csv"], "cannot write"),
         (
             vec!["convert", &trace, "out.what"],
-            "no format is called so",
+            "no format has this ending",
         ),
         (vec!["synth", "loop"], "there are zipf"),
     ] {
@@ -348,7 +346,7 @@ fn what_cannot_be_is_said() {
 /// A file that cannot be written to its end does not appear, and nothing is left of it.
 #[test]
 fn no_half_of_a_file_is_left() {
-    let directory = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let bad = directory.path().join("bad.txt").display().to_string();
     fs::write(&bad, format!("{}x\n", "7\n".repeat(50_000))).expect("a file");
     let out = directory.path().join("out.parquet").display().to_string();
@@ -358,7 +356,7 @@ fn no_half_of_a_file_is_left() {
         "{said}"
     );
     let left: Vec<_> = fs::read_dir(directory.path())
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|entry| entry.file_name())
         .collect();
@@ -390,11 +388,10 @@ fn an_analysis_says_draws_and_prints_the_same() {
         "phased.parquet",
         "phases:pages=60,count=4,length=5000,overlap=0",
     );
-    let (page, pictures) = (
-        directory.path().join("report.html"),
-        directory.path().join("pictures"),
-    );
-    let (page, pictures) = (page.to_str().unwrap(), pictures.to_str().unwrap());
+    let page = directory.path().join("report.html");
+    let page = page.to_str().unwrap();
+    let pictures = directory.path().join("pictures");
+    let pictures = pictures.to_str().unwrap();
     let told: Value =
         serde_json::from_str(&said(&["analyze", &trace, "-o", page, "--json"])).unwrap();
     assert_eq!(told[0]["program"]["pages"], 240);
@@ -412,13 +409,13 @@ fn an_analysis_says_draws_and_prints_the_same() {
     let command = told[0]["program"]["command"].as_str().unwrap();
     assert!(
         command == "warmset synth" && !html.contains(command),
-        "a page to be shared tells no command line"
+        "a page that is shared has no command line"
     );
     let size = told[0]["windows"][0]["size"].as_f64().unwrap();
     assert!(html.contains(&format!("<td>{size:.3}</td>")));
     let text = said(&["analyze", &trace, "--theta", "100,2000"]);
     assert!(
-        text.contains("θ = 100:") && text.contains("In 3 of 200 stretches"),
+        text.contains("θ = 100:") && text.contains("In 3 of 200 intervals"),
         "{text}"
     );
     let other = made(directory.path(), "other.parquet", "zipf:pages=50");
@@ -429,7 +426,7 @@ fn an_analysis_says_draws_and_prints_the_same() {
 }
 
 #[test]
-fn what_cannot_be_analyzed_is_said() {
+fn a_trace_that_cannot_be_analyzed_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let trace = made(directory.path(), "it.parquet", "zipf:pages=50");
     let part = |name: &str, size: usize| {
@@ -437,7 +434,8 @@ fn what_cannot_be_analyzed_is_said() {
         fs::write(&path, &fs::read(&trace).unwrap()[..size]).unwrap();
         path.display().to_string()
     };
-    let (empty, cut) = (part("empty.parquet", 0), part("cut.parquet", 3000));
+    let empty = part("empty.parquet", 0);
+    let cut = part("cut.parquet", 3000);
     for (arguments, says) in [
         (&["analyze", &empty][..], "no references"),
         (&["analyze", &cut], "cut: "),
@@ -449,7 +447,10 @@ fn what_cannot_be_analyzed_is_said() {
             &["analyze", &trace, "-o", "/no/such/folder/report.html"],
             "/no/such/folder",
         ),
-        (&["analyze", &trace, "-o", "report.pdf"], "ends in .html"),
+        (
+            &["analyze", &trace, "-o", "report.pdf"],
+            "must end in .html",
+        ),
         (&["analyze", "/no/such/trace"], "/no/such/trace"),
     ] {
         let complaint = complaint(arguments);

@@ -128,7 +128,7 @@ fn a_trace_that_is_cut_says_so_and_the_program_is_ended() {
 }
 
 #[test]
-fn a_start_is_left_out_if_asked() {
+fn skip_leaves_out_the_start() {
     let (trace, _) = recorded(&[
         "--alone",
         "--skip",
@@ -149,7 +149,7 @@ fn a_start_is_left_out_if_asked() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_said_and_leaves_nothing() {
+fn a_program_that_cannot_be_recorded_is_an_error_and_leaves_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("it.parquet");
     let told = |arguments: &[&str]| {
@@ -185,16 +185,16 @@ fn a_running_process_is_watched_until_it_ends() {
         done.status.success() && said.lines().count() >= 4 && said.ends_with("it has ended\n"),
         "{said}"
     );
-    for (whom, says) in [
+    for (target, says) in [
         (pid.as_str(), "no such process"),
-        ("x", "is meant"),
+        ("x", "neither a process number nor"),
         ("/no/such/group", "/no/such/group"),
     ] {
-        let done = trace(&["--watch", whom]);
+        let done = trace(&["--watch", target]);
         assert_eq!(done.status.code(), Some(1));
         assert!(
             String::from_utf8_lossy(&done.stderr).contains(says),
-            "{whom}"
+            "{target}"
         );
     }
     let done = trace(&["--watch", "--pid", &pid]);
@@ -257,7 +257,7 @@ fn a_running_process_is_sampled_and_goes_on() {
         trace.len()
     );
     assert!(
-        said.contains("looking took")
+        said.contains("observing took")
             && said.contains("not seen: order")
             && said.contains("as asked"),
         "{said}"
@@ -287,7 +287,7 @@ fn a_running_process_is_sampled_and_goes_on() {
 }
 
 #[test]
-fn a_process_that_ends_is_told_as_far_as_it_went() {
+fn a_process_that_ends_is_recorded_until_then() {
     let mut child = Command::new("sleep").arg("1.5").spawn().unwrap();
     let pid = child.id().to_string();
     let waiting = std::thread::spawn(move || child.wait().unwrap());
@@ -300,7 +300,7 @@ fn a_process_that_ends_is_told_as_far_as_it_went() {
 }
 
 #[test]
-fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
+fn a_missing_engine_and_wrong_options_are_errors_with_hints() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("it.parquet");
     let told = |arguments: &[&str]| {
@@ -309,7 +309,7 @@ fn an_engine_that_is_missing_or_asked_wrongly_says_so() {
         String::from_utf8(done.stderr).unwrap()
     };
     assert!(told(&["--pid", "4294967295"]).contains("4294967295: no such process"));
-    assert!(told(&["--engine", "sample", "ls"]).contains("'ls' is no number"));
+    assert!(told(&["--engine", "sample", "ls"]).contains("'ls' is not the number"));
     assert!(
         told(&["--engine", "sample", "--pid", "2"]).contains("2: "),
         "a thread of the kernel has no memory"

@@ -9,71 +9,74 @@ use std::fmt::Write;
 pub enum Mark {
     /// A line through the points.
     Line,
-    /// A line, and a dot at each point.
+    /// A line with a dot at each point.
     Dots,
-    /// Dots alone.
+    /// Dots without a line.
     Points,
-    /// A surface with these points around it: the upper edge there, the lower edge back.
+    /// An area with these points around it: the upper edge from left to right, then the lower edge back.
     Band,
 }
 
-/// Points that belong together.
+/// One curve.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// As the key says it.
+    /// Its name in the legend.
     pub name: String,
-    /// By rising x.
+    /// Points by rising x.
     pub points: Vec<(f64, f64)>,
-    /// How they are drawn.
+    /// How the points are drawn.
     pub mark: Mark,
 }
 
 /// An axis.
 #[derive(Debug, Clone)]
 pub struct Axis {
-    /// What it counts, with its unit.
+    /// What it shows, with its unit.
     pub label: String,
-    /// How it is spread.
+    /// How values are placed.
     pub scale: Scale,
 }
 
-/// A chart.
+/// Curves in a frame.
 #[derive(Debug, Clone)]
 pub struct Chart {
-    /// What is to be seen.
+    /// The title.
     pub title: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves, the most important first.
     pub series: Vec<Series>,
 }
 
+/// Size of the picture, in units of the SVG; text of 13 units is then readable at the width of a page.
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 460.0;
+/// Margins around the frame: left for numbers, right for the legend, above for the title, below for the axis.
 pub(crate) const LEFT: f64 = 78.0;
 const RIGHT: f64 = 170.0;
 pub(crate) const TOP: f64 = 40.0;
 pub(crate) const BOTTOM: f64 = 56.0;
 
-/// Told apart by eyes of all kinds (Okabe, Ito), and by dashes where colour fails or curves lie on one another.
+/// Colours that people with any colour vision can tell apart (Okabe, Ito). Dashes help in print without colour, and where
+/// curves cover each other.
 const COLOURS: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f",
 ];
 const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
-/// The colours of paper and ink, light and dark.
+/// The colours of background and text, on a light and on a dark screen.
 const STYLE: &str = "<style>.p{fill:#fff}.i{fill:#222;font:13px system-ui,sans-serif}.g{stroke:#ddd}.f{stroke:#666;fill:none}\
 @media(prefers-color-scheme:dark){.p{fill:#16181c}.i{fill:#ddd}.g{stroke:#333}.f{stroke:#999}}</style>";
 
-/// The style of frames.
+/// The style that every picture has.
 pub(crate) fn frame_style() -> &'static str {
     STYLE
 }
 
 impl Chart {
-    /// As an SVG document.
+    /// The chart as an SVG document.
     pub fn svg(&self) -> String {
         let points = || self.series.iter().flat_map(|series| series.points.iter());
         let x = Range::around(self.x.scale, points().map(|point| point.0));
@@ -101,7 +104,8 @@ impl Chart {
     }
 
     fn frame(&self, svg: &mut String, x: &Range, y: &Range) {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        let right = WIDTH - RIGHT;
+        let bottom = HEIGHT - BOTTOM;
         for (value, text) in x.marks() {
             let at = across(x.place(value).unwrap_or(0.0));
             let _ = writeln!(
@@ -139,7 +143,8 @@ impl Chart {
     fn curves(&self, svg: &mut String, x: &Range, y: &Range) {
         let mut at = 0;
         for series in &self.series {
-            let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
+            let colour = COLOURS[at % COLOURS.len()];
+            let dash = DASHES[at % DASHES.len()];
             let placed = series
                 .points
                 .iter()
@@ -179,11 +184,12 @@ impl Chart {
                     number(*b)
                 );
             }
-            // A band has the colour of the line after it, which says what both are.
+            // A band has the colour of the line after it, and no entry of its own in the legend.
             if series.mark == Mark::Band {
                 continue;
             }
-            let (left, line) = (WIDTH - RIGHT + 14.0, TOP + 12.0 + at as f64 * 19.0);
+            let left = WIDTH - RIGHT + 14.0;
+            let line = TOP + 12.0 + at as f64 * 19.0;
             let sign = if series.mark == Mark::Points {
                 format!(
                     "<circle cx=\"{}\" cy=\"{line}\" r=\"4\" fill=\"{colour}\"/>",
@@ -215,7 +221,7 @@ fn up(share: f64) -> f64 {
     HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 }
 
-/// Points nearer to each other than half a unit of the picture are one.
+/// Leaves out points nearer than half a unit to the one before: they could not be seen.
 fn thinned(points: &[(f64, f64, f64, f64)]) -> Vec<(f64, f64, f64, f64)> {
     let mut kept: Vec<(f64, f64, f64, f64)> = Vec::new();
     for (at, point) in points.iter().enumerate() {
@@ -260,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said() {
+    fn an_empty_chart_says_so() {
         assert!(chart(vec![(0.0, 1.0)]).svg().contains("nothing to draw"));
     }
 }

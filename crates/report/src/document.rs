@@ -1,4 +1,4 @@
-//! A report: sections with words, pictures side by side, and numbers to unfold; one file that needs no network.
+//! A report: sections with sentences, pictures beside each other, and tables to unfold, in one file that needs no network.
 
 use crate::escaped;
 use std::fmt::Write;
@@ -6,27 +6,28 @@ use std::fmt::Write;
 /// A picture.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// An SVG document.
+    /// The picture, an SVG document.
     pub svg: String,
-    /// What it shows, in a sentence or more.
+    /// What the picture shows, in a sentence or more.
     pub caption: String,
 }
 
 /// A part of a report.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
-    /// Its name in links.
+    /// The section's name in links.
     pub id: String,
-    /// Its heading.
+    /// The heading.
     pub title: String,
-    /// What there is to say.
+    /// Paragraphs before the pictures.
     pub words: Vec<String>,
-    /// What there is to see.
+    /// Pictures.
     pub figures: Vec<Figure>,
-    /// A caption, a heading row, and rows.
+    /// Tables, each with its caption, its heading row and its rows.
     pub tables: Vec<(String, Vec<String>, Vec<Vec<String>>)>,
 }
 
+/// The report's style, for screens in light and dark colours, and for paper.
 const STYLE: &str = "\
 :root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:78em;margin:0 auto;padding:1em;color:#222;background:#fff}\
 h1{font-size:1.5em}h2{font-size:1.2em;margin-top:2em;border-top:1px solid #ccc;padding-top:.7em}p,figcaption{max-width:46em}\
@@ -39,7 +40,7 @@ td,th{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd;white-spa
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#16181c}a{color:#7cc4ff}td,th{border-color:#333}h2{border-color:#444}}\
 @media print{body{max-width:none;padding:0}nav,.skip{display:none}figure,tr{break-inside:avoid}.wide svg{min-width:0}}";
 
-/// As an HTML document.
+/// The sections as an HTML document, with links to each.
 pub fn document(title: &str, intro: &[String], sections: &[Section]) -> String {
     let title = escaped(title);
     let mut html = format!(
@@ -58,19 +59,22 @@ pub fn document(title: &str, intro: &[String], sections: &[Section]) -> String {
     }
     html.push_str("</nav>\n<main id=\"main\">\n");
     paragraphs(&mut html, intro);
-    sections.iter().for_each(|section| put(&mut html, section));
+    for section in sections {
+        put(&mut html, section);
+    }
     html.push_str("</main></body></html>\n");
     html
 }
 
 fn paragraphs(html: &mut String, words: &[String]) {
-    words
-        .iter()
-        .for_each(|words| _ = writeln!(html, "<p>{}</p>", escaped(words)));
+    for words in words {
+        let _ = writeln!(html, "<p>{}</p>", escaped(words));
+    }
 }
 
 fn put(html: &mut String, section: &Section) {
-    let (id, title) = (escaped(&section.id), escaped(&section.title));
+    let id = escaped(&section.id);
+    let title = escaped(&section.title);
     let _ = writeln!(
         html,
         "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{title}</h2>"
@@ -79,11 +83,12 @@ fn put(html: &mut String, section: &Section) {
     if !section.figures.is_empty() {
         html.push_str("<div class=\"figures\">\n");
         for figure in &section.figures {
+            let caption = escaped(&figure.caption);
             let _ = writeln!(
                 html,
-                "<figure><div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"picture\">{}</div><figcaption>{}</figcaption></figure>",
-                figure.svg,
-                escaped(&figure.caption)
+                "<figure><div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"picture\">{}</div>\
+                 <figcaption>{caption}</figcaption></figure>",
+                figure.svg
             );
         }
         html.push_str("</div>\n");
@@ -97,21 +102,24 @@ fn put(html: &mut String, section: &Section) {
 }
 
 fn table(html: &mut String, heading: &[String], rows: &[Vec<String>]) {
-    let row = |cells: &[String], begin: &str, end: &str| -> String {
-        let cells: Vec<String> = cells
-            .iter()
-            .map(|cell| format!("{begin}{}{end}", escaped(cell)))
-            .collect();
-        cells.concat()
-    };
-    let _ = writeln!(
-        html,
-        "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"numbers\"><table><thead><tr>{}</tr></thead><tbody>",
-        row(heading, "<th scope=\"col\">", "</th>")
+    html.push_str(
+        "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"numbers\"><table><thead>",
     );
-    rows.iter()
-        .for_each(|cells| _ = writeln!(html, "<tr>{}</tr>", row(cells, "<td>", "</td>")));
+    row(html, heading, "<th scope=\"col\">", "</th>");
+    html.push_str("</thead><tbody>\n");
+    for cells in rows {
+        row(html, cells, "<td>", "</td>");
+        html.push('\n');
+    }
     html.push_str("</tbody></table></div>\n");
+}
+
+fn row(html: &mut String, cells: &[String], begin: &str, end: &str) {
+    html.push_str("<tr>");
+    for cell in cells {
+        let _ = write!(html, "{begin}{}{end}", escaped(cell));
+    }
+    html.push_str("</tr>");
 }
 
 #[cfg(test)]
@@ -119,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_whole_and_fetches_nothing() {
+    fn a_report_is_whole_and_loads_nothing() {
         let section = Section {
             id: "map".to_owned(),
             title: "Map & more".to_owned(),

@@ -1,16 +1,16 @@
-//! A map of cells: time by memory.
+//! A map of cells: memory by time.
 
 use crate::chart::{BOTTOM, LEFT, TOP, frame_style};
 use crate::escaped;
 use crate::scale::{Range, Scale, number};
 use std::fmt::Write;
 
-/// What a cell shows.
+/// A cell that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
-    /// Its colour, by place in [`Grid::kinds`].
+    /// Index of its colour in [`Grid::kinds`].
     pub kind: usize,
-    /// 0 to 2: how strong the colour is.
+    /// Strength of the colour, from 0 to 2.
     pub strength: usize,
 }
 
@@ -19,26 +19,26 @@ pub struct Cell {
 pub struct Band {
     /// The first row.
     pub from: usize,
-    /// One behind the last.
+    /// One after the last row.
     pub to: usize,
-    /// What is there.
+    /// Its name.
     pub name: String,
 }
 
 /// A map.
 #[derive(Debug, Clone)]
 pub struct Grid {
-    /// What is to be seen.
+    /// The title.
     pub title: String,
-    /// What it counts across, with its unit, and from where to where.
+    /// The horizontal axis: its label with the unit, its first and last value.
     pub x: (String, f64, f64),
-    /// What it counts up.
+    /// The label of the vertical axis.
     pub y: String,
-    /// Columns.
+    /// Number of columns.
     pub width: usize,
-    /// Row by row, the lowest first.
+    /// Cells row by row, the lowest row first.
     pub cells: Vec<Option<Cell>>,
-    /// Colours and what they mean.
+    /// Colours and their legend.
     pub kinds: Vec<(&'static str, String)>,
     /// Named rows, the lowest first.
     pub bands: Vec<Band>,
@@ -48,11 +48,11 @@ const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 520.0;
 const RIGHT: f64 = 170.0;
 const STRENGTHS: [&str; 3] = ["0.35", "0.65", "1"];
-/// Names nearer to each other than this cannot be read.
+/// Least distance between two names: at less they overlap.
 const LINE: f64 = 13.0;
 
 impl Grid {
-    /// As an SVG document: cells of a colour are one path.
+    /// The map as an SVG document. All cells of one colour are one path, which keeps the file small.
     pub fn svg(&self) -> String {
         let title = escaped(&self.title);
         let mut svg = format!(
@@ -73,7 +73,8 @@ impl Grid {
     }
 
     fn paths(&self, svg: &mut String) {
-        let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+        let wide = WIDTH - LEFT - RIGHT;
+        let high = HEIGHT - TOP - BOTTOM;
         let _ = writeln!(
             svg,
             "<g transform=\"translate({LEFT} {:.3}) scale({:.5} {:.5})\" stroke-width=\"1.02\">",
@@ -95,20 +96,16 @@ impl Grid {
         svg.push_str("</g>\n");
     }
 
-    /// Rows of neighbours that show the same, as strokes one row wide.
+    /// Neighbours in a row that are alike become one stroke.
     fn path(&self, cell: Cell) -> String {
         let mut path = String::new();
         for (row, cells) in self.cells.chunks(self.width.max(1)).enumerate() {
             let mut from = 0;
-            while let Some(start) = cells[from..]
-                .iter()
-                .position(|own| *own == Some(cell))
-                .map(|at| at + from)
-            {
-                let length = cells[start..]
-                    .iter()
-                    .take_while(|own| **own == Some(cell))
-                    .count();
+            let is_same = |own: &Option<Cell>| *own == Some(cell);
+            while let Some(at) = cells[from..].iter().position(is_same) {
+                let start = from + at;
+                let alike = cells[start..].iter().take_while(|own| is_same(own));
+                let length = alike.count();
                 let _ = write!(path, "M{start} {row}.5h{length}");
                 from = start + length;
             }
@@ -117,7 +114,8 @@ impl Grid {
     }
 
     fn frame(&self, svg: &mut String) {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        let right = WIDTH - RIGHT;
+        let bottom = HEIGHT - BOTTOM;
         let _ = writeln!(
             svg,
             "<rect class=\"f\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
@@ -125,11 +123,10 @@ impl Grid {
             bottom - TOP
         );
         if let Some(x) = Range::between(Scale::Linear, self.x.1, self.x.2) {
-            for (value, text) in x
-                .marks()
-                .into_iter()
-                .filter(|(value, _)| (self.x.1..=self.x.2).contains(value))
-            {
+            for (value, text) in x.marks() {
+                if !(self.x.1..=self.x.2).contains(&value) {
+                    continue;
+                }
                 let at = LEFT + x.place(value).unwrap_or(0.0) * (right - LEFT);
                 let _ = writeln!(
                     svg,
@@ -159,14 +156,16 @@ impl Grid {
         }
     }
 
-    /// A line under each band, and its name where there is room.
+    /// A line under each band, and its name if it does not overlap another.
     fn names(&self, svg: &mut String) {
-        let (right, bottom, rows) = (WIDTH - RIGHT, HEIGHT - BOTTOM, self.height().max(1) as f64);
+        let right = WIDTH - RIGHT;
+        let bottom = HEIGHT - BOTTOM;
+        let rows = self.height().max(1) as f64;
         let up = |row: usize| bottom - row as f64 / rows * (bottom - TOP);
         let mut free = f64::INFINITY;
         for band in &self.bands {
-            let (low, high) = (up(band.from), up(band.to));
-            let middle = (low + high) / 2.0;
+            let low = up(band.from);
+            let middle = (low + up(band.to)) / 2.0;
             let _ = writeln!(
                 svg,
                 "<line class=\"g\" x1=\"{right}\" x2=\"{}\" y1=\"{low:.1}\" y2=\"{low:.1}\"/>",
@@ -195,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_one_stroke_and_names_have_room() {
+    fn neighbours_are_one_stroke_and_names_do_not_overlap() {
         let cell = |kind| Some(Cell { kind, strength: 2 });
         let grid = Grid {
             title: "a<b".to_owned(),

@@ -1,4 +1,4 @@
-//! Data into pictures: SVG, and HTML pages that need nothing else. Pure: text out.
+//! Draws data as SVG, and as HTML pages that need no network. Pure: the output is text.
 
 mod chart;
 mod document;
@@ -12,7 +12,7 @@ pub use grid::{Band, Cell, Grid};
 pub use page::{Part, page};
 pub use scale::{Scale, number};
 
-/// Text as it may stand in SVG and HTML.
+/// Escapes text for SVG and HTML.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

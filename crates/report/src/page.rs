@@ -1,26 +1,27 @@
-//! A page of charts and tables, in one file that needs no network.
+//! A page of charts and tables in one file that needs no network.
 
 use crate::{Chart, escaped};
 use std::fmt::Write;
 
-/// What a page shows, in order.
+/// A part of a page.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// A sentence or more.
+    /// A paragraph.
     Text(String),
-    /// A picture.
+    /// A chart.
     Chart(Chart),
     /// A heading row and rows.
     Table(Vec<String>, Vec<Vec<String>>),
 }
 
+/// The page's style, for screens in light and dark colours, and for paper.
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
 h1{font-size:1.4em}svg{width:100%;height:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 td,th{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
 .wide{overflow-x:auto}@media(prefers-color-scheme:dark){body{color:#ddd;background:#16181c}td,th{border-color:#333}}\
 @media print{body{max-width:none;margin:0}svg,table{break-inside:avoid}}";
 
-/// As an HTML document.
+/// The parts, in their order, as an HTML document.
 pub fn page(title: &str, parts: &[Part]) -> String {
     let title = escaped(title);
     let mut html = format!(
@@ -39,22 +40,22 @@ pub fn page(title: &str, parts: &[Part]) -> String {
 }
 
 fn table(html: &mut String, heading: &[String], rows: &[Vec<String>]) {
-    let row = |cells: &[String], tag: &str| -> String {
-        let cells: Vec<String> = cells
-            .iter()
-            .map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)))
-            .collect();
-        cells.concat()
-    };
-    let _ = writeln!(
-        html,
-        "<div class=\"wide\" tabindex=\"0\"><table><thead><tr>{}</tr></thead><tbody>",
-        row(heading, "th")
-    );
+    html.push_str("<div class=\"wide\" tabindex=\"0\"><table><thead>");
+    row(html, heading, "th");
+    html.push_str("</thead><tbody>\n");
     for cells in rows {
-        let _ = writeln!(html, "<tr>{}</tr>", row(cells, "td"));
+        row(html, cells, "td");
+        html.push('\n');
     }
     html.push_str("</tbody></table></div>\n");
+}
+
+fn row(html: &mut String, cells: &[String], tag: &str) {
+    html.push_str("<tr>");
+    for cell in cells {
+        let _ = write!(html, "<{tag}>{}</{tag}>", escaped(cell));
+    }
+    html.push_str("</tr>");
 }
 
 #[cfg(test)]
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_whole_and_needs_nothing() {
+    fn a_page_is_whole_and_loads_nothing() {
         let html = page(
             "A < B",
             &[

@@ -1,11 +1,11 @@
-//! An axis's scale: from values to a place between 0 and 1, and where its marks are.
+//! The scale of an axis: from a value to a place between 0 and 1, and the marks.
 
-/// How values are spread.
+/// How values are placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly.
+    /// In proportion.
     Linear,
-    /// By their logarithm: only positive values have a place.
+    /// By their logarithm; only positive values have a place.
     Log,
 }
 
@@ -18,43 +18,53 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Around values, widened to round ends; `None` if there are none that have a place.
+    /// A range around values, widened to round ends; `None` if no value has a place.
     pub(crate) fn around(scale: Scale, values: impl Iterator<Item = f64>) -> Option<Self> {
-        let fit =
-            values.filter(|value| value.is_finite() && (scale == Scale::Linear || *value > 0.0));
-        let (low, high) = fit.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
-            (low.min(v), high.max(v))
-        });
+        let mut low = f64::INFINITY;
+        let mut high = f64::NEG_INFINITY;
+        for value in values {
+            if value.is_finite() && (scale == Scale::Linear || value > 0.0) {
+                low = low.min(value);
+                high = high.max(value);
+            }
+        }
         if low > high {
             return None;
         }
         Some(match scale {
-            Scale::Linear => {
-                let low = low.min(0.0);
-                let step = step(low, if high > low { high } else { low + 1.0 });
-                Self {
-                    scale,
-                    low: (low / step).floor() * step,
-                    high: ((high / step).ceil() * step).max(low + step),
-                }
-            }
-            Scale::Log => {
-                let (low, high) = (low.log10().floor(), high.log10().ceil());
-                Self {
-                    scale,
-                    low: 10_f64.powf(low),
-                    high: 10_f64.powf(if high > low { high } else { low + 1.0 }),
-                }
-            }
+            Scale::Linear => Self::linear(low.min(0.0), high),
+            Scale::Log => Self::decades(low, high),
         })
     }
 
-    /// From one value to another, as they are; `None` if nothing is between.
+    /// Widened to whole steps.
+    fn linear(low: f64, high: f64) -> Self {
+        let step = step(low, if high > low { high } else { low + 1.0 });
+        Self {
+            scale: Scale::Linear,
+            low: (low / step).floor() * step,
+            high: ((high / step).ceil() * step).max(low + step),
+        }
+    }
+
+    /// Widened to whole decades.
+    fn decades(low: f64, high: f64) -> Self {
+        let first = low.log10().floor();
+        let last = high.log10().ceil();
+        let last = if last > first { last } else { first + 1.0 };
+        Self {
+            scale: Scale::Log,
+            low: 10_f64.powf(first),
+            high: 10_f64.powf(last),
+        }
+    }
+
+    /// A range from one value to another, as they are; `None` if it is empty.
     pub(crate) fn between(scale: Scale, low: f64, high: f64) -> Option<Self> {
         (low < high).then_some(Self { scale, low, high })
     }
 
-    /// Between 0 and 1; `None` if the value has no place.
+    /// The place of a value, from 0 to 1; `None` if it has none.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         if !value.is_finite() || (self.scale == Scale::Log && value <= 0.0) {
             return None;
@@ -66,34 +76,31 @@ impl Range {
         Some(share.clamp(0.0, 1.0))
     }
 
-    /// Values to mark, with their text.
+    /// The values to mark, with their text.
     pub(crate) fn marks(&self) -> Vec<(f64, String)> {
         let values: Vec<f64> = match self.scale {
             Scale::Linear => {
                 let step = step(self.low, self.high);
-                {
-                    let first = (self.low / step).ceil() * step;
-                    (0..=((self.high - first) / step + 1e-9) as usize)
-                        .map(|at| first + at as f64 * step)
-                        .collect()
-                }
+                let first = (self.low / step).ceil() * step;
+                // A little more than the quotient, which rounding may leave below the last mark.
+                let last = ((self.high - first) / step + 1e-9) as usize;
+                (0..=last).map(|at| first + at as f64 * step).collect()
             }
             Scale::Log => {
                 let decades = (self.high / self.low).log10().round() as i32;
+                // Eight marks at most, or nearly: more would overlap.
                 let each = (decades / 8).max(1);
                 (0..=decades / each)
                     .map(|at| self.low * 10_f64.powi(at * each))
                     .collect()
             }
         };
-        values
-            .into_iter()
-            .map(|value| (value, number(value)))
-            .collect()
+        let with_text = |value| (value, number(value));
+        values.into_iter().map(with_text).collect()
     }
 }
 
-/// A round step that makes four to ten marks.
+/// The distance between marks: 1, 2 or 5 times a power of ten, so that there are four to ten marks.
 fn step(low: f64, high: f64) -> f64 {
     let rough = (high - low) / 6.0;
     let unit = 10_f64.powf(rough.log10().floor());
@@ -105,7 +112,7 @@ fn step(low: f64, high: f64) -> f64 {
     round * unit
 }
 
-/// A number short enough for an axis: `1,200`, `3 M`, `0.05`.
+/// A number as text that fits an axis: `1200`, `3 M`, `0.05`.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     let short = |value: f64| {

@@ -1,0 +1,98 @@
+//! The subcommands: a file for each, with its options, their help and `run`.
+//!
+//! None imports another. What two of them share is in [`crate::ui`] or in a module beside it.
+
+mod analyze;
+mod check;
+mod convert;
+mod curve;
+mod doctor;
+mod features;
+mod fleet;
+mod notice;
+mod policies;
+mod protect;
+mod prove;
+mod record;
+mod release;
+mod replay;
+mod restore;
+mod simulate;
+mod spare;
+mod status;
+mod sweep;
+mod synth;
+mod together;
+mod top;
+mod trace;
+mod why;
+
+use crate::import;
+use crate::ui::Context;
+use anyhow::Result;
+use clap::Subcommand;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// A subcommand with its options, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Status(status::Args),
+    Why(why::Args),
+    Top(top::Args),
+    Features(features::Args),
+    Doctor(doctor::Args),
+    Check(check::Args),
+    Record(record::Args),
+    Replay(replay::Args),
+    Restore(restore::Args),
+    Import(import::Args),
+    Protect(protect::Args),
+    Spare(spare::Args),
+    Release(release::Args),
+    Notice(notice::Args),
+    Prove(prove::Args),
+    Simulate(simulate::Args),
+    Curve(curve::Args),
+    Together(together::Args),
+    Convert(convert::Args),
+    Synth(synth::Args),
+    Policies(policies::Args),
+    Sweep(sweep::Args),
+    Trace(trace::Args),
+    Analyze(analyze::Args),
+    Report(fleet::Args),
+}
+
+impl Command {
+    /// Runs the subcommand; its output goes to `out`.
+    pub(crate) fn run(&self, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+        match self {
+            Self::Status(args) => status::run(args, context, out),
+            Self::Why(args) => why::run(args, context, out),
+            Self::Top(args) => top::run(args, context, out),
+            Self::Features(args) => features::run(args, context, out),
+            Self::Doctor(args) => doctor::run(args, context, out),
+            Self::Check(args) => check::run(args, context, out),
+            Self::Record(args) => record::run(args, context, out),
+            Self::Replay(args) => replay::run(args, context, out),
+            Self::Restore(args) => restore::run(args, context, out),
+            Self::Import(args) => import::run(args, context, out),
+            Self::Protect(args) => protect::run(args, context, out),
+            Self::Spare(args) => spare::run(args, context, out),
+            Self::Release(args) => release::run(args, context, out),
+            Self::Notice(args) => notice::run(args, context, out),
+            Self::Prove(args) => prove::run(args, context, out),
+            Self::Simulate(args) => simulate::run(args, context, out),
+            Self::Curve(args) => curve::run(args, context, out),
+            Self::Together(args) => together::run(args, context, out),
+            Self::Convert(args) => convert::run(args, context, out),
+            Self::Synth(args) => synth::run(args, context, out),
+            Self::Policies(args) => policies::run(args, context, out),
+            Self::Sweep(args) => sweep::run(args, context, out),
+            Self::Trace(args) => trace::run(args, context, out),
+            Self::Analyze(args) => analyze::run(args, context, out),
+            Self::Report(args) => fleet::run(args, context, out),
+        }
+    }
+}

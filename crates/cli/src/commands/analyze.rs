@@ -1,0 +1,142 @@
+//! `warmset analyze`: the working set of a program in numbers, pictures and sentences.
+
+mod captions;
+mod charts;
+mod labels;
+mod report_page;
+
+use crate::trace_input::{Counted, Input};
+use crate::ui::{Context, Form, atomic_file, json, plot, progress};
+use anyhow::{Context as _, Result};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use workingset::analysis::{Analysis, Wanted};
+use workingset::uses::Gatherer;
+use workingset::{About, Clock, Uses};
+
+/// Show the working set of a program: its size over time, and the memory that it needs
+///
+/// Reads a reference trace, such as `warmset trace` records, and writes a report in one file. The report has the access map,
+/// the size of the working set over time and its distribution, phases, the lifetime and miss curves of several policies,
+/// space-time, and how long pages stay. A sentence under each picture says what it shows. Several traces are
+/// shown together.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// More traces, shown together with the first
+    others: Vec<PathBuf>,
+    /// The report to write; its name must end in .html
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Also write each picture to this directory, as SVG and PNG
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
+    /// Windows of the working set, in the trace's unit of time [default: three, chosen by the trace]
+    #[arg(long, value_name = "TIME", value_delimiter = ',')]
+    theta: Vec<u64>,
+    /// Time to serve a fault, in the trace's unit of time, for space-time
+    #[arg(long, value_name = "TIME", default_value_t = 100_000.0)]
+    service: f64,
+    /// Number of sizes at which OPT, FIFO and 2Q are run, in addition to those of the working set
+    #[arg(long, value_name = "NUMBER", default_value_t = 6)]
+    points: usize,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    if let Some(path) = &args.output {
+        anyhow::ensure!(
+            path.extension().is_some_and(|end| end == "html"),
+            "--output {}: the name must end in .html",
+            path.display()
+        );
+    }
+    let first = args.input.clone().counting(Counted::Trace);
+    let inputs =
+        std::iter::once(first.clone()).chain(args.others.iter().map(|path| first.of(path)));
+    let wanted = Wanted {
+        thetas: args.theta.clone(),
+        points: args.points,
+        service: args.service,
+        ..Wanted::default()
+    };
+    let analyses = inputs
+        .map(|input| analyzed(&input, &wanted))
+        .collect::<Result<Vec<_>>>()?;
+    if let Some(directory) = &args.pictures {
+        pictures(directory, &analyses)?;
+    }
+    if let Some(path) = &args.output {
+        let html = report_page::page(&analyses);
+        atomic_file::write(path, |file| Ok(file.write_all(html.as_bytes())?))?;
+    }
+    match context.form {
+        Form::Json => json(out, &analyses)?,
+        Form::Text => {
+            for analysis in &analyses {
+                captions::summary(out, analysis)?;
+            }
+            if let Some(path) = &args.output {
+                writeln!(out, "report: {}", path.display())?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn analyzed(input: &Input, wanted: &Wanted) -> Result<Analysis> {
+    let name = input.name();
+    let uses = gathered(input).with_context(|| name.clone())?;
+    let bar = progress::spinner(&format!("analyzing {name}"));
+    let analysis = Analysis::of(&name, &uses, wanted).with_context(|| name.clone())?;
+    bar.finish_and_clear();
+    Ok(analysis)
+}
+
+/// Reads the trace; consecutive references to one page are joined.
+fn gathered(input: &Input) -> Result<Uses> {
+    let bar = progress::spinner("reading");
+    let mut source = input.open()?;
+    let mut gatherer = Gatherer::default();
+    let mut references = 0;
+    let mut timed = true;
+    let about = traces::ahead(&mut *source, |batch| {
+        timed &= !batch.time.is_empty();
+        references += batch.len() as u64;
+        bar.set_position(references);
+        Ok::<_, anyhow::Error>(gatherer.push(batch)?)
+    })?;
+    bar.finish_and_clear();
+    let clock = if timed {
+        about.clock
+    } else {
+        Clock::References
+    };
+    Ok(gatherer.finish(About { clock, ..about })?)
+}
+
+/// Appends the ending; a dot that is in the name already is kept.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Writes the pictures of each analysis as SVG and PNG.
+fn pictures(directory: &Path, analyses: &[Analysis]) -> Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("{}: cannot make the directory", directory.display()))?;
+    for analysis in analyses {
+        for (name, svg) in charts::all(analysis) {
+            let path = directory.join(format!("{}-{name}", analysis.program.name));
+            let png = plot::png(&svg)?;
+            let png_path = with_ending(&path, "png");
+            atomic_file::write(&png_path, |file| Ok(file.write_all(&png)?))?;
+            let svg_path = with_ending(&path, "svg");
+            atomic_file::write(&svg_path, |file| Ok(file.write_all(svg.as_bytes())?))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `warmset convert`: writes a trace in another format.
+
+use crate::trace_input::{Counted, Input};
+use crate::ui::{Context, Form, atomic_file, json, progress};
+use anyhow::{Context as _, Result};
+use indicatif::ProgressBar;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use traces::{Output, Source};
+use workingset::{About, Batch};
+
+/// Convert a reference trace to another format
+///
+/// Reads every format that `simulate` reads. Writes parquet (the page trace), arrow (the same, for pipes),
+/// oracleGeneral, plain, csv, u32 and u64. Files named *.gz and *.zst are compressed. The file appears when it is whole.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = formats())]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// The trace to write; `-` is standard output
+    output: PathBuf,
+    /// Format to write [default: by the name of the file; on standard output arrow]
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let name = args.output.display().to_string();
+    let output = match &args.to {
+        Some(to) => Output::named(to)?,
+        None if name == "-" => Output::Arrow,
+        None => Output::by_name(&name)
+            .with_context(|| format!("{name}: no format has this ending; name one with --to"))?,
+    };
+    let mut source = CountingSource {
+        source: args.input.clone().counting(Counted::Trace).open()?,
+        bar: progress::spinner("converting"),
+        references: 0,
+    };
+    atomic_file::write(&args.output, |file| {
+        traces::write(&mut source, output, file)?;
+        Ok(())
+    })?;
+    source.bar.finish_and_clear();
+    match (name.as_str(), context.form) {
+        ("-", _) => {}
+        (_, Form::Json) => json(
+            out,
+            &serde_json::json!({ "references": source.references, "output": name }),
+        )?,
+        (_, Form::Text) => writeln!(out, "{} references in {name}", source.references)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The formats that can be read, for the help.
+fn formats() -> String {
+    let lines = traces::FORMATS
+        .iter()
+        .map(|(_, name, about)| format!("  {name:<14} {about}"));
+    format!(
+        "Formats that are read, found by name, content or --format:\n{}",
+        lines.collect::<Vec<_>>().join("\n")
+    )
+}
+
+/// A source that shows its progress.
+struct CountingSource {
+    source: Box<dyn Source>,
+    bar: ProgressBar,
+    references: u64,
+}
+
+impl Source for CountingSource {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, traces::Error> {
+        let more = self.source.fill(batch)?;
+        self.references += batch.len() as u64;
+        self.bar.set_position(self.references);
+        Ok(more)
+    }
+
+    fn about(&self) -> About {
+        self.source.about()
+    }
+}

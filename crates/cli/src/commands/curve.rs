@@ -1,0 +1,256 @@
+//! `warmset curve`: faults and lifetimes against memory, for every size at once.
+
+mod options;
+mod size;
+
+pub(crate) use options::Args;
+
+use crate::trace_input::Counted;
+use crate::ui::{Context, Form, json_line, plot, progress};
+use anyhow::{Result, bail};
+use options::Show;
+use report::{Axis, Chart, Mark, Part, Scale, Series};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+use workingset::Trace;
+use workingset::measure::sample::{Sampling, sampled};
+use workingset::measure::stream::Stream;
+use workingset::measure::{Lifetime, Point};
+use workingset::policy::Choice;
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    if let Some(pages) = args.stream {
+        return stream(args, pages, context.form, out);
+    }
+    if args.show == Show::Size {
+        return size::run(args, context, out);
+    }
+    let choices = args
+        .of
+        .iter()
+        .map(|name| Choice::parse(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let trace = args.input.load()?;
+    let bar = progress::steps("curves", choices.len());
+    let mut curves = Vec::new();
+    for choice in &choices {
+        let began = Instant::now();
+        let curve = curve(args, &trace, choice, out, context.form)?;
+        curves.push((curve, began.elapsed().as_secs_f64()));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if args.as_published {
+        let bytes = Args {
+            input: args.published_input()?,
+            ..args.clone()
+        };
+        let trace = bytes.input.load()?;
+        for choice in &choices {
+            let began = Instant::now();
+            let mut curve = curve(&bytes, &trace, choice, out, context.form)?;
+            curve.policy.push_str(" as published");
+            curves.push((curve, began.elapsed().as_secs_f64()));
+        }
+    }
+    if let Some(path) = &args.plot {
+        draw(args, path, &curves, trace.len())?;
+    }
+    for (curve, seconds) in &curves {
+        match (context.form, args.csv) {
+            (Form::Json, _) => {
+                let knees = curve.knees(args.service);
+                let line = serde_json::json!({ "policy": curve.policy, "time": curve.time, "references": trace.len(),
+                    "distinct": trace.pages(), "points": curve.points, "knees": knees,
+                    "seconds": seconds, "references_per_second": trace.len() as f64 / seconds.max(1e-9) });
+                json_line(out, &line)?;
+            }
+            (_, true) => csv(out, curve)?,
+            _ => table(args, out, curve, trace.len())?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads each reference once, and holds no trace.
+fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result<ExitCode> {
+    let mut source = args.input.open()?;
+    let mut stream = Stream::new(pages);
+    let bar = progress::spinner("reading");
+    traces::ahead(&mut *source, |batch| {
+        batch.page.iter().for_each(|page| stream.push(*page));
+        bar.set_position(stream.references());
+        Ok::<_, anyhow::Error>(())
+    })?;
+    bar.finish_and_clear();
+    let curve = stream.curve();
+    let references = stream.references();
+    if references == 0 {
+        bail!("the trace has no references");
+    }
+    if form == Form::Json {
+        let points: Vec<_> = curve
+            .iter()
+            .map(|(size, misses)| serde_json::json!({ "size": size, "misses": misses }))
+            .collect();
+        let line = serde_json::json!({ "policy": "lru", "references": references, "distinct": stream.pages(),
+            "rate": stream.rate(), "points": points });
+        json_line(out, &line)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(
+        out,
+        "lru from a sample of rate {:.5}: {references} references to about {:.0} pages",
+        stream.rate(),
+        stream.pages()
+    )?;
+    writeln!(out, "{:>14} {:>14} {:>9}", "pages", "misses", "ratio")?;
+    let step = curve.len().div_ceil(args.points.max(1)).max(1);
+    for (size, misses) in curve.iter().step_by(step).chain(curve.last()) {
+        writeln!(
+            out,
+            "{size:>14.0} {misses:>14.0} {:>9.5}",
+            misses / references as f64
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn curve(
+    args: &Args,
+    trace: &Trace,
+    choice: &Choice,
+    out: &mut impl Write,
+    form: Form,
+) -> Result<Lifetime> {
+    let timed = args.input.counted() != Counted::References;
+    let Some(sample) = args.sample.filter(|_| choice.spec.name == "lru") else {
+        return Ok(Lifetime::of(trace, timed, choice, args.points)?);
+    };
+    let sampled = sampled(trace, Sampling::told(sample)?)?;
+    if form == Form::Text {
+        writeln!(
+            out,
+            "lru from {} of {} pages (rate {:.4}): miss ratios within about {:.4} in the mean",
+            sampled.pages,
+            trace.pages(),
+            sampled.rate,
+            sampled.error
+        )?;
+    }
+    Ok(Lifetime::of_sample(&sampled, trace.span(timed)))
+}
+
+/// `count` points of the curve, evenly spaced by the logarithm of their size.
+fn picked(curve: &Lifetime, count: usize) -> Vec<Point> {
+    let Some(last) = curve.points.last() else {
+        return Vec::new();
+    };
+    let mut picked: Vec<Point> = Vec::new();
+    let steps = count.saturating_sub(1).max(1) as f64;
+    for wanted in 0..count {
+        let size = last.size.max(1.0).powf(wanted as f64 / steps);
+        let after = curve.points.partition_point(|point| point.size < size);
+        let at = after.min(curve.points.len() - 1);
+        if picked.last() != Some(&curve.points[at]) {
+            picked.push(curve.points[at]);
+        }
+    }
+    picked
+}
+
+fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize) -> Result<()> {
+    writeln!(
+        out,
+        "\n{}\n{:>12} {:>12} {:>12} {:>9} {:>14} {:>14}",
+        curve.policy, "parameter", "mean size", "misses", "ratio", "lifetime", "space-time"
+    )?;
+    for point in picked(curve, args.points) {
+        writeln!(
+            out,
+            "{:>12} {:>12.1} {:>12.0} {:>9.5} {:>14.1} {:>14.3e}",
+            point.parameter,
+            point.size,
+            point.misses,
+            point.misses / references as f64,
+            point.lifetime,
+            curve.space_time(&point, args.service)
+        )?;
+    }
+    let bare = curve.knees(0.0);
+    if let Some((knees, bare)) = curve.knees(args.service).zip(bare) {
+        writeln!(
+            out,
+            "knee: {:.1} pages by the ray from the origin; least space-time at {:.1} pages if a fault takes {}, at {:.1} if \
+             it takes no time",
+            knees.ray.size, knees.space_time.size, args.service, bare.space_time.size
+        )?;
+    }
+    Ok(())
+}
+
+fn csv(out: &mut impl Write, curve: &Lifetime) -> Result<()> {
+    writeln!(out, "policy,parameter,mean_size,misses,lifetime")?;
+    for point in &curve.points {
+        writeln!(
+            out,
+            "\"{}\",{},{},{},{}",
+            curve.policy, point.parameter, point.size, point.misses, point.lifetime
+        )?;
+    }
+    Ok(())
+}
+
+fn draw(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize) -> Result<()> {
+    let (title, label) = match args.show {
+        Show::Lifetime => ("Lifetime by memory", "mean time between faults"),
+        Show::Misses => ("Misses by memory", "misses per reference"),
+        _ => ("Space-time by memory", "pages × time"),
+    };
+    let value = |curve: &Lifetime, point: &Point| match args.show {
+        Show::Lifetime => point.lifetime,
+        Show::Misses => point.misses / references as f64,
+        _ => curve.space_time(point, args.service),
+    };
+    let mut series = Vec::new();
+    let mut rows = Vec::new();
+    for (curve, _) in curves {
+        let mark = if curve.points.len() <= args.points {
+            Mark::Dots
+        } else {
+            Mark::Line
+        };
+        let points = curve.points.iter();
+        series.push(Series {
+            name: curve.policy.clone(),
+            points: points
+                .map(|point| (point.size, value(curve, point)))
+                .collect(),
+            mark,
+        });
+        for point in picked(curve, args.points) {
+            rows.push(vec![
+                curve.policy.clone(),
+                format!("{:.1}", point.size),
+                format!("{:.0}", point.misses),
+                format!("{:.1}", point.lifetime),
+            ]);
+        }
+    }
+    let axis = |label: &str| Axis {
+        label: label.to_owned(),
+        scale: Scale::Log,
+    };
+    let chart = Chart {
+        title: title.to_owned(),
+        x: axis("mean pages in memory"),
+        y: axis(label),
+        series,
+    };
+    let heading = ["policy", "mean size", "misses", "lifetime"]
+        .map(str::to_owned)
+        .to_vec();
+    plot::draw(path, chart, Part::Table(heading, rows))
+}

@@ -1,0 +1,406 @@
+//! The checks, each a function of the case. To add one, write a function and a line in [`CHECKS`].
+//!
+//! Limits, reasons and remedies are those of the kernel's `Documentation/admin-guide/sysctl/vm.rst` and `mm/transhuge.rst`,
+//! unless a check says otherwise.
+
+use super::finding::{Case, Finding};
+use crate::import;
+use host::RivalKind;
+use pressure::knob::Knob;
+use pressure::sample::{Cgroups, SwapKind};
+use pressure::watermark;
+use units::{Bytes, Pages, Percent};
+
+/// Looks at one thing; finds nothing where it does not apply.
+type Check = fn(&Case) -> Vec<Finding>;
+
+/// All checks, in the order in which findings of one level are shown.
+pub(super) const CHECKS: &[Check] = &[
+    rivals,
+    unreadable,
+    refused,
+    pressure,
+    permission,
+    container,
+    hidepid,
+    cgroups,
+    min_free,
+    dead_zone,
+    boost,
+    swap,
+    zram,
+    swappiness,
+    overcommit,
+    huge_pages,
+    zone_reclaim,
+    dirty,
+];
+
+impl Case {
+    fn knob(&self, knob: Knob) -> Option<u64> {
+        self.observed.sample.knobs.now.of(knob)
+    }
+
+    fn memory(&self) -> Option<Bytes> {
+        self.observed.sample.memory.total
+    }
+}
+
+fn rivals(case: &Case) -> Vec<Finding> {
+    let rivals = &case.observed.rivals;
+    if rivals.is_empty() {
+        return vec![Finding::ok("nothing else tunes or guards memory here")];
+    }
+    let finding = |rival: &host::Rival| match rival.kind {
+        RivalKind::Tuner => Finding::problem(
+            rival.to_string(),
+            "Two programs on one knob undo each other's work, and neither can measure its own effect.",
+            format!(
+                "Stop one of them: systemctl disable --now {}, or warmsetd.",
+                rival.name
+            ),
+        ),
+        RivalKind::Guard => Finding::advice(
+            rival.to_string(),
+            "Two guards would each kill for the same shortage, so warmsetd kills no process while the other runs.",
+            format!(
+                "Nothing, if that is wanted. To take over: {}.",
+                take_over(&rival.name)
+            ),
+        ),
+        RivalKind::Damon => Finding::advice(
+            rival.to_string(),
+            "It reclaims by its own rules, so the demand that is measured includes its work.",
+            "Nothing, if that is wanted.",
+        ),
+        RivalKind::Sysctl => Finding::advice(
+            rival.to_string(),
+            "A value was fixed by hand; the guard starts from it and never goes below it.",
+            "Delete the line to leave the knob to the guard.",
+        ),
+    };
+    rivals.iter().map(finding).collect()
+}
+
+/// The commands that put warmsetd in another guard's place. It takes a restart: a reload may only lower the mode.
+fn take_over(name: &str) -> String {
+    let import = if import::knows(name) {
+        format!("warmset import {name} -o /etc/warmset/conf.d/50-{name}.toml")
+    } else {
+        "set mode = \"guard\" in /etc/warmset/warmset.toml".to_owned()
+    };
+    format!("{import}; systemctl disable --now {name}; systemctl restart warmsetd")
+}
+
+fn unreadable(case: &Case) -> Vec<Finding> {
+    let finding = |error: &String| {
+        Finding::problem(
+            error.as_str(),
+            "A file that cannot be read is unknown to every decision.",
+            "Check whether the kernel lacks it, or a sandbox hides it.",
+        )
+    };
+    case.observed.warnings.iter().map(finding).collect()
+}
+
+fn refused(case: &Case) -> Vec<Finding> {
+    // Without root, a file may be refused that the guard can read.
+    let finding = |what: &String| {
+        Finding::problem(
+            what.as_str(),
+            "The guard does not start with this configuration, and a running guard keeps the old one.",
+            "Correct it until warmset check says ok.",
+        )
+    };
+    case.settings
+        .refused
+        .iter()
+        .filter(|_| case.root)
+        .map(finding)
+        .collect()
+}
+
+fn pressure(case: &Case) -> Vec<Finding> {
+    if case.observed.sample.memory_pressure.some_total.is_some() {
+        return vec![Finding::ok("the kernel accounts for pressure (PSI)")];
+    }
+    vec![Finding::problem(
+        "the kernel does not account for pressure (PSI)",
+        "Without PSI the time that tasks wait for memory is unknown. The guard is not woken when they wait; it samples at \
+         intervals instead.",
+        "Boot with psi=1; the kernel needs CONFIG_PSI.",
+    )]
+}
+
+fn permission(case: &Case) -> Vec<Finding> {
+    if case.root {
+        return Vec::new();
+    }
+    vec![Finding::advice(
+        "this was not run by root",
+        "Processes and files of other users may be hidden from it, and so may a rival.",
+        "Run sudo warmset doctor.",
+    )]
+}
+
+fn container(case: &Case) -> Vec<Finding> {
+    let Some(name) = &case.observed.facts.container else {
+        return Vec::new();
+    };
+    vec![Finding::advice(
+        format!("this looks like a container ({name})"),
+        "In a container the numbers and the knobs are the host's: a guard there can only observe.",
+        "Run the guard on the host.",
+    )]
+}
+
+fn hidepid(case: &Case) -> Vec<Finding> {
+    if !case.observed.facts.hidepid {
+        return Vec::new();
+    }
+    vec![Finding::advice(
+        "processes of other users are hidden (hidepid on /proc)",
+        "Only root can see other guards and tuners.",
+        "Run the guard as root, as the package does.",
+    )]
+}
+
+fn cgroups(case: &Case) -> Vec<Finding> {
+    let what = match case.observed.facts.cgroups {
+        Cgroups::V2 => return vec![Finding::ok("control groups are of version 2")],
+        Cgroups::Hybrid => "the memory controller is on version 1 of control groups",
+        Cgroups::V1 => "only version 1 of control groups is mounted",
+        Cgroups::Absent => "no control groups are mounted",
+    };
+    vec![Finding::advice(
+        what,
+        "Pressure, protection and limits of single services need version 2.",
+        "Boot with systemd.unified_cgroup_hierarchy=1.",
+    )]
+}
+
+fn min_free(case: &Case) -> Vec<Finding> {
+    let Some(kilobytes) = case.knob(Knob::MinFreeKbytes) else {
+        return Vec::new();
+    };
+    let Some(memory) = case.memory() else {
+        return Vec::new();
+    };
+    let reserve = Bytes::kib(kilobytes);
+    let share = reserve.share_of(memory).unwrap_or_default();
+    if share <= Percent::new(5) {
+        return vec![Finding::ok(format!(
+            "vm.min_free_kbytes reserves {reserve} ({share} of memory)"
+        ))];
+    }
+    vec![Finding::problem(
+        format!("vm.min_free_kbytes reserves {reserve}, {share} of memory"),
+        "That memory is for the kernel's emergencies only. Below it every allocation reclaims for itself, and a reserve that is \
+         much larger brings the OOM killer.",
+        "Take the line out of sysctl.d and reboot: the kernel then sizes it itself. The guard makes the gap above it.",
+    )]
+}
+
+fn dead_zone(case: &Case) -> Vec<Finding> {
+    let sample = &case.observed.sample;
+    let page_size = case.observed.facts.page_size;
+    let Some(factor) = case.knob(Knob::WatermarkScaleFactor) else {
+        return Vec::new();
+    };
+    let Some(least) = watermark::least_effective(sample, page_size) else {
+        return Vec::new();
+    };
+    if factor >= least {
+        return vec![Finding::ok(format!(
+            "vm.watermark_scale_factor = {factor} sets the gap"
+        ))];
+    }
+    let gap = watermark::observed_gap(sample, page_size)
+        .map(|gap| format!(": {gap}"))
+        .unwrap_or_default();
+    vec![Finding::advice(
+        format!("vm.watermark_scale_factor = {factor} has no effect on this machine"),
+        format!("Below {least} the gap comes from vm.min_free_kbytes alone{gap}."),
+        "Nothing while the guard runs: it sets the factor that the demand needs. Without a guard, set a higher one.",
+    )]
+}
+
+/// The kernel's default of vm.watermark_boost_factor: after fragmentation the high watermark may rise by this, in 1/10000.
+const USUAL_BOOST: u64 = 15_000;
+
+fn boost(case: &Case) -> Vec<Finding> {
+    let Some(factor) = case.knob(Knob::WatermarkBoostFactor) else {
+        return Vec::new();
+    };
+    let high: Option<Pages> = case
+        .observed
+        .sample
+        .zones
+        .iter()
+        .map(|zone| zone.amounts.high)
+        .sum();
+    let most = high.map(|high| {
+        high.to_bytes(case.observed.facts.page_size)
+            .scaled(factor, 10_000)
+    });
+    let share = most
+        .zip(case.memory())
+        .and_then(|(most, memory)| most.share_of(memory));
+    let is_high = factor > USUAL_BOOST || share.is_some_and(|share| share > Percent::new(10));
+    if !is_high {
+        return vec![Finding::ok(format!("vm.watermark_boost_factor = {factor}"))];
+    }
+    let most = most
+        .map(|most| format!(" up to {most}"))
+        .unwrap_or_default();
+    vec![Finding::advice(
+        format!("vm.watermark_boost_factor = {factor}"),
+        format!(
+            "After fragmentation kswapd reclaims{most} beyond the high watermark at once; part of it refaults later."
+        ),
+        format!(
+            "vm.watermark_boost_factor = {USUAL_BOOST} is the kernel's default; 0 switches it off."
+        ),
+    )]
+}
+
+fn swap(case: &Case) -> Vec<Finding> {
+    match case.observed.sample.memory.swap_total {
+        Some(Bytes::ZERO) => vec![Finding::advice(
+            "there is no swap",
+            "Without swap, anonymous memory stays in memory even if no program uses it. Only files can be evicted, programs' code \
+             among them, so pressure builds late and steeply.",
+            "Add a swap file of a few GiB, or zram.",
+        )],
+        Some(size) => vec![Finding::ok(format!("there is swap: {size}"))],
+        None => Vec::new(),
+    }
+}
+
+fn zram(case: &Case) -> Vec<Finding> {
+    let has_zram = case
+        .observed
+        .sample
+        .swaps
+        .iter()
+        .any(|swap| swap.kind == SwapKind::Zram);
+    match case.knob(Knob::PageCluster) {
+        Some(cluster) if has_zram && cluster > 0 => vec![Finding::advice(
+            format!("swap is on zram, and vm.page-cluster = {cluster}"),
+            format!(
+                "Each page that is swapped in brings {} neighbours. That pays on a disk; on zram it only costs CPU time.",
+                (1u64 << cluster.min(10)) - 1
+            ),
+            "Set vm.page-cluster = 0.",
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn swappiness(case: &Case) -> Vec<Finding> {
+    let has_swap = case
+        .observed
+        .sample
+        .memory
+        .swap_total
+        .is_some_and(|size| size > Bytes::ZERO);
+    match case.knob(Knob::Swappiness) {
+        Some(0) if has_swap => vec![Finding::advice(
+            "vm.swappiness = 0 while there is swap",
+            "Swap is used only when nearly all files are evicted. By then the machine has been refaulting them for long.",
+            "Set 10 for a disk, up to 180 for zram; the default is 60.",
+        )],
+        Some(swappiness) => vec![Finding::ok(format!("vm.swappiness = {swappiness}"))],
+        None => Vec::new(),
+    }
+}
+
+fn overcommit(case: &Case) -> Vec<Finding> {
+    let memory = &case.observed.sample.memory;
+    match case.settings.overcommit {
+        Some(0) => vec![Finding::ok(
+            "vm.overcommit_memory = 0: obvious overcommits are refused",
+        )],
+        Some(1) => vec![Finding::advice(
+            "vm.overcommit_memory = 1: memory is promised without limit",
+            "No allocation ever fails, so a program that allocates too much is OOM-killed instead of getting an error.",
+            "Set 0, unless the documentation of a program here says that it needs 1.",
+        )],
+        Some(2) => strict_overcommit(memory.committed, memory.commit_limit),
+        _ => Vec::new(),
+    }
+}
+
+fn strict_overcommit(promised: Option<Bytes>, limit: Option<Bytes>) -> Vec<Finding> {
+    let Some(promised) = promised else {
+        return Vec::new();
+    };
+    let Some(limit) = limit else {
+        return Vec::new();
+    };
+    let share = promised.share_of(limit).unwrap_or(Percent::WHOLE);
+    if share < Percent::new(90) {
+        return vec![Finding::ok(format!(
+            "vm.overcommit_memory = 2: {promised} of {limit} promised"
+        ))];
+    }
+    vec![Finding::problem(
+        format!("vm.overcommit_memory = 2, and {promised} of {limit} are promised ({share})"),
+        "Above the limit allocations fail, however much memory is free.",
+        "Add swap, raise vm.overcommit_ratio, or set vm.overcommit_memory = 0.",
+    )]
+}
+
+fn huge_pages(case: &Case) -> Vec<Finding> {
+    let Some(enabled) = &case.settings.huge_pages else {
+        return Vec::new();
+    };
+    let Some(defrag) = &case.settings.defrag else {
+        return Vec::new();
+    };
+    if enabled != "always" || defrag != "always" {
+        return vec![Finding::ok(format!(
+            "transparent huge pages: {enabled}, defrag {defrag}"
+        ))];
+    }
+    vec![Finding::advice(
+        "transparent huge pages: always, defrag always",
+        "Any page fault may wait for compaction; these are the compaction stalls above.",
+        "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag: then only programs that ask for huge pages wait for compaction.",
+    )]
+}
+
+fn zone_reclaim(case: &Case) -> Vec<Finding> {
+    match case.settings.zone_reclaim {
+        Some(0) => vec![Finding::ok("vm.zone_reclaim_mode = 0")],
+        Some(mode) => vec![Finding::advice(
+            format!("vm.zone_reclaim_mode = {mode}"),
+            "A full node evicts its own pages while other nodes have free memory, and allocations wait for that.",
+            "Set 0, unless a measurement shows that the load gains by it.",
+        )],
+        None => Vec::new(),
+    }
+}
+
+fn dirty(case: &Case) -> Vec<Finding> {
+    let set = [
+        ("vm.dirty_bytes", case.settings.dirty_bytes),
+        (
+            "vm.dirty_background_bytes",
+            case.settings.dirty_background_bytes,
+        ),
+    ];
+    let set = set
+        .into_iter()
+        .filter_map(|(name, bytes)| Some((name, Bytes::new(bytes.filter(|bytes| *bytes > 0)?))));
+    let memory = case.memory().unwrap_or_default();
+    set.filter(|(_, limit)| limit.share_of(memory).is_some_and(|share| share > Percent::new(20)))
+        .map(|(name, limit)| {
+            Finding::advice(
+                format!("{name} is {limit}, more than a fifth of memory"),
+                "A limit in bytes does not shrink when memory is short; reclaim then waits for the disk.",
+                format!("Set less, or {name} = 0 and the ratio, which follows available memory."),
+            )
+        })
+        .collect()
+}

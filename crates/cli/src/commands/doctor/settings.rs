@@ -1,0 +1,84 @@
+//! Settings that are in no sample, because no decision needs them.
+
+use std::fs;
+use std::path::Path;
+
+/// `None` where there is no such file.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// The word in brackets of `transparent_hugepage/enabled`.
+    pub(super) huge_pages: Option<String>,
+    /// The word in brackets of `transparent_hugepage/defrag`.
+    pub(super) defrag: Option<String>,
+    /// `vm.overcommit_memory`: 0 refuses obvious overcommits, 1 has no limit, 2 a strict one.
+    pub(super) overcommit: Option<u64>,
+    /// Bits of `vm.zone_reclaim_mode`.
+    pub(super) zone_reclaim: Option<u64>,
+    /// `vm.dirty_bytes`; 0 if the ratio applies.
+    pub(super) dirty_bytes: Option<u64>,
+    /// `vm.dirty_background_bytes`; 0 if the ratio applies.
+    pub(super) dirty_background_bytes: Option<u64>,
+    /// Why a guard would not start with its configuration.
+    pub(super) refused: Option<String>,
+}
+
+impl Settings {
+    /// Reads the settings. A file that cannot be read or parsed counts as absent: no advice can be given on it.
+    pub(super) fn read(root: &Path) -> Self {
+        let text = |path: &str| fs::read_to_string(root.join(path)).ok();
+        let number = |path: &str| text(path)?.trim().parse().ok();
+        let chosen = |path: &str| chosen(&text(path)?);
+        Self {
+            huge_pages: chosen("sys/kernel/mm/transparent_hugepage/enabled"),
+            defrag: chosen("sys/kernel/mm/transparent_hugepage/defrag"),
+            overcommit: number("proc/sys/vm/overcommit_memory"),
+            zone_reclaim: number("proc/sys/vm/zone_reclaim_mode"),
+            dirty_bytes: number("proc/sys/vm/dirty_bytes"),
+            dirty_background_bytes: number("proc/sys/vm/dirty_background_bytes"),
+            refused: refused(root),
+        }
+    }
+}
+
+fn refused(root: &Path) -> Option<String> {
+    let settings = host::settings::of_machine(root);
+    settings
+        .and_then(|settings| host::hook::check(root, &settings.config.hooks))
+        .err()
+        .map(|error| error.to_string())
+}
+
+/// The word in brackets: `madvise` of `always [madvise] never`.
+fn chosen(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_chosen_stands_in_brackets() {
+        assert_eq!(
+            chosen("always [madvise] never\n").as_deref(),
+            Some("madvise")
+        );
+        assert_eq!(chosen("always [never"), None);
+        assert_eq!(chosen(""), None);
+    }
+
+    #[test]
+    fn files_that_are_absent_or_not_numbers_are_unknown() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Settings::read(dir.path()), Settings::default());
+        fs::create_dir_all(dir.path().join("proc/sys/vm")).unwrap();
+        fs::write(dir.path().join("proc/sys/vm/overcommit_memory"), "2\n").unwrap();
+        fs::write(dir.path().join("proc/sys/vm/zone_reclaim_mode"), [0xff, 0]).unwrap();
+        let settings = Settings::read(dir.path());
+        assert_eq!(
+            (settings.overcommit, settings.zone_reclaim),
+            (Some(2), None)
+        );
+    }
+}

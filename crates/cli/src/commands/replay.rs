@@ -1,0 +1,317 @@
+//! `warmset replay`: repeats the decisions of a recording, or models other configurations on its demand.
+
+use crate::config_file;
+use crate::ui::text::{Side, table};
+use crate::ui::{Context, Form, json};
+use anyhow::Result;
+use host::recordings;
+use pressure::Config;
+use pressure::decision::{Action, Decision};
+use pressure::replay::{
+    Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate,
+    compare, decide_again,
+};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use units::Span;
+
+/// Most differing decisions that the text shows: a screen has no more rows, and `--json` has all.
+const SHOWN: usize = 20;
+/// Entries between two updates of the progress line: more often would slow the reading down.
+const PROGRESS: usize = 10_000;
+
+/// Repeat the decisions of a recording, or compare configurations on its demand
+///
+/// Without --compare, decisions are made again from the recorded samples, and those that differ are listed. With --config,
+/// another configuration makes them. With --compare, a model of the machine meets the recorded demand under each
+/// configuration, called an arm. Exit code 1: it failed, or decisions differ under --verify.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Recordings, oldest first; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Decide by this configuration [default: the recorded one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Compare these arms, too, with `recorded`, `none` and `warmset`: static:1 to static:3000, classic
+    #[arg(long, value_name = "ARMS", value_delimiter = ',', num_args = 0..)]
+    compare: Option<Vec<Arm>>,
+    /// Time that the modelled kswapd takes from its wake-up to the first page that it frees
+    #[arg(long, value_name = "SPAN", default_value_t = Span::new(RESPONSE), requires = "compare")]
+    response: Span,
+    /// Print how often forecasts came true
+    #[arg(long, conflicts_with_all = ["config", "compare", "verify"])]
+    coverage: bool,
+    /// Fail if any decision differs from the recorded one
+    #[arg(long, conflicts_with_all = ["config", "compare"])]
+    verify: bool,
+}
+
+/// The result, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    again: Option<Again>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<Comparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<Calibration>,
+    /// Flaws of the files that a reader should know of.
+    notes: Vec<String>,
+}
+
+/// Replays, and prints the result on `out`.
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let config = config_file::load(args.config.as_deref())?;
+    let mut progress = Progress::new();
+    let (entries, notes) = recordings::read(&args.files, &mut |path, entries| {
+        progress.show(path, entries);
+    })?;
+    progress.clear();
+    let mut report = Report {
+        again: None,
+        comparison: None,
+        coverage: None,
+        notes,
+    };
+    if let Some(others) = &args.compare {
+        let plan = Plan {
+            arms: &Arm::beside_usual(others),
+            config: config.as_ref(),
+            response: args.response.get(),
+        };
+        report.comparison = Some(compare(&entries, &plan)?);
+    } else if args.coverage {
+        report.coverage = Some(calibrate(&entries)?);
+    } else {
+        report.again = Some(decide_again(&entries, config.as_ref())?);
+    }
+    if context.form == Form::Json {
+        json(out, &report)?;
+    } else {
+        text(out, &report, config.as_ref())?;
+    }
+    let same = report
+        .again
+        .as_ref()
+        .is_none_or(|again| again.differing.is_empty() && again.decisions > 0);
+    Ok(if args.verify && !same {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// A line on a terminal while a long recording is read.
+struct Progress {
+    seen: bool,
+    terminal: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self {
+            seen: false,
+            terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self, path: &Path, entries: usize) {
+        if self.terminal && entries % PROGRESS == 0 && entries > 0 {
+            // A closed terminal is no reason to fail.
+            let _ = write!(io::stderr(), "\r{}: {entries} entries", path.display());
+            self.seen = true;
+        }
+    }
+
+    fn clear(&self) {
+        if self.seen {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn text(out: &mut impl Write, report: &Report, config: Option<&Config>) -> io::Result<()> {
+    for note in &report.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    if let Some(again) = &report.again {
+        again_text(out, again, config)?;
+    }
+    if let Some(comparison) = &report.comparison {
+        comparison_text(out, comparison)?;
+    }
+    if let Some(Calibration { growth, demand }) = &report.coverage {
+        coverage_text(
+            out,
+            "growth over the next 30 s within its interval",
+            *growth,
+        )?;
+        coverage_text(
+            out,
+            "demand within the quantile that sizes the gap",
+            *demand,
+        )?;
+    }
+    Ok(())
+}
+
+fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> io::Result<()> {
+    let by = if config.is_some() {
+        "given"
+    } else {
+        "recorded"
+    };
+    let differing = again.differing.len();
+    write!(
+        out,
+        "{} samples, {} decisions made again by the {by} configuration: ",
+        again.samples, again.decisions
+    )?;
+    match differing {
+        0 if again.decisions == 0 => writeln!(out, "nothing to compare with")?,
+        0 => writeln!(out, "all the same")?,
+        _ => writeln!(out, "{differing} differ")?,
+    }
+    if again.lost > 0 {
+        writeln!(
+            out,
+            "{} samples are missing; decisions after them may differ because of that",
+            again.lost
+        )?;
+    }
+    if again.without_state > 0 && config.is_none() {
+        writeln!(
+            out,
+            "this version cannot read the recorded state: the first decisions may differ because of that"
+        )?;
+    }
+    for difference in again.differing.iter().take(SHOWN) {
+        let was = summary(&difference.recorded);
+        let is = summary(&difference.again);
+        let at = difference.at.get().as_secs_f64();
+        if was == is {
+            writeln!(out, "  at {at:.1} s: {was}, with other numbers")?;
+        } else {
+            writeln!(out, "  at {at:.1} s: {was}  →  {is}")?;
+        }
+    }
+    if differing > SHOWN {
+        writeln!(out, "… and {} more; --json has all", differing - SHOWN)?;
+    }
+    Ok(())
+}
+
+fn coverage_text(out: &mut impl Write, what: &str, coverage: Coverage) -> io::Result<()> {
+    let Coverage { said, made, held } = coverage;
+    let share = match coverage.share() {
+        Some(share) => format!("{:.1} %", share * 100.0),
+        None => "unknown".to_owned(),
+    };
+    writeln!(
+        out,
+        "{what}: expected {:.1} %, was {share} ({held} of {made})",
+        said * 100.0
+    )
+}
+
+/// A decision in a few words.
+fn summary(decision: &Decision) -> String {
+    let mut words = vec![decision.phase.name().to_owned()];
+    for step in &decision.steps {
+        words.push(match step.action {
+            Action::PutBack { knob, from, to } => {
+                format!("{} {from} → {to} (back)", knob.spec().name)
+            }
+            other => other.to_string(),
+        });
+    }
+    words.join(", ")
+}
+
+fn comparison_text(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+    let Comparison {
+        kernel,
+        samples,
+        time,
+        found_gap,
+        found_factor,
+        reclaim,
+        response,
+        bursts,
+        recorded,
+        ..
+    } = comparison;
+    let assumed = if comparison.reclaim_assumed {
+        " (assumed: it never ran)"
+    } else {
+        ""
+    };
+    writeln!(out, "Linux {kernel}, {samples} samples over {time}")?;
+    writeln!(out, "found:   gap {found_gap} (factor {found_factor})")?;
+    writeln!(
+        out,
+        "kswapd:  frees {reclaim} while it runs{assumed}, from {response} after its wake-up"
+    )?;
+    writeln!(out, "bursts:  {bursts} larger than the gap found")?;
+    let Recorded {
+        episodes,
+        stalls,
+        stalled,
+        pressure,
+    } = recorded;
+    writeln!(
+        out,
+        "counted: {episodes} episodes, {stalls} stalls, {stalled} reclaimed by allocations, {pressure} under pressure"
+    )?;
+    writeln!(out)?;
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(
+        comparison
+            .arms
+            .iter()
+            .map(|outcome| row(outcome, comparison.bursts)),
+    );
+    let mut sides = [Side::Right; HEAD.len()];
+    sides[0] = Side::Left;
+    out.write_all(table(sides, &rows).as_bytes())
+}
+
+const HEAD: [&str; 12] = [
+    "modelled",
+    "episodes",
+    "stalled",
+    "for",
+    "met",
+    "lead",
+    "raises",
+    "false",
+    "gap·s",
+    "writes",
+    "mean factor",
+    "kswapd freed",
+];
+
+fn row(outcome: &Outcome, bursts: u64) -> [String; 12] {
+    [
+        outcome.arm.clone(),
+        outcome.episodes.to_string(),
+        outcome.stalled.to_string(),
+        outcome.stalled_time.to_string(),
+        format!("{}/{bursts}", outcome.bursts_met),
+        outcome
+            .lead
+            .map_or_else(|| "-".to_owned(), |lead| lead.to_string()),
+        outcome.raises.to_string(),
+        outcome.false_alarms.to_string(),
+        units::Bytes::new(outcome.gap_seconds).to_string(),
+        outcome.writes.to_string(),
+        format!("{:.0}", outcome.mean_factor),
+        outcome.reclaimed.to_string(),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

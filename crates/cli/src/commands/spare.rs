@@ -1,0 +1,46 @@
+//! `warmset spare`: exempts a unit or a process from kills, by hand.
+
+use crate::rules::{exemption, list, save};
+use crate::ui::Context;
+use anyhow::Result;
+use host::rules::{self, Rules};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Exempt a unit or a process from kills, until the next boot
+///
+/// A system unit is given by its name, such as postgresql.service, and a unit that a user started by app:NAME. A star at the
+/// end stands for anything. A process is given by its number; a later process with the same number is not exempt.
+/// program:NAME exempts every process that runs a program of that name which root owns. Without a name, exemptions are
+/// listed. To exempt for good, use guard.spare in the configuration.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Unit, app:UNIT of a user's, process number, or program:NAME
+    identity: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    let mut rules = Rules::read(&context.run)?;
+    if let Some(identity) = &args.identity {
+        let rule = exemption(identity, context)?;
+        if !rules.spare.contains(&rule) {
+            rules.spare.push(rule.clone());
+            save(&rules, "spare", context)?;
+        }
+        note_if_absent(&rule, context)?;
+    }
+    list("exempt", &rules.spare, context, out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A system unit that is not there may be a mistyped name, or a user's unit.
+fn note_if_absent(rule: &str, context: &Context) -> Result<()> {
+    if rule.contains(':') || rules::is_there(&context.root, rule) {
+        return Ok(());
+    }
+    writeln!(
+        io::stderr(),
+        "note: {rule} is not a system unit that runs now; for a unit that a user started, write app:{rule}"
+    )?;
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! `--damon`: what the units with the largest working sets use of their mappings, as the kernel's own monitor sees it.
+//!
+//! - How: one kdamond with a target for each process. Every [`EVERY`] it writes its regions, and those that were used are
+//!   added up. Processes that are new are watched after [`AFRESH`], by a new kdamond.
+//! - Cannot see: files that are read and never mapped. Shared memory counts once for each process.
+//! - Cost: twenty looks at up to 1000 pages each time, in a kernel thread of its own (`kdamond.0`).
+
+use crate::damon_error;
+use anyhow::Result;
+use host::survey::{By, Holding, Survey};
+use host::tracee::{Damon, NoDamon, Space};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use traces::Region;
+use units::Bytes;
+
+/// Most processes at once: all share DAMON's 1000 regions, so with more each has too few to tell used memory from unused.
+const MOST: usize = 64;
+/// DAMON's aggregation interval. Shorter misses memory that is used every few seconds; longer makes the picture stale.
+pub(super) const EVERY: Duration = Duration::from_secs(5);
+/// Time after which processes are chosen anew: a new kdamond first has to find its regions.
+const AFRESH: Duration = Duration::from_secs(60);
+
+/// The kdamond and its last snapshot.
+#[derive(Debug)]
+pub(super) struct Accesses {
+    root: PathBuf,
+    damon: Option<Damon>,
+    /// When the processes were chosen; `None` before the first look.
+    since: Option<Instant>,
+    /// Paths of the watched units.
+    units: HashSet<String>,
+    watched: Vec<u32>,
+    snapshot: Snapshot,
+    /// Bytes that each process used in the last snapshot.
+    used: HashMap<u32, Bytes>,
+}
+
+impl Accesses {
+    /// For the machine at `root`. DAMON is started at the first look.
+    pub(super) fn of(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            damon: None,
+            since: None,
+            units: HashSet::new(),
+            watched: Vec::new(),
+            snapshot: Snapshot::default(),
+            used: HashMap::new(),
+        }
+    }
+
+    /// Starts DAMON on all processes of the first units, as long as whole units fit into [`MOST`].
+    fn watch(&mut self, survey: &Survey, all: &[Holding]) -> Result<(), NoDamon> {
+        self.since = Some(Instant::now());
+        self.snapshot = Snapshot::default();
+        self.units.clear();
+        self.watched.clear();
+        for one in all {
+            let members = survey.members(one);
+            if self.watched.len() + members.len() <= MOST {
+                self.watched.extend(members);
+                self.units.insert(one.path.clone());
+            }
+            if self.watched.len() == MOST {
+                break;
+            }
+        }
+        // The number of a process that has ended may be given to another.
+        self.used.retain(|pid, _| self.watched.contains(pid));
+        // The old kdamond must end before there can be another.
+        self.damon = None;
+        if !self.watched.is_empty() {
+            self.damon = Some(Damon::start(
+                &self.root,
+                Space::Virtual(&self.watched),
+                EVERY,
+            )?);
+        }
+        Ok(())
+    }
+
+    /// Reads what DAMON has written, and replaces the working sets that are known by it. The first look only starts DAMON.
+    ///
+    /// Errors: DAMON cannot be used at all.
+    pub(super) fn look(&mut self, survey: &Survey, all: &mut [Holding]) -> Result<()> {
+        self.read_snapshots()?;
+        match self.since {
+            None => self
+                .watch(survey, all)
+                .map_err(|no| damon_error::explained(no, "without --damon it needs none"))?,
+            // It fails if a process has just ended, or another program uses DAMON now. Until the next attempt the working
+            // sets are known by other means.
+            Some(since) if since.elapsed() >= AFRESH => drop(self.watch(survey, all)),
+            Some(_) => {}
+        }
+        for one in all.iter_mut().filter(|one| self.units.contains(&one.path)) {
+            if let Some(used) = self.use_of(&survey.members(one)) {
+                one.warm = used.min(one.used);
+                one.by = By::Damon;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_snapshots(&mut self) -> io::Result<()> {
+        let Some(damon) = &mut self.damon else {
+            return Ok(());
+        };
+        let mut buffer = [0; 16 * 1024];
+        while let Some(count) = damon.read(&mut buffer)? {
+            self.snapshot.take(&buffer[..count]);
+        }
+        for (pid, used) in self.watched.iter().zip(&self.snapshot.used) {
+            self.used.insert(*pid, *used);
+        }
+        Ok(())
+    }
+
+    /// Bytes that these processes use together; `None` unless all of them are known.
+    fn use_of(&self, pids: &[u32]) -> Option<Bytes> {
+        if pids.is_empty() {
+            return None;
+        }
+        let mut sum = Bytes::ZERO;
+        for pid in pids {
+            sum += *self.used.get(pid)?;
+        }
+        Some(sum)
+    }
+}
+
+/// The last snapshot, from the kdamond's lines as they come.
+#[derive(Debug, Default)]
+struct Snapshot {
+    /// The beginning of a line that has not come whole.
+    rest: Vec<u8>,
+    /// Time of the snapshot, ns.
+    at: u64,
+    /// Bytes that each target used in it.
+    used: Vec<Bytes>,
+}
+
+impl Snapshot {
+    fn take(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        let whole = self
+            .rest
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
+        let lines: Vec<u8> = self.rest.drain(..whole).collect();
+        for line in lines.split(|byte| *byte == b'\n') {
+            // Other lines, such as a note on lost ones, are no regions.
+            if let Ok(Some(region)) = Region::of(line) {
+                self.add(&region);
+            }
+        }
+    }
+
+    fn add(&mut self, region: &Region) {
+        if region.at.saturating_sub(self.at) > EVERY.as_nanos() as u64 / 2 {
+            self.at = region.at;
+            self.used.clear();
+        }
+        let target = usize::try_from(region.target).unwrap_or(usize::MAX);
+        if target >= MOST {
+            return;
+        }
+        if self.used.len() <= target {
+            self.used.resize(target + 1, Bytes::ZERO);
+        }
+        if region.accesses > 0 {
+            self.used[target] += Bytes::new(region.span.1.saturating_sub(region.span.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    fn line(at: u64, target: u32, span: (u32, u32), accesses: u32) -> String {
+        let (from, to) = span;
+        format!(
+            " kdamond.0-77 [000] ..... {at}.5: damon_aggregated: target_id={target} nr_regions=9 {from}-{to}: {accesses} 3\n"
+        )
+    }
+
+    #[test]
+    fn lines_of_one_time_are_one_snapshot() {
+        let mut snapshot = Snapshot::default();
+        let first = [
+            line(10, 0, (0, 4096), 2),
+            line(10, 1, (0, 8192), 0),
+            line(10, 1, (8192, 65536), 1),
+        ]
+        .concat();
+        // In pieces, as a pipe gives it.
+        let (a, b) = first.as_bytes().split_at(100);
+        snapshot.take(a);
+        snapshot.take(b);
+        assert_eq!(snapshot.used, [Bytes::kib(4), Bytes::kib(56)]);
+        snapshot.take(b"CPU:0 [LOST 12 EVENTS]\n");
+        snapshot.take(line(15, 1, (0, 4096), 7).as_bytes());
+        assert_eq!(
+            snapshot.used,
+            [Bytes::ZERO, Bytes::kib(4)],
+            "the last one only"
+        );
+    }
+
+    #[test]
+    fn a_unit_is_known_whole_or_not_at_all() {
+        let mut accesses = Accesses::of(Path::new("/"));
+        accesses.used = HashMap::from([(7, Bytes::mib(2)), (8, Bytes::mib(3))]);
+        assert_eq!(accesses.use_of(&[7, 8]), Some(Bytes::mib(5)));
+        assert_eq!(
+            (accesses.use_of(&[7, 9]), accesses.use_of(&[])),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn without_damon_the_error_says_what_to_do() {
+        let root = tempfile::tempdir().unwrap();
+        let unit = root.path().join("sys/fs/cgroup/a.service");
+        std::fs::create_dir_all(&unit).unwrap();
+        std::fs::write(unit.join("cgroup.procs"), "7\n8\n").unwrap();
+        let mut accesses = Accesses::of(root.path());
+        let survey = Survey::of(root.path(), Bytes::kib(4));
+        let error = accesses
+            .look(&survey, &mut [example::holding("/a.service", 12)])
+            .unwrap_err();
+        assert_eq!(accesses.watched, [7, 8]);
+        let text = format!("{error:#}");
+        assert!(text.contains("CONFIG_DAMON_SYSFS"), "{text}");
+    }
+}

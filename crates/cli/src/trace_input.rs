@@ -1,0 +1,156 @@
+//! A reference trace named on the command line.
+
+use crate::ui::progress;
+use anyhow::{Context as _, Result, bail};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use traces::{Format, Reading, Source, Wanted};
+use units::Bytes;
+use workingset::Trace;
+
+/// The options that name a trace and say how it is read.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Input {
+    /// The trace, compressed or not; `-` is standard input
+    trace: PathBuf,
+    /// Format of the trace [default: found by its content and name]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// Bytes of a page, where the trace has addresses
+    #[arg(long, value_name = "SIZE", default_value = "4096")]
+    page_size: String,
+    /// Count a lackey reference across the end of a page as two, instead of one at its first byte
+    #[arg(long)]
+    split: bool,
+    /// Unit of time [default: references; for analyze and convert, the trace's own]
+    #[arg(long, value_enum)]
+    clock: Option<Counted>,
+    /// Only references FROM to TO of the trace, counted from 0, without TO
+    #[arg(long, value_name = "FROM..TO")]
+    window: Option<String>,
+    /// Only the references of this task
+    #[arg(long, value_name = "NUMBER")]
+    task: Option<u16>,
+}
+
+/// The unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Counted {
+    /// References
+    References,
+    /// The trace's own time: instructions, nanoseconds
+    Trace,
+    /// Bytes of instructions of a lackey trace, as the founding report counted
+    Bytes,
+}
+
+impl Input {
+    /// Reads the whole trace into memory.
+    pub(crate) fn load(&self) -> Result<Trace> {
+        let name = self.trace.display().to_string();
+        let bar = progress::spinner(&format!("reading {name}"));
+        let mut source = self.open()?;
+        let show = |references: usize| bar.set_position(references as u64);
+        let trace = traces::read(&mut *source, &show).with_context(|| name.clone())?;
+        bar.finish_and_clear();
+        if self.counted() != Counted::References && trace.time().is_none() {
+            bail!("{name}: the trace has no times: leave out --clock trace");
+        }
+        Ok(trace)
+    }
+
+    /// The same options for another trace.
+    pub(crate) fn of(&self, trace: &Path) -> Self {
+        Self {
+            trace: trace.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The trace's name: its file's, without directories and endings.
+    pub(crate) fn name(&self) -> String {
+        let file = self.trace.file_name().unwrap_or(self.trace.as_os_str());
+        let file = file.to_string_lossy();
+        file.split('.').next().unwrap_or_default().to_owned()
+    }
+
+    /// The unit of time; references unless another was chosen.
+    pub(crate) fn counted(&self) -> Counted {
+        self.clock.unwrap_or(Counted::References)
+    }
+
+    /// The same trace with this unit of time.
+    pub(crate) fn clocked(&self, clock: Counted) -> Self {
+        Self {
+            clock: Some(clock),
+            ..self.clone()
+        }
+    }
+
+    /// The same trace with this unit of time by default.
+    pub(crate) fn counting(self, usual: Counted) -> Self {
+        Self {
+            clock: self.clock.or(Some(usual)),
+            ..self
+        }
+    }
+
+    /// Returns true for standard input, which can be read only once.
+    pub(crate) fn is_pipe(&self) -> bool {
+        self.trace == Path::new("-")
+    }
+
+    /// Opens the trace; the window and the task have been cut out of it.
+    pub(crate) fn open(&self) -> Result<Box<dyn Source>> {
+        let name = self.trace.display().to_string();
+        let format = self.format.as_deref().map(Format::named).transpose()?;
+        let timed = self.counted() != Counted::References;
+        let reading = Reading {
+            time: timed,
+            split: self.split,
+            bytes: self.counted() == Counted::Bytes,
+            ..Reading::of_pages(self.page_bytes()?)?
+        };
+        let bytes: Box<dyn Read + Send> = if self.is_pipe() {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(&self.trace).with_context(|| format!("{name}: cannot read"))?)
+        };
+        let source = traces::open(bytes, &name, format, reading).with_context(|| name.clone())?;
+        let wanted = Wanted {
+            window: self.window.as_deref().map(window).transpose()?,
+            task: self.task,
+            time: timed,
+        };
+        Ok(traces::part(source, wanted))
+    }
+
+    /// `--page-size`: a number of bytes, or a size with its unit.
+    fn page_bytes(&self) -> Result<u64> {
+        if let Ok(bytes) = self.page_size.parse() {
+            return Ok(bytes);
+        }
+        let size: Bytes = self
+            .page_size
+            .parse()
+            .with_context(|| format!("--page-size {}", self.page_size))?;
+        Ok(size.get())
+    }
+}
+
+/// Parses `FROM..TO`, of which either may be left out.
+fn window(text: &str) -> Result<(u64, u64)> {
+    let wrong = || format!("--window {text}: write FROM..TO, such as 1000..2000");
+    let (from, to) = text.split_once("..").with_context(wrong)?;
+    let number = |text: &str, usual: u64| {
+        if text.is_empty() {
+            return Ok(usual);
+        }
+        text.parse().with_context(wrong)
+    };
+    let from = number(from, 0)?;
+    let to = number(to, u64::MAX)?;
+    anyhow::ensure!(from < to, "--window {text}: no reference is between");
+    Ok((from, to))
+}

@@ -1,0 +1,24 @@
+//! Options that every subcommand has.
+
+use std::path::PathBuf;
+
+/// Exit code: no guard is running, and the subcommand needs one.
+pub(crate) const NO_GUARD: u8 = 3;
+
+/// The options before or after any subcommand.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// How output is printed.
+    pub(crate) form: Form,
+    /// The machine's root directory: `/`, or a recorded machine in tests.
+    pub(crate) root: PathBuf,
+    /// Where the guard keeps its socket, its undo log and rules set by hand.
+    pub(crate) run: PathBuf,
+}
+
+/// How output is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}

@@ -1,0 +1,188 @@
+//! Examples at the end of each help and manual page. A test parses every one of them.
+
+use clap::Command;
+
+/// A command line, and what it does.
+type Example = (&'static str, &'static str);
+
+/// The examples of each subcommand, in the order of the help.
+#[rustfmt::skip]
+const EXAMPLES: &[(&str, &[Example])] = &[
+    ("status", &[
+        ("warmset status", "memory, demand, forecast, and what the guard has set"),
+        ("warmset status --json | jq .decision.forecast", "the forecast alone, for a program"),
+    ]),
+    ("why", &[
+        ("warmset why", "the last 20 decisions, with their reasons"),
+        ("warmset why -n 3 --recording FILE.rec.gz", "the last 3 of a recording"),
+    ]),
+    ("top", &[
+        ("warmset top", "live, until q"),
+        ("warmset top --once | head -6", "one picture, for a script"),
+    ]),
+    ("features", &[("warmset features", "the kernel's features, and what is lost without them")]),
+    ("doctor", &[("sudo warmset doctor", "what is wrong here, and what to do about it")]),
+    ("check", &[
+        ("warmset check", "the configuration in force"),
+        ("warmset check new.toml", "a file before it is installed"),
+    ]),
+    ("record", &[("warmset record -o incident.rec.gz --for 10min", "record for ten minutes")]),
+    ("replay", &[
+        ("warmset replay incident.rec.gz --config new.toml", "what another configuration would have decided"),
+        ("warmset replay incident.rec.gz --compare classic static:100", "and what it would have cost"),
+    ]),
+    ("restore", &[("sudo warmset restore", "put back what a killed guard had set")]),
+    ("import", &[("warmset import earlyoom /etc/default/earlyoom", "another guard's settings as ours")]),
+    ("protect", &[("sudo warmset protect postgresql.service", "its working set stays in memory, until the next boot")]),
+    ("spare", &[("sudo warmset spare postgresql.service", "it is never killed, until the next boot")]),
+    ("release", &[("sudo warmset release postgresql.service", "take the exemption back")]),
+    ("notice", &[("systemctl --user enable --now warmset-notice", "notices and questions on your desktop from now on")]),
+    ("prove", &[("warmset prove --out proof.html", "with and without the guard, in virtual machines on this one")]),
+    ("simulate", &[
+        ("warmset simulate app.parquet --policy lru,sieve --capacity 1%,10%", "misses of two policies at two sizes"),
+        ("warmset synth zipf:pages=100000 -n 1000000 | warmset simulate -", "of a synthetic trace"),
+    ]),
+    ("curve", &[("warmset curve app.parquet --of lru,ws,opt --plot curve.svg", "lifetime at every size, as a picture")]),
+    ("together", &[("warmset together a.parquet --with b.parquet -m 50%", "two programs in half of what they use")]),
+    ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "from any of fifteen formats")]),
+    ("synth", &[("warmset synth zipf:pages=100000 -n 1000000 > zipf.txt", "a million references, skewed")]),
+    ("policies", &[("warmset policies", "all of them, with their sources")]),
+    ("sweep", &[
+        ("warmset sweep all sweep.toml", "traces by policies by sizes, on this machine, into Parquet"),
+        ("warmset sweep all sweep.toml --on dask://scheduler:8786", "the same on a cluster"),
+    ]),
+    ("trace", &[
+        ("warmset trace -- ls -lR /usr/share/doc", "every page reference of a program"),
+        ("warmset trace --pid 4711 --for 30s", "the memory that a running process uses, by accessed bits"),
+        ("warmset trace --engine damon --pid 4711 -o it.parquet", "the same by the kernel's DAMON"),
+        ("warmset trace --watch --every 1s 4711", "the working set of a running process, every second"),
+    ]),
+    ("analyze", &[("warmset analyze ls.parquet -o report.html", "its working set, in one page")]),
+    ("report", &[
+        ("warmset report --from web07.rec.gz web12/ -o hosts.html", "two hosts in one page: a file, and a directory of files"),
+        ("warmset report --from db=/var/lib/warmset/recordings", "this one, called db, in a table"),
+    ]),
+];
+
+/// The end of the help of `subcommand`: its examples, then `codes`.
+pub(crate) fn with_examples(subcommand: Command, codes: &'static str) -> Command {
+    let own = EXAMPLES
+        .iter()
+        .find(|(name, _)| *name == subcommand.get_name());
+    let Some((_, examples)) = own else {
+        return subcommand.after_help(codes);
+    };
+    let lines: Vec<String> = examples
+        .iter()
+        .map(|(line, what)| format!("  {line}\n      {what}"))
+        .collect();
+    let end = format!("Examples:\n{}\n\n{codes}", lines.join("\n"));
+    // A subcommand's own text at the end of its long help comes first.
+    match subcommand.get_after_long_help().map(ToString::to_string) {
+        Some(more) => subcommand
+            .after_help(end.clone())
+            .after_long_help(format!("{more}\n\n{end}")),
+        None => subcommand.after_help(end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a line of shell; `None` if it is not our command, or needs a shell.
+    fn words(line: &str) -> Option<Vec<String>> {
+        let line = line
+            .split(" #")
+            .next()
+            .unwrap_or(line)
+            .split([';', '|', '>'])
+            .next()
+            .unwrap_or(line);
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for character in line.trim().trim_start_matches("sudo ").chars() {
+            match (character, words.last_mut()) {
+                ('\'', _) => quoted = !quoted,
+                (' ', _) if !quoted => words.push(String::new()),
+                (other, Some(word)) => word.push(other),
+                _ => {}
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        (words.first().map(String::as_str) == Some("warmset") && !line.contains('$'))
+            .then_some(words)
+    }
+
+    /// The commands in the documentation are understood.
+    #[test]
+    fn every_command_in_the_documentation_is_understood() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut count = 0;
+        for page in [
+            "README.md",
+            "docs/guide/desktop.md",
+            "docs/guide/server.md",
+            "docs/guide/researcher.md",
+            "docs/guide/kernel.md",
+            "docs/guide/packager.md",
+            "docs/fleet.md",
+            "docs/reference/formats.md",
+            "docs/releasing.md",
+            "docs/sweeps.md",
+            "ARCHITECTURE.md",
+            "CONTRIBUTING.md",
+        ] {
+            let text = std::fs::read_to_string(root.join(page)).unwrap();
+            let blocks = text
+                .split("```sh\n")
+                .skip(1)
+                .filter_map(|rest| rest.split("```").next())
+                .flat_map(str::lines);
+            // In running text a command stands between single marks, often by its name alone.
+            let inline = text
+                .lines()
+                .flat_map(|line| line.split('`').skip(1).step_by(2));
+            for words in blocks.chain(inline).filter_map(words) {
+                if let Err(error) = crate::command().try_get_matches_from(&words) {
+                    use clap::error::ErrorKind::{
+                        DisplayHelpOnMissingArgumentOrSubcommand as Bare, MissingRequiredArgument,
+                    };
+                    let is_name =
+                        words.len() == 1 || matches!(error.kind(), Bare | MissingRequiredArgument);
+                    assert!(is_name, "{page}: {}: {error}", words.join(" "));
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 40, "{count} commands in the documentation");
+    }
+
+    #[test]
+    fn every_subcommand_has_examples_that_are_understood() {
+        for subcommand in crate::command().get_subcommands() {
+            let name = subcommand.get_name();
+            let Some((_, examples)) = EXAMPLES.iter().find(|(of, _)| *of == name) else {
+                panic!("{name} has no example")
+            };
+            assert!(!examples.is_empty(), "{name}");
+            for line in examples.iter().flat_map(|(line, _)| line.split(" | ")) {
+                let line = line
+                    .trim_start_matches("sudo ")
+                    .split(" > ")
+                    .next()
+                    .unwrap_or(line);
+                if line.starts_with("warmset ") {
+                    crate::command()
+                        .try_get_matches_from(line.split(' '))
+                        .unwrap_or_else(|error| panic!("{line}: {error}"));
+                }
+            }
+        }
+        assert!(
+            EXAMPLES
+                .iter()
+                .all(|(name, _)| crate::command().find_subcommand(name).is_some())
+        );
+    }
+}
