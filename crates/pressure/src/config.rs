@@ -11,7 +11,6 @@ mod gap;
 mod guard;
 mod hooks;
 mod layers;
-mod local;
 mod protect;
 mod text;
 
@@ -21,7 +20,6 @@ pub use gap::{Gap, Share};
 pub use guard::Guard;
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
-pub use local::Local;
 pub use protect::{Protect, is_protected};
 
 use crate::decision::Event;
@@ -60,8 +58,6 @@ pub struct Config {
     pub protect: Protect,
     /// Who is told what happens.
     pub hooks: Hooks,
-    /// Local replacement, as an experiment.
-    pub local: Local,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -89,7 +85,6 @@ impl Default for Config {
             guard: Guard::default(),
             protect: Protect::default(),
             hooks: Hooks::default(),
-            local: Local::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),

@@ -96,12 +96,6 @@ impl Config {
             ),
             ("leak.every", self.leak.every, Span::secs(10), DAY),
             (
-                "local.every",
-                self.local.every,
-                Span::millis(100),
-                Span::secs(60),
-            ),
-            (
                 "guard.warn-ahead",
                 guard.warn_ahead,
                 Span::secs(1),

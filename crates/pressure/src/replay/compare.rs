@@ -386,7 +386,6 @@ impl Decider {
                 | Action::Kill { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
-                | Action::Local(_)
                 | Action::Recall { .. } => {}
             }
         }

@@ -1,0 +1,194 @@
+//! Pressure on the clock of one process.
+//!
+//! Up: `1` written to `clear_refs` takes all accessed bits back, and does nothing else, so that the
+//! next round of reclaim finds the pages unused. `MADV_COLD` would also move them to the end of the
+//! kernel's lists, which is more than the report's clock does. The kernel holds the map lock of the
+//! process for the walk, about 5 ms for each GiB resident, and its page faults wait for that.
+//!
+//! Down: a byte of each resident page is read through `/proc/PID/mem`, which the kernel counts as a
+//! use of the page, as it counts the process's own. `MADV_WILLNEED` would bring in pages that are
+//! not there and mark none that is. About a microsecond a page.
+
+use crate::processes::start_of;
+use crate::rule::Way;
+use crate::tick::Push;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Pages used by one press, at most: 64 MiB of 4 KiB, so some 16 ms.
+const MOST_PAGES: usize = 16_384;
+/// Bit of an entry of `pagemap`: the page is in RAM (`Documentation/admin-guide/mm/pagemap.rst`).
+const PRESENT: u64 = 1 << 63;
+/// Entries of `pagemap` read at once: 4 KiB of them, 2 MiB of memory.
+const AT_ONCE: usize = 512;
+
+/// Presses on a process of the machine at `root`. A process that has ended, or whose number has
+/// passed to another, is left alone.
+pub(crate) fn press(root: &Path, push: &Push) -> io::Result<()> {
+    match pressed(root, push) {
+        Err(error) if is_gone(&error) => Ok(()),
+        done => done,
+    }
+}
+
+fn pressed(root: &Path, push: &Push) -> io::Result<()> {
+    let path = root.join(format!("proc/{}", push.process.pid));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // An open directory stays that of its process, whatever becomes of the number.
+    let directory = rustix::fs::open(path, flags, Mode::empty())?;
+    let mut stat = Vec::new();
+    open(&directory, "stat", OFlags::RDONLY)?.read_to_end(&mut stat)?;
+    if start_of(&stat) != Some(push.process.start) {
+        return Ok(());
+    }
+    match push.way {
+        Way::Up => open(&directory, "clear_refs", OFlags::WRONLY)?.write_all(b"1"),
+        Way::Down => use_resident_pages(&directory),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::SRCH)
+    )
+}
+
+fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::CLOEXEC;
+    Ok(File::from(openat(directory, name, flags, Mode::empty())?))
+}
+
+/// Uses at most [`MOST_PAGES`] pages that are in RAM, by address.
+fn use_resident_pages(directory: &OwnedFd) -> io::Result<()> {
+    let mut maps = String::new();
+    open(directory, "maps", OFlags::RDONLY)?.read_to_string(&mut maps)?;
+    let pagemap = open(directory, "pagemap", OFlags::RDONLY)?;
+    let memory = open(directory, "mem", OFlags::RDONLY)?;
+    let page_size = rustix::param::page_size() as u64;
+    let mut used = 0;
+    for (from, to) in maps.lines().filter_map(readable) {
+        for page in resident(&pagemap, from / page_size, to / page_size)? {
+            if used == MOST_PAGES {
+                return Ok(());
+            }
+            // A page of a device, or one that has just gone, cannot be read.
+            let read = memory.read_at(&mut [0], page * page_size);
+            if read.is_ok_and(|length| length == 1) {
+                used += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Numbers of those pages in `from..to` that are in RAM.
+fn resident(pagemap: &File, from: u64, to: u64) -> io::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    let mut buffer = [0; 8 * AT_ONCE];
+    let mut page = from;
+    while page < to {
+        let wanted = usize::try_from(to - page).unwrap_or(AT_ONCE).min(AT_ONCE);
+        let length = pagemap.read_at(&mut buffer[..8 * wanted], 8 * page)?;
+        if length < 8 {
+            break;
+        }
+        for entry in buffer[..length].chunks_exact(8) {
+            let entry: [u8; 8] = entry.try_into().unwrap_or_default();
+            if u64::from_ne_bytes(entry) & PRESENT != 0 {
+                found.push(page);
+            }
+            page += 1;
+        }
+        if found.len() > MOST_PAGES {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The range of a line of `maps`, if it may be read and is the process's own.
+fn readable(line: &str) -> Option<(u64, u64)> {
+    let (range, rest) = line.split_once(' ')?;
+    if !rest.starts_with('r') || rest.contains("[v") {
+        return None;
+    }
+    let (from, to) = range.split_once('-')?;
+    let from = u64::from_str_radix(from, 16).ok()?;
+    let to = u64::from_str_radix(to, 16).ok()?;
+    Some((from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::Process;
+    use crate::processes::tests::sample;
+    use units::Bytes;
+
+    fn own_start() -> u64 {
+        start_of(&std::fs::read("/proc/self/stat").unwrap()).unwrap()
+    }
+
+    fn push(way: Way, start: u64) -> Push {
+        let process = Process {
+            start,
+            ..sample(std::process::id(), 1)
+        };
+        Push { way, process }
+    }
+
+    /// Memory of this process with its accessed bit set.
+    fn referenced() -> Bytes {
+        let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("Referenced:"))
+            .unwrap();
+        let kib = line.split_ascii_whitespace().nth(1).unwrap();
+        Bytes::kib(kib.parse().unwrap())
+    }
+
+    /// The bits that are set and taken back here are the ones that reclaim looks at.
+    #[test]
+    fn pages_look_unused_and_used_again() {
+        let root = Path::new("/");
+        let memory = vec![1_u8; 32 << 20];
+        let own = own_start();
+        assert!(referenced() >= Bytes::mib(32));
+        press(root, &push(Way::Up, own + 1)).unwrap();
+        assert!(
+            referenced() >= Bytes::mib(32),
+            "another process with the same number is left alone"
+        );
+        press(root, &push(Way::Up, own)).unwrap();
+        assert!(referenced() < Bytes::mib(16), "{}", referenced());
+        press(root, &push(Way::Down, own)).unwrap();
+        assert!(referenced() >= Bytes::mib(28), "{}", referenced());
+        assert!(memory.contains(&1));
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_no_error() {
+        let gone = Push {
+            way: Way::Up,
+            process: sample(u32::MAX, 1),
+        };
+        press(Path::new("/"), &gone).unwrap();
+    }
+
+    #[test]
+    fn only_memory_of_the_process_itself_is_read() {
+        assert_eq!(readable("7f00-7f10 r-xp 0 0 0 [vdso]"), None);
+        assert_eq!(readable("7f0000-7f1000 ---p 0 0 0"), None);
+        assert_eq!(
+            readable("7f0000-7f1000 r--p 0 0 0 /a"),
+            Some((0x7f_0000, 0x7f_1000))
+        );
+    }
+}
