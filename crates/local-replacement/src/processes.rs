@@ -87,7 +87,10 @@ fn processes(proc: &Path) -> Vec<Process> {
     let own = std::process::id();
     let mut all = Vec::new();
     for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
         let Some(pid) = number else { continue };
         if pid == own {
             continue;

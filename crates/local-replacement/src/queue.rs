@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn virtual_run_time_is_in_nanoseconds() {
-        let sched = "sh (7, #threads: 1)\n---\nse.exec_start   :   9.0\nse.vruntime   :   1234.567890\nx\n";
+        let sched =
+            "sh (7, #threads: 1)\n---\nse.exec_start   :   9.0\nse.vruntime   :   1234.567890\nx\n";
         assert_eq!(vruntime(sched), Some(1_234_567_890));
         assert_eq!(vruntime("se.vruntime : -1.000000"), None);
         assert_eq!(vruntime(""), None);

@@ -12,6 +12,7 @@ mod guard;
 mod hooks;
 mod layers;
 mod protect;
+mod renamed;
 mod text;
 
 pub use balance::Balance;

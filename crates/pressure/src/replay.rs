@@ -28,6 +28,7 @@ mod compare;
 mod measure;
 mod open;
 mod reservoir;
+mod rewrite;
 mod trace;
 
 pub use arm::{Arm, NotAnArm};
@@ -35,6 +36,7 @@ pub use calibration::{Calibration, Coverage, calibrate};
 pub use compare::{Comparison, Plan, compare};
 pub use measure::{Outcome, Recorded};
 pub use open::{Again, Difference, decide_again};
+pub use rewrite::rewrite;
 
 use std::time::Duration;
 
@@ -59,6 +61,9 @@ pub enum ReplayError {
         "the recording has no configuration that this version can read: give one with --config"
     )]
     NoConfig,
+    /// Something that a recording cannot hold.
+    #[error("the recording cannot be written anew: {0}")]
+    Unwritable(String),
 }
 
 #[cfg(test)]

@@ -46,6 +46,22 @@ pub struct Facts {
     pub hidepid: bool,
 }
 
+impl Facts {
+    /// A machine of which nothing is known but that most have pages of 4 KiB.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            page_size: Bytes::kib(4),
+            kernel: String::new(),
+            boot_id: String::new(),
+            cpus: 1,
+            pmd_order: None,
+            cgroups: Cgroups::Absent,
+            container: None,
+            hidepid: false,
+        }
+    }
+}
+
 /// How control groups are mounted on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -64,6 +80,7 @@ pub enum Cgroups {
 ///
 /// Lists keep their storage when a sample is read into again, so a steady tick allocates nothing.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sample {
     /// Time since boot by the monotonic clock. All rates use this.
     pub at: Span,

@@ -20,8 +20,30 @@ const BUCKETS: usize = 48 * STEPS as usize;
 
 /// Weighted values, fading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Recorded")]
 pub struct Sketch {
     weights: Vec<f64>,
+}
+
+/// A sketch as a recording has it.
+#[derive(Deserialize)]
+struct Recorded {
+    weights: Vec<f64>,
+}
+
+impl TryFrom<Recorded> for Sketch {
+    type Error = String;
+
+    /// Buckets of another number are other buckets, and mean nothing here.
+    fn try_from(recorded: Recorded) -> Result<Self, String> {
+        let weights = recorded.weights;
+        if weights.len() == BUCKETS {
+            Ok(Self { weights })
+        } else {
+            let found = weights.len();
+            Err(format!("a sketch of {found} buckets, not of {BUCKETS}"))
+        }
+    }
 }
 
 impl Default for Sketch {

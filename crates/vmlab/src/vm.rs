@@ -369,7 +369,9 @@ pub(crate) fn local_program() -> Result<PathBuf> {
 
 fn program_of_ours(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut directory = own.parent().context("this program's file has no directory")?;
+    let mut directory = own
+        .parent()
+        .context("this program's file has no directory")?;
     if directory.ends_with("deps") {
         directory = directory.parent().unwrap_or(directory);
     }

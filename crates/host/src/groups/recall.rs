@@ -25,9 +25,7 @@ pub(crate) fn recall(root: &Path, group: &Path, amount: Bytes) -> io::Result<()>
         for pid in inside.lines() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let process = rustix::fs::open(root.join("proc").join(pid), flags, Mode::empty());
-            left -= process.map_or(0, |process| {
-                touch(&process, SWAPPED, left).unwrap_or(0)
-            });
+            left -= process.map_or(0, |process| touch(&process, SWAPPED, left).unwrap_or(0));
             if left == 0 {
                 return Ok(());
             }

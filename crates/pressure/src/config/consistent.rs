@@ -126,14 +126,14 @@ impl Config {
                 Span::secs(3600),
             ),
             (
-                "guard.contain-ahead",
-                guard.contain_ahead,
+                "guard.throttle-ahead",
+                guard.throttle_ahead,
                 Span::default(),
                 Span::secs(60),
             ),
             (
-                "guard.contain-for",
-                guard.contain_for,
+                "guard.throttle-for",
+                guard.throttle_for,
                 Span::secs(1),
                 Span::secs(600),
             ),

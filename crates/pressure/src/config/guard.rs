@@ -17,10 +17,10 @@ pub struct Guard {
     /// Who fills memory and has a unit of its own may have all but the reserve of `term-room` from this time before
     /// memory is full: `memory.high`, undone afterwards. 0 s: nobody is contained.
     #[serde(with = "text")]
-    pub contain_ahead: Span,
+    pub throttle_ahead: Span,
     /// Who pushes against that for so long, with no room to raise it, is asked to end.
     #[serde(with = "text")]
-    pub contain_for: Span,
+    pub throttle_for: Span,
     /// Who would have to end and has a unit of its own is stopped, and the person whose it is asked, for so long; without
     /// an answer it ends. Only while that person can be asked. 0 s: nobody is asked.
     #[serde(with = "text")]
@@ -60,8 +60,8 @@ impl Default for Guard {
         Self {
             warn_ahead: Span::secs(15),
             term_ahead: Span::secs(3),
-            contain_ahead: Span::secs(6),
-            contain_for: Span::secs(3),
+            throttle_ahead: Span::secs(6),
+            throttle_for: Span::secs(3),
             ask_for: Span::secs(15),
             kill_ahead: Span::secs(1),
             term_room: Percent::new(6),

@@ -11,7 +11,6 @@ pub struct Hooks {
     /// When memory is about to run out: the absolute path of a program.
     pub warn: Option<String>,
     /// When a unit was slowed down.
-    #[serde(rename = "contained")]
     pub throttled: Option<String>,
     /// When a unit was stopped, and its user asked what becomes of it.
     pub asked: Option<String>,
@@ -55,7 +54,7 @@ impl Occasion {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Warn => "warn",
-            Self::Throttled => "contained",
+            Self::Throttled => "throttled",
             Self::Asked => "asked",
             Self::Ended => "ended",
         }

@@ -5,7 +5,7 @@ use crate::decide;
 use crate::history::History;
 use crate::knob::Knob;
 use crate::recording::tests::facts;
-use crate::recording::{Entry, Header, Shape};
+use crate::recording::{Entry, Header, Shape, decode};
 use crate::sample::{Sample, ZoneKind};
 use crate::watermark::{self, Marks};
 use proptest::prelude::*;
@@ -281,6 +281,46 @@ fn deciding_again_gives_the_same_and_from_the_middle_too() {
         (again.samples, again.differing.len(), again.without_state),
         (150, 0, 0)
     );
+}
+
+#[test]
+fn a_recording_that_is_written_anew_verifies_and_has_the_same_samples() {
+    let mut entries = decided(bursts(200), &Config::default());
+    for entry in &mut entries {
+        if let Entry::Decision(decision) = entry {
+            decision.patience = Span::secs(12_345);
+        }
+    }
+    // A second file of the same run, whose state was lost, and samples that are missing.
+    let Entry::Header(mut second) = header() else {
+        unreachable!()
+    };
+    second.state = None;
+    entries.insert(201, Entry::Header(second));
+    entries.insert(300, Entry::Lost(7));
+    let text = rewrite(&entries).unwrap();
+    let anew: Vec<Entry> = decode(&text).map(Result::unwrap).collect();
+    let samples = |entries: &[Entry]| -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for entry in entries {
+            if let Entry::Sample(sample) = entry {
+                samples.push((**sample).clone());
+            }
+        }
+        samples
+    };
+    assert!(samples(&anew) == samples(&entries));
+    let again = decide_again(&anew, None).unwrap();
+    assert_eq!(again.decisions, 200);
+    assert_eq!(again.differing.len(), 0);
+    assert_eq!(again.without_state, 0);
+    assert_eq!(again.lost, 7);
+    assert_eq!(
+        rewrite(&anew).unwrap(),
+        text,
+        "there is nothing left to change"
+    );
+    assert_eq!(rewrite(&[header()]), Err(ReplayError::TooShort));
 }
 
 #[test]

@@ -75,11 +75,7 @@ impl<'a> Bench<'a> {
                 );
             }
         }
-        let mut parts: BTreeSet<image::Part> = order
-            .arms
-            .iter()
-            .filter_map(Arm::part)
-            .collect();
+        let mut parts: BTreeSet<image::Part> = order.arms.iter().filter_map(Arm::part).collect();
         let mut data = BTreeMap::new();
         for memory_mib in order.cells.iter().map(|setting| setting.memory_mib) {
             let load = (order.scenario.load)(&Circumstances {
