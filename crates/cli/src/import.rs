@@ -1,9 +1,12 @@
-//! `warmset import`: the configuration of a daemon we replace.
+//! `warmset import`: the configuration of a daemon that does a part of the same work.
+
+mod guards;
 
 use crate::{Context, Form, json};
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
-use pressure::import::{Legacy, Peer, legacy, peer};
+use guards::{Peer, peer};
+use pressure::import::{Legacy, legacy};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +17,7 @@ use std::process::ExitCode;
 /// The translation goes to standard output or FILE, what differs to standard error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Whose file it is
+    /// The program that the file configures
     program: Program,
     /// The file [default: where its package has it, such as /etc/default/earlyoom]
     file: Option<PathBuf>,

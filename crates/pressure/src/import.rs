@@ -1,16 +1,14 @@
-//! Configuration of the daemons we replace, understood.
+//! Configuration of the daemons that Warmset replaces, understood.
 //!
-//! `/etc/sysconfig/NAME` or `/etc/default/NAME` of adaptivemmd and memoptimizer hold `KEY = VALUE` lines, numbers
-//! as C reads them; other guards have files of their own ([`peer`]). What has a counterpart is carried over; what has none, or was broken there, is said.
-
-mod guards;
-
-pub use guards::{Peer, peer};
+//! `/etc/sysconfig/NAME` or `/etc/default/NAME` of adaptivemmd and memoptimizer hold `KEY = VALUE`
+//! lines, numbers as C reads them. A key that has a counterpart is carried over; one that has none,
+//! or did not work there, is said. The guard itself reads such a file at start where it has none of
+//! its own; files of other guards are read by `warmset import` only.
 
 use crate::config::{Config, ConfigError};
 use std::fmt::Write;
 
-/// Whose file it is.
+/// The daemon that a file configures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Legacy {
     /// Oracle's adaptivemmd 2.
