@@ -136,6 +136,32 @@ mod tests {
     }
 
     #[test]
+    fn old_keys_are_told_of_with_their_place() {
+        let dir = machine(&[
+            (MAIN, "[local]\npolicy = \"up-next\"\n"),
+            (
+                "etc/warmset/conf.d/a.toml",
+                "[guard]\ncontain-for = \"9 s\"\n",
+            ),
+        ]);
+        let settings = of_machine(dir.path()).unwrap();
+        assert_eq!(settings.config.guard.throttle_for, units::Span::secs(9));
+        let [local, guard] = &settings.notes[..] else {
+            panic!("{:?}", settings.notes)
+        };
+        assert!(
+            local.contains("warmset.toml:1:2: [local] is passed over"),
+            "{local}"
+        );
+        assert!(
+            guard.contains("a.toml:2:1: guard.contain-for is now called guard.throttle-for"),
+            "{guard}"
+        );
+        let alone = of_file(&dir.path().join(MAIN)).unwrap();
+        assert_eq!(alone.notes, settings.notes[..1]);
+    }
+
+    #[test]
     fn drop_ins_come_after_the_main_file_by_name() {
         let dir = machine(&[
             (MAIN, "verbosity = 2"),

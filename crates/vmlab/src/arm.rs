@@ -42,7 +42,7 @@ const TUNES: Kind = Kind::Warmset("tune", "");
 const CLASSIC: Kind = Kind::Warmset("tune", "predictor = \"classic\"\n");
 const GUARDS: Kind = Kind::Untuned("guard", "");
 /// The same, without the rung before an end.
-const ENDS: Kind = Kind::Untuned("guard", "[guard]\ncontain-ahead = \"0 s\"\n");
+const ENDS: Kind = Kind::Untuned("guard", "[guard]\nthrottle-ahead = \"0 s\"\n");
 /// Ways of local replacement, as `warmset-local --way` names them.
 const WAYS: [&str; 7] = [
     "watch",
