@@ -219,7 +219,8 @@ fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> i
         )?;
     }
     for difference in again.differing.iter().take(SHOWN) {
-        let (was, is) = (summary(&difference.recorded), summary(&difference.again));
+        let was = summary(&difference.recorded);
+        let is = summary(&difference.again);
         let at = difference.at.get().as_secs_f64();
         if was == is {
             writeln!(out, "  at {at:.1} s: {was}, for other numbers")?;

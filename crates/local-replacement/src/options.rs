@@ -57,9 +57,18 @@ where
     let mut log = None;
     while let Some(arg) = parser.next().map_err(|error| error.to_string())? {
         match arg {
-            Arg::Long("way") => rule = Some(text(&mut parser, "--way")?.parse::<Rule>()?),
-            Arg::Long("every") => every = interval(&text(&mut parser, "--every")?)?,
-            Arg::Long("log") => log = Some(PathBuf::from(text(&mut parser, "--log")?)),
+            Arg::Long("way") => {
+                let name = text(&mut parser, "--way")?;
+                rule = Some(name.parse::<Rule>()?);
+            }
+            Arg::Long("every") => {
+                let span = text(&mut parser, "--every")?;
+                every = interval(&span)?;
+            }
+            Arg::Long("log") => {
+                let path = text(&mut parser, "--log")?;
+                log = Some(PathBuf::from(path));
+            }
             Arg::Short('V') | Arg::Long("version") => task = Task::Version,
             Arg::Short('h') | Arg::Long("help") => task = Task::Help,
             other => return Err(other.unexpected().to_string()),

@@ -27,8 +27,8 @@ const PRESENT: u64 = 1 << 63;
 /// Entries of `pagemap` read at once: 4 KiB of them, 2 MiB of memory.
 const AT_ONCE: usize = 512;
 
-/// Presses on a process of the machine at `root`. A process that has ended, or whose number has
-/// passed to another, is left alone.
+/// Presses on a process of the machine at `root`. A process that has ended is left alone, and so is
+/// another one that has got its number.
 pub(crate) fn press(root: &Path, push: &Push) -> io::Result<()> {
     match pressed(root, push) {
         Err(error) if is_gone(&error) => Ok(()),
@@ -42,12 +42,16 @@ fn pressed(root: &Path, push: &Push) -> io::Result<()> {
     // An open directory stays that of its process, whatever becomes of the number.
     let directory = rustix::fs::open(path, flags, Mode::empty())?;
     let mut stat = Vec::new();
-    open(&directory, "stat", OFlags::RDONLY)?.read_to_end(&mut stat)?;
+    let mut file = open(&directory, "stat", OFlags::RDONLY)?;
+    file.read_to_end(&mut stat)?;
     if start_of(&stat) != Some(push.process.start) {
         return Ok(());
     }
     match push.way {
-        Way::Up => open(&directory, "clear_refs", OFlags::WRONLY)?.write_all(b"1"),
+        Way::Up => {
+            let mut file = open(&directory, "clear_refs", OFlags::WRONLY)?;
+            file.write_all(b"1")
+        }
         Way::Down => use_resident_pages(&directory),
     }
 }
@@ -67,13 +71,16 @@ fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
 /// Uses at most [`MOST_PAGES`] pages that are in RAM, by address.
 fn use_resident_pages(directory: &OwnedFd) -> io::Result<()> {
     let mut maps = String::new();
-    open(directory, "maps", OFlags::RDONLY)?.read_to_string(&mut maps)?;
+    let mut file = open(directory, "maps", OFlags::RDONLY)?;
+    file.read_to_string(&mut maps)?;
     let pagemap = open(directory, "pagemap", OFlags::RDONLY)?;
     let memory = open(directory, "mem", OFlags::RDONLY)?;
     let page_size = rustix::param::page_size() as u64;
     let mut used = 0;
     for (from, to) in maps.lines().filter_map(readable) {
-        for page in resident(&pagemap, from / page_size, to / page_size)? {
+        let first = from / page_size;
+        let end = to / page_size;
+        for page in resident(&pagemap, first, end)? {
             if used == MOST_PAGES {
                 return Ok(());
             }
@@ -98,9 +105,9 @@ fn resident(pagemap: &File, from: u64, to: u64) -> io::Result<Vec<u64>> {
         if length < 8 {
             break;
         }
-        for entry in buffer[..length].chunks_exact(8) {
-            let entry: [u8; 8] = entry.try_into().unwrap_or_default();
-            if u64::from_ne_bytes(entry) & PRESENT != 0 {
+        for bytes in buffer[..length].chunks_exact(8) {
+            let entry = bytes.try_into().map(u64::from_ne_bytes);
+            if entry.is_ok_and(|entry| entry & PRESENT != 0) {
                 found.push(page);
             }
             page += 1;
@@ -115,7 +122,9 @@ fn resident(pagemap: &File, from: u64, to: u64) -> io::Result<Vec<u64>> {
 /// The range of a line of `maps`, if it may be read and is the process's own.
 fn readable(line: &str) -> Option<(u64, u64)> {
     let (range, rest) = line.split_once(' ')?;
-    if !rest.starts_with('r') || rest.contains("[v") {
+    let may_be_read = rest.starts_with('r');
+    let is_the_kernels = rest.contains("[v");
+    if !may_be_read || is_the_kernels {
         return None;
     }
     let (from, to) = range.split_once('-')?;

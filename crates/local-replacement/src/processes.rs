@@ -13,7 +13,8 @@ use std::fs;
 use std::path::Path;
 use units::Bytes;
 
-/// Processes whose anonymous memory and swap are read, the largest by resident memory first.
+/// So many of the largest by resident memory have their anonymous memory and swap read: twice the
+/// candidates, as the guard does.
 const LOOKED_INTO: usize = 24;
 /// Candidates, at most: as many as the guard has.
 const MAX_CANDIDATES: usize = 12;
@@ -102,7 +103,8 @@ fn processes(proc: &Path) -> Vec<Process> {
 }
 
 fn candidate(proc: &Path, process: Process) -> Option<Candidate> {
-    let text = fs::read_to_string(proc.join(process.pid.to_string()).join("status")).ok()?;
+    let path = proc.join(process.pid.to_string()).join("status");
+    let text = fs::read_to_string(path).ok()?;
     Some(Candidate {
         anon: kib(&text, "RssAnon:").unwrap_or(process.resident),
         swapped: kib(&text, "VmSwap:").unwrap_or_default(),
@@ -122,8 +124,9 @@ fn process(pid: u32, stat: &[u8]) -> Option<Process> {
     // A name may hold a bracket; after the last one, no field does.
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
-    let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
-    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+    let name = stat.get(open + 1..close)?;
+    let rest = stat.get(close + 1..)?;
+    let rest = std::str::from_utf8(rest).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     // Numbers of proc(5), less the three that are before this text's start.
     let field = |number: usize| fields.get(number - 3).copied();
@@ -135,7 +138,7 @@ fn process(pid: u32, stat: &[u8]) -> Option<Process> {
     Some(Process {
         pid,
         start: field(22)?.parse().ok()?,
-        name,
+        name: String::from_utf8_lossy(name).into_owned(),
         resident: Bytes::new(pages * rustix::param::page_size() as u64),
         runs: field(3)? == "R",
     })

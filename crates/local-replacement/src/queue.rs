@@ -5,8 +5,8 @@ use crate::processes::{Process, Runner};
 use std::fs;
 use std::path::Path;
 
-/// Runners in one scan, at most. Of more, some in the middle are left out: the arms ask for the
-/// first and the last only.
+/// Runners in one scan, at most. Of more, some in the middle are left out, which changes nothing: the
+/// rules ask for the first and the last only.
 const MAX_RUNNERS: usize = 16;
 /// The line that has the virtual run time.
 const FIELD: &str = "se.vruntime";
@@ -20,10 +20,14 @@ pub(crate) fn of(proc: &Path, processes: &[Process]) -> Vec<Runner> {
         }
         let path = proc.join(process.pid.to_string()).join("sched");
         let text = fs::read_to_string(path).unwrap_or_default();
-        if let Some(vruntime) = vruntime(&text) {
-            let process = process.clone();
-            insert(&mut runners, Runner { process, vruntime });
-        }
+        let Some(vruntime) = vruntime(&text) else {
+            continue;
+        };
+        let runner = Runner {
+            process: process.clone(),
+            vruntime,
+        };
+        insert(&mut runners, runner);
     }
     runners
 }

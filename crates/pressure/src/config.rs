@@ -53,11 +53,11 @@ pub struct Config {
     pub balance: Balance,
     /// Memory that nothing accounts for.
     pub leak: Leak,
-    /// Who ends when memory runs out, and when.
+    /// Which process is killed when memory runs out, and when.
     pub guard: Guard,
     /// What is held in memory.
     pub protect: Protect,
-    /// Who is told what happens.
+    /// Programs that are run when something happens.
     pub hooks: Hooks,
     /// When to look.
     pub wake: Wake,
@@ -102,14 +102,14 @@ pub enum Mode {
     Observe,
     /// Also drive watermarks, compaction and per-node reclaim.
     Tune,
-    /// Also end a runaway before memory runs out.
+    /// Also kill a runaway before memory runs out.
     Guard,
-    /// Also hold what is warm in memory, as far as `[protect]` says.
+    /// Also hold files in use in memory, as far as `[protect]` says.
     Protect,
 }
 
 impl Mode {
-    /// Whether a runaway may be ended; who only looks says whom it would have been.
+    /// Whether the process to kill is chosen. The mode `observe` only says which it would have been.
     pub const fn guards(self) -> bool {
         !matches!(self, Self::Tune)
     }

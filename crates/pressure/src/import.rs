@@ -86,7 +86,8 @@ impl Import {
             return;
         };
         if !rest.is_empty() {
-            let (key, rest) = (quoted(key), quoted(rest));
+            let key = quoted(key);
+            let rest = quoted(rest);
             self.notes.push(format!(
                 "line {number}: {key} is read as {value}; {rest} after it is left out"
             ));
@@ -124,8 +125,7 @@ impl Import {
     fn note_defaults(&mut self) {
         if self.negative_enabled.is_none() {
             self.notes.push(
-                "names that do not exist were limited by default there; here caches.negative-dentries = \"limit\" asks \
-                 for it"
+                "negative dentries were limited by default there; here caches.negative-dentries = \"limit\" asks for it"
                     .to_owned(),
             );
         }
@@ -191,7 +191,8 @@ impl Import {
             ));
         }
         if let Some(thousandths) = self.negative_cap {
-            let (whole, tenth) = (thousandths / 10, thousandths % 10);
+            let whole = thousandths / 10;
+            let tenth = thousandths % 10;
             put(format_args!(
                 "negative-cap = \"{whole}.{tenth} %\" # NEG_DENTRY_CAP = {thousandths} thousandths"
             ));

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! {"warmset-recording":2,"facts":{…},"config":{…},"shape":{…},"columns":[["guard.disabled","count"],…],"state":{…}}
-//! p {"suspects":[…],"victims":[…]}          who holds memory, for the sample that follows; only while it is short
+//! p {"suspects":[…],"victims":[…]}          process scan for the sample that follows; only while memory is short
 //! s <at, ns> <wall, ms> <cell> <cell> …     fields are separated by one tab
 //! d {"phase":"calm",…}                      what was decided after that sample
 //! lost <n>                                  samples that the recording missed here

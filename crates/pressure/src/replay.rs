@@ -42,7 +42,7 @@ use std::time::Duration;
 
 /// Time from waking kswapd to the first page it frees, unless told otherwise.
 ///
-/// A wake-up takes about a millisecond on an idle processor and up to some 100 ms under a load that
+/// A wake-up takes about a millisecond on an idle CPU and up to some 100 ms under a load that
 /// is reclaiming and writing. Recordings are too coarse to tell, and stalls under a narrow gap depend on it,
 /// so try others too.
 pub const RESPONSE: Duration = Duration::from_millis(50);

@@ -34,7 +34,7 @@ pub struct Facts {
     pub kernel: String,
     /// The kernel's random name for this boot.
     pub boot_id: String,
-    /// Processors online at start.
+    /// CPUs online at start.
     pub cpus: u64,
     /// Order of the huge page that a page middle directory maps; `None` without huge pages.
     pub pmd_order: Option<u32>,
@@ -84,7 +84,7 @@ pub enum Cgroups {
 pub struct Sample {
     /// Time since boot by the monotonic clock. All rates use this.
     pub at: Span,
-    /// What the wall clock said, for people; decisions must not use it.
+    /// The wall clock, to be shown; decisions must not use it.
     pub wall: Wall,
     /// Why we looked now, and what the outside world allows us.
     pub circumstances: Circumstances,
@@ -118,7 +118,7 @@ pub struct Sample {
     /// Control groups whose limits we set; empty unless there are some.
     #[serde(default, skip_serializing_if = "Groups::is_empty")]
     pub groups: Groups,
-    /// Who holds memory; empty unless memory is short.
+    /// The processes that hold memory; empty unless memory is short.
     #[serde(default)]
     #[serde(rename = "census")]
     pub scan: ProcessScan,

@@ -1,7 +1,7 @@
 //! Configuration of other guards, understood: earlyoom, nohang, systemd-oomd, and le9uo's sysctls.
 //!
 //! Those guards choose by thresholds of free memory and by names that processes give themselves.
-//! Here headroom and growth choose, and names count only for programs whose file is root's. So
+//! Here headroom and growth choose, and names count only for programs that are root's. So
 //! thresholds become `term-room` and `kill-room`, names become `program:` rules, and everything
 //! that has no counterpart is said.
 
@@ -168,7 +168,7 @@ impl Import {
         self.kill_room = Some(kill.and_then(hundredths).unwrap_or(term / 2));
     }
 
-    /// The names in `^(a|b)$` or `(^|/)(a|b)$`, which is what people write.
+    /// The names in `^(a|b)$` or `(^|/)(a|b)$`, the usual patterns.
     fn rule(&mut self, pattern: &str, list: fn(&mut Self) -> &mut Vec<String>) {
         let Some(names) = names(pattern) else {
             self.note(format!(

@@ -47,15 +47,15 @@ fn recording(path: &Path, tamper: impl Fn(&mut Decision)) {
     let config = Config::default();
     let mut history = History::new(&facts, &config);
     let mut recorder = RecordingWriter::single(path, &facts, &config, &history).unwrap();
-    let (mut sample, mut stolen, mut direct) = (Sample::default(), 0, 0);
+    let mut sample = Sample::default();
+    let mut stolen = 0;
+    let mut direct = 0;
     sample.zones.push(Zone::default());
     let zone = &mut sample.zones[0].amounts;
     zone.managed = Some(Pages::new(247_768));
-    (zone.min, zone.low, zone.high) = (
-        Some(Pages::new(11_264)),
-        Some(Pages::new(14_080)),
-        Some(Pages::new(16_896)),
-    );
+    zone.min = Some(Pages::new(11_264));
+    zone.low = Some(Pages::new(14_080));
+    zone.high = Some(Pages::new(16_896));
     for (knob, value) in [
         (Knob::MinFreeKbytes, 45_056),
         (Knob::WatermarkScaleFactor, 10),

@@ -66,8 +66,10 @@ impl Layers {
                 what,
             });
         }
-        Config::deserialize(Deserializer::from(document.clone())).map_err(wrong)?;
-        let table = Table::deserialize(Deserializer::from(document)).map_err(wrong)?;
+        let checked = Deserializer::from(document.clone());
+        Config::deserialize(checked).map_err(wrong)?;
+        let merged = Deserializer::from(document);
+        let table = Table::deserialize(merged).map_err(wrong)?;
         overlay(&mut self.merged, table);
         self.names.push(file.to_owned());
         Ok(found.notes)
@@ -125,8 +127,12 @@ pub(super) fn place(text: &str, offset: usize) -> (usize, usize) {
 fn overlay(base: &mut Table, over: Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
-            (Some(Value::Array(below)), Value::Array(above)) => below.extend(above),
+            (Some(Value::Table(below)), Value::Table(above)) => {
+                overlay(below, above);
+            }
+            (Some(Value::Array(below)), Value::Array(above)) => {
+                below.extend(above);
+            }
             (_, value) => {
                 base.insert(key, value);
             }

@@ -43,7 +43,7 @@ const LOCAL: &str = "local";
 const LOCAL_IS_GONE: &str = "[local] is passed over: the experiment is now the program \
                              warmset-local of the VM lab (warmset-lab run --arms local:WAY)";
 
-/// What is found of old keys in one file.
+/// Old keys of one file.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// A sentence each, with file, line and column.

@@ -37,9 +37,9 @@ pub struct Malformed {
 pub struct Decoder {
     line: u64,
     base: Base,
-    /// Who holds memory, for the sample that follows.
+    /// Process scan for the sample that follows.
     scan: ProcessScan,
-    /// Control groups that we look after, if that has changed with the sample that follows.
+    /// Control groups whose limits are set, if that has changed with the sample that follows.
     groups: Option<Groups>,
 }
 
@@ -280,8 +280,10 @@ fn state(
         ));
         return None;
     };
-    if let (1, Some(config)) = (version, config) {
-        state.complete_by(config);
+    if version == 1 {
+        if let Some(config) = config {
+            state.complete_by(config);
+        }
     }
     Some(state)
 }

@@ -78,7 +78,7 @@ impl Encoder {
             .filter(|last| last.same_shape(sample))
             .ok_or(Misfit)?;
         if !sample.scan.is_empty() {
-            // A census is plain numbers and names: there is nothing in it that JSON cannot say.
+            // A scan is plain numbers and names, all of which JSON can say.
             let _ = json_line(out, "p\t", &sample.scan);
         }
         if sample.groups != last.groups {

@@ -71,9 +71,11 @@ fn any_sample() -> impl Strategy<Value = Sample> {
 }
 
 fn write(samples: &[Sample]) -> Vec<u8> {
-    let (facts, config) = (facts(), Config::default());
+    let facts = facts();
+    let config = Config::default();
     let mut history = History::new(&facts, &config);
-    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    let mut encoder = Encoder::new();
+    let mut out = Vec::new();
     for sample in samples {
         if !encoder.fits(sample) {
             assert_eq!(encoder.sample(&mut Vec::new(), sample), Err(Misfit));
@@ -278,8 +280,8 @@ fn what_an_older_state_does_not_have_is_that_of_an_empty_one() {
     // A trend with points from the time before slopes were kept for each.
     let points = "\"unreclaimable\":{\"points\":[[5000000000,1],[10000000000,2]]";
     let header = header_of(&changed("\"unreclaimable\":{\"points\":[]", points));
-    let (mut state, facts) = (header.state.unwrap(), header.facts);
-    assert_eq!(state.page_size, facts.page_size);
+    let mut state = header.state.unwrap();
+    assert_eq!(state.page_size, header.facts.page_size);
     for second in 3..300 {
         state.push(&sample_at(5 * second, 4096));
     }

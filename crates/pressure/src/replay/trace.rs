@@ -10,10 +10,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use units::{Pages, Span};
 
-/// Longest window over which demand is held against a gap.
+/// Longest window over which demand is held against a gap. Over a longer time kswapd, which wakes
+/// within a tenth of this, makes good what was taken; a shorter window misses slow bursts.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// kswapd's rate where the recording never saw it run: 100 MiB/s of 4 KiB pages.
+/// Pages per second that kswapd frees where the recording never saw it run: 100 MiB/s of 4 KiB
+/// pages, an assumption that the outcome names as one.
 const ASSUMED_RATE: u64 = 25_600;
 
 /// A recording, read for the closed loop.
@@ -85,11 +87,11 @@ impl<'a> Trace<'a> {
         let mut throughout = Vec::new();
         let mut fastest = 0;
         for pair in self.ticks.windows(2) {
-            let (Some(interval), [before, after]) =
-                (pair[1].interval, [pair[0].sample, pair[1].sample])
-            else {
+            let Some(interval) = pair[1].interval else {
                 continue;
             };
+            let before = pair[0].sample;
+            let after = pair[1].sample;
             let stolen = delta(before, after, |counters| counters.pgsteal_kswapd).unwrap_or(0);
             let rate = u128::from(stolen) * 1_000_000_000 / interval.time.as_nanos().max(1);
             let rate = u64::try_from(rate).unwrap_or(u64::MAX);
@@ -99,11 +101,13 @@ impl<'a> Trace<'a> {
             }
         }
         throughout.sort_unstable();
-        match (throughout.get(throughout.len() / 2), fastest) {
-            (Some(median), _) => (*median, false),
-            (None, 0) => (ASSUMED_RATE, true),
-            (None, fastest) => (fastest, false),
+        if let Some(median) = throughout.get(throughout.len() / 2) {
+            return (*median, false);
         }
+        if fastest > 0 {
+            return (fastest, false);
+        }
+        (ASSUMED_RATE, true)
     }
 
     /// Finds for each interval the gap that it called for: what demand took that kswapd could not make good.
@@ -129,30 +133,27 @@ impl<'a> Trace<'a> {
             interval.needed = i64::MIN;
             for &(since, more) in recent.iter().rev() {
                 demand = demand.saturating_add(more);
-                let runs = now
-                    .saturating_sub(since.get())
-                    .saturating_sub(kswapd.response);
-                let freed = u128::from(kswapd.rate) * runs.as_nanos() / 1_000_000_000;
-                let needed = demand.saturating_sub(i64::try_from(freed).unwrap_or(i64::MAX));
+                let window = now.saturating_sub(since.get());
+                let freed = kswapd.freed_within(window);
+                let needed = demand.saturating_sub(freed);
                 if needed > interval.needed {
-                    (interval.needed, interval.needed_since) = (needed, since);
+                    interval.needed = needed;
+                    interval.needed_since = since;
                 }
             }
         }
     }
 
-    /// The factor that was in force before anyone of ours changed it.
+    /// The factor that was in force before Warmset changed it.
     pub(super) fn found_factor(&self) -> Result<u64, ReplayError> {
-        let knobs = self.ticks.iter().map(|tick| &tick.sample.knobs);
-        let mut found = knobs.filter_map(|knobs| {
-            knobs
-                .found
-                .of(Knob::WatermarkScaleFactor)
-                .or(knobs.now.of(Knob::WatermarkScaleFactor))
-        });
-        found
-            .next()
-            .ok_or(ReplayError::Unknown("vm.watermark_scale_factor"))
+        const FACTOR: Knob = Knob::WatermarkScaleFactor;
+        for tick in &self.ticks {
+            let knobs = &tick.sample.knobs;
+            if let Some(factor) = knobs.found.of(FACTOR).or(knobs.now.of(FACTOR)) {
+                return Ok(factor);
+            }
+        }
+        Err(ReplayError::Unknown("vm.watermark_scale_factor"))
     }
 }
 
