@@ -17,7 +17,7 @@ pub(crate) struct Journal {
 
 /// A look at the processes.
 #[derive(Serialize)]
-struct Seen {
+struct ScanLine {
     /// The process that runs next, if that can be told.
     next: Option<u32>,
     /// The two candidates that have most anonymous memory in RAM, and how much, in bytes.
@@ -26,7 +26,7 @@ struct Seen {
 
 /// A press.
 #[derive(Serialize)]
-struct Pressed<'p> {
+struct PushLine<'p> {
     pressed: Way,
     pid: u32,
     name: &'p str,
@@ -46,12 +46,12 @@ impl Journal {
 
     /// Notes what was looked at.
     pub(crate) fn scan(&mut self, scan: &Scan) -> Result<()> {
-        self.line(&seen(scan))
+        self.line(&scan_line(scan))
     }
 
     /// Notes what is pressed on.
     pub(crate) fn push(&mut self, push: &Push) -> Result<()> {
-        self.line(&Pressed {
+        self.line(&PushLine {
             pressed: push.way,
             pid: push.process.pid,
             name: &push.process.name,
@@ -77,7 +77,7 @@ fn create(path: &Path) -> Result<File> {
     File::create_new(path).with_context(|| format!("{}: cannot make", path.display()))
 }
 
-fn seen(scan: &Scan) -> Seen {
+fn scan_line(scan: &Scan) -> ScanLine {
     let mut largest: Vec<(u32, u64)> = scan
         .candidates
         .iter()
@@ -85,7 +85,7 @@ fn seen(scan: &Scan) -> Seen {
         .collect();
     largest.sort_by_key(|(_, anon)| std::cmp::Reverse(*anon));
     largest.truncate(2);
-    Seen {
+    ScanLine {
         next: scan.runners.first().map(|runner| runner.process.pid),
         largest,
     }

@@ -9,6 +9,7 @@
 //! guard chose when it had this experiment.
 
 use crate::queue;
+use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 use units::Bytes;
@@ -45,6 +46,13 @@ pub(crate) struct Candidate {
     pub(crate) swapped: Bytes,
 }
 
+impl Candidate {
+    /// What is freed if it is killed.
+    fn size(&self) -> Bytes {
+        self.anon + self.swapped
+    }
+}
+
 /// A process that runs or waits to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Runner {
@@ -69,13 +77,13 @@ impl Scan {
         let proc = root.join("proc");
         let mut all = processes(&proc);
         let runners = queue::of(&proc, &all);
-        all.sort_unstable_by_key(|process| std::cmp::Reverse(process.resident));
+        all.sort_unstable_by_key(|process| Reverse(process.resident));
         all.truncate(LOOKED_INTO);
         let mut candidates: Vec<Candidate> = all
             .into_iter()
             .filter_map(|process| candidate(&proc, process))
             .collect();
-        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.anon + candidate.swapped));
+        candidates.sort_by_key(|candidate| Reverse(candidate.size()));
         candidates.truncate(MAX_CANDIDATES);
         Self {
             candidates,
@@ -87,17 +95,23 @@ impl Scan {
 fn processes(proc: &Path) -> Vec<Process> {
     let own = std::process::id();
     let mut all = Vec::new();
-    for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
-        let number = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let Some(pid) = number else { continue };
+    let Ok(entries) = fs::read_dir(proc) else {
+        return all;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = number else {
+            continue;
+        };
         if pid == own {
             continue;
         }
-        let text = fs::read(entry.path().join("stat"));
-        all.extend(text.ok().and_then(|text| process(pid, &text)));
+        let path = entry.path().join("stat");
+        let Ok(text) = fs::read(path) else {
+            continue;
+        };
+        all.extend(process(pid, &text));
     }
     all
 }
@@ -128,19 +142,24 @@ fn process(pid: u32, stat: &[u8]) -> Option<Process> {
     let rest = stat.get(close + 1..)?;
     let rest = std::str::from_utf8(rest).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // Numbers of proc(5), less the three that are before this text's start.
-    let field = |number: usize| fields.get(number - 3).copied();
-    let flags: u64 = field(9)?.parse().ok()?;
-    let pages: u64 = field(24)?.parse().ok()?;
+    // Numbered as in proc(5), from the state, which is field 3.
+    let number = |field: usize| -> Option<u64> {
+        let text = fields.get(field - 3)?;
+        text.parse().ok()
+    };
+    let flags = number(9)?;
+    let start = number(22)?;
+    let pages = number(24)?;
     if flags & PF_KTHREAD != 0 {
         return None;
     }
+    let page_size = rustix::param::page_size() as u64;
     Some(Process {
         pid,
-        start: field(22)?.parse().ok()?,
+        start,
         name: String::from_utf8_lossy(name).into_owned(),
-        resident: Bytes::new(pages * rustix::param::page_size() as u64),
-        runs: field(3)? == "R",
+        resident: Bytes::new(pages * page_size),
+        runs: fields.first() == Some(&"R"),
     })
 }
 
@@ -201,11 +220,10 @@ pub(crate) mod tests {
                 .iter()
                 .all(|candidate| candidate.process.pid != own)
         );
-        let size = |candidate: &Candidate| candidate.anon + candidate.swapped;
         assert!(
             scan.candidates
                 .windows(2)
-                .all(|pair| size(&pair[0]) >= size(&pair[1]))
+                .all(|pair| pair[0].size() >= pair[1].size())
         );
         assert!(memory.contains(&1));
     }

@@ -115,7 +115,7 @@ pub struct Sample {
     pub pools: Vec<Pool>,
     /// Swap areas, in the kernel's order.
     pub swaps: Vec<Swap>,
-    /// Control groups whose limits we set; empty unless there are some.
+    /// Control groups with limits that Warmset sets; empty unless there are some.
     #[serde(default, skip_serializing_if = "Groups::is_empty")]
     pub groups: Groups,
     /// The processes that hold memory; empty unless memory is short.

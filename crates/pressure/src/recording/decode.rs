@@ -39,7 +39,7 @@ pub struct Decoder {
     base: Base,
     /// Process scan for the sample that follows.
     scan: ProcessScan,
-    /// Control groups whose limits are set, if that has changed with the sample that follows.
+    /// Control groups with limits that Warmset sets, if that has changed with the sample that follows.
     groups: Option<Groups>,
 }
 

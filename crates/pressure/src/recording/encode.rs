@@ -84,7 +84,8 @@ impl Encoder {
         if sample.groups != last.groups {
             let _ = json_line(out, "g\t", &sample.groups);
         }
-        let nanos = u64::try_from(sample.at.get().as_nanos()).unwrap_or(u64::MAX);
+        let nanos = sample.at.get().as_nanos();
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
         put(out, format_args!("s\t{nanos}\t{}", sample.wall.0));
         // Tabs are owed, not written, so that empty cells at the end cost nothing.
         let mut owed = 0;
@@ -95,7 +96,8 @@ impl Encoder {
                 if value == before.get(index) {
                     continue;
                 }
-                out.resize(out.len() + owed, b'\t');
+                let length = out.len() + owed;
+                out.resize(length, b'\t');
                 owed = 0;
                 match value {
                     Some(value) => put(out, format_args!("{value}")),

@@ -80,17 +80,23 @@ impl Reservoir {
         let mut flow = Flow::default();
         let steps = time.as_nanos().div_ceil(STEP.as_nanos());
         let steps = u32::try_from(steps).unwrap_or(u32::MAX).max(1);
-        let part = |step: u32| i128::from(demand) * i128::from(step) / i128::from(steps);
+        // Taken before this step, so that the parts of a demand add up to it.
+        let taken_before = |step: u32| {
+            let whole = i128::from(demand) * i128::from(step);
+            whole / i128::from(steps)
+        };
         for step in 0..steps {
             let begin = time * step / steps;
             let end = time * (step + 1) / steps;
             let length = end.saturating_sub(begin);
-            let taken = i64::try_from(part(step + 1) - part(step)).unwrap_or(0);
+            let taken = taken_before(step + 1) - taken_before(step);
+            let taken = i64::try_from(taken).unwrap_or(0);
             self.free = self.free.saturating_sub(taken);
             flow.reclaimed += self.reclaim(marks, kswapd, length);
-            let short = signed(marks.min).saturating_sub(self.free);
+            let min = signed(marks.min);
+            let short = min.saturating_sub(self.free);
             if short > 0 {
-                self.free = signed(marks.min);
+                self.free = min;
                 flow.stalled += Pages::new(short.unsigned_abs());
                 flow.stalled_time += length;
                 let first = flow.stalls.map_or(begin, |(first, _)| first);

@@ -18,6 +18,19 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// pages, an assumption that the outcome names as one.
 const ASSUMED_RATE: u64 = 25_600;
 
+/// A counter of a sample.
+type Counter = fn(&Counters) -> Option<u64>;
+
+/// Pages freed by kswapd, and by allocations themselves.
+const KSWAPD: Counter = |counters| counters.pgsteal_kswapd;
+const DIRECT: Counter = |counters| counters.pgsteal_direct;
+/// The same by khugepaged, and on a user's request. A kernel without these counts such pages under
+/// the other two.
+const OTHERS: [Counter; 2] = [
+    |counters| counters.pgsteal_khugepaged,
+    |counters| counters.pgsteal_proactive,
+];
+
 /// A recording, read for the closed loop.
 #[derive(Debug)]
 pub(super) struct Trace<'a> {
@@ -64,8 +77,11 @@ impl<'a> Trace<'a> {
                 }
                 Entry::Sample(sample) => {
                     let Some(trace) = &mut trace else { continue };
-                    let last = trace.ticks.last().filter(|_| boot == trace.facts.boot_id);
-                    let interval = last.and_then(|last| Interval::between(last.sample, sample));
+                    let is_same_boot = boot == trace.facts.boot_id;
+                    let interval = match trace.ticks.last() {
+                        Some(last) if is_same_boot => Interval::between(last.sample, sample),
+                        _ => None,
+                    };
                     trace.ticks.push(Tick { sample, interval });
                 }
                 Entry::Decision(_) | Entry::Lost(_) => {}
@@ -92,8 +108,9 @@ impl<'a> Trace<'a> {
             };
             let before = pair[0].sample;
             let after = pair[1].sample;
-            let stolen = delta(before, after, |counters| counters.pgsteal_kswapd).unwrap_or(0);
-            let rate = u128::from(stolen) * 1_000_000_000 / interval.time.as_nanos().max(1);
+            let stolen = delta(before, after, KSWAPD).unwrap_or(0);
+            let nanos = interval.time.as_nanos().max(1);
+            let rate = u128::from(stolen) * 1_000_000_000 / nanos;
             let rate = u64::try_from(rate).unwrap_or(u64::MAX);
             fastest = fastest.max(rate);
             if rate > 0 && below_low(before) && below_low(after) {
@@ -122,10 +139,8 @@ impl<'a> Trace<'a> {
                 continue;
             };
             let now = tick.sample.at.get();
-            recent.push_back((
-                Span::new(now.saturating_sub(interval.time)),
-                interval.demand,
-            ));
+            let begin = Span::new(now.saturating_sub(interval.time));
+            recent.push_back((begin, interval.demand));
             while recent.len() > 1 && recent[0].0.get() + WINDOW < now {
                 recent.pop_front();
             }
@@ -159,7 +174,10 @@ impl<'a> Trace<'a> {
 
 fn below_low(sample: &Sample) -> bool {
     let low: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.low).sum();
-    matches!((sample.counters.nr_free_pages, low), (Some(free), Some(low)) if free < low)
+    match (sample.counters.nr_free_pages, low) {
+        (Some(free), Some(low)) => free < low,
+        _ => false,
+    }
 }
 
 impl Interval {
@@ -177,22 +195,21 @@ impl Interval {
 
 /// Pages taken, whether or not reclaim made up for them; `None` if a counter is unknown or went back.
 fn gross_demand(before: &Sample, after: &Sample) -> Option<i64> {
-    let free = |sample: &Sample| i64::try_from(sample.counters.nr_free_pages?.get()).ok();
-    let mut demand = free(before)?.checked_sub(free(after)?)?;
-    let kswapd = delta(before, after, |counters| counters.pgsteal_kswapd)?;
-    let direct = delta(before, after, |counters| counters.pgsteal_direct)?;
-    for stolen in [kswapd, direct] {
+    let mut demand = free_pages(before)?.checked_sub(free_pages(after)?)?;
+    for counter in [KSWAPD, DIRECT] {
+        let stolen = delta(before, after, counter)?;
         demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
     }
-    // Kernels without these counters count such pages under the other two.
-    for counter in [
-        |counters: &Counters| counters.pgsteal_khugepaged,
-        |counters: &Counters| counters.pgsteal_proactive,
-    ] {
+    for counter in OTHERS {
         let stolen = delta(before, after, counter).unwrap_or(0);
         demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
     }
     Some(demand)
+}
+
+fn free_pages(sample: &Sample) -> Option<i64> {
+    let pages = sample.counters.nr_free_pages?;
+    i64::try_from(pages.get()).ok()
 }
 
 /// Growth of a counter; `None` if unknown, or if it went back.
