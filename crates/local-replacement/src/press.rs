@@ -22,9 +22,11 @@ use std::path::Path;
 
 /// Pages used by one press, at most: 64 MiB of 4 KiB, so some 16 ms.
 const MOST_PAGES: usize = 16_384;
-/// Bit of an entry of `pagemap`: the page is in RAM (`Documentation/admin-guide/mm/pagemap.rst`).
-const PRESENT: u64 = 1 << 63;
-/// Entries of `pagemap` read at once: 4 KiB of them, 2 MiB of memory.
+/// Bytes of an entry of `pagemap`, one for each page (`Documentation/admin-guide/mm/pagemap.rst`).
+const ENTRY: usize = 8;
+/// Bit 63 of an entry, in its highest byte: the page is in RAM.
+const PRESENT: u8 = 1 << 7;
+/// Entries of `pagemap` read at once: 4 KiB of them, for 2 MiB of memory.
 const AT_ONCE: usize = 512;
 
 /// Presses on a process of the machine at `root`. A process that has ended is left alone, and so is
@@ -37,19 +39,15 @@ pub(crate) fn press(root: &Path, push: &Push) -> io::Result<()> {
 }
 
 fn pressed(root: &Path, push: &Push) -> io::Result<()> {
-    let path = root.join(format!("proc/{}", push.process.pid));
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // An open directory stays that of its process, whatever becomes of the number.
-    let directory = rustix::fs::open(path, flags, Mode::empty())?;
-    let mut stat = Vec::new();
-    let mut file = open(&directory, "stat", OFlags::RDONLY)?;
-    file.read_to_end(&mut stat)?;
+    let pid = push.process.pid;
+    let directory = Directory::open(root, pid)?;
+    let stat = directory.read("stat")?;
     if start_of(&stat) != Some(push.process.start) {
         return Ok(());
     }
     match push.way {
         Way::Up => {
-            let mut file = open(&directory, "clear_refs", OFlags::WRONLY)?;
+            let mut file = directory.file("clear_refs", OFlags::WRONLY)?;
             file.write_all(b"1")
         }
         Way::Down => use_resident_pages(&directory),
@@ -57,36 +55,57 @@ fn pressed(root: &Path, push: &Push) -> io::Result<()> {
 }
 
 fn is_gone(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::NOENT | Errno::SRCH)
-    )
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::NOENT | Errno::SRCH))
 }
 
-fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::CLOEXEC;
-    Ok(File::from(openat(directory, name, flags, Mode::empty())?))
+/// The directory of a process in `/proc`. While it is open it stays that of this process, whatever
+/// becomes of the number.
+struct Directory(OwnedFd);
+
+impl Directory {
+    fn open(root: &Path, pid: u32) -> io::Result<Self> {
+        let path = root.join(format!("proc/{pid}"));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Self(opened))
+    }
+
+    fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::CLOEXEC;
+        let opened = openat(&self.0, name, flags, Mode::empty())?;
+        Ok(File::from(opened))
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = self.file(name, OFlags::RDONLY)?;
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 /// Uses at most [`MOST_PAGES`] pages that are in RAM, by address.
-fn use_resident_pages(directory: &OwnedFd) -> io::Result<()> {
-    let mut maps = String::new();
-    let mut file = open(directory, "maps", OFlags::RDONLY)?;
-    file.read_to_string(&mut maps)?;
-    let pagemap = open(directory, "pagemap", OFlags::RDONLY)?;
-    let memory = open(directory, "mem", OFlags::RDONLY)?;
+fn use_resident_pages(directory: &Directory) -> io::Result<()> {
+    let maps = directory.read("maps")?;
+    let maps = String::from_utf8_lossy(&maps);
+    let pagemap = directory.file("pagemap", OFlags::RDONLY)?;
+    let memory = directory.file("mem", OFlags::RDONLY)?;
     let page_size = rustix::param::page_size() as u64;
     let mut used = 0;
-    for (from, to) in maps.lines().filter_map(readable) {
+    for line in maps.lines() {
+        let Some((from, to)) = readable(line) else {
+            continue;
+        };
         let first = from / page_size;
         let end = to / page_size;
         for page in resident(&pagemap, first, end)? {
             if used == MOST_PAGES {
                 return Ok(());
             }
+            let address = page * page_size;
             // A page of a device, or one that has just gone, cannot be read.
-            let read = memory.read_at(&mut [0], page * page_size);
-            if read.is_ok_and(|length| length == 1) {
+            if let Ok(1) = memory.read_at(&mut [0], address) {
                 used += 1;
             }
         }
@@ -94,26 +113,25 @@ fn use_resident_pages(directory: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Numbers of those pages in `from..to` that are in RAM.
-fn resident(pagemap: &File, from: u64, to: u64) -> io::Result<Vec<u64>> {
+/// Numbers of those pages in `first..end` that are in RAM.
+fn resident(pagemap: &File, first: u64, end: u64) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
-    let mut buffer = [0; 8 * AT_ONCE];
-    let mut page = from;
-    while page < to {
-        let wanted = usize::try_from(to - page).unwrap_or(AT_ONCE).min(AT_ONCE);
-        let length = pagemap.read_at(&mut buffer[..8 * wanted], 8 * page)?;
-        if length < 8 {
+    let mut page = first;
+    while page < end && found.len() <= MOST_PAGES {
+        let mut entries = [0; ENTRY * AT_ONCE];
+        let wanted = AT_ONCE.min((end - page) as usize);
+        let wanted = &mut entries[..ENTRY * wanted];
+        let offset = page * ENTRY as u64;
+        let length = pagemap.read_at(wanted, offset)?;
+        if length < ENTRY {
             break;
         }
-        for bytes in buffer[..length].chunks_exact(8) {
-            let entry = bytes.try_into().map(u64::from_ne_bytes);
-            if entry.is_ok_and(|entry| entry & PRESENT != 0) {
+        for entry in entries[..length].chunks_exact(ENTRY) {
+            // The kernels of the lab are of x86-64: the highest byte comes last.
+            if entry[ENTRY - 1] & PRESENT != 0 {
                 found.push(page);
             }
             page += 1;
-        }
-        if found.len() > MOST_PAGES {
-            break;
         }
     }
     Ok(found)

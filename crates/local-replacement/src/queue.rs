@@ -18,7 +18,8 @@ pub(crate) fn of(proc: &Path, processes: &[Process]) -> Vec<Runner> {
         if !process.runs {
             continue;
         }
-        let path = proc.join(process.pid.to_string()).join("sched");
+        let directory = proc.join(process.pid.to_string());
+        let path = directory.join("sched");
         let text = fs::read_to_string(path).unwrap_or_default();
         let Some(vruntime) = vruntime(&text) else {
             continue;
@@ -44,12 +45,15 @@ fn insert(runners: &mut Vec<Runner>, runner: Runner) {
 /// `se.vruntime  :  123.456789`: milliseconds, returned in ns. `None` if the line is missing, or
 /// the time is negative.
 fn vruntime(text: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with(FIELD))?;
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.starts_with(FIELD))?;
     let (_, value) = line.rsplit_once(':')?;
     let (millis, rest) = value.trim().split_once('.')?;
     let millis: u64 = millis.parse().ok()?;
-    let nanos: u64 = rest.get(..6)?.parse().ok()?;
-    millis.checked_mul(1_000_000)?.checked_add(nanos)
+    let rest = rest.get(..6)?;
+    let nanos: u64 = rest.parse().ok()?;
+    let whole = millis.checked_mul(1_000_000)?;
+    whole.checked_add(nanos)
 }
 
 #[cfg(test)]

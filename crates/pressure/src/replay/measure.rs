@@ -2,7 +2,7 @@
 
 use super::reservoir::Flow;
 use super::trace::{Interval, Tick, delta};
-use crate::sample::Counters;
+use crate::sample::{Counters, Sample};
 use serde::Serialize;
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Span};
@@ -66,10 +66,11 @@ struct Episodes {
 
 impl Episodes {
     fn stall(&mut self, begin: Duration, end: Duration) {
-        if self
-            .last_end
-            .is_none_or(|last| begin.saturating_sub(last) > APART)
-        {
+        let goes_on = match self.last_end {
+            Some(last) => begin.saturating_sub(last) <= APART,
+            None => false,
+        };
+        if !goes_on {
             self.count += 1;
         }
         self.last_end = Some(end);
@@ -82,10 +83,11 @@ pub(super) fn recorded(ticks: &[Tick<'_>], page_size: Bytes) -> Recorded {
     let mut sum = Recorded::default();
     let mut pages = Pages::ZERO;
     for pair in ticks.windows(2) {
-        let [before, after] = [pair[0].sample, pair[1].sample];
         if pair[1].interval.is_none() {
             continue;
         }
+        let before = pair[0].sample;
+        let after = pair[1].sample;
         let stalls = STALLS
             .iter()
             .filter_map(|counter| delta(before, after, counter))
@@ -94,17 +96,22 @@ pub(super) fn recorded(ticks: &[Tick<'_>], page_size: Bytes) -> Recorded {
             episodes.stall(before.at.get(), after.at.get());
         }
         sum.stalls += stalls;
-        pages += Pages::new(delta(before, after, |counters| counters.pgsteal_direct).unwrap_or(0));
-        let pressure = |micros: Option<Micros>| micros.map_or(0, Micros::get);
-        let waited = pressure(after.memory_pressure.some_total)
-            .saturating_sub(pressure(before.memory_pressure.some_total));
-        sum.pressure = Micros::new(sum.pressure.get().saturating_add(waited));
+        let direct = delta(before, after, |counters| counters.pgsteal_direct);
+        pages += Pages::new(direct.unwrap_or(0));
+        let waited = waited(after).saturating_sub(waited(before));
+        let pressure = sum.pressure.get().saturating_add(waited);
+        sum.pressure = Micros::new(pressure);
     }
     Recorded {
         episodes: episodes.count,
         stalled: pages.to_bytes(page_size),
         ..sum
     }
+}
+
+/// Time since boot in which some task waited for memory, in µs; 0 if that is unknown.
+fn waited(sample: &Sample) -> u64 {
+    sample.memory_pressure.some_total.map_or(0, Micros::get)
 }
 
 /// Allocations that entered direct reclaim, by the highest zone they could use.
