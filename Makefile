@@ -34,10 +34,12 @@ build: setup
 	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
 	$(CARGO) rustc --release --locked -p warmset-hold --bin warmset-hold -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
 
-# The lab, and the program that runs inside its machines, which must need nothing that is not on their disk.
+# The lab, and the programs that run inside its machines, which must need nothing that is not on their disk: the guest, and the
+# experiment of local replacement.
 lab: build
 	$(CARGO) build --release --locked -p warmset-vmlab --bin warmset-lab
 	$(CARGO) rustc --release --locked -p warmset-vmlab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
+	$(CARGO) rustc --release --locked -p warmset-local-replacement --bin warmset-local -- -C target-feature=+crt-static -C panic=abort
 
 format:
 	$(CARGO) fmt --all --check

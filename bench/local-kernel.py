@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import math
-import re
 import statistics
 import sys
 from contextlib import redirect_stdout
@@ -34,7 +33,7 @@ MEASURES = [
     ("allocations that stalled", lambda run: sum(count for name, count in run["counters"]["load"].items() if name.startswith("allocstall"))),
     ("all tasks stalled, s", lambda run: run["counters"]["load"]["psi_memory_full_us"] / 1e6),
     ("processor time of kswapd, s", lambda run: run["cpu_ms"]["kswapd"] / 1e3),
-    ("processor time of the guard, s", lambda run: run["cpu_ms"]["warmsetd"] / 1e3),
+    ("processor time of the arm's program, s", lambda run: run["cpu_ms"]["warmset-local"] / 1e3),
 ]
 
 
@@ -45,32 +44,30 @@ def shown(values):
     return text[0] if len(values) == 1 else f"{text[0]} [{text[1]}, {text[2]}]"
 
 
-def recordings(scenario, memory, arm):
-    """The lines of the guard's recordings of an arm."""
-    for path in sorted(glob.glob(f"{folder}/kept/{scenario}-*-{memory}-{arm.replace(':', '-')}-*.rec.gz")):
-        with gzip.open(path, "rt", errors="replace") as lines:
-            yield from ((path, line) for line in lines)
+def journal(scenario, memory, arm):
+    """The lines that warmset-local wrote in the runs of an arm: what it saw (`next`, `largest`), and what it `pressed` on."""
+    for path in sorted(glob.glob(f"{folder}/kept/{scenario}-*-{memory}-{arm.replace(':', '-')}-*-local.jsonl")):
+        with open(path, errors="replace") as lines:
+            for line in lines:
+                # A run that was cut may have cut its last line, too.
+                if line.endswith("\n"):
+                    yield json.loads(line)
 
 
 def queue(scenario, memory, arm):
     """Readings, how often the next is the largest, and how much larger the largest is than the second."""
-    seen = {}
-    for path, line in recordings(scenario, memory, arm):
-        if line.startswith("p\t"):
-            census = json.loads(line[2:])
-            seen[path, census["at"]] = census
     is_largest, over = [], []
-    for census in seen.values():
-        if census.get("runners") and len(census["suspects"]) > 1:
-            first, second = sorted(census["suspects"], key=lambda it: -it["resident"])[:2]
-            is_largest.append(census["runners"][0]["who"] == first["who"])
-            over += [first["resident"] / second["resident"]] if second["resident"] else []
+    for seen in journal(scenario, memory, arm):
+        if seen.get("next") is not None and len(seen["largest"]) > 1:
+            first, second = seen["largest"]
+            is_largest.append(seen["next"] == first[0])
+            over += [first[1] / second[1]] if second[1] else []
     return is_largest, over
 
 
 def pressed(scenario, memory, arm):
     """How often pressure was put on."""
-    return sum(len(re.findall(r'"do":"local"', line)) for _, line in recordings(scenario, memory, arm) if line.startswith("d\t"))
+    return sum("pressed" in line for line in journal(scenario, memory, arm))
 
 
 def exponent(points):
@@ -108,7 +105,7 @@ def measured(runs):
 
 
 def against(runs):
-    """The time of each arm over that without any, and over that beside the guard which only watches."""
+    """The time of each arm over that without any, and over that of the arm which only watches."""
     time = {arm: statistics.median(run["seconds"]["load"] for run in ended(of) or of) for arm, of in runs.items()}
     for name in ("none", "local:watch"):
         if name in time:
@@ -142,7 +139,7 @@ def said():
     print(f"{HEADING}\n")
     print(f"Made by `bench/local-kernel.sh`, at {machine['commit']}: machines of one processor with {machine['origin']},")
     print(f"swap on a throttled disk, {machine['accel'].upper()}; load of the host {min(loads):.1f} to {max(loads):.1f} on {machine['host_cpus']} processors. Each arm is")
-    print("`[local] policy = …` and nothing else of the guard's; the pressure is on the kernel's own lists (its accessed bits), at most four times a")
+    print("`warmset-local --way …` and no guard; the pressure is on the kernel's own lists (its accessed bits), at most four times a")
     print("second, when kswapd has freed memory. `watch` looks as the others do, and presses on nobody.\n")
     cells = {}
     for scenario, about in SCENARIOS.items():
@@ -160,7 +157,7 @@ def said():
         print(f"Where the kernel is at the ticks of its clock, at {tightest} MiB (`--profile`, {HZ} ticks a second; what runs with interrupts off is counted where")
         print("they are on again):\n")
         profile({arm.removeprefix("local:"): runs for arm, runs in cells[scenario, tightest].items() if runs})
-    print("### Who is next, who is largest\n\nOf those that run or wait to run the next by virtual run time, and the largest of all, as the arms' guards saw them:\n")
+    print("### Who is next, who is largest\n\nOf those that run or wait to run the next by virtual run time, and the largest of all, as the arms' programs saw them:\n")
     rows = []
     for (scenario, memory), cell in cells.items():
         both = [queue(scenario, memory, arm) for arm in cell if arm != "none"]

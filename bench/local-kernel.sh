@@ -1,7 +1,7 @@
 #!/bin/sh
 # Local replacement on a real kernel: local-kernel.sh [FOLDER [REPS [JOBS]]]
 #
-# A build, and a mixed load, in machines of falling memory with a swap on disk: without anything, beside a guard that only watches, and under
+# A build, and a mixed load, in machines of falling memory with a swap on disk: without anything, beside a program that only watches, and under
 # pressure; REPS (1) times each, interleaved, JOBS (1) machines at once. In the tightest memory of each, where the kernel spends its time is
 # counted too. A run that FOLDER has already is not made again. Writes the section "On a real kernel" of docs/results/local-replacement.md.
 # Needs `make lab`; an hour of two idle processors for one of each.

@@ -1,9 +1,12 @@
-//! `warmset import`: the configuration of a daemon we replace.
+//! `warmset import`: the configuration of a daemon that does a part of the same work.
+
+mod guards;
 
 use crate::{Context, Form, json};
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
-use pressure::import::{Legacy, Peer, legacy, peer};
+use guards::{Peer, peer};
+use pressure::import::{Imported, Legacy, legacy};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +17,7 @@ use std::process::ExitCode;
 /// The translation goes to standard output or FILE, what differs to standard error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Whose file it is
+    /// The program that the file configures
     program: Program,
     /// The file [default: where its package has it, such as /etc/default/earlyoom]
     file: Option<PathBuf>,
@@ -56,12 +59,12 @@ pub(crate) fn knows(name: &str) -> bool {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let file = args
-        .file
-        .as_deref()
-        .map_or_else(|| args.program.usual(), Ok)?;
-    let text = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
-    let text = String::from_utf8_lossy(&text);
+    let file = match &args.file {
+        Some(file) => file,
+        None => args.program.usual()?,
+    };
+    let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
+    let text = String::from_utf8_lossy(&bytes);
     let imported = match args.program {
         Program::Adaptivemmd => legacy(Legacy::Adaptivemmd, &text),
         Program::Memoptimizer => legacy(Legacy::Memoptimizer, &text),
@@ -70,23 +73,23 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         Program::SystemdOomd => peer(Peer::SystemdOomd, &text),
         Program::Le9uo => peer(Peer::Le9uo, &text),
     }?;
+    let Imported { toml, notes } = imported;
     match (&args.output, context.form) {
         (Some(path), _) => {
-            write_new(path, &imported.toml)
-                .with_context(|| format!("{}: cannot write", path.display()))?;
+            let written = write_new(path, &toml);
+            written.with_context(|| format!("{}: cannot write", path.display()))?;
         }
-        (None, Form::Text) => out.write_all(imported.toml.as_bytes())?,
+        (None, Form::Text) => {
+            out.write_all(toml.as_bytes())?;
+        }
         (None, Form::Json) => {
-            json(
-                out,
-                &serde_json::json!({ "toml": imported.toml, "notes": imported.notes }),
-            )?;
+            let value = serde_json::json!({ "toml": toml, "notes": notes });
+            json(out, &value)?;
         }
     }
-    imported
-        .notes
-        .iter()
-        .try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
+    for note in notes {
+        writeln!(io::stderr(), "note: {note}")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -155,9 +155,7 @@ fn is_done(step: &Step, next: &Sample) -> bool {
             .protected
             .iter()
             .any(|cgroup| cgroup.id == id && cgroup.swapped_before.is_some()),
-        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) | Action::Local(_) => {
-            true
-        }
+        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) => true,
     }
 }
 

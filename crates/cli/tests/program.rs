@@ -269,7 +269,7 @@ fn import_prints_the_translation_and_never_overwrites() {
         note: line 2: AGGRESSIVENESS = 0 made them loop without a pause
         note: line 2: AGGRESSIVENESS = 0 is out of range: taken as 1
         note: line 4: "FOO" is not a key of theirs: left out
-        note: names that do not exist were limited by default there; here caches.negative-dentries = "limit" asks for it
+        note: negative dentries were limited by default there; here caches.negative-dentries = "limit" asks for it
         note: names and inodes were preferred by default there; here caches.prefer = "objects" asks for it
         note: the gap is sized from demand; to compare with adaptivemmd's line through eight samples, add predictor = "classic"
     "#]]);

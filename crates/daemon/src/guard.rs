@@ -387,7 +387,7 @@ impl Guard {
                 _ if done.is_some_and(|outcome| outcome.seems_done(decision, place)) => "",
                 _ if done.is_some() => "could not: ",
                 Action::Kill { .. } => "would send ",
-                Action::Group(_) | Action::Local(_) | Action::Recall { .. } => "would: ",
+                Action::Group(_) | Action::Recall { .. } => "would: ",
                 _ => "would set ",
             };
             if self.logger.says(Topic::Reason) {

@@ -352,7 +352,6 @@ kinds! {
     Answered "answered";
     Unanswered "unanswered";
     StillShort "still-short";
-    Watermark "watermark";
     Protect "protect";
     Stop "stop";
 }

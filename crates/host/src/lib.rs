@@ -11,7 +11,6 @@ pub mod filesystems;
 mod groups;
 pub mod holder;
 pub mod hook;
-mod local;
 mod lock;
 mod machine;
 mod pagemap;

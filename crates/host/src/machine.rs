@@ -191,14 +191,7 @@ impl Machine {
     /// As far as the last decision wants to know of them.
     fn look_at_processes(&mut self, sample: &mut Sample) {
         match self.attention {
-            Attention::Candidates => {
-                self.processes.look(sample.at, &mut sample.scan);
-                sample.scan.runners.clear();
-            }
-            Attention::Runners => {
-                self.processes.look(sample.at, &mut sample.scan);
-                self.processes.queue(&mut sample.scan);
-            }
+            Attention::Candidates => self.processes.look(sample.at, &mut sample.scan),
             Attention::Rest => self.processes.rest(&mut sample.scan),
         }
         self.processes.watch(sample.at, &mut sample.scan);

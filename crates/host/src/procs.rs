@@ -22,7 +22,6 @@ mod kill;
 mod members;
 mod place;
 mod program;
-mod queue;
 mod reaper;
 mod roll;
 mod text;

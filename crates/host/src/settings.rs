@@ -17,7 +17,7 @@ pub struct Settings {
     pub config: Config,
     /// The files it came from; none for the defaults.
     pub files: Vec<PathBuf>,
-    /// What was understood differently in a file of another program.
+    /// What was understood differently in a file of another program, and keys that have another name now.
     pub notes: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
     let mut layers = Layers::default();
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     if let Some(text) = read(&main)? {
-        layers.add(&main.display().to_string(), &text)?;
+        notes = layers.add(&main.display().to_string(), &text)?;
         files.push(main);
     } else if let Some((path, program, text)) = predecessor(root)? {
         let imported = legacy(program, &text)?;
@@ -38,7 +38,7 @@ pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
     }
     for path in drop_ins(root)? {
         if let Some(text) = read(&path)? {
-            layers.add(&path.display().to_string(), &text)?;
+            notes.extend(layers.add(&path.display().to_string(), &text)?);
             files.push(path);
         }
     }
@@ -52,11 +52,12 @@ pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
 /// The configuration in one file, which must be there.
 pub fn of_file(path: &Path) -> Result<Settings, ConfigError> {
     let text = read(path)?.ok_or_else(|| wrong(path, "there is no such file"))?;
-    let config = Config::parse(&path.display().to_string(), &text)?;
+    let mut layers = Layers::default();
+    let notes = layers.add(&path.display().to_string(), &text)?;
     Ok(Settings {
-        config,
+        config: layers.finish()?,
         files: vec![path.to_owned()],
-        notes: Vec::new(),
+        notes,
     })
 }
 
@@ -132,6 +133,32 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         dir
+    }
+
+    #[test]
+    fn old_keys_are_told_of_with_their_place() {
+        let dir = machine(&[
+            (MAIN, "[local]\npolicy = \"up-next\"\n"),
+            (
+                "etc/warmset/conf.d/a.toml",
+                "[guard]\ncontain-for = \"9 s\"\n",
+            ),
+        ]);
+        let settings = of_machine(dir.path()).unwrap();
+        assert_eq!(settings.config.guard.throttle_for, units::Span::secs(9));
+        let [local, guard] = &settings.notes[..] else {
+            panic!("{:?}", settings.notes)
+        };
+        assert!(
+            local.contains("warmset.toml:1:2: [local] is passed over"),
+            "{local}"
+        );
+        assert!(
+            guard.contains("a.toml:2:1: guard.contain-for is now called guard.throttle-for"),
+            "{guard}"
+        );
+        let alone = of_file(&dir.path().join(MAIN)).unwrap();
+        assert_eq!(alone.notes, settings.notes[..1]);
     }
 
     #[test]

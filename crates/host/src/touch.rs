@@ -5,7 +5,7 @@
 //!
 //! Cost: about a microsecond for each page in memory, a read of the swap device for each cluster that is not.
 
-use crate::pagemap::{PRESENT, SWAPPED, entries};
+use crate::pagemap::entries;
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,27 +13,9 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
-/// Which pages are meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// Those in memory.
-    Resident,
-    /// Those in swap.
-    Swapped,
-}
-
-impl Which {
-    /// The bit of a page's entry in `pagemap`.
-    const fn bit(self) -> u64 {
-        match self {
-            Self::Resident => PRESENT,
-            Self::Swapped => SWAPPED,
-        }
-    }
-}
-
-/// Uses at most `most` such pages of the process whose folder in `/proc` this is, by address; says how many.
-pub(crate) fn touch(directory: &OwnedFd, which: Which, most: usize) -> io::Result<usize> {
+/// Uses at most `most` pages of a process, by address: those that have `bit` in their entry of `pagemap`. Returns how many.
+/// `directory` is that of the process in `/proc`.
+pub(crate) fn touch(directory: &OwnedFd, bit: u64, most: usize) -> io::Result<usize> {
     let mut text = Vec::new();
     open(directory, "maps", OFlags::RDONLY)?.read_to_end(&mut text)?;
     let (map, memory) = (
@@ -48,7 +30,7 @@ pub(crate) fn touch(directory: &OwnedFd, which: Which, most: usize) -> io::Resul
                 return ControlFlow::Break(());
             }
             // A page of a device, or one that has just gone, cannot be read.
-            let is_used = entry & which.bit() != 0
+            let is_used = entry & bit != 0
                 && memory
                     .read_at(&mut [0], page * size)
                     .is_ok_and(|read| read == 1);
@@ -84,6 +66,7 @@ fn readable(line: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pagemap::PRESENT;
 
     #[test]
     fn what_is_the_processes_own_can_be_read() {
@@ -103,7 +86,7 @@ mod tests {
             Mode::empty(),
         )
         .unwrap();
-        assert_eq!(touch(&own, Which::Resident, 3).unwrap(), 3);
-        assert!(touch(&own, Which::Resident, usize::MAX).unwrap() > 100);
+        assert_eq!(touch(&own, PRESENT, 3).unwrap(), 3);
+        assert!(touch(&own, PRESENT, usize::MAX).unwrap() > 100);
     }
 }

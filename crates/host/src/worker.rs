@@ -6,9 +6,7 @@
 //! once a second.
 
 use crate::groups::recall;
-use crate::local::press;
 use crate::rivals::{Rival, rivals};
-use pressure::local::Push;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -30,8 +28,6 @@ const LOOK: Duration = Duration::from_secs(300);
 pub(crate) enum Job {
     Compact(u32),
     Reclaim(u32, Bytes),
-    /// Press on a process's clock.
-    Press(Push),
     /// Read back so much of what a group has in swap.
     Recall(PathBuf, Bytes),
 }
@@ -40,7 +36,6 @@ impl Job {
     fn path(&self, root: &Path) -> PathBuf {
         let (node, file) = match self {
             Self::Recall(group, _) => return root.join(group),
-            Self::Press(push) => return root.join(format!("proc/{}", push.identity.pid)),
             Self::Compact(node) => (node, "compact"),
             Self::Reclaim(node, _) => (node, "reclaim"),
         };
@@ -52,7 +47,7 @@ impl Job {
             Self::Compact(_) => Duration::from_secs(60),
             Self::Reclaim(..) => Duration::from_secs(1),
             // Its configuration says how often, and its readings.
-            Self::Press(_) | Self::Recall(..) => Duration::ZERO,
+            Self::Recall(..) => Duration::ZERO,
         }
     }
 }
@@ -169,7 +164,6 @@ fn note(findings: &Mutex<Findings>, text: String) {
 /// Does it. Reclaiming less than asked, or another reclaim under way, is no failure.
 fn run(job: &Job, root: &Path, path: &Path) -> io::Result<()> {
     match job {
-        Job::Press(push) => press(path, push),
         Job::Recall(_, amount) => recall(root, path, *amount),
         Job::Compact(_) => write(path, "1"),
         Job::Reclaim(_, amount) => match write(path, &amount.get().to_string()) {

@@ -205,11 +205,6 @@ impl KnobWriter {
                     }
                     Ok(())
                 }
-                Action::Local(push) => {
-                    // A full queue leaves this one out.
-                    worker.ask(Job::Press(push));
-                    Ok(())
-                }
                 // No file's affair: the machine sees to it, or the process that locks.
                 Action::Kill { .. } | Action::Protect(_) | Action::Group(_) => Ok(()),
             };

@@ -45,6 +45,7 @@ enum Freshness {
 
 /// Free pages and free pages below each order, over the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct Series {
     free: ArrayVec<u64, WINDOW>,
     fragmented: [ArrayVec<u64, WINDOW>; MAX_ORDERS],

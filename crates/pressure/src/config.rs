@@ -11,8 +11,8 @@ mod gap;
 mod guard;
 mod hooks;
 mod layers;
-mod local;
 mod protect;
+mod renamed;
 mod text;
 
 pub use balance::Balance;
@@ -21,7 +21,6 @@ pub use gap::{Gap, Share};
 pub use guard::Guard;
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
-pub use local::Local;
 pub use protect::{Protect, is_protected};
 
 use crate::decision::Event;
@@ -54,14 +53,12 @@ pub struct Config {
     pub balance: Balance,
     /// Memory that nothing accounts for.
     pub leak: Leak,
-    /// Who ends when memory runs out, and when.
+    /// Which process is killed when memory runs out, and when.
     pub guard: Guard,
     /// What is held in memory.
     pub protect: Protect,
-    /// Who is told what happens.
+    /// Programs that are run when something happens.
     pub hooks: Hooks,
-    /// Local replacement, as an experiment.
-    pub local: Local,
     /// When to look.
     pub wake: Wake,
     /// What is kept for `why` and `replay`.
@@ -89,7 +86,6 @@ impl Default for Config {
             guard: Guard::default(),
             protect: Protect::default(),
             hooks: Hooks::default(),
-            local: Local::default(),
             wake: Wake::default(),
             recording: Recording::default(),
             metrics: Metrics::default(),
@@ -106,14 +102,14 @@ pub enum Mode {
     Observe,
     /// Also drive watermarks, compaction and per-node reclaim.
     Tune,
-    /// Also end a runaway before memory runs out.
+    /// Also kill a runaway before memory runs out.
     Guard,
-    /// Also hold what is warm in memory, as far as `[protect]` says.
+    /// Also hold files in use in memory, as far as `[protect]` says.
     Protect,
 }
 
 impl Mode {
-    /// Whether a runaway may be ended; who only looks says whom it would have been.
+    /// Whether the process to kill is chosen. The mode `observe` only says which it would have been.
     pub const fn guards(self) -> bool {
         !matches!(self, Self::Tune)
     }

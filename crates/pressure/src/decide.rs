@@ -17,7 +17,6 @@ mod balance;
 mod blocks;
 mod caches;
 mod gap;
-mod local;
 mod protect;
 mod rules;
 mod runaway;
@@ -87,13 +86,11 @@ pub fn decide(config: &Config, history: &History) -> Decision {
         draft.caches();
         draft.balance();
         draft.protect();
-        draft.local();
         match config.predictor {
             Predictor::BaseStock => draft.base_stock(),
             Predictor::Classic => draft.classic(),
         }
     };
-    let attention = draft.attends_to_runners(attention);
     let phase = if draft.distressed && phase != Phase::Yielding {
         Phase::Distress
     } else {
@@ -349,11 +346,6 @@ impl<'h> Draft<'h> {
         let watched = self.sample.warm.sums.watching == Some(1)
             || self.sample.groups.frozen.iter().any(Frozen::is_frozen);
         let most = if watched { most.min(WATCHFUL) } else { most };
-        let most = if self.attends_to_runners(Attention::Rest) == Attention::Runners {
-            most.min(self.config.local.every.get())
-        } else {
-            most
-        };
         by_demand.clamp(fastest, most.clamp(fastest, calmest))
     }
 }

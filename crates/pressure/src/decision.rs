@@ -9,7 +9,6 @@ pub use reason::Reason;
 use crate::distress::{Extent, Outlook};
 use crate::groups::CgroupAction;
 use crate::knob::Knob;
-use crate::local::Push;
 use crate::protect::Act;
 use crate::scan::{Identity, Name, Signal, UnitName};
 use arrayvec::ArrayVec;
@@ -47,11 +46,9 @@ pub enum Attention {
     /// Nothing.
     #[default]
     Rest,
-    /// Who holds memory.
-    #[serde(rename = "suspects")]
+    /// Who holds memory. Recordings of local replacement have `runners` here, which asked for more.
+    #[serde(rename = "suspects", alias = "runners")]
     Candidates,
-    /// That, and who runs or waits to run.
-    Runners,
 }
 
 impl Decision {
@@ -230,8 +227,6 @@ pub enum Action {
     Protect(Act),
     /// Set a limit of a control group, or put it back.
     Group(CgroupAction),
-    /// Press on the clock of a process, in the worker.
-    Local(Push),
     /// Read back what a ward has in swap, in the worker.
     Recall {
         /// Which.
@@ -246,9 +241,7 @@ impl Action {
     /// What it is done to, without the numbers, which change from tick to tick.
     pub fn target(&self) -> (Option<Knob>, Option<Identity>) {
         match self {
-            Self::Kill { identity, .. } | Self::Local(Push { identity, .. }) => {
-                (None, Some(*identity))
-            }
+            Self::Kill { identity, .. } => (None, Some(*identity)),
             other => (other.knob(), None),
         }
     }
@@ -262,7 +255,6 @@ impl Action {
             | Self::Kill { .. }
             | Self::Protect(_)
             | Self::Group(_)
-            | Self::Local(_)
             | Self::Recall { .. } => None,
         }
     }

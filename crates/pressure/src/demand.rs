@@ -23,6 +23,7 @@ const POINTS: usize = 64;
 
 /// Demand remembered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Demand {
     /// Running sum at past samples, oldest first.
     points: ArrayVec<Point, POINTS>,

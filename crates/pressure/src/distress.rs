@@ -75,6 +75,7 @@ enum Room {
 
 /// What is remembered of the last seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Distress {
     /// Least and most of memory that file cache in use is taken to be.
     cache: (Percent, Percent),

@@ -37,7 +37,10 @@ const REGIME_TIME: Duration = Duration::from_secs(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What is remembered.
+///
+/// A field that an older recording does not have is read as that of an empty history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default = "History::of_unknown_machine")]
 pub struct History {
     pub(crate) page_size: Bytes,
     pub(crate) pmd_order: Option<u32>,
@@ -92,6 +95,7 @@ pub struct History {
 
 /// What the last pair of samples said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Latest {
     pub(crate) elapsed: Span,
     pub(crate) demand: Option<Rate>,
@@ -153,6 +157,17 @@ impl History {
             distress: Distress::new(&config.guard),
             needs: Needs::default(),
         }
+    }
+
+    /// What stands in for fields that a recorded state does not have.
+    fn of_unknown_machine() -> Self {
+        Self::new(&Facts::unknown(), &Config::default())
+    }
+
+    /// Gives parts of a recorded state that take numbers from the configuration those numbers: a
+    /// state of format 1 may come without these parts, and their defaults know no configuration.
+    pub(crate) fn complete_by(&mut self, config: &Config) {
+        self.distress.go_on_by(&config.guard);
     }
 
     /// Goes on by another configuration: what was seen stays seen.

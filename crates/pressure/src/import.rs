@@ -1,16 +1,14 @@
-//! Configuration of the daemons we replace, understood.
+//! Configuration of the daemons that Warmset replaces, understood.
 //!
-//! `/etc/sysconfig/NAME` or `/etc/default/NAME` of adaptivemmd and memoptimizer hold `KEY = VALUE` lines, numbers
-//! as C reads them; other guards have files of their own ([`peer`]). What has a counterpart is carried over; what has none, or was broken there, is said.
-
-mod guards;
-
-pub use guards::{Peer, peer};
+//! `/etc/sysconfig/NAME` or `/etc/default/NAME` of adaptivemmd and memoptimizer hold `KEY = VALUE`
+//! lines, numbers as C reads them. A key that has a counterpart is carried over; one that has none,
+//! or did not work there, is said. The guard itself reads such a file at start where it has none of
+//! its own; files of other guards are read by `warmset import` only.
 
 use crate::config::{Config, ConfigError};
 use std::fmt::Write;
 
-/// Whose file it is.
+/// The daemon that a file configures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Legacy {
     /// Oracle's adaptivemmd 2.
@@ -88,7 +86,8 @@ impl Import {
             return;
         };
         if !rest.is_empty() {
-            let (key, rest) = (quoted(key), quoted(rest));
+            let key = quoted(key);
+            let rest = quoted(rest);
             self.notes.push(format!(
                 "line {number}: {key} is read as {value}; {rest} after it is left out"
             ));
@@ -126,8 +125,7 @@ impl Import {
     fn note_defaults(&mut self) {
         if self.negative_enabled.is_none() {
             self.notes.push(
-                "names that do not exist were limited by default there; here caches.negative-dentries = \"limit\" asks \
-                 for it"
+                "negative dentries were limited by default there; here caches.negative-dentries = \"limit\" asks for it"
                     .to_owned(),
             );
         }
@@ -193,7 +191,8 @@ impl Import {
             ));
         }
         if let Some(thousandths) = self.negative_cap {
-            let (whole, tenth) = (thousandths / 10, thousandths % 10);
+            let whole = thousandths / 10;
+            let tenth = thousandths % 10;
             put(format_args!(
                 "negative-cap = \"{whole}.{tenth} %\" # NEG_DENTRY_CAP = {thousandths} thousandths"
             ));

@@ -1,8 +1,9 @@
-//! The knobs: every file that Warmset may write a number to, with its bounds.
+//! The knobs: files of the kernel that keep a number, with the bounds within which it is set.
 //!
-//! This table is the whole list. What is not in it cannot be written, restored, or named in a
-//! configuration; a journal that names another path is refused. To add a knob: a line in
-//! [`KNOBS`] and a name in [`Knob`].
+//! [`KNOBS`] is the whole list of them. No other knob can be set, put back, or named in a
+//! configuration, and an undo log that names another path is refused. Other writes are no knobs:
+//! limits of control groups, one-shot requests such as a compaction, and signals. To add a knob: a
+//! line in [`KNOBS`] and a name in [`Knob`].
 
 use crate::section::{Field, Section};
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ pub enum Knob {
     AnonMinRatio,
 }
 
-/// Who may drive a knob.
+/// What may drive a knob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drive {
@@ -43,7 +44,7 @@ pub enum Drive {
     OptIn,
     /// Only a `[[tunable]]` of the configuration.
     Tunable,
-    /// Nobody: it is read, because other knobs depend on it.
+    /// Nothing: it is read, because other knobs depend on it.
     Respect,
 }
 
@@ -58,7 +59,7 @@ pub struct KnobSpec {
     pub path: &'static str,
     /// What the kernel accepts.
     pub range: RangeInclusive<u64>,
-    /// Who may drive it.
+    /// What may drive it.
     pub drive: Drive,
     /// What setting it back does not undo, if anything.
     pub sticky: Option<&'static str>,
@@ -170,7 +171,7 @@ pub struct KnobStates {
 }
 
 impl KnobStates {
-    /// Whether someone else has set `knob` after we did: then it is theirs.
+    /// Whether another program has set `knob` after Warmset did: then it is left alone.
     pub fn is_foreign(&self, knob: Knob) -> bool {
         matches!((self.ours.of(knob), self.now.of(knob)), (Some(ours), Some(now)) if ours != now)
     }

@@ -18,7 +18,6 @@ pub mod groups;
 pub mod history;
 pub mod import;
 pub mod knob;
-pub mod local;
 pub mod protect;
 pub mod rates;
 pub mod recording;

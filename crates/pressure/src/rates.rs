@@ -22,7 +22,7 @@ pub struct Rates {
     pub compaction_stalls: Option<u64>,
     /// Times kswapd fell back below the low watermark at once.
     pub hit_quickly: Option<u64>,
-    /// Pages read again after eviction.
+    /// Refaults.
     pub refaults: Option<u64>,
     /// Of these, of files; kernels before 5.9 do not tell them apart.
     pub refaults_file: Option<u64>,
@@ -32,8 +32,8 @@ pub struct Rates {
     pub swap_ahead: Option<u64>,
     /// Of these, used.
     pub swap_ahead_used: Option<u64>,
-    /// Page faults that waited for a page that had been evicted: programs' own, anonymous or mapped. An upper
-    /// bound: the kernel counts faults that wait, and pages that come back, each for itself.
+    /// Page faults that waited for a page that had been evicted, anonymous or mapped. An upper bound: the kernel
+    /// counts faults that wait, and refaults, each for itself.
     pub waits: Option<u64>,
     /// Requests for huge pages, served or not.
     pub huge_requests: Option<u64>,
@@ -52,7 +52,8 @@ impl Rates {
         if elapsed.is_zero() {
             return None;
         }
-        let (a, b) = (&old.counters, &new.counters);
+        let a = &old.counters;
+        let b = &new.counters;
         let grown = |field: fn(&Counters) -> Option<u64>| grown(field(a)?, field(b)?);
         let free = |counters: &Counters| {
             counters
@@ -98,7 +99,11 @@ fn grown(old: u64, new: u64) -> Option<u64> {
         return Some(new - old);
     }
     let wrapped = (WORD / 2..WORD).contains(&old) && new < WORD / 2;
-    wrapped.then(|| new + WORD - old)
+    if wrapped {
+        Some(new + WORD - old)
+    } else {
+        None
+    }
 }
 
 /// Gross demand: `D = −Δfree + Δsteal(kswapd) + Δsteal(direct) + Δsteal(khugepaged) + Δsteal(proactive)`.

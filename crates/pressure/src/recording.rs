@@ -6,8 +6,8 @@
 //! header follows when zones, nodes, pools or swap areas come or go, or the configuration changes.
 //!
 //! ```text
-//! {"warmset-recording":1,"facts":{…},"config":{…},"shape":{…},"columns":[["guard.disabled","count"],…],"state":{…}}
-//! p {"suspects":[…],"victims":[…]}          who holds memory, for the sample that follows; only while it is short
+//! {"warmset-recording":2,"facts":{…},"config":{…},"shape":{…},"columns":[["guard.disabled","count"],…],"state":{…}}
+//! p {"suspects":[…],"victims":[…]}          process scan for the sample that follows; only while memory is short
 //! s <at, ns> <wall, ms> <cell> <cell> …     fields are separated by one tab
 //! d {"phase":"calm",…}                      what was decided after that sample
 //! lost <n>                                  samples that the recording missed here
@@ -32,8 +32,17 @@ use crate::sample::{Facts, Node, Pool, Sample, Swap, SwapKind, Zone, ZoneKind};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-/// The version of the format that this crate writes and reads.
-pub const VERSION: u64 = 1;
+/// The version of the format that this crate writes.
+///
+/// - 2: the configuration has the keys `throttle-ahead`, `throttle-for` and `hooks.throttled`, and
+///   the state is one that every field of [`History`] is in.
+/// - 1: the same keys were called `contain-ahead`, `contain-for` and `hooks.contained`, and there
+///   may be a section `local` with what belongs to it, which is passed over. Fields of the state
+///   that were not known yet are read by their defaults.
+pub const VERSION: u64 = 2;
+
+/// The oldest version that this crate reads.
+pub const OLDEST: u64 = 1;
 
 /// One line of a recording.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,13 +62,13 @@ pub enum Entry {
 pub struct Header {
     /// The machine.
     pub facts: Facts,
-    /// The configuration that the decisions were made by; `None` if this version cannot read it.
+    /// The configuration that the decisions were made by; `None` if it cannot be read.
     pub config: Option<Config>,
-    /// The decision core before the first sample that follows; `None` if this version cannot read it.
+    /// The decision core before the first sample that follows; `None` if it cannot be read.
     pub state: Option<History>,
     /// Which zones, nodes, pools and swap areas the samples that follow have.
     pub shape: Shape,
-    /// Why a part above is `None`, and columns that this version does not know: one sentence each.
+    /// Why a part above is `None`, and columns that are not known here: one sentence each.
     pub notes: Vec<String>,
 }
 

@@ -28,6 +28,7 @@ mod compare;
 mod measure;
 mod open;
 mod reservoir;
+mod rewrite;
 mod trace;
 
 pub use arm::{Arm, NotAnArm};
@@ -35,12 +36,13 @@ pub use calibration::{Calibration, Coverage, calibrate};
 pub use compare::{Comparison, Plan, compare};
 pub use measure::{Outcome, Recorded};
 pub use open::{Again, Difference, decide_again};
+pub use rewrite::rewrite;
 
 use std::time::Duration;
 
 /// Time from waking kswapd to the first page it frees, unless told otherwise.
 ///
-/// A wake-up takes about a millisecond on an idle processor and up to some 100 ms under a load that
+/// A wake-up takes about a millisecond on an idle CPU and up to some 100 ms under a load that
 /// is reclaiming and writing. Recordings are too coarse to tell, and stalls under a narrow gap depend on it,
 /// so try others too.
 pub const RESPONSE: Duration = Duration::from_millis(50);
@@ -59,6 +61,9 @@ pub enum ReplayError {
         "the recording has no configuration that this version can read: give one with --config"
     )]
     NoConfig,
+    /// Something that a recording cannot hold.
+    #[error("the recording cannot be written anew: {0}")]
+    Unwritable(String),
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ const HALF_LIFE: Duration = Duration::from_secs(5);
 
 /// Pages per second, each a running mean. Zero where the kernel does not count it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Returns {
     /// Read again after eviction, of files.
     pub(crate) file: f64,

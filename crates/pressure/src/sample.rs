@@ -34,7 +34,7 @@ pub struct Facts {
     pub kernel: String,
     /// The kernel's random name for this boot.
     pub boot_id: String,
-    /// Processors online at start.
+    /// CPUs online at start.
     pub cpus: u64,
     /// Order of the huge page that a page middle directory maps; `None` without huge pages.
     pub pmd_order: Option<u32>,
@@ -44,6 +44,22 @@ pub struct Facts {
     pub container: Option<String>,
     /// Whether other users' processes are hidden from us (`hidepid` on `/proc`).
     pub hidepid: bool,
+}
+
+impl Facts {
+    /// A machine of which nothing is known but that most have pages of 4 KiB.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            page_size: Bytes::kib(4),
+            kernel: String::new(),
+            boot_id: String::new(),
+            cpus: 1,
+            pmd_order: None,
+            cgroups: Cgroups::Absent,
+            container: None,
+            hidepid: false,
+        }
+    }
 }
 
 /// How control groups are mounted on this machine.
@@ -64,10 +80,11 @@ pub enum Cgroups {
 ///
 /// Lists keep their storage when a sample is read into again, so a steady tick allocates nothing.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sample {
     /// Time since boot by the monotonic clock. All rates use this.
     pub at: Span,
-    /// What the wall clock said, for people; decisions must not use it.
+    /// The wall clock, to be shown; decisions must not use it.
     pub wall: Wall,
     /// Why we looked now, and what the outside world allows us.
     pub circumstances: Circumstances,
@@ -98,10 +115,10 @@ pub struct Sample {
     pub pools: Vec<Pool>,
     /// Swap areas, in the kernel's order.
     pub swaps: Vec<Swap>,
-    /// Control groups whose limits we set; empty unless there are some.
+    /// Control groups with limits that Warmset sets; empty unless there are some.
     #[serde(default, skip_serializing_if = "Groups::is_empty")]
     pub groups: Groups,
-    /// Who holds memory; empty unless memory is short.
+    /// The processes that hold memory; empty unless memory is short.
     #[serde(default)]
     #[serde(rename = "census")]
     pub scan: ProcessScan,

@@ -4,7 +4,6 @@
 //! process is called by itself (`name`) is for people; what decides is what it cannot choose: its unit, the file it
 //! runs if that is root's, its owner.
 
-use crate::local::{MAX_RUNNERS, Runner};
 use arrayvec::{ArrayString, ArrayVec};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};
@@ -30,15 +29,12 @@ pub struct ProcessScan {
     pub candidates: ArrayVec<Candidate, MAX_CANDIDATES>,
     /// Who was signalled lately.
     pub victims: ArrayVec<Victim, MAX_VICTIMS>,
-    /// Who runs or waits to run, the next first. Read for local replacement only.
-    #[serde(skip_serializing_if = "ArrayVec::is_empty")]
-    pub runners: ArrayVec<Runner, MAX_RUNNERS>,
 }
 
 impl ProcessScan {
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
-        self.candidates.is_empty() && self.victims.is_empty() && self.runners.is_empty()
+        self.candidates.is_empty() && self.victims.is_empty()
     }
 
     /// Forgets all; keeps the storage.
@@ -46,7 +42,6 @@ impl ProcessScan {
         self.at = Span::default();
         self.candidates.clear();
         self.victims.clear();
-        self.runners.clear();
     }
 
     /// The suspect of this identity.

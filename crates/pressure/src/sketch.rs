@@ -13,15 +13,37 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Buckets per doubling.
+/// Buckets per doubling: a quantile is at most an eighth too high. More are more exact and cost as much more memory.
 const STEPS: u64 = 8;
 /// Values up to 2^48 are told apart: 256 TiB in bytes.
 const BUCKETS: usize = 48 * STEPS as usize;
 
 /// Weighted values, fading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Recorded")]
 pub struct Sketch {
     weights: Vec<f64>,
+}
+
+/// A sketch as a recording has it.
+#[derive(Deserialize)]
+struct Recorded {
+    weights: Vec<f64>,
+}
+
+impl TryFrom<Recorded> for Sketch {
+    type Error = String;
+
+    /// Buckets of another number are other buckets, and mean nothing here.
+    fn try_from(recorded: Recorded) -> Result<Self, String> {
+        let weights = recorded.weights;
+        if weights.len() == BUCKETS {
+            Ok(Self { weights })
+        } else {
+            let found = weights.len();
+            Err(format!("a sketch of {found} buckets, not of {BUCKETS}"))
+        }
+    }
 }
 
 impl Default for Sketch {
@@ -97,7 +119,8 @@ fn bound(bucket: usize) -> u64 {
     if bucket < STEPS {
         return bucket;
     }
-    let (doubling, step) = (bucket / STEPS, bucket % STEPS);
+    let doubling = bucket / STEPS;
+    let step = bucket % STEPS;
     ((STEPS + step + 1) << (doubling - 1)) - 1
 }
 
@@ -119,7 +142,8 @@ mod tests {
             values.iter().for_each(|&value| sketch.add(value, 1.0));
             values.sort_unstable();
             let rank = (percent * values.len()).div_ceil(100).max(1) - 1;
-            let (exact, got) = (values[rank], sketch.quantile(percent as f64 / 100.0).unwrap());
+            let exact = values[rank];
+            let got = sketch.quantile(percent as f64 / 100.0).unwrap();
             prop_assert!(got >= exact && got - exact <= exact / 8 + 1, "{percent} %: {exact}, not {got}");
         }
     }

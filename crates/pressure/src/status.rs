@@ -76,11 +76,11 @@ pub struct Tally {
     pub compaction_stalls: u64,
     /// Time in which some task stalled for memory.
     pub stalled: Micros,
-    /// Pages read again after eviction.
+    /// Refaults.
     pub refaults: u64,
     /// Processes killed by the kernel.
     pub oom_kills: u64,
-    /// Processes that the guard asked to end.
+    /// Processes that the guard sent SIGTERM.
     #[serde(default)]
     pub asked: u64,
     /// Processes that the guard killed.
@@ -95,7 +95,7 @@ pub struct Tally {
     pub gap_seconds: u64,
     /// Samples that the recording missed.
     pub lost_samples: u64,
-    /// Processor time of the daemon itself.
+    /// CPU time of the daemon itself.
     pub own_cpu: Micros,
     /// Resident memory of the daemon itself.
     pub own_memory: Bytes,

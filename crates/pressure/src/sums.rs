@@ -6,6 +6,7 @@ use units::Bytes;
 
 /// Sizes of the machine that may change while it runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Sizes {
     pub(crate) managed: Bytes,
     pub(crate) huge: Bytes,

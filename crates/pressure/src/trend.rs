@@ -41,6 +41,7 @@ const LEAST_HALF_WIDTH: f64 = 0.02;
 
 /// The last points of a quantity over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Recorded")]
 pub struct Trend {
     points: ArrayVec<(Span, Bytes), POINTS>,
     /// The slope that was given at each point.
@@ -63,8 +64,56 @@ impl Default for Trend {
     }
 }
 
+/// A trend as a recording has it, which may be older than a field.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Recorded {
+    points: ArrayVec<(Span, Bytes), POINTS>,
+    given: ArrayVec<Option<Slope>, POINTS>,
+    width: f64,
+    error: f64,
+    kept: Kept,
+}
+
+impl Default for Recorded {
+    fn default() -> Self {
+        let Trend {
+            points,
+            given,
+            width,
+            error,
+            kept,
+        } = Trend::default();
+        Self {
+            points,
+            given,
+            width,
+            error,
+            kept,
+        }
+    }
+}
+
+impl From<Recorded> for Trend {
+    fn from(recorded: Recorded) -> Self {
+        let mut given = recorded.given;
+        if given.len() != recorded.points.len() {
+            // Slopes were not kept then; the two lists go in step.
+            given = recorded.points.iter().map(|_| None).collect();
+        }
+        Self {
+            points: recorded.points,
+            given,
+            width: recorded.width,
+            error: recorded.error,
+            kept: recorded.kept,
+        }
+    }
+}
+
 /// How many intervals have been compared with what came, and how many of them held it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Kept {
     /// Compared.
     pub made: u64,

@@ -30,6 +30,7 @@ const MEMORY: Duration = Duration::from_secs(60);
 
 /// The state of the breaker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Trial {
     /// Running mean of time lost, µs per second.
     harm: f64,

@@ -4,7 +4,6 @@ use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
 use crate::groups::Answer;
-use crate::local::{Push, Way};
 use std::fmt::{Display, Formatter, Result};
 use units::{Rate, Span};
 
@@ -89,19 +88,6 @@ impl Display for Action {
             Self::Recall { unit, amount, .. } => {
                 write!(f, "read back {amount} of {unit} from swap")
             }
-            Self::Local(Push {
-                way,
-                identity,
-                name,
-                size,
-            }) => match way {
-                Way::Up => write!(
-                    f,
-                    "take the accessed bits of {name} ({}, {size}) back",
-                    identity.pid
-                ),
-                Way::Down => write!(f, "use the pages of {name} ({}, {size})", identity.pid),
-            },
         }
     }
 }
@@ -309,9 +295,6 @@ impl Display for Reason {
                     f,
                     "stopped for {since}, memory runs out all the same: room for {headroom}"
                 )
-            }
-            Self::Watermark { free } => {
-                write!(f, "free memory was at a watermark ({free} free now)")
             }
             Self::Eased { headroom } => {
                 write!(f, "room for {headroom}: nobody is to be slowed down")

@@ -33,7 +33,7 @@ enum Kind {
     Floors(&'static str),
     /// The kernel's own adaptive floor, and all of Warmset on it.
     FloorsDriven,
-    /// Tunes nothing, and presses on one process by this policy.
+    /// `warmset-local`, which presses on one process in this way.
     Local(String),
     Variant,
 }
@@ -42,9 +42,9 @@ const TUNES: Kind = Kind::Warmset("tune", "");
 const CLASSIC: Kind = Kind::Warmset("tune", "predictor = \"classic\"\n");
 const GUARDS: Kind = Kind::Untuned("guard", "");
 /// The same, without the rung before an end.
-const ENDS: Kind = Kind::Untuned("guard", "[guard]\ncontain-ahead = \"0 s\"\n");
-/// Policies of local replacement, as the guard's configuration names them.
-const POLICIES: [&str; 7] = [
+const ENDS: Kind = Kind::Untuned("guard", "[guard]\nthrottle-ahead = \"0 s\"\n");
+/// Ways of local replacement, as `warmset-local --way` names them.
+const WAYS: [&str; 7] = [
     "watch",
     "up-largest",
     "up-next",
@@ -99,8 +99,8 @@ pub const ARMS: &[(&str, &str)] = &[
         "both: the floor finds its size, and warmsetd drives where it starts",
     ),
     (
-        "local:POLICY",
-        "warmsetd with local replacement and nothing else: watch, or up- or down-, and largest, next or last",
+        "local:WAY",
+        "warmset-local, the experiment of local replacement: watch, or up- or down-, and largest, next or last",
     ),
     (
         "lock-hot",
@@ -135,7 +135,7 @@ impl Arm {
             "floors-2+protect" => Kind::FloorsDriven,
             "lock-hot" | "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => match name.strip_prefix("local:") {
-                Some(policy) => Kind::Local(local(policy)?),
+                Some(way) => Kind::Local(local(way)?),
                 None => Kind::Static(factor(name)?),
             },
         };
@@ -159,8 +159,13 @@ impl Arm {
     pub fn has_the_daemon(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Warmset(..) | Kind::Untuned(..) | Kind::FloorsDriven | Kind::Local(_)
+            Kind::Warmset(..) | Kind::Untuned(..) | Kind::FloorsDriven
         )
+    }
+
+    /// Whether `warmset-local` runs in it.
+    pub fn has_local_replacement(&self) -> bool {
+        matches!(self.kind, Kind::Local(_))
     }
 
     /// What it needs on the root disk.
@@ -227,8 +232,14 @@ impl Arm {
             }
             Kind::Warmset(mode, rest) => warmset(empty, mode, rest),
             Kind::Untuned(mode, rest) => untuned(empty, mode, rest),
-            Kind::Local(ref policy) => {
-                untuned(empty, "tune", &format!("[local]\npolicy = \"{policy}\"\n"))
+            Kind::Local(ref way) => {
+                let log = format!("{HOME}/state/local.jsonl");
+                let program = format!("/lab/warmset-local --way {way} --log {log}");
+                Beside {
+                    program: Some(words(&program)),
+                    keep: vec![format!("{HOME}/state"), format!("{HOME}/program.log")],
+                    ..empty
+                }
             }
         })
     }
@@ -258,11 +269,11 @@ fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-fn local(policy: &str) -> Result<String> {
-    if POLICIES.contains(&policy) {
-        return Ok(policy.to_owned());
+fn local(way: &str) -> Result<String> {
+    if WAYS.contains(&way) {
+        return Ok(way.to_owned());
     }
-    bail!("no local replacement '{policy}': {}", POLICIES.join(", "));
+    bail!("no local replacement '{way}': {}", WAYS.join(", "));
 }
 
 fn factor(name: &str) -> Result<u32> {
@@ -310,7 +321,7 @@ mod tests {
         );
         for (name, _) in ARMS
             .iter()
-            .filter(|(name, _)| !name.ends_with(":N") && !name.ends_with(":POLICY"))
+            .filter(|(name, _)| !name.ends_with(":N") && !name.ends_with(":WAY"))
         {
             assert_eq!(Arm::parse(name).unwrap().name, *name);
         }
@@ -318,14 +329,16 @@ mod tests {
 
     #[test]
     fn local_replacement_is_all_that_its_arms_do() {
-        for policy in POLICIES {
-            let arm = Arm::parse(&format!("local:{policy}")).unwrap();
-            let text = arm.beside(None).unwrap().files[0].1.clone();
+        for way in WAYS {
+            let arm = Arm::parse(&format!("local:{way}")).unwrap();
+            let beside = arm.beside(None).unwrap();
+            let program = beside.program.unwrap().join(" ");
             assert!(
-                arm.has_the_daemon() && text.contains(&format!("policy = \"{policy}\"")),
-                "{text}"
+                program.starts_with(&format!("/lab/warmset-local --way {way} ")),
+                "{program}"
             );
-            assert_eq!(text.matches("enabled = false").count(), 2);
+            assert!(arm.has_local_replacement() && !arm.has_the_daemon());
+            assert!(beside.files.is_empty() && beside.writes.is_empty());
         }
         assert!(
             Arm::parse("local:up-all")

@@ -355,20 +355,31 @@ fn append(hardware: &Hardware) -> String {
 }
 
 /// Where an installed lab keeps the guest program.
-const INSTALLED: &str = "/usr/lib/warmset/warmset-guest";
+const INSTALLED: &str = "/usr/lib/warmset";
 
 /// Where this build's guest program is: beside the lab's own, or where the package has it.
 pub fn guest_program() -> Result<PathBuf> {
+    program_of_ours("warmset-guest")
+}
+
+/// Where this build's `warmset-local` is, the program of the arms `local:WAY`.
+pub(crate) fn local_program() -> Result<PathBuf> {
+    program_of_ours("warmset-local")
+}
+
+fn program_of_ours(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut directory = own.parent().context("this program's file has no folder")?;
+    let mut directory = own
+        .parent()
+        .context("this program's file has no directory")?;
     if directory.ends_with("deps") {
         directory = directory.parent().unwrap_or(directory);
     }
-    let beside = directory.join("warmset-guest");
+    let beside = directory.join(name);
     let program = if beside.exists() {
         beside
     } else {
-        PathBuf::from(INSTALLED)
+        Path::new(INSTALLED).join(name)
     };
     anyhow::ensure!(
         is_static(&program),

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     match (settings, context.form) {
         (Ok(settings), Form::Json) => json(
             out,
-            &serde_json::json!({ "ok": true, "config": settings.config }),
+            &serde_json::json!({ "ok": true, "config": settings.config, "notes": settings.notes }),
         )?,
         (Ok(settings), Form::Text) => {
             print_ok(&settings, out)?;

@@ -3,15 +3,19 @@
 use crate::config_file;
 use crate::ui::text::{Side, table};
 use crate::ui::{Context, Form, json};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use host::recordings;
 use pressure::Config;
 use pressure::decision::{Action, Decision};
+use pressure::recording::Entry;
 use pressure::replay::{
     Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate,
-    compare, decide_again,
+    compare, decide_again, rewrite,
 };
 use serde::Serialize;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,6 +51,9 @@ pub(crate) struct Args {
     /// Fail if any decision differs from the recorded one
     #[arg(long, conflicts_with_all = ["config", "compare"])]
     verify: bool,
+    /// Write the recording anew: the same samples, with decisions and states as this build makes them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "compare", "coverage", "verify"])]
+    rewrite: Option<PathBuf>,
 }
 
 /// The result, as `--json` prints it.
@@ -70,6 +77,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         progress.show(path, entries);
     })?;
     progress.clear();
+    if let Some(path) = &args.rewrite {
+        write_anew(path, &entries)?;
+    }
     let mut report = Report {
         again: None,
         comparison: None,
@@ -102,6 +112,23 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Writes the recording anew to a file that must not be there yet, compressed if its name ends in `.gz`.
+fn write_anew(path: &Path, entries: &[Entry]) -> Result<()> {
+    let text = rewrite(entries)?;
+    let mut file = File::create_new(path)
+        .with_context(|| format!("{}: cannot create a new file", path.display()))?;
+    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    let written = if is_gzip {
+        let mut encoder = GzEncoder::new(&mut file, Compression::best());
+        encoder
+            .write_all(&text)
+            .and_then(|()| encoder.finish().map(drop))
+    } else {
+        file.write_all(&text)
+    };
+    written.with_context(|| format!("{}: cannot write", path.display()))
 }
 
 /// A line on a terminal while a long recording is read.

@@ -1,6 +1,7 @@
 //! Reads back from swap what the processes of a group have there.
 
-use crate::touch::{Which, touch};
+use crate::pagemap::SWAPPED;
+use crate::touch::touch;
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::Path;
@@ -24,9 +25,7 @@ pub(crate) fn recall(root: &Path, group: &Path, amount: Bytes) -> io::Result<()>
         for pid in inside.lines() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let process = rustix::fs::open(root.join("proc").join(pid), flags, Mode::empty());
-            left -= process.map_or(0, |process| {
-                touch(&process, Which::Swapped, left).unwrap_or(0)
-            });
+            left -= process.map_or(0, |process| touch(&process, SWAPPED, left).unwrap_or(0));
             if left == 0 {
                 return Ok(());
             }

@@ -33,8 +33,6 @@ pub(super) struct Entry {
     pub(super) swapped: Bytes,
     pub(super) user: u32,
     pub(super) life: Life,
-    /// It runs or waits to run.
-    pub(super) runs: bool,
     pub(super) name: Name,
     /// The part in which it was last read.
     part: u32,
@@ -153,11 +151,6 @@ impl Roll {
         sorted
     }
 
-    /// Those that ran or waited to run.
-    pub(super) fn runnable(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.runs)
-    }
-
     /// Some of all, in turn, so that who is on swap altogether is found in the end.
     fn ask_some(&mut self, proc: &OwnedFd) {
         for _ in 0..ASKED.min(self.entries.len()) {
@@ -271,7 +264,6 @@ pub(super) fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
         swapped: Bytes::ZERO,
         user: u32::MAX,
         life: stat.life,
-        runs: stat.runs,
         name: text::printable(stat.name),
         part: 0,
     }))
@@ -325,7 +317,6 @@ mod tests {
             swapped: Bytes::ZERO,
             user: 0,
             life: Life::Alive,
-            runs: false,
             name: Name::new(),
             part: 0,
         };

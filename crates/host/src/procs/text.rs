@@ -14,8 +14,6 @@ const PF_EXITING: u64 = 0x0000_0004;
 pub(super) struct Stat<'t> {
     pub(super) name: &'t [u8],
     pub(super) life: Life,
-    /// It runs or waits to run.
-    pub(super) runs: bool,
     pub(super) is_kernels: bool,
     /// Its memory is given back.
     pub(super) is_dead: bool,
@@ -49,7 +47,6 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
     Some(Stat {
         name,
         life,
-        runs: state == b'R',
         is_kernels,
         is_dead,
         start,

@@ -212,7 +212,7 @@ fn plain_text_is_read_too_and_a_half_line_is_not() {
         .unwrap()
         .read_to_string(&mut text)
         .unwrap();
-    assert!(text.starts_with("{\"warmset-recording\":1,") && text.ends_with("\nlost\t2\n"));
+    assert!(text.starts_with("{\"warmset-recording\":2,") && text.ends_with("\nlost\t2\n"));
     text.push_str("s\t99");
     std::fs::write(&path, text).unwrap();
     let mut reader = Reader::open(&path).unwrap();

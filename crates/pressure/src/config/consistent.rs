@@ -3,9 +3,9 @@
 use super::{Config, Occasion, Share, is_protected};
 use units::{Percent, Span};
 
-/// No share of memory that others live in is larger.
+/// No other share of memory may be larger: a tenth stays for what the share is not about.
 const MOST: Percent = Percent::new(90);
-/// Nothing takes more than this of memory from all others.
+/// What Warmset itself withholds or holds is never more of memory than this.
 const QUARTER: Percent = Percent::new(25);
 
 type Checked = Result<(), String>;
@@ -31,7 +31,8 @@ impl Config {
             if spec.range.contains(&tunable.value) {
                 return Ok(());
             }
-            let (least, most) = (spec.range.start(), spec.range.end());
+            let least = spec.range.start();
+            let most = spec.range.end();
             Err(format!(
                 "tunable {} = {} is not between {least} and {most}",
                 spec.name, tunable.value
@@ -96,12 +97,6 @@ impl Config {
             ),
             ("leak.every", self.leak.every, Span::secs(10), DAY),
             (
-                "local.every",
-                self.local.every,
-                Span::millis(100),
-                Span::secs(60),
-            ),
-            (
                 "guard.warn-ahead",
                 guard.warn_ahead,
                 Span::secs(1),
@@ -132,14 +127,14 @@ impl Config {
                 Span::secs(3600),
             ),
             (
-                "guard.contain-ahead",
-                guard.contain_ahead,
+                "guard.throttle-ahead",
+                guard.throttle_ahead,
                 Span::default(),
                 Span::secs(60),
             ),
             (
-                "guard.contain-for",
-                guard.contain_for,
+                "guard.throttle-for",
+                guard.throttle_for,
                 Span::secs(1),
                 Span::secs(600),
             ),

@@ -22,7 +22,7 @@ pub struct Gap {
     /// quantile of demand to be covered: stall / (stall + refault).
     #[serde(with = "text")]
     pub stall_cost: Span,
-    /// Time lost when a page that was given up is read again.
+    /// Time lost by a refault.
     #[serde(with = "text")]
     pub refault_cost: Span,
     /// Half-life of the memory of demand: longer remembers rarer bursts.
@@ -32,13 +32,13 @@ pub struct Gap {
     #[serde(with = "text")]
     pub give_back_after: Span,
     /// Least time between two writes of the factor: each resets the kernel's boost and its
-    /// per-processor lists.
+    /// per-CPU lists.
     #[serde(with = "text")]
     pub settle: Span,
     /// Changes smaller than this share of the gap are not worth a write.
     #[serde(with = "text")]
     pub dead_band: Percent,
-    /// Pages read again per second that are accepted before the gap is narrowed.
+    /// Refaults per second that are accepted before the gap is narrowed.
     pub refault_target: u64,
     /// Keep the watermark boost at its bytes of before while the gap is raised.
     pub cap_boost: bool,

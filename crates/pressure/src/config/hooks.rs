@@ -1,4 +1,4 @@
-//! Who is told what happens.
+//! Programs that are run when something happens.
 
 use super::text;
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,13 @@ use units::Span;
 pub struct Hooks {
     /// When memory is about to run out: the absolute path of a program.
     pub warn: Option<String>,
-    /// When a unit was slowed down.
-    #[serde(rename = "contained")]
+    /// When a unit was throttled by `memory.high`.
     pub throttled: Option<String>,
-    /// When a unit was stopped, and its user asked what becomes of it.
+    /// When a unit was frozen, and its user asked what becomes of it.
     pub asked: Option<String>,
-    /// When a process was asked to end, or killed.
+    /// When a process was sent SIGTERM or SIGKILL.
     pub ended: Option<String>,
-    /// Who takes longer is killed, with all that it has started.
+    /// A program that takes longer is killed, with all that it has started.
     #[serde(with = "text")]
     pub timeout: Span,
 }
@@ -39,9 +38,9 @@ impl Default for Hooks {
 pub enum Occasion {
     /// Memory is about to run out.
     Warn,
-    /// A unit was slowed down.
+    /// A unit was throttled.
     Throttled,
-    /// A unit was stopped, and its user asked.
+    /// A unit was frozen, and its user asked.
     Asked,
     /// A process was signalled.
     Ended,
@@ -55,7 +54,7 @@ impl Occasion {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Warn => "warn",
-            Self::Throttled => "contained",
+            Self::Throttled => "throttled",
             Self::Asked => "asked",
             Self::Ended => "ended",
         }

@@ -1,7 +1,9 @@
 //! Files laid over each other, key by key, and errors that say where.
 
-use super::Config;
+use super::{Config, renamed};
+use serde::Deserialize;
 use std::fmt;
+use toml::de::Deserializer;
 use toml::{Table, Value};
 
 /// What is wrong with a configuration, and where.
@@ -48,17 +50,29 @@ pub struct Layers {
 
 impl Layers {
     /// Adds one file over those before. Everything that can be checked in one file is checked here.
-    pub fn add(&mut self, file: &str, text: &str) -> Result<(), ConfigError> {
+    ///
+    /// Returns what should be known of the file: keys that have another name now, a sentence each.
+    pub fn add(&mut self, file: &str, text: &str) -> Result<Vec<String>, ConfigError> {
         let wrong = |error: toml::de::Error| ConfigError {
             file: file.to_owned(),
             at: error.span().map(|span| place(text, span.start)),
             what: error.message().to_owned(),
         };
-        toml::from_str::<Config>(text).map_err(wrong)?;
-        let table: Table = toml::from_str(text).map_err(wrong)?;
+        let (document, found) = renamed::modernise(file, text).map_err(wrong)?;
+        if let Some((offset, what)) = found.twice {
+            return Err(ConfigError {
+                file: file.to_owned(),
+                at: Some(place(text, offset)),
+                what,
+            });
+        }
+        let checked = Deserializer::from(document.clone());
+        Config::deserialize(checked).map_err(wrong)?;
+        let merged = Deserializer::from(document);
+        let table = Table::deserialize(merged).map_err(wrong)?;
         overlay(&mut self.merged, table);
         self.names.push(file.to_owned());
-        Ok(())
+        Ok(found.notes)
     }
 
     /// The configuration of all files together, checked across keys.
@@ -89,10 +103,16 @@ impl Config {
         layers.add(file, text)?;
         layers.finish()
     }
+
+    /// The configuration that a recording was made by, of this version or an older one.
+    pub(crate) fn recorded(mut value: serde_json::Value) -> serde_json::Result<Self> {
+        renamed::modernise_recorded(&mut value);
+        serde_json::from_value(value)
+    }
 }
 
 /// Line and column of byte `offset`, both from 1, the column in characters.
-fn place(text: &str, offset: usize) -> (usize, usize) {
+pub(super) fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before
@@ -107,8 +127,12 @@ fn place(text: &str, offset: usize) -> (usize, usize) {
 fn overlay(base: &mut Table, over: Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
-            (Some(Value::Array(below)), Value::Array(above)) => below.extend(above),
+            (Some(Value::Table(below)), Value::Table(above)) => {
+                overlay(below, above);
+            }
+            (Some(Value::Array(below)), Value::Array(above)) => {
+                below.extend(above);
+            }
             (_, value) => {
                 base.insert(key, value);
             }

@@ -4,7 +4,7 @@ use super::text;
 use serde::{Deserialize, Serialize};
 use units::{Percent, Span};
 
-/// Who lets a person in, and in again.
+/// Programs by which a user can log in: they must answer while memory is short.
 const PROGRAMS: [&str; 6] = [
     "/usr/sbin/sshd",
     "/usr/lib/systemd/systemd",
@@ -14,7 +14,7 @@ const PROGRAMS: [&str; 6] = [
     "/usr/sbin/agetty",
 ];
 
-/// Services that do, and the desktop itself.
+/// Services by which a user can log in, and the desktop itself.
 const UNITS: [&str; 11] = [
     "ssh.service",
     "sshd.service",
@@ -29,7 +29,8 @@ const UNITS: [&str; 11] = [
     "session.slice",
 ];
 
-/// Whether memory may be kept for what is named so: a slice, but for the desktop's own, holds whoever is started in it.
+/// Whether memory may be kept for a unit of this name. A slice may hold any program that is started in it, and so one
+/// that makes memory run out; only the desktop's own slice is taken.
 pub fn is_protected(unit: &str) -> bool {
     const DESKTOP: &str = "session.slice";
     let name = unit.strip_suffix('*').unwrap_or(unit);
@@ -50,7 +51,7 @@ pub struct Protect {
     /// Most of memory that stays with `units`, in all, up to 25 %; with what is locked it is never more than a quarter.
     #[serde(with = "text")]
     pub floors: Percent,
-    /// A file is worth its memory if its pages are read again within this time. More holds colder files.
+    /// A file is worth its memory if its pages refault within this time. More holds colder files.
     #[serde(with = "text")]
     pub reuse: Span,
     /// Executables of programs that must answer: what they run from is held while they run, up to half of the budget.

@@ -69,3 +69,79 @@ fn what_is_written_is_read_back() {
     let json = serde_json::to_string(&config).unwrap();
     assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
 }
+
+/// The notes about a file, and what it says.
+fn read(text: &str) -> (Vec<String>, Config) {
+    let mut layers = Layers::default();
+    let notes = layers.add("warmset.toml", text).unwrap();
+    (notes, layers.finish().unwrap())
+}
+
+#[test]
+fn old_names_of_keys_still_work_and_are_said() {
+    let (notes, config) = read(
+        "[guard]\ncontain-ahead = \"0 s\"\n  contain-for = \"9 s\"\n[hooks]\ncontained = \"/usr/bin/x\"\n",
+    );
+    assert_eq!(config.guard.throttle_ahead, Span::default());
+    assert_eq!(config.guard.throttle_for, Span::secs(9));
+    assert_eq!(config.hooks.throttled.as_deref(), Some("/usr/bin/x"));
+    assert_eq!(
+        notes,
+        [
+            "warmset.toml:2:1: guard.contain-ahead is now called guard.throttle-ahead; the old name still works",
+            "warmset.toml:3:3: guard.contain-for is now called guard.throttle-for; the old name still works",
+            "warmset.toml:5:1: hooks.contained is now called hooks.throttled; the old name still works, and \
+             WARMSET_EVENT is throttled",
+        ]
+    );
+    let (notes, new) = read("[guard]\nthrottle-ahead = \"0 s\"\nthrottle-for = \"9 s\"\n");
+    assert!(notes.is_empty());
+    assert_eq!(new.guard, config.guard);
+}
+
+#[test]
+fn a_value_under_an_old_name_is_checked_where_it_stands() {
+    assert!(
+        refused("[guard]\ncontain-for = 9").starts_with("warmset.toml:2:15: invalid type"),
+        "{}",
+        refused("[guard]\ncontain-for = 9")
+    );
+    assert!(
+        refused("[guard]\ncontain-for = \"1 h\"")
+            .contains("guard.throttle-for = \"60 min\" is not between"),
+        "{}",
+        refused("[guard]\ncontain-for = \"1 h\"")
+    );
+    assert_eq!(
+        refused("[guard]\nthrottle-for = \"2 s\"\ncontain-for = \"9 s\""),
+        "warmset.toml:3:1: guard.contain-for is the old name of guard.throttle-for, which is set too: \
+         keep throttle-for"
+    );
+}
+
+#[test]
+fn a_drop_in_wins_over_an_old_name_in_the_main_file() {
+    let mut layers = Layers::default();
+    layers.add("a", "[guard]\ncontain-for = \"9 s\"").unwrap();
+    layers.add("b", "[guard]\nthrottle-for = \"4 s\"").unwrap();
+    assert_eq!(layers.finish().unwrap().guard.throttle_for, Span::secs(4));
+}
+
+#[test]
+fn the_experiment_of_local_replacement_is_passed_over_and_said() {
+    // As the packaged file of an older version has it, and as a user may have filled it.
+    for text in [
+        "[local]\n#policy = \"off\"\n",
+        "[local]\npolicy = \"up-largest\"\nevery = \"1 s\"\n",
+    ] {
+        let (notes, config) = read(text);
+        assert_eq!(config, Config::default());
+        assert_eq!(
+            notes,
+            [
+                "warmset.toml:1:2: [local] is passed over: the experiment is now the program warmset-local of \
+                 the VM lab (warmset-lab run --arms local:WAY)"
+            ]
+        );
+    }
+}

@@ -35,7 +35,7 @@ const LOST: Percent = Percent::new(10);
 impl Draft<'_> {
     /// Contains who fills memory, if that is possible and was not done.
     pub(super) fn throttle(&mut self, outlook: &Outlook, severity: Severity) -> bool {
-        let ahead = self.config.guard.contain_ahead;
+        let ahead = self.config.guard.throttle_ahead;
         let headroom = in_ram(outlook);
         let left = outlook
             .growth
@@ -93,7 +93,7 @@ impl Draft<'_> {
         let grows_near = outlook
             .growth
             .time_for(headroom)
-            .is_some_and(|left| left <= 2 * self.config.guard.contain_ahead.get());
+            .is_some_and(|left| left <= 2 * self.config.guard.throttle_ahead.get());
         // Who stands still does not push, and would go on without a ceiling.
         for one in &sample.groups.throttled {
             if self.is_frozen(one.id) {
@@ -217,7 +217,7 @@ impl Draft<'_> {
             .distress
             .pushing
             .since(one.id, self.sample.at)?;
-        (since >= self.config.guard.contain_for).then_some(since)
+        (since >= self.config.guard.throttle_for).then_some(since)
     }
 
     /// How what it cannot give back grows, if it has for that long. A ceiling slows that down, and never stops it.
@@ -226,7 +226,7 @@ impl Draft<'_> {
             .largest_in(one.id)
             .and_then(|candidate| self.history.distress.growths.of_unit(candidate));
         growth.filter(|growth| {
-            growth.rate > Rate::ZERO && growth.rising >= self.config.guard.contain_for
+            growth.rate > Rate::ZERO && growth.rising >= self.config.guard.throttle_for
         })
     }
 
@@ -237,7 +237,7 @@ impl Draft<'_> {
         };
         let age = Span::new(self.sample.at.get().saturating_sub(one.since.get()));
         let pushing = self.history.distress.pushing.since(one.id, self.sample.at);
-        pushing.unwrap_or(age) < self.config.guard.contain_for
+        pushing.unwrap_or(age) < self.config.guard.throttle_for
     }
 
     /// Whether it pushes against a ceiling.

@@ -261,11 +261,6 @@ pub enum Reason {
     },
     /// Why something is held, or let go.
     Protect(Why),
-    /// Free memory was at a watermark, and local replacement is asked for.
-    Watermark {
-        /// Free now.
-        free: Bytes,
-    },
     /// Someone said stop: the kill switch, a rival, or the end of the run.
     Stop,
 }

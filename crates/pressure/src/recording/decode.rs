@@ -1,7 +1,10 @@
 //! Lines to samples and decisions.
 
-use super::{Entry, Header, Shape, VERSION, columns};
+use super::{Entry, Header, OLDEST, Shape, VERSION, columns};
+use crate::config::Config;
+use crate::decision::Decision;
 use crate::groups::Groups;
+use crate::history::History;
 use crate::sample::{Facts, Sample, Wall};
 use crate::scan::ProcessScan;
 use serde::Deserialize;
@@ -34,9 +37,9 @@ pub struct Malformed {
 pub struct Decoder {
     line: u64,
     base: Base,
-    /// Who holds memory, for the sample that follows.
+    /// Process scan for the sample that follows.
     scan: ProcessScan,
-    /// Control groups that we look after, if that has changed with the sample that follows.
+    /// Control groups with limits that Warmset sets, if that has changed with the sample that follows.
     groups: Option<Groups>,
 }
 
@@ -118,7 +121,7 @@ impl Decoder {
             }),
             "d" => match self.base {
                 Base::Broken => Ok(None),
-                _ => from_json(rest).map(|decision| Some(Entry::Decision(Box::new(decision)))),
+                _ => decision(rest).map(|decision| Some(Entry::Decision(Box::new(decision)))),
             },
             "lost" => match rest.parse() {
                 Ok(count) => Ok(Some(Entry::Lost(count))),
@@ -134,15 +137,19 @@ impl Decoder {
     fn header(&mut self, text: &str) -> Result<Header, String> {
         self.base = Base::Broken;
         let Version { version } = from_json(text)?;
-        if version != VERSION {
+        if version > VERSION {
             return Err(format!(
-                "format {version}, where only format {VERSION} is understood,"
+                "this recording has format {version}, and this version of warmset reads formats up to \
+                 {VERSION}: read it with the version that made it,"
             ));
+        }
+        if version < OLDEST {
+            return Err(format!("there is no format {version} of a recording,"));
         }
         let line: HeaderLine = from_json(text)?;
         let mut notes = Vec::new();
-        let config = known("the configuration", line.config, &mut notes);
-        let state = known("the state", line.state, &mut notes);
+        let config = config(line.config, &mut notes);
+        let state = state(line.state, version, config.as_ref(), &mut notes);
         let sample = Box::new(line.shape.unknown());
         let columns = places(&sample, &line.columns, &mut notes);
         self.base = Base::Last { sample, columns };
@@ -247,16 +254,51 @@ fn places(sample: &Sample, names: &[(String, String)], notes: &mut Vec<String>) 
     columns
 }
 
-fn known<T: DeserializeOwned>(what: &str, value: Value, notes: &mut Vec<String>) -> Option<T> {
-    match serde_json::from_value(value) {
-        Ok(known) => Some(known),
+fn config(value: Value, notes: &mut Vec<String>) -> Option<Config> {
+    match Config::recorded(value) {
+        Ok(config) => Some(config),
         Err(error) => {
             notes.push(format!(
-                "{what} in the header is not readable by this version: {error}"
+                "the configuration of this recording cannot be read ({error}): give one with --config"
             ));
             None
         }
     }
+}
+
+/// The state of the decision core in a header of this `version`.
+fn state(
+    value: Value,
+    version: u64,
+    config: Option<&Config>,
+    notes: &mut Vec<String>,
+) -> Option<History> {
+    let Ok(mut state) = serde_json::from_value::<History>(value) else {
+        notes.push(format!(
+            "this recording was made by format {version}; its decision state cannot be read, so \
+             decisions are made from a fresh state and may differ"
+        ));
+        return None;
+    };
+    if version == 1 {
+        if let Some(config) = config {
+            state.complete_by(config);
+        }
+    }
+    Some(state)
+}
+
+/// A decision, without steps of local replacement, which is no part of the guard any more.
+fn decision(text: &str) -> Result<Decision, String> {
+    const LOCAL: &str = "\"do\":\"local\"";
+    if !text.contains(LOCAL) {
+        return from_json(text);
+    }
+    let mut value: Value = from_json(text)?;
+    if let Some(steps) = value.get_mut("steps").and_then(Value::as_array_mut) {
+        steps.retain(|step| step["action"]["do"] != "local");
+    }
+    serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -78,13 +78,14 @@ impl Encoder {
             .filter(|last| last.same_shape(sample))
             .ok_or(Misfit)?;
         if !sample.scan.is_empty() {
-            // A census is plain numbers and names: there is nothing in it that JSON cannot say.
+            // A scan is plain numbers and names, all of which JSON can say.
             let _ = json_line(out, "p\t", &sample.scan);
         }
         if sample.groups != last.groups {
             let _ = json_line(out, "g\t", &sample.groups);
         }
-        let nanos = u64::try_from(sample.at.get().as_nanos()).unwrap_or(u64::MAX);
+        let nanos = sample.at.get().as_nanos();
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
         put(out, format_args!("s\t{nanos}\t{}", sample.wall.0));
         // Tabs are owed, not written, so that empty cells at the end cost nothing.
         let mut owed = 0;
@@ -95,7 +96,8 @@ impl Encoder {
                 if value == before.get(index) {
                     continue;
                 }
-                out.resize(out.len() + owed, b'\t');
+                let length = out.len() + owed;
+                out.resize(length, b'\t');
                 owed = 0;
                 match value {
                     Some(value) => put(out, format_args!("{value}")),

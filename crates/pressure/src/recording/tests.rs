@@ -71,9 +71,11 @@ fn any_sample() -> impl Strategy<Value = Sample> {
 }
 
 fn write(samples: &[Sample]) -> Vec<u8> {
-    let (facts, config) = (facts(), Config::default());
+    let facts = facts();
+    let config = Config::default();
     let mut history = History::new(&facts, &config);
-    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    let mut encoder = Encoder::new();
+    let mut out = Vec::new();
     for sample in samples {
         if !encoder.fits(sample) {
             assert_eq!(encoder.sample(&mut Vec::new(), sample), Err(Misfit));
@@ -228,15 +230,109 @@ fn a_bad_line_is_named_and_quoted_and_what_builds_on_it_is_passed_over() {
 }
 
 #[test]
-fn an_unknown_format_is_refused() {
-    let error = Decoder::new()
-        .line(b"{\"warmset-recording\":2}")
-        .unwrap_err()
-        .to_string();
+fn an_unknown_format_is_refused_in_one_sentence() {
+    let refusal = |line: &[u8]| Decoder::new().line(line).unwrap_err().to_string();
+    let newer = refusal(b"{\"warmset-recording\":3}");
     assert!(
-        error.starts_with("line 1: format 2, where only format 1 is understood, in"),
-        "{error}"
+        newer.starts_with(
+            "line 1: this recording has format 3, and this version of warmset reads formats up to \
+             2: read it with the version that made it, in"
+        ),
+        "{newer}"
     );
+    let none = refusal(b"{\"warmset-recording\":0}");
+    assert!(none.contains("there is no format 0"), "{none}");
+}
+
+/// A header of format 1 as it was written before there was a guard: with few sections of the
+/// configuration, and a state without most of what is in it now.
+const FORMAT_1: &str = include_str!("format-1.rec");
+
+fn header_of(text: &str) -> Header {
+    let Some(Ok(Entry::Header(header))) = decode(text.as_bytes()).next() else {
+        panic!("no header")
+    };
+    *header
+}
+
+#[test]
+fn a_recording_of_format_1_is_read_by_defaults() {
+    let header = header_of(FORMAT_1);
+    assert!(header.notes.is_empty(), "{:?}", header.notes);
+    let config = header.config.unwrap();
+    assert_eq!(config.guard, crate::config::Guard::default());
+    // It was recorded before the first sample, so it is what an empty history is.
+    assert_eq!(header.state, Some(History::new(&header.facts, &config)));
+    let read: Result<Vec<Entry>, Malformed> = decode(FORMAT_1.as_bytes()).collect();
+    assert_eq!(read.unwrap().len(), 25);
+}
+
+/// A recording of format 1 with this instead of that.
+fn changed(from: &str, to: &str) -> String {
+    assert!(FORMAT_1.contains(from), "{from}");
+    FORMAT_1.replacen(from, to, 1)
+}
+
+#[test]
+fn what_an_older_state_does_not_have_is_that_of_an_empty_one() {
+    let header = header_of(&changed("\"samples\":0", "\"samples\":7"));
+    assert_eq!(header.state.unwrap().samples, 7);
+    // A trend with points from the time before slopes were kept for each.
+    let points = "\"unreclaimable\":{\"points\":[[5000000000,1],[10000000000,2]]";
+    let header = header_of(&changed("\"unreclaimable\":{\"points\":[]", points));
+    let mut state = header.state.unwrap();
+    assert_eq!(state.page_size, header.facts.page_size);
+    for second in 3..300 {
+        state.push(&sample_at(5 * second, 4096));
+    }
+}
+
+#[test]
+fn a_state_that_cannot_be_read_is_refused_in_plain_words() {
+    for broken in [
+        changed("\"samples\":0", "\"samples\":\"none\""),
+        changed("\"weights\":[0.0,", "\"weights\":["),
+    ] {
+        let header = header_of(&broken);
+        assert_eq!(header.state, None);
+        assert_eq!(
+            header.notes,
+            [
+                "this recording was made by format 1; its decision state cannot be read, so \
+                 decisions are made from a fresh state and may differ"
+            ]
+        );
+    }
+}
+
+#[test]
+fn keys_that_were_renamed_and_local_replacement_are_read_from_older_recordings() {
+    let guard = "\"config\":{\"guard\":{\"contain-for\":\"9 s\"},\"hooks\":{\"contained\":\"/a\"},\
+                 \"local\":{\"policy\":\"up-next\",\"every\":\"250 ms\"},";
+    let text = changed("\"config\":{", guard);
+    let config = header_of(&text).config.unwrap();
+    assert_eq!(config.guard.throttle_for, Span::secs(9));
+    assert_eq!(config.hooks.throttled.as_deref(), Some("/a"));
+
+    let mut decision = decide(&config, &History::new(&facts(), &config));
+    decision.attention = crate::decision::Attention::Candidates;
+    let plain = serde_json::to_string(&decision).unwrap();
+    let step = "\"steps\":[{\"action\":{\"do\":\"local\",\"way\":\"up\",\"who\":{\"pid\":7,\"start\":1},\
+                \"name\":\"cc1\",\"size\":4096},\"why\":{\"because\":\"watermark\",\"free\":4096}}]";
+    let old = plain
+        .replace("\"steps\":[]", step)
+        .replace("\"suspects\"", "\"runners\"");
+    let scan = "p\t{\"at\":1,\"suspects\":[],\"victims\":[],\"runners\":[{\"who\":{\"pid\":7,\"start\":1},\
+                \"name\":\"cc1\",\"resident\":4096,\"turn\":5}]}";
+    let mut lines: Vec<&str> = text.lines().take(2).collect();
+    let last = format!("d\t{old}");
+    lines.insert(1, scan);
+    lines.push(&last);
+    let read: Vec<Entry> = decode(lines.join("\n").as_bytes())
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(read.len(), 3);
+    assert_eq!(read[2], Entry::Decision(Box::new(decision)));
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Who drives the watermarks in a comparison.
+//! The arms of a comparison: what drives the watermarks in each.
 
 use crate::watermark::{LEAST_FACTOR, MOST_FACTOR};
 use std::fmt;

@@ -9,7 +9,7 @@ use crate::sample::Sample;
 use crate::trend::Kept;
 use serde::Serialize;
 
-/// What an interval of growth says of itself.
+/// Share of growths that an interval of growth says it holds: it is one of 90 % (`trend.rs`).
 const GROWTH_SAYS: f64 = 0.9;
 
 /// How often each kind of forecast came true.
@@ -35,7 +35,10 @@ pub struct Coverage {
 impl Coverage {
     /// The share that held; `None` if none was compared.
     pub fn share(&self) -> Option<f64> {
-        (self.made > 0).then(|| self.held as f64 / self.made as f64)
+        if self.made == 0 {
+            return None;
+        }
+        Some(self.held as f64 / self.made as f64)
     }
 
     /// Both together.
@@ -75,9 +78,12 @@ pub fn calibrate<'a>(
             _ => {}
         }
     }
-    let (Some((history, _)), true) = (&core, samples >= 2) else {
+    let Some((history, _)) = &core else {
         return Err(ReplayError::TooShort);
     };
+    if samples < 2 {
+        return Err(ReplayError::TooShort);
+    }
     let Kept { made, held } = history.unreclaimable.kept();
     calibration.growth = Coverage {
         made,
@@ -97,6 +103,8 @@ fn demand(coverage: &mut Coverage, history: &mut History, config: &Config, sampl
     let asked = history.demand.within(need.window.get());
     if asked >= history.notable(sample) {
         coverage.made += 1;
-        coverage.held += u64::from(asked <= need.demand);
+        if asked <= need.demand {
+            coverage.held += 1;
+        }
     }
 }

@@ -42,7 +42,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The table: what each arm would have cost and spared.
+/// The table: what each arm would have cost, and what it would have prevented.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Release of the kernel recorded.
@@ -81,12 +81,12 @@ pub fn compare(entries: &[Entry], plan: &Plan<'_>) -> Result<Comparison, ReplayE
         response: plan.response,
     };
     trace.weigh(kswapd);
-    let arms = plan.arms.iter().map(|arm| {
+    let mut arms = Vec::new();
+    for arm in plan.arms {
         let control = Control::of(*arm, found_factor, &trace, plan.config)?;
-        let outcome = Run::new(control, found, trace.facts).over(&trace.ticks, kswapd)?;
-        Ok(outcome.outcome(arm.to_string(), page_size))
-    });
-    let arms = arms.collect::<Result<_, ReplayError>>()?;
+        let meter = Run::new(control, found, trace.facts).over(&trace.ticks, kswapd)?;
+        arms.push(meter.outcome(arm.to_string(), page_size));
+    }
     let time = trace
         .ticks
         .iter()
@@ -121,7 +121,7 @@ fn setting(sample: &Sample, page_size: Bytes, factor: u64) -> Result<Setting, Re
     })
 }
 
-/// Who sets the factor.
+/// What sets the factor.
 enum Control {
     Recorded,
     Fixed(u64),
@@ -186,13 +186,12 @@ impl Sums {
 
 impl<'a> Run<'a> {
     fn new(control: Control, found: Setting, facts: &'a Facts) -> Self {
-        let (reservoir, meter) = (Reservoir::holding(Pages::ZERO), Meter::from(found));
         Self {
             control,
             facts,
             now: found,
-            meter,
-            reservoir,
+            meter: Meter::from(found),
+            reservoir: Reservoir::holding(Pages::ZERO),
             sums: Sums::default(),
         }
     }
@@ -252,7 +251,7 @@ impl<'a> Run<'a> {
             page_size,
             factor.unwrap_or(self.now.factor),
         )?;
-        // A change of the machine's size moves the gap, but nobody raised it.
+        // A change of the machine's size moves the gap, and is no raise.
         let from = setting(self.machine(sample), page_size, self.now.factor)?;
         self.meter.set(sample.at, from, to);
         self.now = to;
@@ -302,7 +301,8 @@ impl Decider {
             }
             recorded.clone()
         });
-        let (from, counters) = (&start.counters, &mut self.sample.counters);
+        let from = &start.counters;
+        let counters = &mut self.sample.counters;
         counters.nr_free_pages = Some(free);
         counters.pgsteal_kswapd = from
             .pgsteal_kswapd
@@ -344,8 +344,9 @@ impl Decider {
                 .amounts
                 .free
                 .map(|pages| free.scaled(pages.get(), share.get()));
-            (zone.amounts.min, zone.amounts.low, zone.amounts.high) =
-                (Some(marks.min), Some(marks.low), Some(marks.high));
+            zone.amounts.min = Some(marks.min);
+            zone.amounts.low = Some(marks.low);
+            zone.amounts.high = Some(marks.high);
         }
         self.available(page_size, (self.recorded_factor.unwrap_or(factor), factor));
         self.sample.memory.free = Some(free.to_bytes(page_size));
@@ -386,7 +387,6 @@ impl Decider {
                 | Action::Kill { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
-                | Action::Local(_)
                 | Action::Recall { .. } => {}
             }
         }

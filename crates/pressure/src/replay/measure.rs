@@ -1,15 +1,18 @@
-//! What an arm cost and what it spared.
+//! What an arm cost, and what it prevented.
 
 use super::reservoir::Flow;
 use super::trace::{Interval, Tick, delta};
-use crate::sample::Counters;
+use crate::sample::{Counters, Sample};
 use serde::Serialize;
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Span};
 
-/// Stalls less than this apart are one episode.
+/// Stalls less than this apart are one episode: one burst stalls many allocations, and a person
+/// notices one delay. More joins bursts that come in a row, less counts one burst several times.
 const APART: Duration = Duration::from_secs(1);
-/// A raise is a false alarm if no demand calls for it within this time.
+/// A raise is a false alarm if no demand calls for it within this time. It is about as long as held
+/// memory is kept through a calm (`gap.give-back-after`): a raise that is not called for by then
+/// would have been given back.
 const CALLED_FOR: Duration = Duration::from_secs(10);
 
 /// What one arm came to.
@@ -23,7 +26,7 @@ pub struct Outcome {
     pub stalled: Bytes,
     /// Time in steps of the model in which they had to.
     pub stalled_time: Span,
-    /// Bursts at whose begin the gap was wider than the one found.
+    /// Bursts that began while the gap was wider than the one found.
     pub bursts_met: u64,
     /// From the last raise of that gap to the burst: the median over the bursts met.
     pub lead: Option<Span>,
@@ -63,10 +66,11 @@ struct Episodes {
 
 impl Episodes {
     fn stall(&mut self, begin: Duration, end: Duration) {
-        if self
-            .last_end
-            .is_none_or(|last| begin.saturating_sub(last) > APART)
-        {
+        let goes_on = match self.last_end {
+            Some(last) => begin.saturating_sub(last) <= APART,
+            None => false,
+        };
+        if !goes_on {
             self.count += 1;
         }
         self.last_end = Some(end);
@@ -79,10 +83,11 @@ pub(super) fn recorded(ticks: &[Tick<'_>], page_size: Bytes) -> Recorded {
     let mut sum = Recorded::default();
     let mut pages = Pages::ZERO;
     for pair in ticks.windows(2) {
-        let [before, after] = [pair[0].sample, pair[1].sample];
         if pair[1].interval.is_none() {
             continue;
         }
+        let before = pair[0].sample;
+        let after = pair[1].sample;
         let stalls = STALLS
             .iter()
             .filter_map(|counter| delta(before, after, counter))
@@ -91,17 +96,22 @@ pub(super) fn recorded(ticks: &[Tick<'_>], page_size: Bytes) -> Recorded {
             episodes.stall(before.at.get(), after.at.get());
         }
         sum.stalls += stalls;
-        pages += Pages::new(delta(before, after, |counters| counters.pgsteal_direct).unwrap_or(0));
-        let pressure = |micros: Option<Micros>| micros.map_or(0, Micros::get);
-        let waited = pressure(after.memory_pressure.some_total)
-            .saturating_sub(pressure(before.memory_pressure.some_total));
-        sum.pressure = Micros::new(sum.pressure.get().saturating_add(waited));
+        let direct = delta(before, after, |counters| counters.pgsteal_direct);
+        pages += Pages::new(direct.unwrap_or(0));
+        let waited = waited(after).saturating_sub(waited(before));
+        let pressure = sum.pressure.get().saturating_add(waited);
+        sum.pressure = Micros::new(pressure);
     }
     Recorded {
         episodes: episodes.count,
         stalled: pages.to_bytes(page_size),
         ..sum
     }
+}
+
+/// Time since boot in which some task waited for memory, in µs; 0 if that is unknown.
+fn waited(sample: &Sample) -> u64 {
+    sample.memory_pressure.some_total.map_or(0, Micros::get)
 }
 
 /// Allocations that entered direct reclaim, by the highest zone they could use.
@@ -165,7 +175,9 @@ impl Meter {
 
     /// The factor changes at time `at`.
     pub(super) fn set(&mut self, at: Span, from: Setting, to: Setting) {
-        self.writes += u64::from(from.factor != to.factor);
+        if from.factor != to.factor {
+            self.writes += 1;
+        }
         if to.gap > from.gap {
             self.raises += 1;
             self.last_raise = Some(at.get());
@@ -176,7 +188,7 @@ impl Meter {
         }
     }
 
-    /// An interval of the recording that begins at `begin`, with `setting` in force, and what came of it.
+    /// Takes in an interval of the recording that begins at `begin`, with `setting` in force, and its flow.
     pub(super) fn interval(
         &mut self,
         begin: Span,
@@ -204,10 +216,11 @@ impl Meter {
     fn burst(&mut self, begin: Duration, interval: &Interval, setting: Setting) {
         let is_burst = exceeds(interval.needed, self.found.gap);
         if is_burst && !self.in_burst && setting.gap > self.found.gap {
-            self.leads.push(
-                self.last_raise
-                    .map_or(Duration::ZERO, |raise| begin.saturating_sub(raise)),
-            );
+            let lead = match self.last_raise {
+                Some(raise) => begin.saturating_sub(raise),
+                None => Duration::ZERO,
+            };
+            self.leads.push(lead);
         }
         self.in_burst = is_burst;
     }
@@ -254,7 +267,9 @@ pub(super) fn bursts(ticks: &[Tick<'_>], found: Pages) -> u64 {
     let mut count = 0;
     for interval in ticks.iter().filter_map(|tick| tick.interval) {
         let now = exceeds(interval.needed, found);
-        count += u64::from(now && !before);
+        if now && !before {
+            count += 1;
+        }
         before = now;
     }
     count

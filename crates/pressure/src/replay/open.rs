@@ -19,7 +19,7 @@ pub struct Again {
     pub decisions: u64,
     /// Samples missing in the recording: decisions after them may differ until the next header.
     pub lost: u64,
-    /// Headers whose state this version cannot read: decisions after them start from nothing.
+    /// Headers without a state that can be read: decisions after them start from nothing.
     pub without_state: u64,
     /// Where the new decision is not the recorded one.
     pub differing: Vec<Difference>,
@@ -57,13 +57,14 @@ pub fn decide_again<'a>(
                     .or(header.config.as_ref())
                     .ok_or(ReplayError::NoConfig)?;
                 let state = header.state.as_ref().filter(|_| config.is_none());
-                again.without_state += u64::from(header.state.is_none());
-                let fresh = || History::new(&header.facts, by);
-                let goes_on = core
-                    .take()
-                    .filter(|_| config.is_some())
-                    .map(|(history, _)| history);
-                let history = state.cloned().or(goes_on).unwrap_or_else(fresh);
+                if header.state.is_none() {
+                    again.without_state += 1;
+                }
+                let history = match (state, core.take()) {
+                    (Some(state), _) => state.clone(),
+                    (None, Some((history, _))) if config.is_some() => history,
+                    (None, _) => History::new(&header.facts, by),
+                };
                 core = Some((history, by.clone()));
             }
             Entry::Sample(sample) => {
@@ -74,7 +75,8 @@ pub fn decide_again<'a>(
                 again.samples += 1;
             }
             Entry::Decision(recorded) => {
-                if let (Some((history, by)), Some(when)) = (&core, last) {
+                let Some((history, by)) = &core else { continue };
+                if let Some(when) = last {
                     again.compare(recorded, decide(by, history), when);
                 }
             }
@@ -89,16 +91,17 @@ pub fn decide_again<'a>(
 }
 
 impl Again {
-    fn compare(&mut self, recorded: &Decision, again: Decision, (at, wall): (Span, Wall)) {
+    fn compare(&mut self, recorded: &Decision, again: Decision, when: (Span, Wall)) {
         self.decisions += 1;
-        if *recorded != again {
-            let recorded = Box::new(recorded.clone());
-            self.differing.push(Difference {
-                at,
-                wall,
-                recorded,
-                again: Box::new(again),
-            });
+        if *recorded == again {
+            return;
         }
+        let (at, wall) = when;
+        self.differing.push(Difference {
+            at,
+            wall,
+            recorded: Box::new(recorded.clone()),
+            again: Box::new(again),
+        });
     }
 }

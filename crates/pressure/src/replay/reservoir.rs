@@ -4,7 +4,8 @@ use crate::watermark::Marks;
 use std::time::Duration;
 use units::Pages;
 
-/// Longest step of the model.
+/// Longest step of the model: a fifth of the usual response time of kswapd, so that when it wakes is
+/// told well enough. Shorter steps cost more and tell hardly more, as recorded intervals are 100 ms.
 const STEP: Duration = Duration::from_millis(10);
 
 /// What kswapd can do.
@@ -14,6 +15,15 @@ pub(super) struct Kswapd {
     pub(super) rate: u64,
     /// Time from waking to the first page.
     pub(super) response: Duration,
+}
+
+impl Kswapd {
+    /// Pages that it frees within `window` after it is woken.
+    pub(super) fn freed_within(self, window: Duration) -> i64 {
+        let runs = window.saturating_sub(self.response);
+        let freed = u128::from(self.rate) * runs.as_nanos() / 1_000_000_000;
+        i64::try_from(freed).unwrap_or(i64::MAX)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +56,7 @@ pub(super) struct Flow {
 }
 
 impl Reservoir {
-    /// A machine with so many free pages, whose kswapd sleeps.
+    /// A machine with so many free pages, where kswapd sleeps.
     pub(super) fn holding(free: Pages) -> Self {
         Self {
             free: i64::try_from(free.get()).unwrap_or(i64::MAX),
@@ -68,23 +78,29 @@ impl Reservoir {
         (demand, time): (i64, Duration),
     ) -> Flow {
         let mut flow = Flow::default();
-        let steps = u32::try_from(time.as_nanos().div_ceil(STEP.as_nanos()))
-            .unwrap_or(u32::MAX)
-            .max(1);
-        let part = |step: u32| i128::from(demand) * i128::from(step) / i128::from(steps);
+        let steps = time.as_nanos().div_ceil(STEP.as_nanos());
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX).max(1);
+        // Taken before this step, so that the parts of a demand add up to it.
+        let taken_before = |step: u32| {
+            let whole = i128::from(demand) * i128::from(step);
+            whole / i128::from(steps)
+        };
         for step in 0..steps {
             let begin = time * step / steps;
             let end = time * (step + 1) / steps;
             let length = end.saturating_sub(begin);
-            let taken = i64::try_from(part(step + 1) - part(step)).unwrap_or(0);
+            let taken = taken_before(step + 1) - taken_before(step);
+            let taken = i64::try_from(taken).unwrap_or(0);
             self.free = self.free.saturating_sub(taken);
             flow.reclaimed += self.reclaim(marks, kswapd, length);
-            let short = signed(marks.min).saturating_sub(self.free);
+            let min = signed(marks.min);
+            let short = min.saturating_sub(self.free);
             if short > 0 {
-                self.free = signed(marks.min);
+                self.free = min;
                 flow.stalled += Pages::new(short.unsigned_abs());
                 flow.stalled_time += length;
-                flow.stalls = Some((flow.stalls.map_or(begin, |(first, _)| first), end));
+                let first = flow.stalls.map_or(begin, |(first, _)| first);
+                flow.stalls = Some((first, end));
             }
         }
         flow

@@ -5,7 +5,7 @@ use crate::decide;
 use crate::history::History;
 use crate::knob::Knob;
 use crate::recording::tests::facts;
-use crate::recording::{Entry, Header, Shape};
+use crate::recording::{Entry, Header, Shape, decode};
 use crate::sample::{Sample, ZoneKind};
 use crate::watermark::{self, Marks};
 use proptest::prelude::*;
@@ -33,7 +33,9 @@ fn machine() -> Sample {
 fn with_factor(mut sample: Sample, factor: u64) -> Sample {
     let marks = watermark::total(&sample, PAGE, factor).unwrap();
     let zone = &mut sample.zones[0].amounts;
-    (zone.min, zone.low, zone.high) = (Some(marks.min), Some(marks.low), Some(marks.high));
+    zone.min = Some(marks.min);
+    zone.low = Some(marks.low);
+    zone.high = Some(marks.high);
     sample
         .knobs
         .now
@@ -42,7 +44,8 @@ fn with_factor(mut sample: Sample, factor: u64) -> Sample {
 }
 
 fn header() -> Entry {
-    let (facts, config) = (facts(), Config::default());
+    let facts = facts();
+    let config = Config::default();
     let state = Some(History::new(&facts, &config));
     let shape = Shape::of(&machine());
     Entry::Header(Box::new(Header {
@@ -56,8 +59,11 @@ fn header() -> Entry {
 
 /// A machine lived through in steps of 10 ms, recorded every 100 ms: `demand` pages in each tick.
 fn lived(demand: impl IntoIterator<Item = i64>, factor: impl Fn(usize) -> u64) -> Vec<Entry> {
-    let (mut free, mut by_kswapd, mut direct, mut stalls, mut runs) =
-        (20_000_i64, 0_u64, 0_u64, 0_u64, false);
+    let mut free = 20_000_i64;
+    let mut by_kswapd = 0_u64;
+    let mut direct = 0_u64;
+    let mut stalls = 0_u64;
+    let mut runs = false;
     let mut entries = vec![header()];
     for (tick, demand) in demand.into_iter().enumerate() {
         let marks = watermark::total(&machine(), PAGE, factor(tick)).unwrap();
@@ -153,7 +159,8 @@ fn the_model_stalls_as_the_machine_did() {
         ..Plan::of(&[Arm::Recorded])
     };
     let comparison = compare(&bursts(2400), &plan).unwrap();
-    let (recorded, modelled) = (comparison.recorded, &comparison.arms[0]);
+    let recorded = comparison.recorded;
+    let modelled = &comparison.arms[0];
     assert_eq!((recorded.episodes, modelled.episodes), (48, 48));
     let ratio = modelled.stalled.get() as f64 / recorded.stalled.get() as f64;
     assert!((0.5..2.0).contains(&ratio), "{modelled:?} {recorded:?}");
@@ -281,6 +288,46 @@ fn deciding_again_gives_the_same_and_from_the_middle_too() {
         (again.samples, again.differing.len(), again.without_state),
         (150, 0, 0)
     );
+}
+
+#[test]
+fn a_recording_that_is_written_anew_verifies_and_has_the_same_samples() {
+    let mut entries = decided(bursts(200), &Config::default());
+    for entry in &mut entries {
+        if let Entry::Decision(decision) = entry {
+            decision.patience = Span::secs(12_345);
+        }
+    }
+    // A second file of the same run without its state, and samples that are missing.
+    let Entry::Header(mut second) = header() else {
+        unreachable!()
+    };
+    second.state = None;
+    entries.insert(201, Entry::Header(second));
+    entries.insert(300, Entry::Lost(7));
+    let text = rewrite(&entries).unwrap();
+    let anew: Vec<Entry> = decode(&text).map(Result::unwrap).collect();
+    let samples = |entries: &[Entry]| -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for entry in entries {
+            if let Entry::Sample(sample) = entry {
+                samples.push((**sample).clone());
+            }
+        }
+        samples
+    };
+    assert!(samples(&anew) == samples(&entries));
+    let again = decide_again(&anew, None).unwrap();
+    assert_eq!(again.decisions, 200);
+    assert_eq!(again.differing.len(), 0);
+    assert_eq!(again.without_state, 0);
+    assert_eq!(again.lost, 7);
+    assert_eq!(
+        rewrite(&anew).unwrap(),
+        text,
+        "there is nothing left to change"
+    );
+    assert_eq!(rewrite(&[header()]), Err(ReplayError::TooShort));
 }
 
 #[test]

@@ -10,11 +10,26 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use units::{Pages, Span};
 
-/// Longest window over which demand is held against a gap.
+/// Longest window over which demand is held against a gap. Over a longer time kswapd, which wakes
+/// within a tenth of this, makes good what was taken; a shorter window misses slow bursts.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// kswapd's rate where the recording never saw it run: 100 MiB/s of 4 KiB pages.
+/// Pages per second that kswapd frees where the recording never saw it run: 100 MiB/s of 4 KiB
+/// pages, an assumption that the outcome names as one.
 const ASSUMED_RATE: u64 = 25_600;
+
+/// A counter of a sample.
+type Counter = fn(&Counters) -> Option<u64>;
+
+/// Pages freed by kswapd, and by allocations themselves.
+const KSWAPD: Counter = |counters| counters.pgsteal_kswapd;
+const DIRECT: Counter = |counters| counters.pgsteal_direct;
+/// The same by khugepaged, and on a user's request. A kernel without these counts such pages under
+/// the other two.
+const OTHERS: [Counter; 2] = [
+    |counters| counters.pgsteal_khugepaged,
+    |counters| counters.pgsteal_proactive,
+];
 
 /// A recording, read for the closed loop.
 #[derive(Debug)]
@@ -62,8 +77,11 @@ impl<'a> Trace<'a> {
                 }
                 Entry::Sample(sample) => {
                     let Some(trace) = &mut trace else { continue };
-                    let last = trace.ticks.last().filter(|_| boot == trace.facts.boot_id);
-                    let interval = last.and_then(|last| Interval::between(last.sample, sample));
+                    let is_same_boot = boot == trace.facts.boot_id;
+                    let interval = match trace.ticks.last() {
+                        Some(last) if is_same_boot => Interval::between(last.sample, sample),
+                        _ => None,
+                    };
                     trace.ticks.push(Tick { sample, interval });
                 }
                 Entry::Decision(_) | Entry::Lost(_) => {}
@@ -85,13 +103,14 @@ impl<'a> Trace<'a> {
         let mut throughout = Vec::new();
         let mut fastest = 0;
         for pair in self.ticks.windows(2) {
-            let (Some(interval), [before, after]) =
-                (pair[1].interval, [pair[0].sample, pair[1].sample])
-            else {
+            let Some(interval) = pair[1].interval else {
                 continue;
             };
-            let stolen = delta(before, after, |counters| counters.pgsteal_kswapd).unwrap_or(0);
-            let rate = u128::from(stolen) * 1_000_000_000 / interval.time.as_nanos().max(1);
+            let before = pair[0].sample;
+            let after = pair[1].sample;
+            let stolen = delta(before, after, KSWAPD).unwrap_or(0);
+            let nanos = interval.time.as_nanos().max(1);
+            let rate = u128::from(stolen) * 1_000_000_000 / nanos;
             let rate = u64::try_from(rate).unwrap_or(u64::MAX);
             fastest = fastest.max(rate);
             if rate > 0 && below_low(before) && below_low(after) {
@@ -99,11 +118,13 @@ impl<'a> Trace<'a> {
             }
         }
         throughout.sort_unstable();
-        match (throughout.get(throughout.len() / 2), fastest) {
-            (Some(median), _) => (*median, false),
-            (None, 0) => (ASSUMED_RATE, true),
-            (None, fastest) => (fastest, false),
+        if let Some(median) = throughout.get(throughout.len() / 2) {
+            return (*median, false);
         }
+        if fastest > 0 {
+            return (fastest, false);
+        }
+        (ASSUMED_RATE, true)
     }
 
     /// Finds for each interval the gap that it called for: what demand took that kswapd could not make good.
@@ -118,10 +139,8 @@ impl<'a> Trace<'a> {
                 continue;
             };
             let now = tick.sample.at.get();
-            recent.push_back((
-                Span::new(now.saturating_sub(interval.time)),
-                interval.demand,
-            ));
+            let begin = Span::new(now.saturating_sub(interval.time));
+            recent.push_back((begin, interval.demand));
             while recent.len() > 1 && recent[0].0.get() + WINDOW < now {
                 recent.pop_front();
             }
@@ -129,36 +148,36 @@ impl<'a> Trace<'a> {
             interval.needed = i64::MIN;
             for &(since, more) in recent.iter().rev() {
                 demand = demand.saturating_add(more);
-                let runs = now
-                    .saturating_sub(since.get())
-                    .saturating_sub(kswapd.response);
-                let freed = u128::from(kswapd.rate) * runs.as_nanos() / 1_000_000_000;
-                let needed = demand.saturating_sub(i64::try_from(freed).unwrap_or(i64::MAX));
+                let window = now.saturating_sub(since.get());
+                let freed = kswapd.freed_within(window);
+                let needed = demand.saturating_sub(freed);
                 if needed > interval.needed {
-                    (interval.needed, interval.needed_since) = (needed, since);
+                    interval.needed = needed;
+                    interval.needed_since = since;
                 }
             }
         }
     }
 
-    /// The factor that was in force before anyone of ours changed it.
+    /// The factor that was in force before Warmset changed it.
     pub(super) fn found_factor(&self) -> Result<u64, ReplayError> {
-        let knobs = self.ticks.iter().map(|tick| &tick.sample.knobs);
-        let mut found = knobs.filter_map(|knobs| {
-            knobs
-                .found
-                .of(Knob::WatermarkScaleFactor)
-                .or(knobs.now.of(Knob::WatermarkScaleFactor))
-        });
-        found
-            .next()
-            .ok_or(ReplayError::Unknown("vm.watermark_scale_factor"))
+        const FACTOR: Knob = Knob::WatermarkScaleFactor;
+        for tick in &self.ticks {
+            let knobs = &tick.sample.knobs;
+            if let Some(factor) = knobs.found.of(FACTOR).or(knobs.now.of(FACTOR)) {
+                return Ok(factor);
+            }
+        }
+        Err(ReplayError::Unknown("vm.watermark_scale_factor"))
     }
 }
 
 fn below_low(sample: &Sample) -> bool {
     let low: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.low).sum();
-    matches!((sample.counters.nr_free_pages, low), (Some(free), Some(low)) if free < low)
+    match (sample.counters.nr_free_pages, low) {
+        (Some(free), Some(low)) => free < low,
+        _ => false,
+    }
 }
 
 impl Interval {
@@ -176,22 +195,21 @@ impl Interval {
 
 /// Pages taken, whether or not reclaim made up for them; `None` if a counter is unknown or went back.
 fn gross_demand(before: &Sample, after: &Sample) -> Option<i64> {
-    let free = |sample: &Sample| i64::try_from(sample.counters.nr_free_pages?.get()).ok();
-    let mut demand = free(before)?.checked_sub(free(after)?)?;
-    let kswapd = delta(before, after, |counters| counters.pgsteal_kswapd)?;
-    let direct = delta(before, after, |counters| counters.pgsteal_direct)?;
-    for stolen in [kswapd, direct] {
+    let mut demand = free_pages(before)?.checked_sub(free_pages(after)?)?;
+    for counter in [KSWAPD, DIRECT] {
+        let stolen = delta(before, after, counter)?;
         demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
     }
-    // Kernels without these counters count such pages under the other two.
-    for counter in [
-        |counters: &Counters| counters.pgsteal_khugepaged,
-        |counters: &Counters| counters.pgsteal_proactive,
-    ] {
+    for counter in OTHERS {
         let stolen = delta(before, after, counter).unwrap_or(0);
         demand = demand.checked_add(i64::try_from(stolen).ok()?)?;
     }
     Some(demand)
+}
+
+fn free_pages(sample: &Sample) -> Option<i64> {
+    let pages = sample.counters.nr_free_pages?;
+    i64::try_from(pages.get()).ok()
 }
 
 /// Growth of a counter; `None` if unknown, or if it went back.

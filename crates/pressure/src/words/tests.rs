@@ -4,7 +4,6 @@ use super::*;
 use crate::distress::Exemption;
 use crate::groups::Answer;
 use crate::knob::Knob;
-use crate::local::{Push, Way};
 use crate::scan::{Identity, Name, Signal, UnitName};
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
@@ -128,9 +127,6 @@ fn reasons() -> Vec<Reason> {
             since: Span::secs(3),
             headroom: Bytes::mib(20),
         },
-        Reason::Watermark {
-            free: Bytes::mib(12),
-        },
         Reason::Balance {
             file: 900,
             anon: 20,
@@ -181,15 +177,14 @@ fn reasons() -> Vec<Reason> {
         Reason::Answered { .. } => 27,
         Reason::Unanswered { .. } => 28,
         Reason::StillShort { .. } => 29,
-        Reason::Watermark { .. } => 30,
-        Reason::Balance { .. } => 31,
-        Reason::ReadAhead { .. } => 32,
-        Reason::Lags { .. } => 33,
-        Reason::Verge { .. } => 34,
-        Reason::RunsOut { .. } => 35,
+        Reason::Balance { .. } => 30,
+        Reason::ReadAhead { .. } => 31,
+        Reason::Lags { .. } => 32,
+        Reason::Verge { .. } => 33,
+        Reason::RunsOut { .. } => 34,
     };
     assert!(
-        all.iter().map(number).eq(0..36),
+        all.iter().map(number).eq(0..35),
         "one reason is missing or stands twice"
     );
     all
@@ -349,7 +344,6 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         its user said after 4 s: end it
         stopped for 15 s, nobody has answered, and there is room for 60 MiB only
         stopped for 3 s, memory runs out all the same: room for 20 MiB
-        free memory was at a watermark (12 MiB free now)
         900 pages of files and 20 of programs' own memory are read again per second
         of 400 pages per second that are read from swap ahead of their use 30 are used
         all tasks wait 35 % of the time for memory, and 900 pages are read again per second
@@ -385,15 +379,6 @@ fn every_notice_is_a_sentence_with_its_numbers() {
     .assert_eq(&lines(notices()));
 }
 
-fn press(way: Way) -> Action {
-    Action::Local(Push {
-        way,
-        identity: HOG,
-        name: name("hog"),
-        size: Bytes::mib(700),
-    })
-}
-
 #[test]
 fn an_action_names_what_it_writes() {
     let knob = Knob::WatermarkScaleFactor;
@@ -421,8 +406,6 @@ fn an_action_names_what_it_writes() {
         end(Signal::Term, Extent::Process, ""),
         end(Signal::Kill, Extent::Process, "session-2.scope"),
         end(Signal::Kill, Extent::Unit, "app-hog.scope"),
-        press(Way::Up),
-        press(Way::Down),
     ];
     expect![[r#"
         vm.watermark_scale_factor 10 → 143
@@ -433,8 +416,6 @@ fn an_action_names_what_it_writes() {
         SIGTERM to hog (4711), which holds 700 MiB
         SIGKILL to hog (4711) of session-2.scope, which holds 700 MiB
         SIGKILL to all of app-hog.scope, with hog (4711), which holds 700 MiB
-        take the accessed bits of hog (4711, 700 MiB) back
-        use the pages of hog (4711, 700 MiB)
     "#]]
     .assert_eq(&lines(actions));
 }

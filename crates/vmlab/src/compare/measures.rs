@@ -411,7 +411,14 @@ fn latency(line: &Line, name: &str, of: fn(&Latency) -> f64) -> Option<f64> {
 
 /// Of all of them; unknown where none was seen. No load of the lab's has a python3 but nohang's.
 fn guard(line: &Line) -> Option<f64> {
-    let known = ["warmsetd", "warmset-hold", "earlyoom", "python3"].into_iter();
+    let known = [
+        "warmsetd",
+        "warmset-hold",
+        "warmset-local",
+        "earlyoom",
+        "python3",
+    ]
+    .into_iter();
     known
         .filter_map(|name| line.report.cpu_ms.get(name))
         .copied()

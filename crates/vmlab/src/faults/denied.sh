@@ -3,7 +3,7 @@
 # What may be written is lost while something is held: said, kept in the log, and put back once it is there again.
 unit batch.service
 as="/lab/guest humbly" guard guard '[guard]
-contain-for = "60 s"'
+throttle-for = "60 s"'
 hog batch.service 60
 within 300 is_not max "$units/batch.service/memory.high" || fail "it was not contained"
 sleep 4

@@ -7,7 +7,7 @@ guard protect '[protect]
 enabled = true
 programs = []
 [guard]
-contain-for = "60 s"'
+throttle-for = "60 s"'
 sleep 2
 hog batch.service 50
 within 400 is_not 0 "$units/ssh.service/memory.min" || fail "nothing was kept"

@@ -3,7 +3,7 @@
 # The configuration is changed to one that only looks, while someone is contained and about to end.
 unit batch.service
 guard guard '[guard]
-contain-for = "60 s"'
+throttle-for = "60 s"'
 hog batch.service 40
 within 400 is_not max "$units/batch.service/memory.high" || fail "nobody was contained"
 sed -i 's/^mode = .*/mode = "observe"/' "$home/toml"

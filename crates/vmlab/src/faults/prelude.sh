@@ -69,7 +69,7 @@ stopped_hog() {
     unit batch.service
     guard guard "[guard]
 ask-for = \"$1\"
-contain-ahead = \"0 s\"
+throttle-ahead = \"0 s\"
 term-ahead = \"12 s\"
 term-room = \"25 %\""
     person nothing

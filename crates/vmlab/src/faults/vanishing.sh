@@ -3,7 +3,7 @@
 # A unit that goes while it is contained, and thousands of processes that are gone before they are looked at.
 unit batch.service
 guard guard '[guard]
-contain-for = "60 s"'
+throttle-for = "60 s"'
 (while :; do /lab/guest nothing; done) &
 storm=$!
 hog batch.service 60

@@ -138,6 +138,7 @@ fn cpu() -> BTreeMap<String, f64> {
         "kcompactd",
         "warmsetd",
         "warmset-hold",
+        "warmset-local",
         "earlyoom",
         "python3",
         "khugepaged",

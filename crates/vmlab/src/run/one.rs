@@ -2,6 +2,7 @@
 
 use super::slots::{Slot, Slots};
 use super::{Job, Order};
+use crate::arm::Arm;
 use crate::frame::Frame;
 use crate::image::{self, Programs};
 use crate::kernels::{self, Kernel};
@@ -74,11 +75,7 @@ impl<'a> Bench<'a> {
                 );
             }
         }
-        let mut parts: BTreeSet<image::Part> = order
-            .arms
-            .iter()
-            .filter_map(crate::arm::Arm::part)
-            .collect();
+        let mut parts: BTreeSet<image::Part> = order.arms.iter().filter_map(Arm::part).collect();
         let mut data = BTreeMap::new();
         for memory_mib in order.cells.iter().map(|setting| setting.memory_mib) {
             let load = (order.scenario.load)(&Circumstances {
@@ -300,12 +297,16 @@ impl<'a> Bench<'a> {
 
 fn programs(order: &Order) -> Result<Programs> {
     let guest = vm::guest_program()?;
-    let needs_daemon = order.arms.iter().any(crate::arm::Arm::has_the_daemon);
-    if needs_daemon {
-        Programs::with_daemon(guest, order.daemon.clone())
+    let needs_daemon = order.arms.iter().any(Arm::has_the_daemon);
+    let mut programs = if needs_daemon {
+        Programs::with_daemon(guest, order.daemon.clone())?
     } else {
-        Ok(Programs::alone(guest))
+        Programs::alone(guest)
+    };
+    if order.arms.iter().any(Arm::has_local_replacement) {
+        programs.others.push(vm::local_program()?);
     }
+    Ok(programs)
 }
 
 fn patience(size: Size) -> Duration {

@@ -18,7 +18,7 @@ textfile = "/textfile"
 
 [guard]
 # Limits of pods (memory.high) are the kubelet's.
-contain-ahead = "0 s"
+throttle-ahead = "0 s"
 spare = {{ .Values.spare | toJson }}
 {{- end }}
 {{- end }}

@@ -105,6 +105,31 @@ fn a_recording_is_verified_and_a_changed_one_is_not() {
 }
 
 #[test]
+fn a_recording_that_is_written_anew_verifies_and_no_file_is_overwritten() {
+    let temp = tempfile::tempdir().unwrap();
+    let old = temp.path().join("old.rec.gz");
+    recording(&old, |decision| decision.patience = Span::secs(77));
+    let old = old.to_str().unwrap();
+    for name in ["new.rec.gz", "new.rec"] {
+        let new = temp.path().join(name);
+        let new = new.to_str().unwrap();
+        replay(&[old, "--rewrite", new]);
+        let (text, good) = replay(&[new, "--verify"]);
+        assert!(
+            text.contains("600 decisions") && text.contains("all the same"),
+            "{text}"
+        );
+        assert!(good);
+        let command = Command::try_parse_from(["replay", old, "--rewrite", new]).unwrap();
+        let error = run(&command.args, &context(&command), &mut Vec::new()).unwrap_err();
+        assert!(
+            format!("{error:#}").contains("cannot make a new file"),
+            "{error:#}"
+        );
+    }
+}
+
+#[test]
 fn the_table_has_a_line_for_each_arm_and_its_columns_line_up() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("a.rec.gz");

@@ -128,7 +128,6 @@ impl Bench {
                 | Action::Kill { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
-                | Action::Local(_)
                 | Action::Recall { .. } => {}
             }
         }

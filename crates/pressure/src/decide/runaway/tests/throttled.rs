@@ -241,7 +241,7 @@ fn zero_seconds_contains_nobody() {
         mode: Mode::Guard,
         ..Config::default()
     };
-    config.guard.contain_ahead = Span::default();
+    config.guard.throttle_ahead = Span::default();
     let mut machine = Machine::with(config, vec![editor(), unit(80)]);
     machine.run(20.0);
     assert!(machine.cgroup_actions.is_empty() && machine.ended == [20]);

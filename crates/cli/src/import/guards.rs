@@ -1,16 +1,17 @@
 //! Configuration of other guards, understood: earlyoom, nohang, systemd-oomd, and le9uo's sysctls.
 //!
-//! They choose by thresholds of free memory and by names that processes give themselves. Here room and growth choose,
-//! and names count only for programs that are root's; so thresholds become rooms, names become `program:` rules, and
-//! everything that has no counterpart is said.
+//! Those guards choose by thresholds of free memory and by names that processes give themselves.
+//! Here headroom and growth choose, and names count only for programs that are root's. So
+//! thresholds become `term-room` and `kill-room`, names become `program:` rules, and everything
+//! that has no counterpart is said.
 
-use super::{Imported, quoted};
-use crate::config::{Config, ConfigError};
+use pressure::config::{Config, ConfigError};
+use pressure::import::Imported;
 use std::fmt::Write;
 
-/// Whose file it is.
+/// The guard that a file configures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
+pub(super) enum Peer {
     /// `/etc/default/earlyoom`.
     Earlyoom,
     /// `/etc/nohang/nohang.conf`.
@@ -22,7 +23,7 @@ pub enum Peer {
 }
 
 /// Translates `text`. What is returned is always a valid configuration.
-pub fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
+pub(super) fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
     let mut import = Import::default();
     let name = match program {
         Peer::Earlyoom => "earlyoom",
@@ -37,14 +38,14 @@ pub fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
         Peer::Le9uo => import.keys(text, Import::le9uo),
     }
     if !import.left_out.is_empty() {
-        import.notes.push(format!(
-            "left out, as there is nothing like it here: {}",
-            import.left_out.join(", ")
+        let left_out = import.left_out.join(", ");
+        import.note(format!(
+            "left out, as there is nothing like it here: {left_out}"
         ));
     }
     if program != Peer::Le9uo {
-        import.notes.push(format!(
-            "stop {name} before warmsetd guards: beside another guard it ends nobody"
+        import.note(format!(
+            "stop {name} before warmsetd guards: beside another guard it kills nothing"
         ));
     }
     let toml = import.toml(name);
@@ -57,11 +58,11 @@ pub fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
 
 #[derive(Default)]
 struct Import {
-    /// Instead of `guard`.
+    /// Mode instead of `guard`.
     mode: Option<&'static str>,
-    /// What thrashes is held.
+    /// Files that thrash are held in memory.
     protects: bool,
-    /// In hundredths of a per cent.
+    /// Shares, in hundredths of a per cent.
     term_room: Option<u64>,
     kill_room: Option<u64>,
     cache_most: Option<u64>,
@@ -86,9 +87,10 @@ impl Import {
                 .map(str::to_owned)
         };
         let Some(arguments) = text.lines().filter_map(assigned).next_back() else {
-            return self.note(
+            self.note(
                 "there is no EARLYOOM_ARGS: the defaults here are taken, not its 10 % and 5 %",
             );
+            return;
         };
         let mut words = words(&unquoted(&arguments)).into_iter().peekable();
         while let Some(word) = words.next() {
@@ -98,7 +100,7 @@ impl Import {
                 }
                 _ => (word, None),
             };
-            let takes = matches!(
+            let takes_value = matches!(
                 option.as_str(),
                 "-m" | "-s"
                     | "-M"
@@ -111,7 +113,7 @@ impl Import {
                     | "--ignore"
                     | "--syslog"
             );
-            let value = if takes {
+            let value = if takes_value {
                 joined.or_else(|| words.next()).unwrap_or_default()
             } else {
                 String::new()
@@ -119,20 +121,22 @@ impl Import {
             self.earlyoom_option(&option, &value);
         }
         if self.term_room.is_none() {
-            self.note("no -m: the room that is measured here decides, not its 10 % and 5 % (term-room, kill-room)");
+            self.note(
+                "no -m: the headroom that is measured here decides, not its 10 % and 5 % (term-room, kill-room)",
+            );
         }
     }
 
     fn earlyoom_option(&mut self, option: &str, value: &str) {
         match option {
             "-m" => self.rooms(value),
-            "-s" => self.note("-s: free swap counts as room here, with its own cost; there is no threshold for it"),
+            "-s" => self.note("-s: free swap counts as headroom here, with its own cost; there is no threshold for it"),
             "-M" | "-S" => self.note(format!("{option} {}: give it as a share of memory, term-room", quoted(value))),
             "--avoid" => self.rule(value, |import| &mut import.avoid),
             "--prefer" => self.rule(value, |import| &mut import.prefer),
             "--ignore" => self.rule(value, |import| &mut import.spare),
             "--dryrun" => self.mode = Some("observe"),
-            "-g" => self.note("-g: a unit of its own is ended whole where nobody stands out in it; there is no switch"),
+            "-g" => self.note("-g: a unit of its own is killed whole where no process stands out in it; there is no switch"),
             "-n" => self.note("-n: each user may have notices: systemctl --user enable --now warmset-notice"),
             "-N" => self.hook(option, value, "ended"),
             "-P" => self.hook(option, value, "warn"),
@@ -142,7 +146,7 @@ impl Import {
         }
     }
 
-    /// A program that it starts: what ours are told is not what it told them.
+    /// A program that the guard starts. Ours get other variables than it gave them.
     fn hook(&mut self, option: &str, value: &str, event: &str) {
         self.note(format!(
             "{option} {}: a program of root's alone may be {event} = \"…\" in [hooks]; what it is told is in \
@@ -157,19 +161,21 @@ impl Import {
             .split_once(',')
             .map_or((value, None), |(term, kill)| (term, Some(kill)));
         let Some(term) = hundredths(term) else {
-            return self.note(format!("-m {}: no share", quoted(value)));
+            self.note(format!("-m {}: no share", quoted(value)));
+            return;
         };
         self.term_room = Some(term);
         self.kill_room = Some(kill.and_then(hundredths).unwrap_or(term / 2));
     }
 
-    /// The names in `^(a|b)$` or `(^|/)(a|b)$`, which is what people write.
+    /// The names in `^(a|b)$` or `(^|/)(a|b)$`, the usual patterns.
     fn rule(&mut self, pattern: &str, list: fn(&mut Self) -> &mut Vec<String>) {
         let Some(names) = names(pattern) else {
-            return self.note(format!(
+            self.note(format!(
                 "{} is more than a list of names: name units or programs",
                 quoted(pattern)
             ));
+            return;
         };
         list(self).extend(names.iter().map(|name| format!("program:{name}")));
         self.note(format!(
@@ -180,11 +186,10 @@ impl Import {
 
     /// Lines `key = value`, and lines that begin with `@` whole.
     fn keys(&mut self, text: &str, take: fn(&mut Self, &str, &str)) {
-        for line in text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with(['#', ';']))
-        {
+        for line in text.lines().map(str::trim) {
+            if line.is_empty() || line.starts_with(['#', ';']) {
+                continue;
+            }
             match line.split_once('=') {
                 Some((key, value)) if !line.starts_with('@') => {
                     take(self, key.trim(), value.trim());
@@ -201,15 +206,12 @@ impl Import {
             _ if key.starts_with("@BADNESS_ADJ_RE_NAME") => {
                 let rule = key.trim_start_matches("@BADNESS_ADJ_RE_NAME").trim();
                 let (points, pattern) = rule.split_once("///").unwrap_or((rule, ""));
-                let spares = points.trim().starts_with('-');
-                self.rule(
-                    pattern.trim(),
-                    if spares {
-                        |import| &mut import.avoid
-                    } else {
-                        |import| &mut import.prefer
-                    },
-                );
+                let pattern = pattern.trim();
+                if points.trim().starts_with('-') {
+                    self.rule(pattern, |import| &mut import.avoid);
+                } else {
+                    self.rule(pattern, |import| &mut import.prefer);
+                }
             }
             "post_kill_exe" | "warning_exe" if value.is_empty() => {}
             "post_kill_exe" => self.hook(key, value, "ended"),
@@ -219,20 +221,15 @@ impl Import {
     }
 
     fn systemd_oomd(&mut self, text: &str) {
+        let has = |key: &str| text.lines().any(|line| line.trim().starts_with(key));
         self.note("ManagedOOMPreference= of units is honoured as it is");
-        if text
-            .lines()
-            .any(|line| line.trim().starts_with("DefaultMemoryPressureLimit"))
-        {
+        if has("DefaultMemoryPressureLimit") {
             self.note(
-                "DefaultMemoryPressureLimit: pressure alone ends nobody here; room and growth do",
+                "DefaultMemoryPressureLimit: pressure alone kills nothing here; headroom and growth decide",
             );
         }
-        if text
-            .lines()
-            .any(|line| line.trim().starts_with("SwapUsedLimit"))
-        {
-            self.note("SwapUsedLimit: free swap counts as room here, with its own cost");
+        if has("SwapUsedLimit") {
+            self.note("SwapUsedLimit: free swap counts as headroom here, with its own cost");
         }
     }
 
@@ -252,9 +249,10 @@ impl Import {
         }
     }
 
-    /// What le9uo is for: what is in use stays, on any kernel.
+    /// What le9uo is for: files in use stay in memory, on any kernel.
     fn protect(&mut self) {
-        (self.mode, self.protects) = (Some("protect"), true);
+        self.mode = Some("protect");
+        self.protects = true;
     }
 
     fn toml(&self, name: &str) -> String {
@@ -265,10 +263,10 @@ impl Import {
             ("kill-room", self.kill_room),
             ("cache-most", self.cache_most),
         ];
-        for (key, share) in shares
-            .into_iter()
-            .filter_map(|(key, share)| Some((key, share?.min(9000))))
-        {
+        for (key, share) in shares {
+            let Some(share) = share else { continue };
+            // The configuration takes no share above 90 %.
+            let share = share.min(9000);
             let _ = writeln!(toml, "{key} = \"{}.{:02} %\"", share / 100, share % 100);
         }
         for (key, rules) in [
@@ -291,15 +289,13 @@ impl Import {
 
 /// `5`, `5.5`, `5 %`, in hundredths of a per cent.
 fn hundredths(text: &str) -> Option<u64> {
-    let share = text
-        .trim()
-        .trim_end_matches('%')
-        .trim()
-        .parse::<f64>()
-        .ok()?;
-    (0.0..=100.0)
-        .contains(&share)
-        .then_some((share * 100.0) as u64)
+    let number = text.trim().trim_end_matches('%').trim();
+    let share: f64 = number.parse().ok()?;
+    if (0.0..=100.0).contains(&share) {
+        Some((share * 100.0) as u64)
+    } else {
+        None
+    }
 }
 
 /// The names of a pattern that is nothing but a list of them.
@@ -314,13 +310,16 @@ fn names(pattern: &str) -> Option<Vec<&str>> {
         .and_then(|inner| inner.strip_suffix(')'))
         .unwrap_or(inner);
     let names: Vec<&str> = inner.split('|').collect();
-    let is_plain = |name: &&str| {
-        !name.is_empty()
-            && name
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || "-_+.@ ".contains(letter))
-    };
-    names.iter().all(is_plain).then_some(names)
+    if names.iter().all(|name| is_plain(name)) {
+        Some(names)
+    } else {
+        None
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.@ ".contains(letter);
+    !name.is_empty() && name.chars().all(is_plain)
 }
 
 /// Without the quotes around the whole.
@@ -336,28 +335,32 @@ fn unquoted(text: &str) -> String {
 
 /// Words as a service manager splits them: at spaces, but for what is in quotes.
 fn words(text: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
+    let mut words = Vec::new();
+    let mut word = String::new();
     let mut quote = None;
     for letter in text.chars() {
         match (letter, quote) {
             (_, Some(open)) if letter == open => quote = None,
             ('"' | '\'', None) => quote = Some(letter),
-            (' ' | '\t', None) => words.push(String::new()),
-            _ => words
-                .iter_mut()
-                .next_back()
-                .into_iter()
-                .for_each(|word| word.push(letter)),
+            (' ' | '\t', None) => words.push(std::mem::take(&mut word)),
+            _ => word.push(letter),
         }
     }
+    words.push(word);
     words.retain(|word| !word.is_empty());
     words
+}
+
+/// In quotes, control characters escaped, cut to a readable length.
+fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(60).collect();
+    format!("{short:?}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Mode;
+    use pressure::config::Mode;
     use proptest::prelude::*;
 
     fn imported(program: Peer, text: &str) -> (String, String) {
@@ -381,13 +384,13 @@ mod tests {
         "#]]
         .assert_eq(&toml);
         expect_test::expect![[r#"
-            -s: free swap counts as room here, with its own cost; there is no threshold for it
+            -s: free swap counts as headroom here, with its own cost; there is no threshold for it
             -n: each user may have notices: systemctl --user enable --now warmset-notice
-            -g: a unit of its own is ended whole where nobody stands out in it; there is no switch
+            -g: a unit of its own is killed whole where no process stands out in it; there is no switch
             "(^|/)(init|Xorg|ssh)$": only programs whose file is root's are known by name here
             "^(java|chrome)$": only programs whose file is root's are known by name here
             "^x.*y$" is more than a list of names: name units or programs
-            stop earlyoom before warmsetd guards: beside another guard it ends nobody"#]]
+            stop earlyoom before warmsetd guards: beside another guard it kills nothing"#]]
         .assert_eq(&notes);
         assert_eq!(
             Config::parse("x", &imported(Peer::Earlyoom, "EARLYOOM_ARGS=--dryrun").0)

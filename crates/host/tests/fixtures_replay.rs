@@ -1,0 +1,33 @@
+//! The recordings of the VM lab that are kept in `fixtures/lab` are decided again as they were.
+//!
+//! A change of a decision that was not meant fails here. One that was meant needs the recordings
+//! written anew: `warmset replay FILE --rewrite NEW`.
+
+use host::recordings::read;
+use pressure::replay::decide_again;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_kept_recording_verifies() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/lab");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "gz"))
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 14);
+    for file in files {
+        let name = file.display().to_string();
+        let (entries, notes) = read(&[file], &mut |_, _| {}).unwrap();
+        assert!(notes.is_empty(), "{notes:?}");
+        let again = decide_again(&entries, None).unwrap();
+        assert_eq!(again.without_state, 0, "{name}");
+        assert!(
+            again.decisions > 200,
+            "{name}: {} decisions",
+            again.decisions
+        );
+        assert_eq!(again.differing.len(), 0, "{name}: decisions differ");
+    }
+}

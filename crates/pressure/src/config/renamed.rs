@@ -1,0 +1,120 @@
+//! Keys that had another name once, and sections that are gone: still read, and said.
+//!
+//! A guard that is upgraded must start with the file that it had before. The old spelling is put
+//! right before the file is checked, in a file's text and in the configuration of a recording.
+
+use super::layers::place;
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue, Error};
+
+/// A key, under its old name and its new one.
+struct Renamed {
+    section: &'static str,
+    old: &'static str,
+    new: &'static str,
+    /// What else has changed with the name, as the end of a sentence.
+    besides: &'static str,
+}
+
+const RENAMED: [Renamed; 3] = [
+    Renamed {
+        section: "guard",
+        old: "contain-ahead",
+        new: "throttle-ahead",
+        besides: "",
+    },
+    Renamed {
+        section: "guard",
+        old: "contain-for",
+        new: "throttle-for",
+        besides: "",
+    },
+    Renamed {
+        section: "hooks",
+        old: "contained",
+        new: "throttled",
+        besides: ", and WARMSET_EVENT is throttled",
+    },
+];
+
+/// The section of an experiment that the daemon had until it became a program of its own.
+const LOCAL: &str = "local";
+const LOCAL_IS_GONE: &str = "[local] is passed over: the experiment is now the program \
+                             warmset-local of the VM lab (warmset-lab run --arms local:WAY)";
+
+/// Old keys of one file.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// A sentence each, with file, line and column.
+    pub(super) notes: Vec<String>,
+    /// A key that stands there by both names: where, and what to do.
+    pub(super) twice: Option<(usize, String)>,
+}
+
+/// Puts old keys of a file right. Errors: the text is not TOML.
+pub(super) fn modernise<'t>(
+    file: &str,
+    text: &'t str,
+) -> Result<(Spanned<DeTable<'t>>, Found), Error> {
+    let mut document = DeTable::parse(text)?;
+    let mut found = Found::default();
+    let mut note = |offset: usize, what: &str| {
+        let (line, column) = place(text, offset);
+        found.notes.push(format!("{file}:{line}:{column}: {what}"));
+    };
+    let top = document.get_mut();
+    if let Some((key, _)) = top.remove_entry(LOCAL) {
+        note(key.span().start, LOCAL_IS_GONE);
+    }
+    for renamed in &RENAMED {
+        let section = top.get_mut(renamed.section).map(Spanned::get_mut);
+        let Some(DeValue::Table(section)) = section else {
+            continue;
+        };
+        let Some((key, value)) = section.remove_entry(renamed.old) else {
+            continue;
+        };
+        let span = key.span();
+        note(span.start, &renamed.sentence());
+        let new = Spanned::new(span.clone(), DeString::Borrowed(renamed.new));
+        if section.insert(new, value).is_some() {
+            found.twice = Some((span.start, renamed.contradiction()));
+        }
+    }
+    Ok((document, found))
+}
+
+/// Puts old keys of a recorded configuration right.
+pub(super) fn modernise_recorded(config: &mut Value) {
+    let Some(top) = config.as_object_mut() else {
+        return;
+    };
+    top.remove(LOCAL);
+    for renamed in &RENAMED {
+        let section = top.get_mut(renamed.section).and_then(Value::as_object_mut);
+        let Some(section) = section else { continue };
+        if let Some(value) = section.remove(renamed.old) {
+            section.insert(renamed.new.to_owned(), value);
+        }
+    }
+}
+
+impl Renamed {
+    fn sentence(&self) -> String {
+        let Self {
+            section,
+            old,
+            new,
+            besides,
+        } = self;
+        format!("{section}.{old} is now called {section}.{new}; the old name still works{besides}")
+    }
+
+    fn contradiction(&self) -> String {
+        let Self {
+            section, old, new, ..
+        } = self;
+        format!("{section}.{old} is the old name of {section}.{new}, which is set too: keep {new}")
+    }
+}
