@@ -254,7 +254,7 @@ mod tests {
     fn machine(text: &str) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [("hook", ""), ("launcher", text)] {
-            crate::programs::write_program(&dir.path().join(name), &format!("#!/bin/sh\n{text}\n"));
+            testsupport::write_program(&dir.path().join(name), &format!("#!/bin/sh\n{text}\n"));
         }
         dir
     }

@@ -8,9 +8,6 @@ pub mod metrics;
 pub mod news;
 pub mod notify;
 pub mod options;
-#[cfg(test)]
-#[path = "../../host/src/testing.rs"]
-mod programs;
 pub mod recorder;
 pub mod shared_status;
 pub mod status_server;
