@@ -38,8 +38,8 @@ impl Tick<'_> {
     /// The steps that were carried out, then the notices.
     pub fn events(&self) -> impl Iterator<Item = TickEvent> {
         let steps = self.decision.steps.iter().enumerate();
-        let done = steps.filter(|(place, _)| self.outcome.has_done(*place));
-        let done = done.map(|(_, step)| TickEvent {
+        let done_steps = steps.filter(|(place, _)| self.outcome.has_done(*place));
+        let done = done_steps.map(|(_, step)| TickEvent {
             kind: EventKind::Done(*step),
             user: self.user_of(&step.action),
         });

@@ -168,7 +168,7 @@ impl Guard {
         self.record(&decision, state);
         let outcome = self.machine.act(&decision);
         self.publish(&decision, &outcome);
-        self.time_to_wait(&decision, begun.elapsed())
+        time_to_wait(&decision, begun.elapsed())
     }
 
     /// The state of the decision core before this sample, when the recording needs it to continue after a gap.
@@ -190,16 +190,6 @@ impl Guard {
         if let Some(recorder) = &mut self.recorder {
             recorder.push(&self.sample, decision, state);
         }
-    }
-
-    /// As long as the decision says, but not so short that sampling takes most of the time.
-    fn time_to_wait(&self, decision: &Decision, tick_took: Duration) -> Duration {
-        let rest = if decision.phase == Phase::Distress {
-            DISTRESSED_REST
-        } else {
-            REST
-        };
-        decision.patience().max(tick_took * rest)
     }
 
     /// In mode protect, starts `warmset-hold` and finds the units to protect. If that fails, the guard goes on without.
@@ -278,6 +268,16 @@ impl Guard {
     pub fn sample(&self) -> &Sample {
         &self.sample
     }
+}
+
+/// As long as the decision says, but not so short that sampling takes most of the time.
+fn time_to_wait(decision: &Decision, tick_took: Duration) -> Duration {
+    let rest = if decision.phase == Phase::Distress {
+        DISTRESSED_REST
+    } else {
+        REST
+    };
+    decision.patience().max(tick_took * rest)
 }
 
 /// The wall clock, for people.

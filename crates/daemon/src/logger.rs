@@ -188,28 +188,18 @@ struct Writer {
 /// How many messages of each topic were left out.
 type LeftOut = ArrayVec<(Topic, u64), { Topic::ALL.len() }>;
 
-/// What the thread does next.
-enum Next {
-    Write(Line),
-    /// No message, but those that were left out may be reported by now.
-    Report,
-    End,
-}
+/// The loop's end of the queue was dropped.
+struct Ended;
 
 impl Writer {
     /// Writes messages until the loop's end of the queue is dropped.
     fn write_all(&mut self, lines: &Receiver<Line>) {
-        loop {
-            let next = self.next(lines);
+        while let Ok(line) = self.next(lines) {
             let now = Instant::now();
-            match next {
-                Next::Write(line) => {
-                    if self.budgets.allows(line.topic, now) {
-                        self.sink.write(&line);
-                    }
+            if let Some(line) = line {
+                if self.budgets.allows(line.topic, now) {
+                    self.sink.write(&line);
                 }
-                Next::Report => {}
-                Next::End => break,
             }
             let due: LeftOut = self.budgets.reports(now).collect();
             self.report(&due);
@@ -218,17 +208,15 @@ impl Writer {
         self.report(&rest);
     }
 
-    fn next(&self, lines: &Receiver<Line>) -> Next {
+    /// The next message; `None` when messages that were left out may be reported by now.
+    fn next(&self, lines: &Receiver<Line>) -> Result<Option<Line>, Ended> {
         if !self.budgets.any_suppressed() {
-            return match lines.recv() {
-                Ok(line) => Next::Write(line),
-                Err(_) => Next::End,
-            };
+            return lines.recv().map(Some).map_err(|_| Ended);
         }
         match lines.recv_timeout(REPORT) {
-            Ok(line) => Next::Write(line),
-            Err(RecvTimeoutError::Timeout) => Next::Report,
-            Err(RecvTimeoutError::Disconnected) => Next::End,
+            Ok(line) => Ok(Some(line)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Ended),
         }
     }
 

@@ -99,11 +99,6 @@ const fn family(name: Name, kind: Kind, unit: Unit, help: Help, read: Read) -> F
     }
 }
 
-/// A value that is always known.
-fn some(value: impl Into<Number>) -> Option<Number> {
-    Some(value.into())
-}
-
 /// A value that may be unknown.
 fn known<T: Into<Number>>(value: Option<T>) -> Option<Number> {
     value.map(Into::into)
@@ -112,10 +107,10 @@ fn known<T: Into<Number>>(value: Option<T>) -> Option<Number> {
 /// The guard itself.
 const GUARD: &[Family] = &[
     info("build", "The running daemon.", |status, points| {
-        points.put_at(&[("version", &status.version)], Number::Whole(1))
+        points.put_at(&[("version", &status.version)], Number::Whole(1));
     }),
     info("machine", "What it runs on.", |status, points| {
-        points.put_at(&[("kernel", &status.facts.kernel)], Number::Whole(1))
+        points.put_at(&[("kernel", &status.facts.kernel)], Number::Whole(1));
     }),
     gauge(
         "start_time",
@@ -130,104 +125,104 @@ const GUARD: &[Family] = &[
         sample_time,
     ),
     states("mode", "What the daemon may do.", |status, points| {
-        points.states(&["observe", "tune", "guard", "protect"], mode(status.mode))
+        points.states(&["observe", "tune", "guard", "protect"], mode(status.mode));
     }),
     states("predictor", "How the gap is found.", |status, points| {
-        points.states(&["base-stock", "classic"], predictor(status.predictor))
+        points.states(&["base-stock", "classic"], predictor(status.predictor));
     }),
     gauge(
         "only_observes",
         "",
         "1 if something forbids the writes the mode allows.",
-        |status| some(status.only_observes.is_some()),
+        |status| Some(Number::from(status.only_observes.is_some())),
     ),
     states("phase", "What the guard is doing.", |status, points| {
-        points.states(&Phase::ALL.map(Phase::name), status.decision.phase.name())
+        points.states(&Phase::ALL.map(Phase::name), status.decision.phase.name());
     }),
     counter("samples", "", "Samples taken.", |status| {
-        some(status.tally.samples)
+        Some(Number::from(status.tally.samples))
     }),
     counter(
         "lost_samples",
         "",
         "Samples missing from the recording.",
-        |status| some(status.tally.lost_samples),
+        |status| Some(Number::from(status.tally.lost_samples)),
     ),
     counter(
         "pressure_wakeups",
         "",
         "Wake-ups by a pressure trigger.",
-        |status| some(status.tally.pressure_wakeups),
+        |status| Some(Number::from(status.tally.pressure_wakeups)),
     ),
     gauge(
         "patience",
         "seconds",
         "Time until the next sample, unless pressure wakes the guard first.",
-        |status| some(status.decision.patience),
+        |status| Some(Number::from(status.decision.patience)),
     ),
     counter("own_cpu", "seconds", "CPU time of the daemon.", |status| {
-        some(status.tally.own_cpu)
+        Some(Number::from(status.tally.own_cpu))
     }),
     gauge(
         "own_resident",
         "bytes",
         "Resident memory of the daemon.",
-        |status| some(status.tally.own_memory),
+        |status| Some(Number::from(status.tally.own_memory)),
     ),
     gauge(
         "troubles",
         "",
         "Files that cannot be read and knobs that refused.",
-        |status| some(status.warnings.len()),
+        |status| Some(Number::from(status.warnings.len())),
     ),
     gauge(
         "rivals",
         "",
         "Programs found that do a part of the same work.",
-        |status| some(status.rivals.len()),
+        |status| Some(Number::from(status.rivals.len())),
     ),
 ];
 
 /// What the guard does.
 const ACTIONS: &[Family] = &[
     counter("writes", "", "Knobs set.", |status| {
-        some(status.tally.writes)
+        Some(Number::from(status.tally.writes))
     }),
     counter("put_back", "", "Knobs put back.", |status| {
-        some(status.tally.put_back)
+        Some(Number::from(status.tally.put_back))
     }),
     counter("writes_refused", "", "Writes that failed.", |status| {
-        some(status.tally.refused)
+        Some(Number::from(status.tally.refused))
     }),
     counter("compactions", "", "Nodes compacted.", |status| {
-        some(status.tally.compactions)
+        Some(Number::from(status.tally.compactions))
     }),
     counter("reclaims", "", "Proactive reclaims started.", |status| {
-        some(status.tally.reclaims)
+        Some(Number::from(status.tally.reclaims))
     }),
     counter(
         "asked_to_end",
         "",
         "Processes that the guard sent SIGTERM.",
-        |status| some(status.tally.asked),
+        |status| Some(Number::from(status.tally.asked)),
     ),
     counter(
         "kills",
         "",
         "Processes that the guard killed (SIGKILL).",
-        |status| some(status.tally.killed),
+        |status| Some(Number::from(status.tally.killed)),
     ),
     counter(
         "signals_missed",
         "",
         "Signals that could not be sent.",
-        |status| some(status.tally.missed),
+        |status| Some(Number::from(status.tally.missed)),
     ),
     gauge(
         "signalled",
         "",
         "Processes that were signalled and have not ended yet.",
-        signalled,
+        |status| Some(Number::from(signalled(status))),
     ),
     gauge(
         "in_flight",
@@ -239,7 +234,7 @@ const ACTIONS: &[Family] = &[
         "protections",
         "",
         "Files locked in memory or released, and watches of the page cache started or ended.",
-        |status| some(status.tally.protections),
+        |status| Some(Number::from(status.tally.protections)),
     ),
     gauge(
         "protected",
@@ -275,25 +270,25 @@ const ACTIONS: &[Family] = &[
         "limits_set",
         "",
         "Limits of cgroups set or put back.",
-        |status| some(status.tally.cgroup_actions),
+        |status| Some(Number::from(status.tally.cgroup_actions)),
     ),
     gauge(
         "kept_for_units",
         "bytes",
         "Memory that reclaim leaves to units (memory.min), set by the guard.",
-        kept_for_units,
+        |status| Some(Number::from(kept_for_units(status))),
     ),
     gauge(
         "contained_units",
         "",
         "Units that the guard throttles (memory.high).",
-        |status| some(status.sample.groups.throttled.len()),
+        |status| Some(Number::from(status.sample.groups.throttled.len())),
     ),
     gauge(
         "stopped_units",
         "",
         "Units that the guard has frozen until a user answers.",
-        frozen_units,
+        |status| Some(Number::from(frozen_units(status))),
     ),
     gauges(
         "recent_steps",
@@ -315,31 +310,31 @@ const MACHINE: &[Family] = &[
         "allocation_stalls",
         "",
         "Allocations that reclaimed for themselves, since the daemon started.",
-        |status| some(status.tally.allocation_stalls),
+        |status| Some(Number::from(status.tally.allocation_stalls)),
     ),
     counter(
         "compaction_stalls",
         "",
         "Allocations that compacted for themselves, since the daemon started.",
-        |status| some(status.tally.compaction_stalls),
+        |status| Some(Number::from(status.tally.compaction_stalls)),
     ),
     counter(
         "stalled",
         "seconds",
         "Time in which some task stalled for memory, since the daemon started.",
-        |status| some(status.tally.stalled),
+        |status| Some(Number::from(status.tally.stalled)),
     ),
     counter(
         "refaults",
         "",
         "Pages refaulted, since the daemon started.",
-        |status| some(status.tally.refaults),
+        |status| Some(Number::from(status.tally.refaults)),
     ),
     counter(
         "oom_kills",
         "",
         "Processes that the kernel's OOM killer killed, since the daemon started.",
-        |status| some(status.tally.oom_kills),
+        |status| Some(Number::from(status.tally.oom_kills)),
     ),
     counters(
         "pressure_stall",
@@ -430,7 +425,7 @@ const FORECAST: &[Family] = &[
         "peak_demand",
         "bytes_per_second",
         "Highest demand seen.",
-        |status| some(status.tally.peak_demand),
+        |status| Some(Number::from(status.tally.peak_demand)),
     ),
     gauge(
         "reclaim",
@@ -472,7 +467,7 @@ const FORECAST: &[Family] = &[
         "withheld",
         "byte_seconds",
         "Withheld memory, summed over time.",
-        |status| some(status.tally.gap_seconds),
+        |status| Some(Number::from(status.tally.gap_seconds)),
     ),
     gauge(
         "until_min",
@@ -565,14 +560,14 @@ fn sample_time(status: &Status) -> Option<Number> {
     Some(seconds_since_1970(wall))
 }
 
-fn signalled(status: &Status) -> Option<Number> {
+fn signalled(status: &Status) -> usize {
     let victims = status.sample.scan.victims.iter();
-    some(victims.filter(|victim| victim.gone.is_none()).count())
+    victims.filter(|victim| victim.gone.is_none()).count()
 }
 
-fn frozen_units(status: &Status) -> Option<Number> {
+fn frozen_units(status: &Status) -> usize {
     let frozen = status.sample.groups.frozen.iter();
-    some(frozen.filter(|unit| unit.is_frozen()).count())
+    frozen.filter(|unit| unit.is_frozen()).count()
 }
 
 fn outlook(status: &Status) -> Option<&Outlook> {
@@ -614,13 +609,14 @@ fn refaulted(status: &Status, points: &mut Points<'_>) {
 fn protected_files(status: &Status) -> Option<Number> {
     let warm = &status.sample.warm;
     warm.sums.held?;
-    some(warm.files.iter().filter(|file| file.is_held()).count())
+    Some(Number::from(
+        warm.files.iter().filter(|file| file.is_held()).count(),
+    ))
 }
 
-fn kept_for_units(status: &Status) -> Option<Number> {
+fn kept_for_units(status: &Status) -> Bytes {
     let protected = status.sample.groups.protected.iter();
-    let kept: Bytes = protected.filter_map(|cgroup| cgroup.ours).sum();
-    some(kept)
+    protected.filter_map(|cgroup| cgroup.ours).sum()
 }
 
 fn knobs(status: &Status, points: &mut Points<'_>) {
