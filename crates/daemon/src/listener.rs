@@ -112,7 +112,8 @@ impl UnixSocket {
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {
-        let is_ours = FileIdentity::of(&self.path).is_ok_and(|now| now == self.identity);
+        let now = FileIdentity::of(&self.path);
+        let is_ours = now.is_ok_and(|now| now == self.identity);
         if is_ours {
             // A socket that stays behind is dead, and the next start replaces it.
             let _ = fs::remove_file(&self.path);

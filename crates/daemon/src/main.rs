@@ -22,7 +22,8 @@ use std::time::Instant;
 use units::Span;
 
 fn main() -> ExitCode {
-    let options = match options::parse(std::env::args_os().skip(1)) {
+    let arguments = std::env::args_os().skip(1);
+    let options = match options::parse(arguments) {
         Ok(options) => options,
         Err(error) => {
             let _ = writeln!(
@@ -83,13 +84,15 @@ fn guard(options: &Options) -> Result<String> {
         root: "/".into(),
         run: options.run.clone(),
     };
-    let machine = Machine::at(&places, permission(config.mode), &config.wake)?;
+    let permission = permission(config.mode);
+    let machine = Machine::at(&places, permission, &config.wake)?;
     let logger = Logger::open(config.log, config.verbosity)?;
     for note in &notes {
         logger.say(Topic::Action, note);
     }
     log_start(&machine, &logger);
-    let shared_status = Arc::new(SharedStatus::new(first_status(&machine, &config)));
+    let first_status = first_status(&machine, &config);
+    let shared_status = Arc::new(SharedStatus::new(first_status));
     let acts = *machine.permission() == Permission::Act;
     let mode = config.mode;
     let status_server = status_server(acts, &places.run, &config, &shared_status)?;
@@ -150,12 +153,13 @@ fn status_server(
     config: &Config,
     shared_status: &Arc<SharedStatus>,
 ) -> Result<Option<StatusServer>> {
-    let wants_metrics = config.metrics.listen.is_some() || config.metrics.textfile.is_some();
+    let metrics = &config.metrics;
+    let wants_metrics = metrics.listen.is_some() || metrics.textfile.is_some();
     if !acts && !wants_metrics {
         return Ok(None);
     }
     std::fs::create_dir_all(run).with_context(|| format!("cannot create {}", run.display()))?;
-    let server = StatusServer::open(run, &config.metrics, Arc::clone(shared_status))?;
+    let server = StatusServer::open(run, metrics, Arc::clone(shared_status))?;
     Ok(Some(server))
 }
 

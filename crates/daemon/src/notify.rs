@@ -25,7 +25,8 @@ impl Notify {
 
     /// Half of the watchdog's time, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
     pub fn watchdog_from_environment() -> Option<Duration> {
-        let micros = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
+        let text = std::env::var("WATCHDOG_USEC").ok()?;
+        let micros = text.parse().ok()?;
         if let Ok(pid) = std::env::var("WATCHDOG_PID") {
             // The variable may be inherited from a parent that is watched.
             if pid != std::process::id().to_string() {

@@ -77,7 +77,8 @@ impl Client {
 
     fn take_lines(&mut self, bytes: &[u8], users: &host::Users) {
         self.received.extend_from_slice(bytes);
-        while let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+        let is_end = |byte: &u8| *byte == b'\n';
+        while let Some(end) = self.received.iter().position(is_end) {
             let line: Vec<u8> = self.received.drain(..=end).collect();
             match serde_json::from_slice::<Reply>(&line) {
                 Ok(Reply { id, answer }) if self.questions.contains(&id) => {
