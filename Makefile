@@ -1,152 +1,182 @@
-# The two commands:
-#   make run [ARGS='--for 30s']   set up, build, and start the guard on this machine, tuning only
-#   make test                     set up, and pass everything that CI asks for
-# The others are the steps of these, and `make deb`, `make pages`, `make bench`; `make lab` builds the virtual machines' part,
-# `make vm` tests it, and `make results` runs the long tables of docs/results.
+# `make run` starts the guard, and `make test` runs all that CI runs. `make help` lists every target: a comment that begins
+# with "##" above a target is its line there.
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: python documented notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results run test setup setup-test setup-kernel build format lint shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results run test setup setup-test setup-kernel build format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
+## list the targets
+help:
+	@awk '/^## /{ text = substr($$0, 4) } /^[a-z-]+:/{ if (text) printf "  make %-14s %s\n", substr($$1, 1, index($$1, ":") - 1), text; text = "" }' Makefile
+
+## set up, build, and start the guard on this machine in mode tune; ARGS='--for 30s' adds options
 run: build
 	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
 
+## set up, and run everything that CI runs
 test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test arch kubernetes lab kernel-check smoke msrv
 	@echo "make test: all passed"
 
+## install what a build needs
 setup:
 	@packaging/bootstrap run
 
+## install what the tests need
 setup-test:
 	@packaging/bootstrap test
 
+## install what a kernel build needs
 setup-kernel:
 	@packaging/bootstrap kernel
 
+## build warmset, warmsetd and warmset-hold for release
 build: setup
 	$(CARGO) build --release --locked -p warmset-cli
-# Without shared libraries the guard is a third smaller in memory, and needs nothing that could be paged out. A guard that
-# panics ends at once; the command catches what a library does with damaged files.
+# Statically linked, the guard takes a third less memory, and no shared library can be paged out. panic=abort: a guard
+# that panics ends at once, and systemd restarts it. The command unwinds, to report a damaged file.
 	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
 	$(CARGO) rustc --release --locked -p warmset-hold --bin warmset-hold -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
 
-# The lab, and the programs that run inside its machines, which must need nothing that is not on their disk: the guest, and the
-# experiment of local replacement.
+# The guest programs are static, because the disk of a virtual machine has no libraries.
+## build the VM lab
 lab: build
 	$(CARGO) build --release --locked -p warmset-vmlab --bin warmset-lab
 	$(CARGO) rustc --release --locked -p warmset-vmlab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
 	$(CARGO) rustc --release --locked -p warmset-local-replacement --bin warmset-local -- -C target-feature=+crt-static -C panic=abort
 
+## check the format of Rust sources
 format:
 	$(CARGO) fmt --all --check
 
-lint:
+## run clippy and the checks in lint/
+lint: clippy density commits licences urls
+
+clippy:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
+density:
+	python3 lint/density.py
+
+commits:
+	python3 lint/commits.py
+
+licences:
+	python3 lint/licences.py
+
+urls:
+	python3 lint/urls.py
+
+## check the shell scripts with shellcheck
 shell-lint:
 	packaging/tests/shell.sh
 
-# Every link in the pages of this repository leads somewhere, and the reference is equal to the code.
+## check that every link in the pages leads to a file and a heading, and that the reference pages are complete
 links:
 	python3 packaging/site/site.py check
 	python3 lint/reference.py
 
-# The pages as a site, in target/site/html; brings mdBook from the registry the first time.
+## build the pages as a site in target/site/html; installs mdBook the first time
 site: links
 	packaging/site/build $(TARGET)
 
+## run the tests of all crates
 unit-test:
 	$(CARGO) test --workspace --locked
 
+## build the documentation of all crates
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-# The command by `cargo install`.
+## test `cargo install` of the command
 cargo-install: build
 	packaging/tests/install.sh $(TARGET)
 
-# Notices on a bus of their own.
+## test `warmset notice` on a D-Bus session of its own
 notice: build
 	packaging/tests/notice.sh $(TARGET)/release/warmset
 
-# The report of a program's working set, in a browser without a screen.
+## test the report of a working set in a headless browser
 report: build
 	packaging/tests/report.sh $(TARGET)/release
 
-# Metrics, alerts and the dashboard, under a real Prometheus.
+## test metrics, alerts and the dashboard with a real Prometheus
 fleet: build
 	packaging/tests/fleet.sh $(TARGET)/release
 
-# The Python package in a fresh environment: lint, types, examples, tests, the notebook.
+## test the Python package in a fresh environment
 python: build
 	packaging/tests/python.sh $(TARGET)/release
 
-# Every command that the pages tell people to run.
+## run every command that the pages tell people to run
 documented: lab
 	packaging/tests/documented.py $(TARGET)/release
 
-# A live run of 10 seconds that must write nothing.
+## observe this machine for 10 s, and check that nothing is written
 live: build
 	packaging/tests/live.sh $(TARGET)/release/warmsetd
 
+## check the systemd units and how exposed they are
 unit: build
 	packaging/tests/unit.sh $(TARGET)/release
 
-# Boots Debian's 6.12 twice and lets a storm rage for thirty seconds, without and with the guard.
+## boot Debian's 6.12 twice for a load of 30 s, without and with the guard
 smoke: lab
 	packaging/tests/machines.sh smoke
 
-# The lab's own tests: every kernel, panics, wedges, Ctrl-C, what a guard must stand, and the package on a Debian with systemd.
+## run all tests in virtual machines: every kernel, faults, protection, the package under systemd
 vm: lab deb
 	packaging/tests/machines.sh smoke faults service protect
 
-# Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
+## build a kernel with our series and run its tests; half an hour of one CPU for each SERIES
 kernel: setup-kernel lab
 	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12)
 	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12) --nodes 1,1 hot
 	$(TARGET)/release/warmset-lab selftest --series $(or $(SERIES),6.12) --nodes 3,1 nodes
 
-# The kernel series as a reviewer would look at them, patch by patch; nothing is done again that is in kernel/CHECKED unchanged.
+# A patch that kernel/CHECKED lists unchanged is not checked again.
+## check the kernel series patch by patch, as a reviewer would
 kernel-check: lab
 	python3 packaging/tests/kernel.py $(TARGET)/release
 
-# The tables of docs/results, by hand: hours.
+## measure the tables of docs/results again; takes hours
 results: lab
 	bench/results.sh $(TARGET)/release
 
-# Debian 13's own rustc, 1.85, checks the workspace.
+## check the workspace with Debian 13's rustc 1.85
 msrv:
 	packaging/tests/msrv.sh $(TARGET)
 
+## write the manual pages and the completions
 pages: lab
 	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
 	$(CARGO) run --quiet --locked -p warmset-vmlab --example pages -- $(TARGET)/release/lab-pages
 	packaging/tests/pages.sh $(TARGET)/release
 
+## build the Debian packages
 deb: lab pages
 	packaging/deb/build $(TARGET)
 
-# Installs the package in a clean root, runs it, purges it, and compares the root with before.
+## install, run and purge the package in a clean root, and compare the root with before
 deb-test: deb
 	packaging/tests/deb.sh $(TARGET)
 
-# What the PKGBUILD puts where, from the programs just built.
+## check what the PKGBUILD installs
 arch: deb
 	packaging/tests/arch.sh $(TARGET)/release
 
-# Builds the commit twice from nothing and compares the bytes. docs/releasing.md has the rest.
+## build the commit twice from nothing and compare the bytes; see docs/releasing.md
 release:
 	@packaging/release
 
-# The container image of the package, and what starts it: manifests, chart, a container each.
+## test the container image, the Kubernetes manifests and the chart
 kubernetes: deb
 	packaging/tests/kubernetes.sh $(TARGET)
 
-# What a tick costs, and what the guard costs beside earlyoom; takes four minutes, as root.
+## measure what a tick costs, and the guard beside earlyoom; takes 4 min, as root
 bench: build
 	bench/cost.sh $(TARGET)/release/warmsetd 30
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
@@ -155,9 +185,11 @@ bench: build
 	bench/python.sh
 	bench/sweep.sh $(TARGET)/release
 
-# The parsers beside a fuzzer, ten minutes: needs a nightly compiler and cargo-fuzz. What it keeps, `make test` reads again.
+# Needs a nightly compiler and cargo-fuzz. `make test` reads the inputs that it keeps.
+## fuzz the trace parsers for SECONDS, 600 by default
 fuzz:
 	cd fuzz && $(CARGO) +nightly fuzz run traces -- -max_total_time=$(or $(SECONDS),600) -max_len=4096 -timeout=10
 
+## remove what was built
 clean:
 	$(CARGO) clean

@@ -1,4 +1,4 @@
-//! Any bytes, read in any format: the first byte says which, or that it is to be recognised.
+//! Reads any bytes as a trace. The first byte is an index into `FORMATS`; one beyond them lets the format be recognised.
 
 #![no_main]
 
@@ -10,8 +10,9 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };
     let format = FORMATS.get(usize::from(*first)).map(|format| format.0);
     let Ok(mut source) = open(rest, "fuzz", format, Reading::default()) else { return };
-    let (mut batch, mut references) = (Batch::default(), 0);
-    // A run of many references in a few bytes is no fault: enough is enough.
+    let mut batch = Batch::default();
+    let mut references = 0;
+    // A few bytes can stand for very many references, which is no error: so there is a limit.
     while references < 1 << 20 && matches!(source.fill(&mut batch), Ok(true)) {
         references += batch.len();
     }

@@ -1,8 +1,8 @@
-"""The documentation as a site: site.py check | site.py write FOLDER | site.py built FOLDER
+"""The documentation as a site: site.py check | site.py write DIRECTORY | site.py built DIRECTORY
 
-check  every link within the repository's pages leads to a file, and to a heading that is there
-write  the pages in FOLDER/src for mdBook, at their own paths, with all files that they link to; nothing is rewritten but links to folders
-built  every link in the site that mdBook made of it leads to a file
+check  checks that every link in the repository's pages leads to a file and a heading that exist
+write  writes the pages to DIRECTORY/src for mdBook, with the files that they link to; only links to directories are changed
+built  checks that every link in the site that mdBook built leads to a file
 """
 
 import html.parser
@@ -14,7 +14,7 @@ import sys
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Pages in reading order, then directories: all pages of each follow under its heading.
+# Pages in reading order. After them, all pages of some directories, each under a heading.
 FIRST = [
     "README.md",
     "docs/fleet.md",
@@ -23,9 +23,11 @@ FIRST = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "docs/releasing.md",
+    "SECURITY.md",
+    "CODE_OF_CONDUCT.md",
     "CHANGELOG.md",
 ]
-FOLDERS = {
+DIRECTORIES = {
     "docs/guide": "Guides",
     "docs/reference": "Reference",
     "docs/results": "What was measured",
@@ -43,21 +45,21 @@ def pages():
 
 
 def links(text):
-    """Link targets outside code, without those to other sites."""
+    """Targets of links outside code, without those to other sites."""
     for match in LINK.finditer(FENCE.sub("", text)):
         if not re.match(r"[a-z]+:", match[2]):
             yield urllib.parse.unquote(match[2])
 
 
 def headings(text):
-    """Anchors that a page has."""
+    """The anchors of a page's headings."""
     titles = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower() for title in titles)
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
 
 
 def target(page, link):
-    """Path in the repository that a link of a page leads to, and the anchor."""
+    """The file that a link of a page leads to, and the anchor."""
     path, _, anchor = link.partition("#")
     found = (ROOT / page).parent / path if path else ROOT / page
     return found.resolve(), anchor
@@ -74,8 +76,8 @@ def check():
             if not inside or (anchor and name in texts and anchor not in headings(texts[name])):
                 broken.append(f"{page}: {link}")
     if broken:
-        raise SystemExit("site.py: these links lead nowhere:\n  " + "\n  ".join(broken))
-    print(f"site: {count} links in {len(texts)} pages lead somewhere")
+        raise SystemExit("site.py: these links lead to no file or heading:\n  " + "\n  ".join(broken))
+    print(f"site: {count} links in {len(texts)} pages lead to files and headings that exist")
 
 
 def title(text, name):
@@ -83,12 +85,12 @@ def title(text, name):
     return re.sub(r"[\[\]]", "", found[1]) if found else name
 
 
-def write(folder):
-    texts, src = pages(), folder / "src"
+def write(directory):
+    texts, src = pages(), directory / "src"
     shutil.rmtree(src, ignore_errors=True)
     chosen = [name for name in FIRST if name in texts]
     summary = ["# Summary", ""] + [f"- [{title(texts[name], name)}]({name})" for name in chosen]
-    for path, heading in FOLDERS.items():
+    for path, heading in DIRECTORIES.items():
         own = [name for name in texts if name.startswith(path + "/")]
         if not own:
             continue
@@ -105,25 +107,25 @@ def write(folder):
     for name in chosen + ["SUMMARY.md"]:
         place = src / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(LINK.sub(lambda match: brought(match, name, src), texts[name]) if name in chosen else texts[name])
-    shutil.copy(ROOT / "packaging/site/book.toml", folder / "book.toml")
+        place.write_text(LINK.sub(lambda match: link_in_site(match, name, src), texts[name]) if name in chosen else texts[name])
+    shutil.copy(ROOT / "packaging/site/book.toml", directory / "book.toml")
     print(f"site: {len(chosen)} pages in {src}")
 
 
-def brought(match, page, src):
-    """A link whose file is in the site: a folder becomes its list of pages, a file that is no page comes along."""
+def link_in_site(match, page, src):
+    """The link as it is in the site: a directory becomes its list of pages, and a file that is no page is copied."""
     link = urllib.parse.unquote(match[2])
     path, _ = target(page, link)
     if re.match(r"[a-z]+:", link) or not path.is_relative_to(ROOT) or not path.exists():
         return match[0]
     name = path.relative_to(ROOT)
-    if str(name) in FOLDERS:
+    if str(name) in DIRECTORIES:
         return f"{match[1]}{link.rstrip('/')}/index.md{match[3]}"
     if path.is_dir():
-        # A folder of sources: its own page, or what is in it, as text.
+        # A directory of sources has no page: only the text of the link stays.
         return match[1].lstrip("!").removeprefix("[").removesuffix("](")
     if path.name == "README.md":
-        # mdBook makes the index of its folder of it.
+        # mdBook turns it into the index of its directory.
         return f"{match[1]}{link.replace('README.md', 'index.md')}{match[3]}"
     place = src / name
     if path.is_file() and not place.exists() and path.suffix != ".md":
@@ -133,7 +135,7 @@ def brought(match, page, src):
 
 
 class Links(html.parser.HTMLParser):
-    """Addresses in a page of the site."""
+    """The links in a page of the site."""
 
     def __init__(self):
         super().__init__()
@@ -143,9 +145,9 @@ class Links(html.parser.HTMLParser):
         self.found += [value for name, value in attrs if name in ("href", "src") and value]
 
 
-def built(folder):
+def built(directory):
     broken, count = [], 0
-    for page in sorted(folder.rglob("*.html")):
+    for page in sorted(directory.rglob("*.html")):
         if page.name in ("print.html", "404.html", "toc.html"):
             continue
         parser = Links()
@@ -156,10 +158,10 @@ def built(folder):
                 continue
             count += 1
             if not (page.parent / path).exists():
-                broken.append(f"{page.relative_to(folder)}: {link}")
+                broken.append(f"{page.relative_to(directory)}: {link}")
     if broken:
-        raise SystemExit("site.py: these links of the site lead nowhere:\n  " + "\n  ".join(broken))
-    print(f"site: {count} links of the site lead somewhere")
+        raise SystemExit("site.py: these links of the site lead to no file:\n  " + "\n  ".join(broken))
+    print(f"site: {count} links of the site lead to files that exist")
 
 
 match sys.argv[1:]:

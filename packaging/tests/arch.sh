@@ -1,18 +1,18 @@
 #!/bin/sh
-# The PKGBUILD's package(), on the programs just built: arch.sh PROGRAMS
+# Runs package() of the PKGBUILD on the programs just built: arch.sh PROGRAMS
 #
-# makepkg is Arch's; what is tried here is that every file which package() names is there, and that the unit starts what was installed.
+# Only Arch has makepkg. This checks that every file that package() names exists, and that the unit starts an installed program.
 set -eu
 cd "$(dirname "$0")/../.."
 programs=$PWD/$1
 command -v bash >/dev/null 2>&1 || {
-    echo "SKIPPED: arch: a PKGBUILD is read by bash" >&2
+    echo "SKIPPED: arch: no bash to read the PKGBUILD" >&2
     exit 0
 }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/src" "$scratch/pkg"
-# The tree that the archive would unpack to, with the programs where cargo leaves them.
+# The tree as in the source archive, with the programs where cargo puts them.
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 tree=$scratch/src/warmset-$version
 mkdir -p "$tree/target/release"
@@ -33,4 +33,4 @@ sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$scratch/pkg/usr/lib/systemd/system/
         exit 1
     }
 done
-echo "arch: $(find "$scratch/pkg" -type f | wc -l) files in their places"
+echo "arch: $(find "$scratch/pkg" -type f | wc -l) files are installed"

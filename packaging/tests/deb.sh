@@ -1,7 +1,7 @@
 #!/bin/sh
-# The package installs in a clean Debian, runs, and purges without a trace: deb.sh TARGET
+# Installs the package in a clean Debian root, runs it, purges it, and compares the root with before: deb.sh TARGET
 #
-# The clean root is made once, in TARGET/deb-root.tar, from the mirror this machine already uses.
+# The clean root is made once, as TARGET/deb-root.tar, from the mirror that apt uses here.
 set -eu
 cd "$(dirname "$0")/../.."
 target=$1
@@ -17,20 +17,20 @@ fail() {
     exit 1
 }
 
-[ -n "$deb" ] || fail "there is no package in $target/debian: make deb"
+[ -n "$deb" ] || fail "no package in $target/debian: run make deb"
 [ "$(id -u)" = 0 ] || skip "a clean root needs root"
-command -v mmdebstrap >/dev/null 2>&1 || skip "there is no mmdebstrap here"
+command -v mmdebstrap >/dev/null 2>&1 || skip "mmdebstrap is not installed"
 # shellcheck disable=SC1091
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-[ -n "$suite" ] || skip "this system has no code name to make a clean root of"
+[ -n "$suite" ] || skip "/etc/os-release has no VERSION_CODENAME"
 unshare -m true 2>/dev/null || skip "no private mounts here (in a container)"
 
 if [ ! -s "$tar" ]; then
-    echo "deb: makes a clean $suite in $tar, once" >&2
-    # What the programs link with is installed in the clean root beforehand, as on any system.
+    echo "deb: making a clean $suite root in $tar, once" >&2
+    # Libraries that the programs link with are in the clean root from the start, as on any system.
     mmdebstrap --quiet --variant=minbase --include=init-system-helpers "$suite" "$tar.part.tar" >/dev/null 2>"$target/deb-root.log" || {
         tail -n 5 "$target/deb-root.log" >&2
-        skip "a clean root cannot be made"
+        skip "mmdebstrap failed; see the lines above"
     }
     mv "$tar.part.tar" "$tar"
 fi
@@ -41,7 +41,7 @@ mkdir "$scratch/root"
 tar -x -C "$scratch/root" -f "$tar" --exclude='./dev/*'
 cp "$deb" "$scratch/warmset.deb"
 
-# Every file of the root with its mode, owner and content; dpkg's own diary and caches apart.
+# Every file of the root with its mode, owner and content, without dpkg's logs and caches.
 list() (
     cd "$scratch/root"
     kept() {
@@ -65,13 +65,13 @@ run() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=non
 run dpkg --install /tmp/warmset.deb
 run sh -c 'warmset --version && warmsetd --version'
 run warmsetd --observe --for 1s
-# A directory of state, as a run that recorded leaves it, must go too.
+# Files that a run leaves in its directories must be removed, too.
 run sh -c 'mkdir -p /var/lib/warmset /run/warmset /etc/warmset/conf.d && touch /var/lib/warmset/a /run/warmset/b /etc/warmset/conf.d/c.toml'
 run dpkg --verify warmset
-[ -L "$root/etc/systemd/system/multi-user.target.wants/warmsetd.service" ] || { echo "the unit is not enabled" >&2; exit 1; }
-[ -f "$root/etc/warmset/warmset.toml" ] || { echo "the configuration is not there" >&2; exit 1; }
+[ -L "$root/etc/systemd/system/multi-user.target.wants/warmsetd.service" ] || { echo "warmsetd.service is not enabled" >&2; exit 1; }
+[ -f "$root/etc/warmset/warmset.toml" ] || { echo "/etc/warmset/warmset.toml is not installed" >&2; exit 1; }
 run dpkg --remove warmset
-[ -f "$root/etc/warmset/warmset.toml" ] || { echo "removal took the configuration" >&2; exit 1; }
+[ -f "$root/etc/warmset/warmset.toml" ] || { echo "dpkg --remove removed /etc/warmset/warmset.toml" >&2; exit 1; }
 run dpkg --purge warmset
 run sh -c '! dpkg --status warmset' 2>/dev/null
 INSIDE
@@ -79,5 +79,5 @@ INSIDE
 list >"$scratch/before"
 unshare -m sh -eu "$scratch/inside" "$scratch/root"
 list >"$scratch/after"
-diff "$scratch/before" "$scratch/after" >&2 || fail "the purge left a trace (above: < before, > after)"
-echo "deb: installed, ran and purged without a trace: $(grep -c "^\./" "$scratch/after") names as before"
+diff "$scratch/before" "$scratch/after" >&2 || fail "the root differs after the purge (above: < before, > after)"
+echo "deb: installed, ran and purged; $(grep -c "^\./" "$scratch/after") files are as before"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the commands that the pages of this repository tell people to run: documented.py PROGRAMS
 
-Each line of a shell block, and each indented line that begins with our command, in a folder with fixtures under the names that
-the pages use, one after the other. What needs a system, a cluster or hours is named with the test that runs it or its
-like, or with what it wants; a line that is neither run nor named is an error, and so is a name that no line has any more.
+It runs each line of a shell block, and each indented line that begins with our command, in a directory with fixtures under the
+names that the pages use. Commands that need a system, a cluster or hours are listed in ELSEWHERE, with the test that runs them or
+with what they need. A listed command that is on no page any more is an error.
 """
 
 import os
@@ -29,10 +29,10 @@ PAGES = [
     "docs/sweeps.md",
 ]
 TRACES = ROOT / "fixtures/traces"
-# What begins so is run by another test, or cannot be run by one.
+# Lines that begin so are run by another test, or cannot be run by a test.
 ELSEWHERE = {
-    "make run": "the first job itself; `make live` runs the same guard for ten seconds, watching only",
-    "make test": "this is a part of it",
+    "make run": "`make live` runs the same guard for 10 s, observing only",
+    "make test": "it runs this test",
     "make build": "a step of make test",
     "make deb": "packaging/tests/deb.sh builds and installs them",
     "make kubernetes": "a step of make test",
@@ -40,20 +40,20 @@ ELSEWHERE = {
     "make kernel-check": "a step of make test",
     "apt install": "packaging/tests/deb.sh",
     "cargo install": "packaging/tests/install.sh",
-    "warmset-lab run": "packaging/tests/machines.sh runs a small one; these take hours",
+    "warmset-lab run": "takes hours; packaging/tests/machines.sh runs a small one",
     "warmset-lab kernels build": "make kernel",
     "warmset-lab selftest": "make kernel",
-    "warmset doctor": "crates/cli/tests/program.rs; its code says whether this very machine is well",
-    "warmset-lab demo": "two machines beside each other for minutes, to be looked at",
+    "warmset doctor": "crates/cli/tests/program.rs; its exit code depends on this machine's health",
+    "warmset-lab demo": "shows two machines side by side for minutes",
     "install -D -m 644 /usr/share/doc/warmset/protect.conf": "packaging/tests/unit.sh reads the same drop-in",
-    "systemctl": "wants a system that systemd runs",
-    "for host in": "wants other hosts",
-    "skopeo copy": "wants a registry; packaging/tests/kubernetes.sh starts the image",
-    "kubectl": "wants a cluster; packaging/tests/kubernetes.sh validates what is applied",
-    "helm install": "wants a cluster; packaging/tests/kubernetes.sh renders the chart",
+    "systemctl": "needs a system that systemd runs",
+    "for host in": "needs other hosts",
+    "skopeo copy": "needs a registry; packaging/tests/kubernetes.sh starts the image",
+    "kubectl": "needs a cluster; packaging/tests/kubernetes.sh validates what is applied",
+    "helm install": "needs a cluster; packaging/tests/kubernetes.sh renders the chart",
     "warmset sweep all sweep.toml --on dask": "python/tests/test_sweep.py, with a cluster of its own",
 }
-# A running program, as the pages call it.
+# A program that runs and uses 64 MiB, for pages that name one by $(pidof …).
 BUSY = "import time; m = bytearray(64 << 20); e = time.time() + {}\nwhile time.time() < e: m[::4096] = m[::4096]; time.sleep(.05)"
 
 
@@ -64,21 +64,21 @@ def lines(text: str) -> list[str]:
     return [line.split(" #")[0].rstrip() for line in [*blocks.splitlines(), *indented] if line.strip()]
 
 
-def prepare(folder: Path) -> None:
-    """Put the files there that the pages speak of."""
+def prepare(directory: Path) -> None:
+    """Put the files there that the pages name."""
     for name in ("web07", "web12"):
-        shutil.copy(TRACES / f"{name}.trace.xz", folder)
-        (folder / "rec" / name).mkdir(parents=True)
-    shutil.copy(TRACES / "gzip-lackey.txt.zst", folder / "lackey.txt.zst")
+        shutil.copy(TRACES / f"{name}.trace.xz", directory)
+        (directory / "rec" / name).mkdir(parents=True)
+    shutil.copy(TRACES / "gzip-lackey.txt.zst", directory / "lackey.txt.zst")
     sweep = re.search(r"```toml\n# sweep.toml\n(.*?)```", (ROOT / "docs/sweeps.md").read_text(), re.S)
-    (folder / "sweep.toml").write_text(sweep[1])
+    (directory / "sweep.toml").write_text(sweep[1])
     recording = next((ROOT / "fixtures").rglob("*.rec.gz"))
-    for place in (folder / "warmset-1.rec.gz", folder / "rec/web07/a.rec.gz", folder / "rec/web12/b.rec.gz"):
+    for place in (directory / "warmset-1.rec.gz", directory / "rec/web07/a.rec.gz", directory / "rec/web12/b.rec.gz"):
         shutil.copy(recording, place)
 
 
-def run(line: str, folder: Path, programs: Path) -> None:
-    """Run one line; what it names by a stand-in is put in."""
+def run(line: str, directory: Path, programs: Path) -> None:
+    """Run one line, with its placeholders replaced."""
     line = re.sub(r"\bTRACE\b", "web07.trace.xz", line)
     line = re.sub(r"\bOTHER\b", "web12.trace.xz", line)
     busy = None
@@ -88,7 +88,7 @@ def run(line: str, folder: Path, programs: Path) -> None:
     begin = time.monotonic()
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        ["bash", "-euo", "pipefail", "-c", line], cwd=directory, env=environment, capture_output=True, text=True, timeout=300
     )
     if busy:
         busy.kill()
@@ -113,8 +113,8 @@ def main() -> None:
                     run(line, Path(scratch), programs)
                     count += 1
     if unused:
-        raise SystemExit(f"documented: no page has these any more: {sorted(unused)}")
-    print(f"documented: {count} commands of {len(PAGES)} pages do what they should; for the others see ELSEWHERE")
+        raise SystemExit(f"documented: ELSEWHERE has commands that no page has: {sorted(unused)}")
+    print(f"documented: {count} commands of {len(PAGES)} pages succeed; ELSEWHERE lists the others")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What Prometheus sees of a guard: fleet.py GUARD PROMETHEUS PID TEXTFILE (called by fleet.sh)."""
+"""Compares what Prometheus stores with what a guard exports: fleet.py GUARD PROMETHEUS PID TEXTFILE (called by fleet.sh)."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 def wait(what, seconds=30):
-    """The first true answer of `what`."""
+    """The first true result of `what`, tried for `seconds`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -31,7 +31,7 @@ def wait(what, seconds=30):
 
 
 def scrape(accept="*/*"):
-    """Head and body of /metrics; a body that is cut short raises."""
+    """Response and body of /metrics. A body that is cut short raises an error."""
     connection = http.client.HTTPConnection(guard, timeout=5)
     try:
         connection.request("GET", "/metrics", headers={"Accept": accept})
@@ -42,7 +42,7 @@ def scrape(accept="*/*"):
 
 
 def ask(path, **parameters):
-    """The data that Prometheus answers with."""
+    """The data of Prometheus's answer."""
     url = f"http://{prometheus}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
     with urllib.request.urlopen(url, timeout=5) as answer:
         told = json.load(answer)
@@ -51,19 +51,19 @@ def ask(path, **parameters):
 
 
 def value(expression):
-    """The one number that `expression` is now; None if it is not one."""
+    """The value of `expression` now; None unless it is one number."""
     result = ask("query", query=expression)["result"]
     return float(result[0]["value"][1]) if len(result) == 1 else None
 
 
 def check_text(text):
-    """promtool has nothing to say about `text`."""
+    """Checks that promtool accepts `text` without a message."""
     said = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert said.returncode == 0 and not said.stdout + said.stderr, said
 
 
-def questions():
-    """Every expression of the dashboard, with its variables filled in, and of the alerts."""
+def queries():
+    """Every query of the dashboard, with its variables replaced, and of the alerts."""
     variables = {"$job": "warmset", "$instance": ".*", "$__rate_interval": "1m", "$__range": "1h"}
     dashboard = json.loads(pathlib.Path("packaging/grafana/warmset.json").read_text())
     for panel in dashboard["panels"]:
@@ -79,7 +79,7 @@ def questions():
 
 
 def exported():
-    """What is exported now is well formed in both formats, and bounded."""
+    """Checks that the exported text is valid in both formats and not too long."""
     head, text = scrape()
     assert head.headers["Content-Type"].startswith("text/plain; version=0.0.4"), head.headers
     check_text(text)
@@ -92,7 +92,7 @@ def exported():
 
 
 def stored():
-    """Prometheus has what the guard says, with types, units and words."""
+    """Checks that Prometheus has the guard's values, types, units and help texts."""
 
     def scraped():
         """a second scrape"""
@@ -108,9 +108,9 @@ def stored():
     total = int(re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]) * 1024
     assert value("warmset_memory_size_bytes") == total
     asked = answered = 0
-    for title, expression in questions():
+    for title, expression in queries():
         asked, answered = asked + 1, answered + bool(ask("query", query=expression)["result"])
-    # A calm machine has no forecast and no alert.
+    # On a calm machine, forecasts have no value and no alert fires.
     assert answered > asked // 3, (answered, asked)
     firing = [it["labels"]["alertname"] for it in ask("alerts")["alerts"] if it["state"] == "firing"]
     assert not firing, firing
@@ -118,7 +118,7 @@ def stored():
 
 
 def ends():
-    """Scraped without pause while it ends: every answer is whole, or there is none; and it ends at once."""
+    """Scrapes without pause while the guard ends: each answer must be whole or absent, and the guard must end at once."""
     whole, refused, cut = [0], [0], []
 
     def hammer():
@@ -132,7 +132,7 @@ def ends():
             except http.client.IncompleteRead as half:
                 cut.append(str(half))
             except (OSError, http.client.HTTPException):
-                # Nobody there any more, or hung up on before the first byte.
+                # The guard has ended, or closed the connection before the first byte.
                 refused[0] += 1
 
     threads = [threading.Thread(target=hammer) for _ in range(4)]
@@ -148,16 +148,16 @@ def ends():
     assert took < 3, f"it answered for {took:.1f} s after SIGTERM"
 
     def seen():
-        """Prometheus to see that the guard is gone"""
+        """Prometheus to notice that the guard has ended"""
         return value('up{job="warmset"}') == 0 and ask("query", query="warmset_samples_total")["result"] == []
 
     wait(seen)
-    assert not os.path.exists(textfile), "the text file stayed"
+    assert not os.path.exists(textfile), "the textfile was not removed"
     return whole[0], took
 
 
 def listening():
-    """the guard to answer"""
+    """the guard to respond"""
     return scrape()
 
 
@@ -171,5 +171,5 @@ wait(ready)
 series = exported()
 metrics, asked, answered = stored()
 whole, took = ends()
-print(f"fleet: {metrics} metrics in {series} series; {asked} questions, {answered} with an answer on this machine; "
+print(f"fleet: {metrics} metrics in {series} series; {asked} queries, {answered} with a result on this machine; "
       f"{whole} whole scrapes until {took:.2f} s after SIGTERM")

@@ -1,9 +1,9 @@
 #!/bin/sh
-# The guard under a real Prometheus: fleet.sh PROGRAMS
+# Tests the guard's metrics with a real Prometheus: fleet.sh PROGRAMS
 #
-# Where there is no Prometheus, Debian's is unpacked beside the build: installed, it would run as a service here.
-# Alert rules by their own tests; what a real guard exports, by promtool in both formats; then Prometheus scrapes the guard
-# each second, answers every question of the dashboard and of the alerts, and goes on while the guard ends.
+# promtool runs the tests of the alert rules, and checks what a guard exports in both formats. Then Prometheus scrapes the guard
+# every second, answers every query of the dashboard and the alerts, and keeps scraping while the guard ends.
+# Without an installed Prometheus, Debian's package is unpacked beside the build: installed, it would start a service.
 set -eu
 cd "$(dirname "$0")/../.."
 programs=$PWD/$1
@@ -11,7 +11,7 @@ tools=$(dirname "$programs")/tools/prometheus
 if ! command -v promtool >/dev/null 2>&1 && [ ! -x "$tools/usr/bin/promtool" ]; then
     mkdir -p "$tools"
     (cd "$tools" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb) || {
-        echo "SKIPPED: fleet: Prometheus cannot be had (apt-get update first?)" >&2
+        echo "SKIPPED: fleet: Prometheus cannot be downloaded (try apt-get update)" >&2
         exit 0
     }
 fi
@@ -28,7 +28,7 @@ trap stop EXIT
 promtool check rules packaging/prometheus/warmset.rules.yml
 promtool test rules packaging/prometheus/warmset.rules.test.yml
 
-# Two ports that are free now.
+# Two ports that are free.
 ports=$(python3 -c '
 import socket
 taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
@@ -69,6 +69,6 @@ wait "$warmsetd" || {
     exit 1
 }
 if grep -E 'level=(warn|error)' "$scratch/prometheus.log"; then
-    echo "fleet.sh: Prometheus has objections" >&2
+    echo "fleet.sh: Prometheus logged the warnings above" >&2
     exit 1
 fi

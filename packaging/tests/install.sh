@@ -1,7 +1,7 @@
 #!/bin/sh
-# `cargo install` of the command, from this checkout: install.sh TARGET
+# Tests `cargo install` of the command from this checkout: install.sh TARGET
 #
-# What was built already is used again, so this takes seconds.
+# It reuses the build in TARGET, so that it takes seconds.
 set -eu
 cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d)
@@ -11,12 +11,12 @@ cargo install --quiet --locked --path crates/cli --root "$scratch" --target-dir 
     exit 1
 }
 [ "$(find "$scratch/bin" -type f)" = "$scratch/bin/warmset" ] || {
-    echo "install.sh: cargo install puts more than the command, or less: $(ls "$scratch/bin")" >&2
+    echo "install.sh: cargo install must install warmset and nothing else, but installed: $(ls "$scratch/bin")" >&2
     exit 1
 }
 "$scratch/bin/warmset" status --run "$scratch/run" --json >"$scratch/status.json"
 grep -q '"guard": "absent"' "$scratch/status.json" || {
-    echo "install.sh: what was installed does not work" >&2
+    echo "install.sh: the installed warmset does not report that no guard runs" >&2
     exit 1
 }
 echo "install: $("$scratch/bin/warmset" --version), by cargo install"

@@ -1,4 +1,4 @@
-"""Manifests, chart and containers: kubernetes.py IMAGE WARMSET (called by kubernetes.sh)."""
+"""Tests manifests, chart and containers: kubernetes.py IMAGE WARMSET (called by kubernetes.sh)."""
 
 import json
 import os
@@ -13,10 +13,10 @@ import kubernetes_validate
 import yaml
 
 IMAGE, WARMSET = sys.argv[1:]
-FOLDER = pathlib.Path("packaging/kubernetes")
+DIRECTORY = pathlib.Path("packaging/kubernetes")
 VERSIONS = ["1.30", "1.33", "1.37"]
 NODE_EXPORTER = "/var/lib/node_exporter/textfile_collector"
-# What each variant may write to on its node, and which capabilities it may have: no other, and never more.
+# For each variant: the paths of the node that it can write to, its capabilities, and the chart's options for it.
 VARIANTS = {
     "observe": (set(), set(), []),
     "textfile": ({NODE_EXPORTER}, set(), ["--set", f"textfile={NODE_EXPORTER}"]),
@@ -26,19 +26,19 @@ VARIANTS = {
         ["--set", "mode=guard"],
     ),
 }
-# Numbers of capabilities, and those that this machine has to give.
+# Numbers of capabilities, and the set that this machine can grant.
 CAPABILITY = {"KILL": 5, "IPC_LOCK": 14, "SYS_CHROOT": 18, "SYS_PTRACE": 19, "SYS_NICE": 23, "SYS_RESOURCE": 24}
 
 HERE = int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("CapBnd")), 16)
 
 
 def granted(names):
-    """Of these capabilities, those that can be had here."""
+    """The capabilities among `names` that this machine can grant."""
     return [name for name in names if HERE >> CAPABILITY[name] & 1]
 
 
 def run(*command, **options):
-    """Standard output of `command`, which must succeed."""
+    """The standard output of `command`, which must succeed."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert done.returncode == 0, f"{command}: {done.returncode}: {done.stderr}{done.stdout}"
     return done.stdout
@@ -49,12 +49,12 @@ def parsed(text):
 
 
 def kustomized(variant):
-    folder = FOLDER / ("base" if variant == "observe" else f"overlays/{variant}")
-    return parsed(run("kubectl", "kustomize", str(folder)))
+    directory = DIRECTORY / ("base" if variant == "observe" else f"overlays/{variant}")
+    return parsed(run("kubectl", "kustomize", str(directory)))
 
 
 def templated(*options):
-    return parsed(run("helm", "template", "warmset", str(FOLDER / "chart"), *options))
+    return parsed(run("helm", "template", "warmset", str(DIRECTORY / "chart"), *options))
 
 
 def pod(objects):
@@ -62,7 +62,7 @@ def pod(objects):
 
 
 def normal(spec):
-    """A pod without the order of its lists and the name of its configuration, which Kustomize makes of its content."""
+    """A pod without the order of its lists, and without the name of its ConfigMap, which Kustomize derives from the content."""
     spec = json.loads(json.dumps(spec))
     for volume in spec["volumes"]:
         volume.get("configMap", {}).pop("name", None)
@@ -78,7 +78,7 @@ def check_schema(objects):
 
 
 def check_rights(spec, variant):
-    """The pod asks for what its variant may have."""
+    """Checks that the pod asks for exactly the rights of its variant."""
     writes, capabilities, _ = VARIANTS[variant]
     assert "hostNetwork" not in spec and "hostIPC" not in spec and spec["automountServiceAccountToken"] is False
     (container,) = spec["containers"]
@@ -93,7 +93,7 @@ def check_rights(spec, variant):
 
 
 def check_configuration(objects, scratch):
-    """`warmset check` accepts what the guard will read."""
+    """Checks that `warmset check` accepts the configuration; returns it."""
     text = objects["ConfigMap"]["data"]["warmset.toml"]
     file = scratch / "check.toml"
     file.write_text(text)
@@ -102,7 +102,7 @@ def check_configuration(objects, scratch):
 
 
 def refused():
-    """What is wrong is seen to be wrong, by the schemas and by the chart."""
+    """Checks that the schemas and the chart refuse wrong input."""
     wrong = kustomized("observe")["DaemonSet"]
     pod({"DaemonSet": wrong})["containers"][0]["securityContext"]["runAsNonRot"] = True
     try:
@@ -112,30 +112,30 @@ def refused():
         pass
     for wrong in ["mode=tune", "textfile=relative", "imagee.tag=1", "spare=one"]:
         done = subprocess.run(
-            ["helm", "template", "warmset", str(FOLDER / "chart"), "--set", wrong], capture_output=True, check=False
+            ["helm", "template", "warmset", str(DIRECTORY / "chart"), "--set", wrong], capture_output=True, check=False
         )
         assert done.returncode != 0, wrong
 
 
 def volume(scratch, it, text):
-    """The folder that the kubelet would mount, or the node's own where only reading or nothing of ours is at stake."""
-    folder = scratch / it["name"]
+    """The directory to mount for a volume: the node's own for /proc and /sys, else one below `scratch`."""
+    directory = scratch / it["name"]
     if "hostPath" in it and it["hostPath"]["path"].startswith(("/proc", "/sys")):
         return it["hostPath"]["path"]
-    folder.mkdir()
+    directory.mkdir()
     if "configMap" in it:
-        # As the kubelet does it: a link to a link.
-        (folder / "..2026").mkdir()
-        (folder / "..2026/warmset.toml").write_text(text)
-        (folder / "..data").symlink_to("..2026")
-        (folder / "warmset.toml").symlink_to("..data/warmset.toml")
+        # As the kubelet does it: a symbolic link to a symbolic link.
+        (directory / "..2026").mkdir()
+        (directory / "..2026/warmset.toml").write_text(text)
+        (directory / "..data").symlink_to("..2026")
+        (directory / "warmset.toml").symlink_to("..data/warmset.toml")
     elif "emptyDir" in it:
-        folder.chmod(0o777)
-    return str(folder)
+        directory.chmod(0o777)
+    return str(directory)
 
 
 def runtime(bundle, spec, text, scratch, options):
-    """runc's configuration for the pod, beginning with runc's own defaults; the guard's command line ends with `options`."""
+    """Writes runc's configuration for the pod, on top of runc's defaults. The guard's command line ends with `options`."""
     (container,) = spec["containers"]
     (bundle / "config.json").unlink(missing_ok=True)
     run("runc", "spec", "--bundle", str(bundle))
@@ -161,7 +161,7 @@ def runtime(bundle, spec, text, scratch, options):
 
 
 def writable_copy(sources, scratch):
-    """Settings of the node that may be written to without harm, in the place of its own; its own are read."""
+    """A copy of the node's vm settings, which a guard can write to without harm."""
     copy = scratch / "vm-copy"
     copy.mkdir()
     for file in pathlib.Path(sources["vm"]).iterdir():
@@ -177,7 +177,7 @@ def inside(name, *command):
 
 
 def probe(name, spec):
-    """The kubelet's own question, until it is answered."""
+    """Runs the liveness probe until it succeeds; returns its command."""
     command = spec["containers"][0]["livenessProbe"]["exec"]["command"]
     for _ in range(20):
         done = inside(name, *command)
@@ -188,7 +188,7 @@ def probe(name, spec):
 
 
 def check_alive(name, variant, spec, sources):
-    """The container is what its manifest says, and sees the node."""
+    """Checks that the container has the rights of its manifest, and reads the node's values."""
     command = probe(name, spec)
     status = json.loads(inside(name, *command, "--json").stdout)
     guard = status.get("status", status)
@@ -209,22 +209,23 @@ def check_alive(name, variant, spec, sources):
         for knob, writable in [("vm/swappiness", True), ("kernel/panic", False), ("fs/file-max", False)]:
             done = inside(name, "/bin/busybox", "sh", "-c", again.format(knob))
             assert (done.returncode == 0) is writable, (knob, done)
+    # The key on the socket keeps its old name.
     return len(guard["troubles"])
 
 
 def start(variant, objects, text, scratch):
-    """Starts the container, looks at it, and sees it end by itself."""
+    """Starts the container, checks it, and waits until it ends by itself."""
     name, bundle = f"warmset-test-{os.getpid()}-{variant}", scratch / "bundle"
     scratch = scratch / variant
     scratch.mkdir()
     spec = pod(objects)
-    # For some seconds, and without a write, whatever its configuration says.
+    # For 6 s and without a write, whatever its configuration says.
     sources = runtime(bundle, spec, text, scratch, ["--observe", "--for", "6s"])
     log = scratch / "log"
     with log.open("w") as output:
         container = subprocess.Popen(["runc", "run", "--bundle", str(bundle), name], stdout=output, stderr=output)
     try:
-        troubles = check_alive(name, variant, spec, sources)
+        warnings = check_alive(name, variant, spec, sources)
         assert container.wait(timeout=20) == 0, log.read_text()
     except BaseException:
         print(log.read_text(), file=sys.stderr)
@@ -233,11 +234,11 @@ def start(variant, objects, text, scratch):
         subprocess.run(["runc", "delete", "--force", name], capture_output=True, check=False)
     assert "0 writes" in log.read_text(), log.read_text()
     assert not (pathlib.Path(sources.get("textfile", "/nowhere")) / "warmset.prom").exists()
-    print(f"kubernetes: {variant}: rendered twice the same, valid for {', '.join(VERSIONS)}, started ({troubles} troubles)")
+    print(f"kubernetes: {variant}: Kustomize and the chart agree, valid for {', '.join(VERSIONS)}, started ({warnings} warnings)")
 
 
 def acts(objects, text, scratch):
-    """A guard with the rights of its manifest is one that acts: tried on copies of the settings, and in the mode that ends nobody."""
+    """Checks that a guard with the rights of its manifest can act: on copies of the settings, in mode tune, which kills no process."""
     bundle, scratch = scratch / "bundle", scratch / "acts"
     scratch.mkdir()
     sources = runtime(bundle, pod(objects), text, scratch, ["--mode", "tune", "--for", "3s"])
@@ -252,7 +253,7 @@ def acts(objects, text, scratch):
     done = subprocess.run(["runc", "run", "--bundle", str(bundle), f"warmset-test-{os.getpid()}-acts"], capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     assert done.returncode == 0 and "warmset ran for" in said and "observing only" not in said, said
-    print("kubernetes: the guard's container may act")
+    print("kubernetes: the guard's container can write to its knobs")
 
 
 def main():
@@ -264,7 +265,7 @@ def main():
             tag = run("umoci", "ls", "--layout", IMAGE).strip()
             run("umoci", "unpack", "--image", f"{IMAGE}:{tag}", str(scratch / "bundle"))
         else:
-            print("SKIPPED: kubernetes: no container is started: that needs root and runc", file=sys.stderr)
+            print("SKIPPED: kubernetes: no container is started, because that needs root and runc", file=sys.stderr)
         for variant, (_, _, options) in VARIANTS.items():
             objects, chart = kustomized(variant), templated(*options)
             assert normal(pod(objects)) == normal(pod(chart)), f"{variant}: Kustomize and the chart differ"
@@ -276,7 +277,7 @@ def main():
                 start(variant, objects, text, scratch)
                 if variant == "guard":
                     acts(objects, text, scratch)
-        run("helm", "lint", str(FOLDER / "chart"))
+        run("helm", "lint", str(DIRECTORY / "chart"))
     finally:
         shutil.rmtree(scratch)
 

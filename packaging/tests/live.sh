@@ -1,7 +1,7 @@
 #!/bin/sh
-# The guard observes this machine for 10 seconds and writes nothing: live.sh WARMSETD
+# Observes this machine for 10 s and checks that nothing is written: live.sh WARMSETD
 #
-# Its summary must say so, and the knobs must be what they were.
+# The summary must say "0 writes", and the knobs must have their values of before.
 set -eu
 program=$1
 scratch=$(mktemp -d)

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Tests that boot virtual machines: machines.sh SUITE...
+# Runs tests that boot virtual machines: machines.sh SUITE...
 #
-# They use the programs that were built, and keep kernels and disks in the lab's own folder.
+# They use the release programs, and keep kernels and disks in the VM lab's cache directory.
 set -eu
 cd "$(dirname "$0")/../.."
 
 [ "$(uname -m)" = x86_64 ] || {
-    echo "SKIPPED: machines: the lab's machines are x86-64, and so must their host be" >&2
+    echo "SKIPPED: machines: the VM lab needs an x86-64 host" >&2
     exit 0
 }
 for suite in "$@"; do
-    # cargo would build the programs anew without their static linking: the tests are run as programs.
+    # `cargo test` would build the programs again without static linking, so the test programs are run directly.
     test=$(cargo test --release --locked -p warmset-vmlab --test "$suite" --no-run --message-format=short 2>&1 |
         sed -n 's/.*Executable .*(\(.*\)).*/\1/p')
     cargo rustc --release --locked --quiet -p warmset-vmlab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort

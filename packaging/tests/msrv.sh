@@ -1,9 +1,8 @@
 #!/bin/sh
-# The workspace, tests included, passes `cargo check` with the oldest compiler it promises: Debian 13's
-# rustc 1.85. msrv.sh TARGET keeps that compiler in TARGET/msrv-root; it is not installed here.
+# Runs `cargo check` on the workspace and its tests with the oldest supported compiler, Debian 13's rustc 1.85: msrv.sh TARGET
 #
-# The packages come by apt from the mirror this machine already uses, signed by the archive's keys, with
-# a package database of their own. They are unpacked, not installed: none of their scripts runs.
+# The compiler is kept in TARGET/msrv-root and not installed. apt downloads its packages from the mirror that it uses here, checks
+# their signatures, and keeps a package database of its own. They are unpacked, so that none of their scripts runs.
 set -eu
 cd "$(dirname "$0")/../.."
 case $1 in
@@ -22,7 +21,7 @@ if rustc --version | grep -q '^rustc 1\.85\.'; then
     exec cargo check --workspace --all-targets --locked --target-dir "$target/msrv"
 fi
 
-# The address of the Debian mirror that apt uses here.
+# The URL of the Debian mirror that apt uses here.
 mirror() {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
         sed -n 's/^URIs:[[:space:]]*\([^ ]*\).*/\1/p; s/^deb[[:space:]]\(\[[^]]*\][[:space:]]*\)\{0,1\}\([^ ]*\).*/\2/p' |
@@ -34,23 +33,23 @@ fetch() {
     mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/etc/preferences.d" "$apt/etc/apt.conf.d"
     : >"$apt/status"
     keys=$(find /usr/share/keyrings -name 'debian-archive-keyring.*' | sort | head -n 1)
-    [ -n "$keys" ] || skip "no debian-archive-keyring here"
+    [ -n "$keys" ] || skip "debian-archive-keyring is not installed"
     echo "deb [signed-by=$keys] $uri trixie main" >"$apt/sources.list"
     set -- -qq -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \
         -o Dir::Cache="$apt/cache" -o Dir::Etc="$apt/etc" -o Dir::Etc::sourcelist="$apt/sources.list" \
         -o Dir::Etc::sourceparts=/nonexistent -o APT::Install-Recommends=false -o APT::Sandbox::User=root \
         -o APT::Architecture="$(dpkg --print-architecture)" -o Debug::NoLocking=true
-    echo "msrv: fetches Debian 13's rustc and cargo into $root, once" >&2
-    apt-get "$@" update || skip "Debian 13's package lists cannot be fetched"
+    echo "msrv: downloading Debian 13's rustc and cargo into $root, once" >&2
+    apt-get "$@" update || skip "Debian 13's package lists cannot be downloaded"
     # shellcheck disable=SC2086
-    apt-get "$@" -y --download-only install $packages >/dev/null || skip "Debian 13's packages cannot be fetched"
+    apt-get "$@" -y --download-only install $packages >/dev/null || skip "Debian 13's packages cannot be downloaded"
     archives=$apt/cache/archives
 }
 
 unpack() {
     rm -rf "$root" "$root.part"
     mkdir -p "$root.part/dev" "$root.part/tmp" "$root.part/usr/bin" "$root.part/usr/lib" "$root.part/usr/lib64" "$root.part/usr/sbin"
-    # The merged /usr, before any package goes through its links.
+    # The links of the merged /usr must exist before packages are unpacked through them.
     for name in bin sbin lib lib64; do ln -s "usr/$name" "$root.part/$name"; done
     for deb in "$archives"/*.deb; do dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root.part" --no-same-owner --keep-directory-symlink; done
     ln -sf gcc "$root.part/usr/bin/cc"
@@ -59,19 +58,20 @@ unpack() {
 }
 
 if [ ! -x "$root/usr/bin/cargo" ]; then
-    command -v apt-get >/dev/null 2>&1 || skip "no apt-get here, and rustc is not 1.85"
+    command -v apt-get >/dev/null 2>&1 || skip "apt-get is not installed, and rustc is not 1.85"
     uri=$(mirror)
     [ -n "$uri" ] || skip "apt uses no Debian mirror here"
     fetch
     unpack
 fi
 
-# What cargo has fetched already, so that inside, no network is needed.
+# Download all crates here: inside the root there is no network.
 cargo fetch --locked --quiet
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 mkdir -p "$root/src" "$root/cargo" "$root/target" "$root/proc" "$target/msrv"
 
-# A private view of the disk: the clean root, with this source, cargo's cache and a place for the results.
+# The root gets this source, cargo's cache and a build directory by mounts that only this process sees. It has no rustup, so
+# that rust-toolchain.toml has no effect there.
 flags=-m
 [ "$(id -u)" = 0 ] || flags=-rm
 unshare $flags true 2>/dev/null || skip "no private mounts here (not root, or in a container)"

@@ -1,6 +1,7 @@
-"""`warmset notice` on a real bus: a guard's question becomes a notice, the action that is chosen an answer, a warning one of GLib's.
+"""Tests `warmset notice` on a real D-Bus: a guard's question becomes a notice, its chosen action an answer, and a warning
+reaches programs that use GLib.
 
-Run by notice.sh below dbus-run-session; the one argument is the command. The desktop is python-dbusmock's.
+notice.sh runs it below dbus-run-session, with the command as its argument. python-dbusmock plays the desktop.
 """
 
 import json
@@ -19,7 +20,7 @@ PATIENCE = 20.0
 
 
 def wait(what, look):
-    """What `look` gives, once it gives something."""
+    """The first true result of `look`."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         found = look()
@@ -30,7 +31,7 @@ def wait(what, look):
 
 
 class Desktop:
-    """The bus's own notices, as a desktop would show them."""
+    """A desktop that shows notices."""
 
     def __init__(self):
         can = json.dumps({"capabilities": "body body-markup actions"})
@@ -49,29 +50,29 @@ class Desktop:
 
 
 def guard_at(run):
-    """A guard's door, and what lets the next visitor in: a function that tells, and the visitor's socket."""
+    """Opens a guard's socket. Returns a function that accepts the next client: how to tell it something, and its socket."""
     guard = socket.socket(socket.AF_UNIX)
     guard.bind(os.path.join(run, "notice.sock"))
     guard.listen()
     guard.settimeout(PATIENCE)
 
-    def visitor():
-        visitor, _ = guard.accept()
-        visitor.settimeout(PATIENCE)
-        return lambda **told: visitor.sendall(json.dumps(told).encode() + b"\n"), visitor
+    def accept():
+        client, _ = guard.accept()
+        client.settimeout(PATIENCE)
+        return lambda **told: client.sendall(json.dumps(told).encode() + b"\n"), client
 
-    return visitor
+    return accept
 
 
 def warned(command):
-    """GLib's own monitor hears of it: the session's bus is the system's here."""
+    """Checks that GLib's memory monitor gets warnings. The session's bus stands for the system's."""
     os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = os.environ["DBUS_SESSION_BUS_ADDRESS"]
     bus = dbus.SystemBus()
     run = tempfile.mkdtemp()
-    visitor = guard_at(run)
+    accept = guard_at(run)
     service = [command, "notice", "--low-memory-monitor", "--once", "--run", run]
     monitor = subprocess.Popen(service)
-    tell, door = visitor()
+    tell, client = accept()
     assert bus.name_has_owner("org.freedesktop.LowMemoryMonitor")
     second = subprocess.run(service, stderr=subprocess.PIPE, timeout=PATIENCE)
     assert second.returncode == 1 and b"hint: another program is it" in second.stderr, second
@@ -84,13 +85,13 @@ def warned(command):
         GLib.MainContext.default().iteration(False)
         return levels[-1:]
 
-    # It listens once it has found who has the name.
+    # GLib listens once it has found the owner of the name, so the warning is repeated.
     wait("GLib hears nothing", lambda: tell(tell="warn", room=1 << 20, left=10**9) or last() == [100])
     tell(tell="settled", id=1)
     tell(tell="ended-elsewhere", size=1 << 20)
     wait("an end is no warning", lambda: last() == [255])
     assert set(levels) == {100, 255}, levels
-    door.close()
+    client.close()
     assert monitor.wait(PATIENCE) == 0, monitor.returncode
     print("ok: a program that uses GLib is warned, and told how bad it is")
 
@@ -103,7 +104,7 @@ def main(command):
     assert nobody.returncode == 3 and b"hint: " in nobody.stderr, nobody
     guard = guard_at(run)
     notice = subprocess.Popen([command, "notice", "--once", "--run", run])
-    tell, visitor = guard()
+    tell, client = guard()
 
     tell(tell="ask", id=9, unit="app-hog.scope", used=734003200, wait=15000000000, why="it grows")
     (_, asked) = wait("nothing is shown", desktop.shown)[0]
@@ -113,7 +114,7 @@ def main(command):
     assert list(actions)[::2] == ["end", "keep", "go-on"], actions
     assert hints["urgency"] == 2 and lasts == 15000, asked
     desktop.choose(1, "keep")
-    answer = visitor.makefile().readline()
+    answer = client.makefile().readline()
     assert json.loads(answer) == {"id": 9, "answer": "keep"}, answer
     print("ok: a question is a notice with three actions, and the chosen one is the answer")
 
@@ -128,7 +129,7 @@ def main(command):
     assert "&lt;b&gt;hog (7) used 1 MiB" in ended[4] and not ended[5], ended
     print("ok: a settled question goes, an end is told, and a name is no markup")
 
-    visitor.close()
+    client.close()
     assert notice.wait(PATIENCE) == 0, notice.returncode
     print("ok: it ends with the guard")
     desktop.process.terminate()

@@ -1,7 +1,7 @@
 #!/bin/sh
-# `warmset notice` on a session bus of its own. Argument: the command.
+# Tests `warmset notice` on a D-Bus session of its own: notice.sh WARMSET
 set -eu
 command=$(realpath "${1:-target/release/warmset}")
 cd "$(dirname "$0")"
-# The system's own Python has the modules of the system's packages.
+# Only the system's Python finds the modules of Debian's packages.
 exec timeout 120 dbus-run-session -- /usr/bin/python3 notice.py "$command"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Every subcommand has its manual page and its completions: pages.sh PROGRAMS
+# Checks that every subcommand has a manual page and completions: pages.sh PROGRAMS
 #
-# The list is the programs' own help. Pages are formatted without a complaint, and completions are read by the shells that are here.
+# The subcommands are those of the programs' --help. groff must format every page without a warning, and each installed shell must
+# read its completions.
 set -eu
 programs=$1
 

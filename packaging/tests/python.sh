@@ -1,8 +1,8 @@
 #!/bin/sh
-# The Python package in a fresh virtual environment, as a user installs it: python.sh PROGRAMS
+# Tests the Python package in a fresh virtual environment, as a user installs it: python.sh PROGRAMS
 #
-# Lint, types, the examples of the docstrings and the README, the tests, and the notebook. PROGRAMS has the command `warmset`, whose
-# numbers must come out. Python's own packages come from its index; with the index out of reach this fails.
+# Runs lint, types, the examples of the docstrings and the README, the tests, and the notebook. The command `warmset` in PROGRAMS must
+# give the same numbers. Packages come from PyPI; without it, this fails.
 set -eu
 cd "$(dirname "$0")/../.."
 WARMSET=$PWD/$1/warmset
@@ -24,6 +24,6 @@ ruff check --quiet --config pyproject.toml . ../bench/python.py
 ruff format --quiet --check --config pyproject.toml . ../bench/python.py
 mypy .
 cd ..
-# From elsewhere, so that what is installed is tried and not the source.
+# From another directory, so that the installed package is tested and not the source.
 (cd "$scratch" && python -m mypy.stubtest warmset)
 timeout 600 pytest -c python/pyproject.toml --rootdir python -o cache_dir="$scratch/cache" python/tests

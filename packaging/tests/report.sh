@@ -1,8 +1,8 @@
 #!/bin/sh
-# The pages of `warmset analyze` and `warmset report` in a browser without a screen: report.sh PROGRAMS
+# Tests the pages of `warmset analyze` and `warmset report` in a headless browser: report.sh PROGRAMS
 #
-# At the width of a desk and of a phone: every picture is laid out, nothing is wider than the window, the console is silent, and the
-# numbers shown are those of --json. With SHOTS=FOLDER, pictures of the first page are left there, light, dark and as printed.
+# At the widths of a desktop and a phone: every picture is laid out, nothing is wider than the window, the console is empty, and the
+# numbers are those of --json. With SHOTS=DIRECTORY, it writes screenshots of the first page there: light, dark and printed.
 set -eu
 cd "$(dirname "$0")/../.."
 warmset=$PWD/$1/warmset
@@ -18,7 +18,7 @@ traces="fixtures/traces/gzip-lackey.txt.zst fixtures/traces/web07.trace.xz"
 "$warmset" analyze $traces --json -o "$scratch/report.html" >"$scratch/report.json"
 "$warmset" report --from fixtures/lab/storm-6.12-1024-*.rec.gz --json -o "$scratch/hosts.html" >"$scratch/hosts.json"
 
-# What the browser makes of it, as the page's last element. The page as it is has no script.
+# Appends the browser's measurements to the page as its last element. The page itself has no script.
 cat >"$scratch/probe.js" <<'SCRIPT'
 addEventListener('load', () => {
   document.querySelectorAll('details').forEach((details) => { details.open = true });
@@ -38,7 +38,7 @@ addEventListener('load', () => {
   document.body.append(probe);
 });
 SCRIPT
-probed() { # probed PAGE: the page with the script at its end
+probed() { # probed PAGE: writes the page with the script at its end
     { cat "$scratch/$1.html"; printf '<script>'; cat "$scratch/probe.js"; printf '</script>'; } >"$scratch/$1-probe.html"
 }
 probed report
@@ -51,10 +51,10 @@ browse() { # browse WIDTH OPTIONS…
         --window-size="$width,900" --enable-logging=stderr "$@" 2>"$scratch/log"
 }
 
-shown() { # shown PAGE WIDTH: what the browser makes of it, in dom.html
+shown() { # shown PAGE WIDTH: writes the page as the browser has it to dom.html
     browse "$2" --dump-dom "file://$scratch/$1-probe.html" >"$scratch/dom.html"
     if grep CONSOLE "$scratch/log"; then
-        echo "report.sh: the console is not silent" >&2
+        echo "report.sh: the browser's console has the messages above" >&2
         exit 1
     fi
 }
@@ -63,11 +63,11 @@ for width in 1400 500; do
     shown report "$width"
     python3 - "$scratch" "$width" <<'CHECK'
 import html, json, re, sys
-folder, width = sys.argv[1:]
-dom = open(folder + '/dom.html').read()
+directory, width = sys.argv[1:]
+dom = open(directory + '/dom.html').read()
 found = re.search(r'<pre id="probe">(.*?)</pre>', dom, re.S)
 assert found, 'the browser did not run to the end'
-probe, told = json.loads(html.unescape(found.group(1))), json.load(open(folder + '/report.json'))
+probe, told = json.loads(html.unescape(found.group(1))), json.load(open(directory + '/report.json'))
 assert len(probe['pictures']) == 9 * len(told), probe['pictures']
 for wide, high, curves in probe['pictures']:
     assert wide > 400 and high > 200 and curves > 0, (wide, high, curves)
@@ -87,10 +87,10 @@ CHECK
     shown hosts "$width"
     python3 - "$scratch" "$width" <<'CHECK'
 import html, json, re, sys
-folder, width = sys.argv[1:]
-found = re.search(r'<pre id="probe">(.*?)</pre>', open(folder + '/dom.html').read(), re.S)
+directory, width = sys.argv[1:]
+found = re.search(r'<pre id="probe">(.*?)</pre>', open(directory + '/dom.html').read(), re.S)
 assert found, 'the browser did not run to the end'
-probe, told = json.loads(html.unescape(found.group(1))), json.load(open(folder + '/hosts.json'))
+probe, told = json.loads(html.unescape(found.group(1))), json.load(open(directory + '/hosts.json'))
 assert len(probe['pictures']) == 5 and all(high > 200 and curves > 0 for _, high, curves in probe['pictures']), probe['pictures']
 assert probe['wide'] <= 0 and probe['text'] >= 9 and probe['links'] and probe['reachable'] and probe['fetched'] == [], probe
 hosts, counted, bought = (next(table[1:] for table in probe['tables'] if name in table[0])
@@ -99,7 +99,7 @@ assert len(told) == 10 and [row[0] for row in hosts] == [it['name'] for it in to
 lost = [it['cost']['stalled'] / 1e4 / (it['cost']['pressure_known'] / 1e9) for it in told]
 assert [row[5] for row in hosts] == [f'{share:.2f} %' for share in lost] and lost == sorted(lost, reverse=True), lost
 assert [row[2] for row in counted] == [str(it['cost']['allocation_stalls']) for it in told], counted
-# On this load, and over these ten runs, the gap was worth its memory: what it is for.
+# In these ten recordings the gap avoids most stalls, which is its purpose.
 stalls = {arm: sum(it['cost']['allocation_stalls'] for it in told if arm in it['name']) for arm in ('warmset', 'classic')}
 assert stalls['warmset'] * 10 < stalls['classic'] and len(bought) == 10, stalls
 print(f'report.sh: {width} wide: {len(told)} hosts')
@@ -108,7 +108,7 @@ done
 
 [ -n "${SHOTS:-}" ] || exit 0
 mkdir -p "$SHOTS"
-for shot in desk:1400: phone:500: dark:1400:--blink-settings=preferredColorScheme=0; do
+for shot in desktop:1400: phone:500: dark:1400:--blink-settings=preferredColorScheme=0; do
     IFS=: read -r name width option <<SHOT
 $shot
 SHOT

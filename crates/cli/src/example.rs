@@ -2,62 +2,16 @@
 
 use arrayvec::ArrayVec;
 use host::survey::{By, Holding};
-use pressure::config::{Mode, Predictor};
 use pressure::decision::{
-    Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,
+    Action, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,
 };
 use pressure::knob::Knob;
-use pressure::sample::{
-    Cgroups, Facts, Sample, Swap, SwapAmounts, SwapKind, Wall, Zone, ZoneAmounts, ZoneKind,
-};
+use pressure::sample::{Sample, Swap, SwapAmounts, SwapKind, Wall, Zone, ZoneAmounts, ZoneKind};
 use pressure::scan::Place;
 use pressure::status::{Past, Status, Tally};
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
 
-/// A decision that says and does nothing.
-pub(crate) fn decision() -> Decision {
-    Decision {
-        phase: Phase::Calm,
-        forecast: Forecast::default(),
-        steps: ArrayVec::new(),
-        notices: ArrayVec::new(),
-        patience: Span::secs(5),
-        attention: Attention::Rest,
-    }
-}
-
-pub(crate) fn facts() -> Facts {
-    Facts {
-        page_size: Bytes::kib(4),
-        kernel: "6.12.0".to_owned(),
-        boot_id: "boot".to_owned(),
-        cpus: 2,
-        pmd_order: Some(9),
-        cgroups: Cgroups::V2,
-        container: None,
-        hidepid: false,
-    }
-}
-
-/// A guard of which nothing is known but that it runs.
-pub(crate) fn unknown() -> Status {
-    Status {
-        version: "1.2.3".to_owned(),
-        pid: 42,
-        started: Wall(1_795_228_314_000),
-        mode: Mode::Tune,
-        only_observes: None,
-        predictor: Predictor::BaseStock,
-        facts: facts(),
-        sample: Sample::default(),
-        decision: decision(),
-        tally: Tally::default(),
-        past: Vec::new(),
-        warnings: Vec::new(),
-        rivals: Vec::new(),
-        names: Vec::new(),
-    }
-}
+pub(crate) use testsupport::{decision, facts, status as unknown};
 
 /// A guard that holds memory under load.
 pub(crate) fn guarding() -> Status {

@@ -1,106 +1,103 @@
-//! The loop, and nothing else may grow into it.
+//! The loop. Each tick takes these steps, in this order:
 //!
 //! ```text
-//! sample ─► decide ─► record ─► act ─► show ─► wait ─┐
-//!    ▲                                               │
-//!    └───────────────────────────────────────────────┘
+//! sample ─► decide ─► record ─► act ─► publish ─► wait ─┐
+//!    ▲                                                  │
+//!    └──────────────────────────────────────────────────┘
 //! ```
+//!
+//! *Publish* is counting, logging, handing events to the threads of hooks and notices, and updating the shared status.
+//! Every 30 s it also collects warnings and rivals. *Wait* ends early at memory pressure, SIGHUP (reload) or SIGTERM.
 
+mod publish;
 mod reload;
+mod tally;
 
 use crate::hooks::Hooks;
 use crate::logger::{Logger, Topic};
-use crate::news::Turn;
+use crate::notice_server::NoticeServer;
 use crate::notify::Notify;
 use crate::recorder::Recorder;
 use crate::shared_status::SharedStatus;
-use crate::users::Users;
-use host::{Machine, Outcome, OwnCost, Permission, Restored, Woken};
+use host::{Machine, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
-use pressure::decision::{Action, Notice, Phase, Step};
-use pressure::protect::Act;
+use pressure::decision::Phase;
 use pressure::sample::Wall;
-use pressure::status::{Past, Tally};
-use pressure::{Config, Decision, History, Sample, decide, rates};
+use pressure::status::Tally;
+use pressure::{Config, Decision, History, Sample, decide};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use units::{Bytes, Micros};
+use tally::Counted;
 
-/// Between two looks at troubles and rivals.
-const HOUSEKEEPING: Duration = Duration::from_secs(30);
-/// The loop rests at least so many times as long as a turn of it took: on a machine so slow that a look takes long,
-/// looking must not be what it is busy with.
+/// The wait after a tick is at least this many times as long as the tick took.
+///
+/// A machine short of memory can be so slow that sampling takes long. This keeps the guard below a fifth of one CPU.
 const REST: u32 = 4;
-/// But while memory runs out, who makes it has to be found.
+/// The same in phase distress, where finding the process that grows matters more than CPU: at most half of one CPU.
 const DISTRESSED_REST: u32 = 1;
-/// Stalls nearer to each other than this are one storm.
-const STORM: Duration = Duration::from_secs(10);
 
 /// A running guard.
 #[derive(Debug)]
 pub struct Guard {
-    /// What it sees and changes.
+    /// Reads samples, carries out decisions, waits.
     pub machine: Machine,
-    /// What it decides by.
+    /// The configuration in force.
     pub config: Config,
-    /// What it remembers.
+    /// The state of the decision core.
     pub history: History,
-    /// What others see of it.
+    /// What the status server, the metrics and the status line show.
     pub shared_status: Arc<SharedStatus>,
-    /// What it keeps for later.
+    /// Keeps the recording; `None` if none is kept.
     pub recorder: Option<Recorder>,
-    /// What it says.
+    /// Writes messages.
     pub logger: Logger,
-    /// Who watches over it.
+    /// The service manager.
     pub notify: Notify,
     hooks: Option<Hooks>,
-    users: Option<Users>,
+    notice_server: Option<NoticeServer>,
     sample: Sample,
-    previous: Counted,
     tally: Tally,
+    counted: Option<Counted>,
     cost: OwnCost,
-    proposed: Option<Decision>,
-    told: HashSet<String>,
-    kept_house: Option<Instant>,
-    last_storm: Option<Instant>,
-}
-
-/// Counters at the sample before, for the tally.
-#[derive(Debug, Default, Clone, Copy)]
-struct Counted {
-    sample: Option<(units::Span, Option<Micros>, Option<u64>)>,
+    /// The decision of the tick before, to tell what is new in this one.
+    last_decision: Option<Decision>,
+    /// When allocations last stalled.
+    last_stalls: Option<Instant>,
+    /// Warnings and rivals that are in the log already.
+    logged: HashSet<String>,
+    last_housekeeping: Option<Instant>,
 }
 
 /// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The time asked for is over.
+    /// The time given by `--for` is over.
     Time,
-    /// A signal.
+    /// SIGTERM or SIGINT.
     Signal,
 }
 
-/// The parts that a guard is made of.
+/// What a guard is made of.
 #[derive(Debug)]
 pub struct Parts {
-    /// What it sees and changes.
+    /// Reads samples, carries out decisions, waits.
     pub machine: Machine,
-    /// What it decides by.
+    /// The configuration.
     pub config: Config,
-    /// What others see of it.
+    /// What the status server, the metrics and the status line show.
     pub shared_status: Arc<SharedStatus>,
-    /// What it keeps for later; `None` keeps nothing.
+    /// Keeps the recording; `None` keeps none.
     pub recorder: Option<Recorder>,
-    /// What it says.
+    /// Writes messages.
     pub logger: Logger,
-    /// Who watches over it.
+    /// The service manager.
     pub notify: Notify,
 }
 
 impl Guard {
-    /// A guard that has seen nothing yet.
+    /// A guard before its first tick.
     pub fn new(parts: Parts) -> Self {
         let Parts {
             mut machine,
@@ -121,19 +118,19 @@ impl Guard {
             logger,
             notify,
             hooks: None,
-            users: None,
+            notice_server: None,
             sample: Sample::default(),
-            previous: Counted::default(),
             tally: Tally::default(),
+            counted: None,
             cost: OwnCost::open(),
-            proposed: None,
-            told: HashSet::new(),
-            kept_house: None,
-            last_storm: None,
+            last_decision: None,
+            last_stalls: None,
+            logged: HashSet::new(),
+            last_housekeeping: None,
         }
     }
 
-    /// Runs until a signal, or until `deadline`. `reload` reads the configuration again on SIGHUP.
+    /// Runs until a signal or `deadline`. `reload` reads the configuration again on SIGHUP.
     pub fn run(
         &mut self,
         deadline: Option<Instant>,
@@ -141,11 +138,14 @@ impl Guard {
         reload: &mut dyn FnMut() -> Result<Config, String>,
     ) -> Ended {
         loop {
-            let patience = self.tick();
+            let mut wait = self.tick();
             self.notify.alive();
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let bounds = [Some(patience), watchdog, left];
-            let wait = bounds.into_iter().flatten().min().unwrap_or(patience);
+            if let Some(interval) = watchdog {
+                wait = wait.min(interval);
+            }
+            if let Some(deadline) = deadline {
+                wait = wait.min(deadline.saturating_duration_since(Instant::now()));
+            }
             match self.machine.wait(wait) {
                 Woken::Stop => return Ended::Signal,
                 Woken::Reload => self.reload(reload()),
@@ -159,302 +159,107 @@ impl Guard {
         }
     }
 
-    /// Starts the process that locks, and looks for the units whose memory is to stay, if the configuration asks for
-    /// protection. Without it the rest goes on.
-    pub fn hold_if_asked(&mut self) {
-        let asked = self.config.mode == Mode::Protect && self.config.protect.enabled;
-        self.machine.cgroup(if asked {
-            &self.config.protect.units
-        } else {
-            &[]
-        });
-        if asked {
-            if let Err(error) = self.machine.hold(&self.config.protect.programs) {
-                self.logger.say(
-                    Topic::Error,
-                    format_args!("nothing can be held in memory: {error}"),
-                );
-            }
-        }
-    }
-
-    /// Starts the thread that runs programs of root's when something happens, if the configuration names any, and this run
-    /// does anything. Without it the rest goes on.
-    pub fn hook_if_asked(&mut self) {
-        if self
-            .hooks
-            .as_ref()
-            .is_some_and(|hooks| hooks.are(&self.config.hooks))
-        {
-            return;
-        }
-        // One that runs is not waited for: it ends by its own timeout.
-        self.hooks.take().into_iter().for_each(Hooks::let_go);
-        if *self.machine.permission() == Permission::Act {
-            match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
-                Ok(hooks) => self.hooks = Some(hooks),
-                Err(error) => self
-                    .logger
-                    .say(Topic::Error, format_args!("no hook can be run: {error}")),
-            }
-        }
-    }
-
-    /// Opens the door for people who want to know, and can be asked, if it is not open and this run may end anyone.
-    pub fn open_to_users(&mut self) {
-        let acts = *self.machine.permission() == Permission::Act && self.config.mode.guards();
-        if !acts || self.users.is_some() {
-            return;
-        }
-        match Users::open(self.machine.run_directory()) {
-            Ok(users) => {
-                self.machine.ask(users.heard());
-                self.users = Some(users);
-            }
-            Err(error) => self
-                .logger
-                .say(Topic::Error, format_args!("nobody can be asked: {error:#}")),
-        }
-    }
-
-    /// One turn of the loop but for the waiting; says how long to wait. A steady turn allocates nothing.
+    /// One tick without its wait; returns how long to wait. A steady tick allocates nothing.
     pub fn tick(&mut self) -> Duration {
         let begun = Instant::now();
         self.machine.sample(&mut self.sample);
-        let state = match &self.recorder {
-            Some(recorder) if recorder.wants_state(&self.sample) => {
-                Some(Box::new(self.history.clone()))
-            }
-            _ => None,
-        };
-        self.history.push(&self.sample);
-        let decision = decide(&self.config, &self.history);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.push(&self.sample, &decision, state);
-        }
+        let state = self.state_for_recording();
+        let decision = self.decide();
+        self.record(&decision, state);
         let outcome = self.machine.act(&decision);
-        self.tally.writes += outcome.written;
-        self.tally.put_back += outcome.put_back;
-        self.tally.refused += outcome.refused;
-        self.tally.compactions += outcome.compactions;
-        self.tally.reclaims += outcome.reclaims;
-        self.tally.asked += outcome.asked;
-        self.tally.killed += outcome.killed;
-        self.tally.missed += outcome.missed;
-        self.tally.protections += outcome.protected;
-        self.tally.cgroup_actions += outcome.cgroup_actions;
-        self.count(&decision);
-        self.tell(&decision, &outcome);
-        self.spread(&decision, &outcome);
-        self.shared_status
-            .publish(&self.sample, &decision, self.tally);
-        self.keep_house();
-        let rest = if decision.phase == Phase::Distress {
-            DISTRESSED_REST
+        self.publish(&decision, &outcome);
+        time_to_wait(&decision, begun.elapsed())
+    }
+
+    /// The state of the decision core before this sample, when the recording needs it to continue after a gap.
+    fn state_for_recording(&self) -> Option<Box<History>> {
+        let recorder = self.recorder.as_ref()?;
+        if recorder.wants_state(&self.sample) {
+            Some(Box::new(self.history.clone()))
         } else {
-            REST
-        };
-        decision.patience().max(begun.elapsed() * rest)
-    }
-
-    /// To hooks and to people, both by threads of their own.
-    fn spread(&self, decision: &Decision, outcome: &Outcome) {
-        let turn = Turn {
-            sample: &self.sample,
-            decision,
-            outcome,
-        };
-        self.hooks.iter().for_each(|hooks| hooks.tell(&turn));
-        self.users.iter().for_each(|users| users.tell(&turn));
-    }
-
-    fn count(&mut self, decision: &Decision) {
-        let tally = &mut self.tally;
-        tally.samples += 1;
-        let now = (
-            self.sample.at,
-            self.sample.memory_pressure.some_total,
-            rates::refaults(&self.sample.counters),
-        );
-        if let Some((at, stalled, refaults)) = self.previous.sample {
-            let elapsed = now.0.get().saturating_sub(at.get());
-            let withheld = decision.forecast.withheld.unwrap_or_default();
-            tally.gap_seconds += (withheld.get() as f64 * elapsed.as_secs_f64()) as u64;
-            let stalled = stalled
-                .zip(now.1)
-                .map_or(0, |(old, new)| new.get().saturating_sub(old.get()));
-            tally.stalled = Micros::new(tally.stalled.get() + stalled);
-            tally.refaults += refaults
-                .zip(now.2)
-                .map_or(0, |(old, new)| new.saturating_sub(old));
-        }
-        self.previous.sample = Some(now);
-        for notice in &decision.notices {
-            match notice {
-                Notice::Stalled {
-                    allocation,
-                    compaction,
-                } => {
-                    tally.allocation_stalls += allocation;
-                    tally.compaction_stalls += compaction;
-                }
-                Notice::OomKill { count } => tally.oom_kills += count,
-                _ => {}
-            }
-        }
-        let demand = decision
-            .forecast
-            .demand
-            .map_or(Bytes::ZERO, |rate| Bytes::new(rate.get()));
-        tally.peak_demand = tally.peak_demand.max(demand);
-        tally.lost_samples = self.recorder.as_ref().map_or(0, Recorder::lost);
-        let (cpu, memory) = self.cost.read();
-        tally.own_cpu = cpu;
-        tally.own_memory = memory.unwrap_or(tally.own_memory);
-    }
-
-    /// Says and remembers a decision that does or says something new. While only observing, the same
-    /// proposal comes every tick, and is said once.
-    fn tell(&mut self, decision: &Decision, outcome: &Outcome) {
-        let done = *self.machine.permission() == Permission::Act;
-        let old = self.proposed.as_ref();
-        let actions = |decision: &Decision| {
-            decision
-                .steps
-                .iter()
-                .map(|step| step.action.target())
-                .collect::<Vec<_>>()
-        };
-        let repeated = !done && old.is_some_and(|old| actions(old) == actions(decision));
-        // A storm of stalls is one event: it is told when it begins.
-        let stalls = |decision: &Decision| {
-            decision
-                .notices
-                .iter()
-                .any(|it| matches!(it, Notice::Stalled { .. }))
-        };
-        let stormy =
-            old.is_some_and(stalls) || self.last_storm.is_some_and(|last| last.elapsed() < STORM);
-        let counted =
-            |notice: &Notice| !matches!(notice, Notice::Stalled { .. } | Notice::Considered(_));
-        let other = decision.notices.iter().any(counted);
-        let news =
-            other || (stalls(decision) && !stormy) || (!decision.steps.is_empty() && !repeated);
-        if stalls(decision) {
-            self.last_storm = Some(Instant::now());
-        }
-        if old.is_none_or(|old| old.phase != decision.phase) {
-            self.logger
-                .say(Topic::Reason, format_args!("{}", decision.phase));
-        }
-        if news {
-            self.say(decision, done.then_some(outcome));
-            let (phase, at) = (decision.phase, self.sample.at);
-            // What failed is among the troubles.
-            let was_done =
-                |(place, _): &(usize, &Step)| !done || outcome.seems_done(decision, *place);
-            let steps = decision
-                .steps
-                .iter()
-                .enumerate()
-                .filter(was_done)
-                .map(|(_, step)| *step)
-                .collect();
-            let notices = decision.notices.clone();
-            self.shared_status.remember(Past {
-                at,
-                wall: self.sample.wall,
-                phase,
-                done,
-                steps,
-                notices,
-            });
-        }
-        if self.logger.says(Topic::Tick) {
-            self.logger
-                .say(Topic::Tick, format_args!("{:?}", decision.forecast));
-        }
-        match &mut self.proposed {
-            Some(proposed) => proposed.clone_from(decision),
-            None => self.proposed = Some(decision.clone()),
+            None
         }
     }
 
-    /// What was done, and what came of it, or what would have been.
-    fn say(&self, decision: &Decision, done: Option<&Outcome>) {
-        for (place, step) in decision.steps.iter().enumerate() {
-            let would = match step.action {
-                _ if done.is_some_and(|outcome| outcome.seems_done(decision, place)) => "",
-                _ if done.is_some() => "could not: ",
-                Action::Kill { .. } => "would send ",
-                Action::Group(_) | Action::Recall { .. } => "would: ",
-                _ => "would set ",
-            };
-            if self.logger.says(Topic::Reason) {
-                self.logger.say(
-                    Topic::Action,
-                    format_args!("{would}{step}{}", self.named(&step.action)),
-                );
-            } else {
-                self.logger.say(
-                    Topic::Action,
-                    format_args!("{would}{}{}", step.action, self.named(&step.action)),
-                );
-            }
-        }
-        for notice in &decision.notices {
-            self.logger.say(Topic::Action, notice);
+    fn decide(&mut self) -> Decision {
+        self.history.push(&self.sample);
+        decide(&self.config, &self.history)
+    }
+
+    fn record(&mut self, decision: &Decision, state: Option<Box<History>>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.push(&self.sample, decision, state);
         }
     }
 
-    /// What the file of an act of protection is called, if it is known.
-    fn named(&self, action: &Action) -> String {
-        let Action::Protect(Act::Hold { file, .. } | Act::Release { file }) = action else {
-            return String::new();
-        };
-        let known = self.machine.files().iter().find(|(known, _)| known == file);
-        known
-            .map(|(_, name)| format!(" ({name})"))
-            .unwrap_or_default()
-    }
-
-    /// Now and then: what is wrong, and who else is there, each said once.
-    fn keep_house(&mut self) {
-        if self
-            .kept_house
-            .is_some_and(|last| last.elapsed() < HOUSEKEEPING)
-            && self.tally.refused + self.tally.missed == 0
-        {
+    /// In mode protect, starts `warmset-hold` and finds the units to protect. If that fails, the guard goes on without.
+    pub fn start_protection_if_configured(&mut self) {
+        let configured = self.config.mode == Mode::Protect && self.config.protect.enabled;
+        if !configured {
+            self.machine.cgroup(&[]);
             return;
         }
-        self.kept_house = Some(Instant::now());
-        let mut warnings = self.machine.warnings();
-        warnings.extend(self.recorder.as_ref().and_then(Recorder::error));
-        warnings.extend(self.hooks.iter().flat_map(Hooks::take_warnings));
-        warnings.extend(self.users.iter().filter_map(Users::take_warning));
-        let rivals = self.machine.rivals();
-        let lines = warnings.iter().map(|line| (Topic::Error, line));
-        for (topic, line) in lines.chain(rivals.iter().map(|line| (Topic::Action, line))) {
-            if self.told.len() < 256 && self.told.insert(line.clone()) {
-                self.logger.say(topic, line);
-            }
-        }
-        let mut status = self.shared_status.read();
-        status.rivals = rivals;
-        status.names = self.machine.files().to_vec();
-        for error in warnings {
-            if status.warnings.len() < 64 && !status.warnings.contains(&error) {
-                status.warnings.push(error);
-            }
+        self.machine.cgroup(&self.config.protect.units);
+        if let Err(error) = self.machine.hold(&self.config.protect.programs) {
+            self.logger.say(
+                Topic::Error,
+                format_args!("[protect]: no file is held in memory: {error}"),
+            );
         }
     }
 
-    /// Puts back everything that is ours, and tells what.
+    /// Starts the thread that runs the hooks of the configuration, if this run may act. If that fails, the guard goes on
+    /// without.
+    pub fn start_hooks_if_configured(&mut self) {
+        if let Some(hooks) = &self.hooks {
+            if hooks.are_configured_as(&self.config.hooks) {
+                return;
+            }
+        }
+        self.detach_hooks();
+        if *self.machine.permission() != Permission::Act {
+            return;
+        }
+        match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
+            Ok(hooks) => self.hooks = Some(hooks),
+            Err(error) => self.logger.say(
+                Topic::Error,
+                format_args!("[hooks]: no hook is run: {error}"),
+            ),
+        }
+    }
+
+    /// Takes the hooks away. One that runs is not waited for: its own timeout ends it.
+    fn detach_hooks(&mut self) {
+        if let Some(hooks) = self.hooks.take() {
+            hooks.detach();
+        }
+    }
+
+    /// Opens the socket for `warmset notice`, if it is not open and this run may signal processes.
+    pub fn open_notice_server_if_guarding(&mut self) {
+        let acts = *self.machine.permission() == Permission::Act && self.config.mode.guards();
+        if !acts || self.notice_server.is_some() {
+            return;
+        }
+        match NoticeServer::open(self.machine.run_directory()) {
+            Ok(server) => {
+                self.machine.ask(server.users());
+                self.notice_server = Some(server);
+            }
+            Err(error) => self.logger.say(
+                Topic::Error,
+                format_args!("users get no notices and are not asked: {error:#}"),
+            ),
+        }
+    }
+
+    /// Puts back everything that this guard changed; returns what it did.
     pub fn end(&mut self) -> (Tally, Restored) {
         self.notify.stopping();
         let restored = self.machine.put_everything_back();
-        // Their socket is in the folder that goes with the machine.
-        self.users = None;
+        // Its socket is in the run directory, which goes with the machine.
+        self.notice_server = None;
         self.tally.put_back += restored.back.len() as u64;
         (self.tally, restored)
     }
@@ -463,6 +268,16 @@ impl Guard {
     pub fn sample(&self) -> &Sample {
         &self.sample
     }
+}
+
+/// As long as the decision says, but not so short that sampling takes most of the time.
+fn time_to_wait(decision: &Decision, tick_took: Duration) -> Duration {
+    let rest = if decision.phase == Phase::Distress {
+        DISTRESSED_REST
+    } else {
+        REST
+    };
+    decision.patience().max(tick_took * rest)
 }
 
 /// The wall clock, for people.

@@ -1,10 +1,10 @@
-//! Tells programs of root's what happens: by a thread of its own that nothing waits for.
+//! Runs root's programs when something happens, on a thread of its own that nothing waits for.
 //!
-//! The loop hands over what it did, as data, to a queue of fixed length: it neither waits nor allocates, and what finds
-//! the queue full is counted. The thread makes the words, opens and checks the program anew, runs it, and sees that it
-//! ends ([`host::hook`]).
+//! The loop hands events over as plain data, by a queue of fixed length: it neither waits nor allocates. An event that finds
+//! the queue full is counted and reported. The thread opens and checks the program anew each time, sets its environment,
+//! runs it, and kills it at its timeout ([`host::hook`]).
 
-use crate::news::{News, Turn, What};
+use crate::events::{EventKind, Tick, TickEvent};
 use host::hook::{Ended, Hook};
 use pressure::config::{Hooks as Config, Occasion};
 use pressure::decision::{Action, Notice, Step};
@@ -13,99 +13,114 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What may wait for the thread.
+/// Events that may wait. A tick has a few; a hook that is slower than 16 of them falls behind for good anyway.
 const QUEUE: usize = 16;
+/// The thread starts a process and formats short texts. Its stack is locked in memory, so it is small.
 const STACK: usize = 256 * 1024;
-/// How long the end of the program waits for a hook that runs.
+/// How long the end of the program waits for a hook that runs. systemd waits 15 s for the whole program.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Complaints kept until the loop takes them.
-const MOST_COMPLAINTS: usize = 16;
+/// Time between two looks whether the thread has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// Failures kept until housekeeping, every 30 s, takes them. More would repeat the same failure.
+const MAX_WARNINGS: usize = 16;
 
 /// The loop's end of the queue.
 #[derive(Debug)]
 pub struct Hooks {
-    queue: Option<SyncSender<News>>,
+    queue: Option<SyncSender<TickEvent>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     config: Config,
 }
 
+/// What the thread reports to the loop.
 #[derive(Debug, Default)]
 struct Shared {
+    /// Events that found the queue full.
     lost: AtomicU64,
-    complaints: Mutex<Vec<String>>,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    fn warnings(&self) -> MutexGuard<'_, Vec<String>> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Hooks {
-    /// Starts the thread for the programs of the machine at `root`, run by `launcher`, if there are any.
+    /// Starts the thread if `config` names a hook. Hooks are below `root` and started by the program `launcher`.
     pub fn start(root: &Path, launcher: &Path, config: &Config) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
         let mut hooks = Self {
             queue: None,
             thread: None,
-            shared,
+            shared: Arc::new(Shared::default()),
             config: config.clone(),
         };
-        if config.are_any() {
-            let (queue, news) = sync_channel(QUEUE);
-            let caller = Caller {
-                root: root.to_owned(),
-                launcher: launcher.to_owned(),
-                config: config.clone(),
-                shared: Arc::clone(&hooks.shared),
-            };
-            let call = move || caller.call(&news);
-            let thread = std::thread::Builder::new()
-                .name("warmset-hooks".to_owned())
-                .stack_size(STACK)
-                .spawn(call)?;
-            (hooks.queue, hooks.thread) = (Some(queue), Some(thread));
+        if !config.are_any() {
+            return Ok(hooks);
         }
+        let (queue, events) = sync_channel(QUEUE);
+        let runner = Runner {
+            root: root.to_owned(),
+            launcher: launcher.to_owned(),
+            config: config.clone(),
+            shared: Arc::clone(&hooks.shared),
+        };
+        let thread = std::thread::Builder::new()
+            .name("warmset-hooks".to_owned())
+            .stack_size(STACK)
+            .spawn(move || runner.run_all(&events))?;
+        hooks.queue = Some(queue);
+        hooks.thread = Some(thread);
         Ok(hooks)
     }
 
-    /// Whether these are the programs.
-    pub fn are(&self, config: &Config) -> bool {
+    /// Returns true if this is the configuration it was started with.
+    pub fn are_configured_as(&self, config: &Config) -> bool {
         self.config == *config
     }
 
-    /// Takes nothing more, and waits for nothing.
-    pub fn let_go(mut self) {
+    /// Takes no more events, and does not wait for a hook that runs.
+    pub fn detach(mut self) {
         self.queue = None;
         self.thread = None;
     }
 
-    /// Hands over what happened in a turn of the loop. Neither waits nor allocates.
-    pub fn tell(&self, turn: &Turn<'_>) {
+    /// Hands over the events of a tick. Neither waits nor allocates.
+    pub fn hand_over(&self, tick: &Tick<'_>) {
         let Some(queue) = &self.queue else { return };
-        for news in turn.news() {
-            let is_asked =
-                occasion(&news).is_some_and(|occasion| self.config.of(occasion).is_some());
-            if is_asked && queue.try_send(news).is_err() {
+        for event in tick.events() {
+            if self.hook_for(&event).is_none() {
+                continue;
+            }
+            if queue.try_send(event).is_err() {
                 self.shared.lost.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
-    /// What went wrong since the last call.
+    fn hook_for(&self, event: &TickEvent) -> Option<&str> {
+        self.config.of(occasion(event)?)
+    }
+
+    /// What failed since the last call.
     pub fn take_warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.shared.warnings().drain(..).collect();
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
-        let lost = (lost > 0)
-            .then(|| format!("{lost} hooks were not run: things happened faster than they ended"));
-        let mut complaints = self
-            .shared
-            .complaints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        complaints.drain(..).chain(lost).collect()
+        if lost > 0 {
+            warnings.push(format!(
+                "{lost} hooks were not run: events came faster than the hooks ended"
+            ));
+        }
+        warnings
     }
 }
 
-/// A hook that runs is given a moment, then ends with us.
+/// Gives a hook that runs a moment, then leaves it to its end with this process.
 impl Drop for Hooks {
     fn drop(&mut self) {
         drop(self.queue.take());
@@ -114,30 +129,31 @@ impl Drop for Hooks {
         };
         let deadline = Instant::now() + FAREWELL;
         while !thread.is_finished() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(LOOK);
         }
     }
 }
 
-/// The thread that runs them.
-struct Caller {
+/// The thread that runs the hooks.
+struct Runner {
     root: PathBuf,
     launcher: PathBuf,
     config: Config,
     shared: Arc<Shared>,
 }
 
-impl Caller {
-    fn call(&self, news: &Receiver<News>) {
-        for news in news {
-            let Some(occasion) = occasion(&news) else {
+impl Runner {
+    /// Runs the hook for each event, until the loop's end of the queue is gone.
+    fn run_all(&self, events: &Receiver<TickEvent>) {
+        for event in events {
+            let Some(occasion) = occasion(&event) else {
                 continue;
             };
             let Some(path) = self.config.of(occasion) else {
                 continue;
             };
-            if let Err(what) = self.run(path, &variables(&news, occasion)) {
-                self.complain(format!("hooks.{}: {what}", occasion.name()));
+            if let Err(error) = self.run(path, &variables(&event, occasion)) {
+                self.warn(format!("hooks.{}: {error}", occasion.name()));
             }
         }
     }
@@ -153,172 +169,145 @@ impl Caller {
         }
     }
 
-    fn complain(&self, what: String) {
-        let mut complaints = self
-            .shared
-            .complaints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if complaints.len() < MOST_COMPLAINTS {
-            complaints.push(what);
+    fn warn(&self, warning: String) {
+        let mut warnings = self.shared.warnings();
+        if warnings.len() < MAX_WARNINGS {
+            warnings.push(warning);
         }
     }
 }
 
-fn occasion(news: &News) -> Option<Occasion> {
-    match news.what {
-        What::Done(Step {
-            action: Action::Kill { .. },
-            ..
-        }) => Some(Occasion::Ended),
-        What::Done(Step {
-            action: Action::Group(CgroupAction::Throttle { .. }),
-            ..
-        }) => Some(Occasion::Throttled),
-        What::Done(Step {
-            action: Action::Group(CgroupAction::Freeze { .. }),
-            ..
-        }) => Some(Occasion::Asked),
-        What::Seen(Notice::Distress { .. }) => Some(Occasion::Warn),
-        What::Done(_) | What::Seen(_) => None,
+/// The hook that an event is for.
+fn occasion(event: &TickEvent) -> Option<Occasion> {
+    match &event.kind {
+        EventKind::Done(step) => match step.action {
+            Action::Kill { .. } => Some(Occasion::Ended),
+            Action::Group(CgroupAction::Throttle { .. }) => Some(Occasion::Throttled),
+            Action::Group(CgroupAction::Freeze { .. }) => Some(Occasion::Asked),
+            _ => None,
+        },
+        EventKind::Noticed(Notice::Distress { .. }) => Some(Occasion::Warn),
+        EventKind::Noticed(_) => None,
     }
 }
 
-/// What the program is told.
-fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
-    let mut told = vec![("WARMSET_EVENT", occasion.name().to_owned())];
-    told.extend(news.user.map(|user| ("WARMSET_USER", user.to_string())));
-    match &news.what {
-        What::Done(Step {
-            action:
-                Action::Kill {
-                    identity,
-                    name,
-                    unit,
-                    signal,
-                    size,
-                    ..
-                },
-            why,
-        }) => told.extend([
+/// The environment of the hook.
+fn variables(event: &TickEvent, occasion: Occasion) -> Vec<(&'static str, String)> {
+    let mut variables = vec![("WARMSET_EVENT", occasion.name().to_owned())];
+    if let Some(user) = event.user {
+        variables.push(("WARMSET_USER", user.to_string()));
+    }
+    match &event.kind {
+        EventKind::Done(step) => variables.extend(step_variables(step)),
+        EventKind::Noticed(notice @ Notice::Distress { headroom, .. }) => variables.extend([
+            ("WARMSET_BYTES", headroom.get().to_string()),
+            ("WARMSET_REASON", notice.to_string()),
+        ]),
+        EventKind::Noticed(_) => {}
+    }
+    variables
+}
+
+fn step_variables(step: &Step) -> Vec<(&'static str, String)> {
+    let reason = ("WARMSET_REASON", step.why.to_string());
+    match step.action {
+        Action::Kill {
+            identity,
+            name,
+            unit,
+            signal,
+            size,
+            ..
+        } => vec![
             ("WARMSET_PID", identity.pid.to_string()),
             ("WARMSET_NAME", name.to_string()),
             ("WARMSET_UNIT", unit.to_string()),
             ("WARMSET_SIGNAL", signal.name().to_owned()),
             ("WARMSET_BYTES", size.get().to_string()),
-            ("WARMSET_REASON", why.to_string()),
-        ]),
-        What::Done(Step {
-            action: Action::Group(cgroup_action),
-            why,
-        }) => {
-            if let CgroupAction::Throttle {
+            reason,
+        ],
+        Action::Group(
+            CgroupAction::Throttle {
                 unit,
                 memory_high: bytes,
                 ..
             }
             | CgroupAction::Freeze {
                 unit, used: bytes, ..
-            } = cgroup_action
-            {
-                told.extend([
-                    ("WARMSET_UNIT", unit.to_string()),
-                    ("WARMSET_BYTES", bytes.get().to_string()),
-                    ("WARMSET_REASON", why.to_string()),
-                ]);
-            }
-        }
-        What::Seen(notice @ Notice::Distress { headroom, .. }) => {
-            told.extend([
-                ("WARMSET_BYTES", headroom.get().to_string()),
-                ("WARMSET_REASON", notice.to_string()),
-            ]);
-        }
-        What::Done(_) | What::Seen(_) => {}
+            },
+        ) => vec![
+            ("WARMSET_UNIT", unit.to_string()),
+            ("WARMSET_BYTES", bytes.get().to_string()),
+            reason,
+        ],
+        _ => Vec::new(),
     }
-    told
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::kill_step;
     use host::Outcome;
-    use pressure::decision::Reason;
-    use pressure::distress::Extent;
-    use pressure::scan::{Identity, Signal};
     use pressure::{Decision, Sample};
     use std::fs;
     use units::{Bytes, Rate, Span};
 
-    /// A launcher that becomes nothing, and writes its environment down.
-    fn machine(text: &str) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text) in [("hook", ""), ("launcher", text)] {
-            crate::programs::write_program(&dir.path().join(name), &format!("#!/bin/sh\n{text}\n"));
-        }
-        dir
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A root with a hook, and a launcher that runs `text` instead of the hook.
+    fn root(text: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let launcher = format!("#!/bin/sh\n{text}\n");
+        testsupport::write_program(&root.path().join("hook"), "#!/bin/sh\n");
+        testsupport::write_program(&root.path().join("launcher"), &launcher);
+        root
     }
 
-    fn start(dir: &tempfile::TempDir) -> Hooks {
+    fn start(root: &tempfile::TempDir) -> Hooks {
         let hook = Some("/hook".to_owned());
-        let timeout = Span::secs(20);
         let config = Config {
             warn: hook.clone(),
             throttled: None,
             asked: None,
             ended: hook,
-            timeout,
+            timeout: Span::new(PATIENCE),
         };
-        Hooks::start(dir.path(), &dir.path().join("launcher"), &config).unwrap()
+        Hooks::start(root.path(), &root.path().join("launcher"), &config).unwrap()
     }
 
-    fn tell(hooks: &Hooks) {
-        let (sample, outcome) = (Sample::default(), Outcome::default().doing(0));
-        hooks.tell(&Turn {
-            sample: &sample,
+    /// Hands over one tick with a kill and a warning.
+    fn hand_over(hooks: &Hooks) {
+        hooks.hand_over(&Tick {
+            sample: &Sample::default(),
             decision: &decision(),
-            outcome: &outcome,
+            outcome: &Outcome::default().doing(0),
         });
     }
 
     fn decision() -> Decision {
-        let mut decision = crate::testing::decision();
-        let identity = Identity { pid: 77, start: 1 };
-        let name = pressure::scan::Name::from("hog").unwrap();
-        let unit = pressure::scan::UnitName::from("batch.service").unwrap();
-        let (signal, extent, size) = (Signal::Kill, Extent::Process, Bytes::mib(3));
-        let action = Action::Kill {
-            identity,
-            name,
-            unit,
-            signal,
-            extent,
-            size,
-        };
-        decision.steps.push(Step {
-            action,
-            why: Reason::Stop,
-        });
-        let (headroom, left) = (Bytes::mib(5), Span::secs(2));
+        let mut decision = testsupport::decision();
+        decision.steps.push(kill_step("batch.service"));
         decision.notices.push(Notice::Distress {
-            headroom,
+            headroom: Bytes::mib(5),
             growth: Rate::new(1),
-            left,
+            left: Span::secs(2),
         });
         decision
     }
 
     #[test]
-    fn what_was_done_and_seen_is_told_in_variables() {
-        let dir = machine(&format!("env | grep ^WARMSET_ >>{}/told", "$(dirname $0)"));
-        let hooks = start(&dir);
-        tell(&hooks);
-        let told = || fs::read_to_string(dir.path().join("told")).unwrap_or_default();
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !told().contains("WARMSET_EVENT=warn") && Instant::now() < deadline {
+    fn a_hook_finds_what_happened_in_its_environment() {
+        let root = root("env | grep ^WARMSET_ >>$(dirname $0)/environment");
+        let hooks = start(&root);
+        hand_over(&hooks);
+        let written = || fs::read_to_string(root.path().join("environment")).unwrap_or_default();
+        let deadline = Instant::now() + PATIENCE;
+        while !written().contains("WARMSET_EVENT=warn") && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
         drop(hooks);
+        let written = written();
         for line in [
             "EVENT=ended",
             "PID=77",
@@ -326,53 +315,43 @@ mod tests {
             "UNIT=batch.service",
             "SIGNAL=SIGKILL",
             "BYTES=3145728",
+            "EVENT=warn",
+            "BYTES=5242880",
         ] {
             assert!(
-                told().contains(&format!("WARMSET_{line}\n")),
-                "{line}: {}",
-                told()
+                written.contains(&format!("WARMSET_{line}\n")),
+                "{line}: {written}"
             );
         }
-        assert!(
-            told().contains("WARMSET_EVENT=warn\n") && told().contains("WARMSET_BYTES=5242880\n"),
-            "{}",
-            told()
-        );
     }
 
     #[test]
-    fn what_fails_is_told_and_what_comes_too_fast_is_counted() {
-        let dir = machine("sleep 0.3; exit 4");
-        let hooks = start(&dir);
+    fn a_failure_is_a_warning_and_lost_events_are_counted() {
+        let root = root("sleep 0.3; exit 4");
+        let hooks = start(&root);
         for _ in 0..QUEUE {
-            tell(&hooks);
+            hand_over(&hooks);
         }
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + PATIENCE;
         let mut warnings = Vec::new();
-        while !warnings
-            .iter()
-            .any(|line: &String| line.contains("exit status: 4"))
-        {
+        let failed = |line: &String| line.contains("exit status: 4");
+        while !warnings.iter().any(failed) {
             assert!(Instant::now() < deadline, "{warnings:?}");
             warnings.extend(hooks.take_warnings());
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(
-            warnings
-                .iter()
-                .any(|line| line.ends_with("things happened faster than they ended")),
-            "{warnings:?}"
-        );
-        fs::remove_file(dir.path().join("hook")).unwrap();
+        let lost = |line: &String| line.ends_with("events came faster than the hooks ended");
+        assert!(warnings.iter().any(lost), "{warnings:?}");
+        fs::remove_file(root.path().join("hook")).unwrap();
     }
 
     #[test]
-    fn nothing_runs_where_nothing_is_asked_for() {
-        let dir = machine("");
-        let hooks =
-            Hooks::start(dir.path(), &dir.path().join("launcher"), &Config::default()).unwrap();
+    fn no_thread_starts_without_a_hook() {
+        let root = root("");
+        let launcher = root.path().join("launcher");
+        let hooks = Hooks::start(root.path(), &launcher, &Config::default()).unwrap();
         assert!(hooks.thread.is_none());
-        tell(&hooks);
+        hand_over(&hooks);
         assert!(hooks.take_warnings().is_empty());
     }
 }

@@ -2,16 +2,24 @@
 
 use crate::shared_status::SharedStatus;
 use host::Restored;
+use pressure::decision::Forecast;
 use pressure::status::{Status, Tally};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use units::{Bytes, Span};
 
-/// Renews the line until it is dropped: each second on a terminal, a line of its own each 5 s elsewhere.
+/// Time between two drawings on a terminal: people read no faster.
+const REDRAW: Duration = Duration::from_secs(1);
+/// Time between two lines elsewhere, where they add up in a log.
+const NEXT_LINE: Duration = Duration::from_secs(5);
+/// The thread formats one short line and calls nothing deep. Its stack is locked in memory, so it is small.
+const STACK: usize = 128 * 1024;
+
+/// Redraws the line every second on a terminal; elsewhere prints a new line every 5 s. Dropping it ends that.
 #[derive(Debug)]
 pub struct StatusLine {
     stop: Option<Sender<()>>,
@@ -19,27 +27,13 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// Begins to show `board` on standard error.
+    /// Starts the thread that shows `shared_status` on standard error.
     pub fn start(shared_status: Arc<SharedStatus>) -> io::Result<Self> {
         let (stop, stopped) = channel::<()>();
-        let terminal = io::stderr().is_terminal();
-        let pause = Duration::from_secs(if terminal { 1 } else { 5 });
         let thread = std::thread::Builder::new()
             .name("warmset-live".to_owned())
-            .stack_size(128 * 1024)
-            .spawn(move || {
-                while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
-                    let line = line(&shared_status.read());
-                    let _ = if terminal {
-                        write!(io::stderr(), "\r\x1b[K{line}")
-                    } else {
-                        writeln!(io::stderr(), "{line}")
-                    };
-                }
-                if terminal {
-                    let _ = writeln!(io::stderr());
-                }
-            })?;
+            .stack_size(STACK)
+            .spawn(move || show_until(&stopped, &shared_status))?;
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
@@ -56,6 +50,25 @@ impl Drop for StatusLine {
     }
 }
 
+/// Shows the line until the other end of `stopped` is dropped.
+fn show_until(stopped: &Receiver<()>, shared_status: &SharedStatus) {
+    let is_terminal = io::stderr().is_terminal();
+    let pause = if is_terminal { REDRAW } else { NEXT_LINE };
+    while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
+        let line = line(&shared_status.read());
+        // A closed standard error is no reason to end the guard.
+        let _ = if is_terminal {
+            write!(io::stderr(), "\r\x1b[K{line}")
+        } else {
+            writeln!(io::stderr(), "{line}")
+        };
+    }
+    if is_terminal {
+        let _ = writeln!(io::stderr());
+    }
+}
+
+/// The value, or "?" if it is unknown.
 fn shown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "?".to_owned(), |value| value.to_string())
 }
@@ -82,30 +95,20 @@ fn line(status: &Status) -> String {
     line
 }
 
-/// What a run did, for people.
+/// What a run did, as text for people.
 pub fn summary(status: &Status, tally: &Tally, restored: &Restored, ran: Span) -> String {
     let mut text = format!("warmset ran for {ran}: {} samples", tally.samples);
     if let Some(why) = &status.only_observes {
         let _ = write!(text, ", observing only ({why})");
     }
     let forecast = &status.decision.forecast;
-    let end = match forecast.exhaustion {
-        Some(exhaustion) => format!(
-            "memory full in {} ({} to {})",
-            exhaustion.expected,
-            exhaustion.earliest,
-            exhaustion
-                .latest
-                .map_or_else(|| "never".to_owned(), |latest| latest.to_string())
-        ),
-        None => "no end of memory in sight".to_owned(),
-    };
+    let end = forecast_text(forecast);
     let _ = write!(
         text,
         "\n  demand     {} now, {}/s at most\n  gap        {} found, {} needed, {} now\n  forecast   {end}\n  \
          stalls     {} allocations, {} compactions, {} stalled; {} refaults, {} killed by the kernel\n  \
          changed    {} writes, {} put back, {} compactions, {} reclaims, {} refused\n  \
-         cost       {} of processor, {} resident\n",
+         cost       {} of CPU time, {} resident\n",
         shown(forecast.demand),
         tally.peak_demand,
         shown(forecast.gap_found),
@@ -125,13 +128,27 @@ pub fn summary(status: &Status, tally: &Tally, restored: &Restored, ran: Span) -
         tally.own_memory,
     );
     for past in &status.past {
-        let done = if past.done { "" } else { "would: " };
+        let prefix = if past.done { "" } else { "would: " };
         for step in &past.steps {
-            let _ = writeln!(text, "  {done}{step}");
+            let _ = writeln!(text, "  {prefix}{step}");
         }
     }
     for line in restored.to_string().lines() {
         let _ = writeln!(text, "  {line}");
     }
     text
+}
+
+fn forecast_text(forecast: &Forecast) -> String {
+    let Some(exhaustion) = forecast.exhaustion else {
+        return "no end of memory in sight".to_owned();
+    };
+    let latest = match exhaustion.latest {
+        Some(latest) => latest.to_string(),
+        None => "never".to_owned(),
+    };
+    format!(
+        "memory full in {} ({} to {latest})",
+        exhaustion.expected, exhaustion.earliest
+    )
 }

@@ -1,13 +1,14 @@
-//! Messages for people: chosen by topic, of bounded length, written by a thread of their own.
+//! Messages for people: each has a topic and a bounded length, and a thread of their own writes them.
 //!
-//! [`Logger::say`] formats into a fixed buffer and hands it to a queue of fixed length: it neither
-//! waits nor allocates. What finds the queue full is counted and reported; a flood of one topic
-//! is cut to a burst and then one message a second, with the number of those left out.
+//! [`Logger::say`] formats into a fixed buffer and hands it to a queue of fixed length: it neither waits nor allocates.
+//! Messages that find the queue full are counted and reported. A flood of one topic is cut to a burst, and then to one
+//! message a second; the number of those left out is written, too.
 
 mod budget;
 mod line;
 mod sink;
 
+use arrayvec::ArrayVec;
 use budget::Budgets;
 use line::Line;
 use pressure::config::{self, Verbosity};
@@ -21,25 +22,28 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Messages that may wait for the thread.
+/// Messages that may wait for the thread. Each takes half a KiB of locked memory; a decision has at most some 20.
 const QUEUE: usize = 48;
-/// The thread formats into buffers it owns and calls nothing deep.
+/// The thread formats into buffers it owns and calls nothing deep. Its stack is locked in memory, so it is small.
 const STACK: usize = 128 * 1024;
-/// How long the end of the program waits for the last messages.
+/// How long the end of the program waits for the last messages: twice the time that a log gets for one of them.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What a message is about: from which verbosity it is said, and how grave it is.
+/// Time between two looks whether messages that were left out may be reported: a topic's budget allows one a second.
+const REPORT: Duration = Duration::from_secs(1);
+
+/// What a message is about. The topic decides at which verbosity it is written, and its syslog priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// Something does not work. Always said.
+    /// Something does not work. Always written.
     Error,
-    /// What was done, and events (1).
+    /// Actions and events (verbosity 1).
     Action,
-    /// Why (2).
+    /// Reasons (2).
     Reason,
     /// Rates and forecasts (3).
     Rate,
-    /// Each tick (4).
+    /// Every tick (4).
     Tick,
 }
 
@@ -62,7 +66,7 @@ impl Topic {
         }
     }
 
-    /// As syslog counts: 3 error, 5 notice, 6 info, 7 debug.
+    /// Syslog's number: 3 error, 5 notice, 6 info, 7 debug.
     const fn priority(self) -> u8 {
         match self {
             Self::Error => 3,
@@ -72,7 +76,7 @@ impl Topic {
         }
     }
 
-    /// What opens a line on a terminal.
+    /// What a line on a terminal begins with.
     const fn label(self) -> &'static str {
         match self {
             Self::Error => "error: ",
@@ -90,7 +94,7 @@ impl Topic {
         }
     }
 
-    /// The journal's identifier for messages of one kind: decisions can be listed by it.
+    /// The journal's `MESSAGE_ID`: `journalctl MESSAGE_ID=…` lists all actions.
     const fn message_id(self) -> Option<&'static str> {
         match self {
             Self::Action => Some("5b6f3a0de1cd4c0f9a27c7c8d5be41f2"),
@@ -99,10 +103,11 @@ impl Topic {
     }
 }
 
-/// The loop's end of the queue. Dropping it waits, for two seconds at most, until all is written.
+/// The loop's end of the queue. Dropping it waits until all is written, at most 2 s.
 #[derive(Debug)]
 pub struct Logger {
     queue: Option<SyncSender<Line>>,
+    /// Disconnected once the thread has ended; nothing is sent on it.
     finished: Receiver<Infallible>,
     verbosity: u8,
     lost: Arc<AtomicU64>,
@@ -111,7 +116,7 @@ pub struct Logger {
 impl Logger {
     /// Starts the thread. Errors: no socket, no thread.
     ///
-    /// An outlet that is not there is no error: its messages go to standard error.
+    /// A missing journal or system log is no error: messages go to standard error then.
     pub fn open(log: config::Log, verbosity: Verbosity) -> io::Result<Self> {
         Self::through(&Outlets::usual(), log, verbosity)
     }
@@ -121,19 +126,18 @@ impl Logger {
         let (queue, lines) = sync_channel(QUEUE);
         let (running, finished) = channel::<Infallible>();
         let lost = Arc::new(AtomicU64::new(0));
-        let mut speaker = Speaker {
+        let mut writer = Writer {
             sink,
             lost: Arc::clone(&lost),
             budgets: Budgets::new(Instant::now()),
         };
-        let speak = move || {
-            speaker.speak(&lines);
-            drop(running);
-        };
         thread::Builder::new()
-            .name("warmset-voice".into())
+            .name("warmset-log".to_owned())
             .stack_size(STACK)
-            .spawn(speak)?;
+            .spawn(move || {
+                writer.write_all(&lines);
+                drop(running);
+            })?;
         Ok(Self {
             queue: Some(queue),
             finished,
@@ -147,23 +151,20 @@ impl Logger {
         self.verbosity = verbosity.get();
     }
 
-    /// Whether a message on `topic` would be said; asks before the text is made.
+    /// Returns true if messages on `topic` are written. Ask before formatting a long text.
     pub fn says(&self, topic: Topic) -> bool {
         topic.verbosity() <= self.verbosity
     }
 
-    /// Says `text`, cut at 512 bytes, if the verbosity has it. Neither waits nor allocates.
+    /// Writes `text`, cut at 512 bytes, if the verbosity includes the topic. Neither waits nor allocates.
     pub fn say(&self, topic: Topic, text: impl fmt::Display) {
         if !self.says(topic) {
             return;
         }
         let line = Line::new(topic, format_args!("{text}"));
-        // A full queue means that nobody reads: the line is lost, the loop is not.
-        if self
-            .queue
-            .as_ref()
-            .is_some_and(|queue| queue.try_send(line).is_err())
-        {
+        let Some(queue) = &self.queue else { return };
+        // When the log is slow the message is lost, and the loop goes on.
+        if queue.try_send(line).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -172,43 +173,50 @@ impl Logger {
 impl Drop for Logger {
     fn drop(&mut self) {
         drop(self.queue.take());
-        // Nothing is ever sent: this ends when the thread does, or when patience does.
+        // Nothing is ever sent: this returns when the thread ends, or after the time.
         let _ = self.finished.recv_timeout(FAREWELL);
     }
 }
 
 /// The thread that writes.
-struct Speaker {
+struct Writer {
     sink: Sink,
     lost: Arc<AtomicU64>,
     budgets: Budgets,
 }
 
-impl Speaker {
-    fn speak(&mut self, lines: &Receiver<Line>) {
-        while let Some(line) = self.next(lines) {
+/// How many messages of each topic were left out.
+type LeftOut = ArrayVec<(Topic, u64), { Topic::ALL.len() }>;
+
+/// The loop's end of the queue was dropped.
+struct Ended;
+
+impl Writer {
+    /// Writes messages until the loop's end of the queue is dropped.
+    fn write_all(&mut self, lines: &Receiver<Line>) {
+        while let Ok(line) = self.next(lines) {
             let now = Instant::now();
-            if let Ok(line) = line {
+            if let Some(line) = line {
                 if self.budgets.allows(line.topic, now) {
                     self.sink.write(&line);
                 }
             }
-            let reports: arrayvec::ArrayVec<_, { Topic::ALL.len() }> =
-                self.budgets.reports(now).collect();
-            self.report(&reports);
+            let due: LeftOut = self.budgets.reports(now).collect();
+            self.report(&due);
         }
-        let rest: arrayvec::ArrayVec<_, { Topic::ALL.len() }> = self.budgets.rest().collect();
+        let rest: LeftOut = self.budgets.rest().collect();
         self.report(&rest);
     }
 
-    /// The next message; an error when it is only time to report; `None` at the end.
-    fn next(&self, lines: &Receiver<Line>) -> Option<Result<Line, RecvTimeoutError>> {
+    /// The next message; `None` when messages that were left out may be reported by now.
+    fn next(&self, lines: &Receiver<Line>) -> Result<Option<Line>, Ended> {
         if !self.budgets.any_suppressed() {
-            return lines.recv().ok().map(Ok);
+            return lines.recv().map(Some).map_err(|_| Ended);
         }
-        match lines.recv_timeout(Duration::from_secs(1)) {
-            Err(RecvTimeoutError::Disconnected) => None,
-            next => Some(next),
+        match lines.recv_timeout(REPORT) {
+            Ok(line) => Ok(Some(line)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Ended),
         }
     }
 
@@ -247,34 +255,36 @@ mod tests {
         Verbosity::try_from(level).unwrap()
     }
 
-    fn heard(socket: &UnixDatagram) -> Vec<String> {
-        socket.set_nonblocking(true).unwrap();
+    /// The messages that arrive, until none does.
+    fn received(socket: &UnixDatagram) -> Vec<String> {
         let mut buffer = [0; 4096];
-        std::iter::from_fn(|| {
-            socket
-                .recv(&mut buffer)
-                .ok()
-                .map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned())
-        })
-        .collect()
+        let mut messages = Vec::new();
+        while let Ok(length) = socket.recv(&mut buffer) {
+            messages.push(String::from_utf8_lossy(&buffer[..length]).into_owned());
+        }
+        messages
+    }
+
+    fn received_now(socket: &UnixDatagram) -> Vec<String> {
+        socket.set_nonblocking(true).unwrap();
+        received(socket)
+    }
+
+    fn logger(directory: &Path, log: config::Log, level: u8) -> Logger {
+        Logger::through(&outlets(directory), log, verbosity(level)).unwrap()
     }
 
     #[test]
-    fn what_was_said_is_written_before_the_end() {
+    fn everything_is_written_before_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(directory.path().join("journal")).unwrap();
-        let mut logger = Logger::through(
-            &outlets(directory.path()),
-            config::Log::Journal,
-            verbosity(1),
-        )
-        .unwrap();
+        let mut logger = logger(directory.path(), config::Log::Journal, 1);
         logger.say(Topic::Action, "vm.x 1 → 2\nPRIORITY=0");
         logger.say(Topic::Reason, "not at this verbosity");
         logger.set_verbosity(verbosity(2));
         logger.say(Topic::Reason, "now");
         drop(logger);
-        let heard = heard(&socket);
+        let heard = received_now(&socket);
         assert_eq!(heard.len(), 2, "{heard:?}");
         assert!(
             heard[0].starts_with("MESSAGE=vm.x 1 → 2\\x0aPRIORITY=0\nPRIORITY=5\n"),
@@ -287,14 +297,9 @@ mod tests {
     }
 
     #[test]
-    fn verbosity_decides_what_is_said() {
+    fn verbosity_decides_what_is_written() {
         let directory = tempfile::tempdir().unwrap();
-        let mut logger = Logger::through(
-            &outlets(directory.path()),
-            config::Log::Syslog,
-            verbosity(0),
-        )
-        .unwrap();
+        let mut logger = logger(directory.path(), config::Log::Syslog, 0);
         for level in 0..=5 {
             logger.set_verbosity(verbosity(level));
             let said = Topic::ALL
@@ -311,51 +316,37 @@ mod tests {
         let path = directory.path().join("syslog");
         drop(UnixDatagram::bind(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
-        let logger = Logger::through(
-            &outlets(directory.path()),
-            config::Log::Syslog,
-            verbosity(1),
-        )
-        .unwrap();
+        let logger = logger(directory.path(), config::Log::Syslog, 1);
         let socket = UnixDatagram::bind(&path).unwrap();
         logger.say(Topic::Error, "here");
         drop(logger);
-        assert_eq!(heard(&socket).len(), 1);
+        assert_eq!(received_now(&socket).len(), 1);
     }
 
     #[test]
-    fn every_message_is_written_left_out_or_lost_and_counted() {
+    fn every_message_is_written_or_counted_as_left_out_or_lost() {
         let directory = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(directory.path().join("syslog")).unwrap();
         socket
             .set_read_timeout(Some(Duration::from_millis(500)))
             .unwrap();
-        let logger = Logger::through(
-            &outlets(directory.path()),
-            config::Log::Syslog,
-            verbosity(1),
-        )
-        .unwrap();
-        let reader = thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            let read = || {
-                socket
-                    .recv(&mut buffer)
-                    .ok()
-                    .map(|n| String::from_utf8_lossy(&buffer[..n]).into_owned())
-            };
-            std::iter::from_fn(read).collect::<Vec<_>>()
-        });
+        let logger = logger(directory.path(), config::Log::Syslog, 1);
+        let reader = thread::spawn(move || received(&socket));
         for number in 0..500 {
             logger.say(Topic::Action, format_args!("number {number}"));
         }
         drop(logger);
         let heard = reader.join().unwrap();
-        let count = |needle: &str| -> u64 {
-            let counted = heard
-                .iter()
-                .filter_map(|line| line.split_once("]: ")?.1.strip_suffix(needle));
-            counted.map(|number| number.parse::<u64>().unwrap()).sum()
+        // The sum of the numbers in the lines that end so.
+        let count = |end: &str| -> u64 {
+            let mut sum = 0;
+            for line in &heard {
+                let (_, text) = line.split_once("]: ").unwrap();
+                if let Some(number) = text.strip_suffix(end) {
+                    sum += number.parse::<u64>().unwrap();
+                }
+            }
+            sum
         };
         let written = heard
             .iter()

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use daemon::guard::{Guard, Parts, wall};
 use daemon::live::{StatusLine, summary};
-use daemon::logger::Logger;
+use daemon::logger::{Logger, Topic};
 use daemon::notify::Notify;
 use daemon::options::{self, Options, Task};
 use daemon::recorder::Recorder;
@@ -22,7 +22,8 @@ use std::time::Instant;
 use units::Span;
 
 fn main() -> ExitCode {
-    let options = match options::parse(std::env::args_os().skip(1)) {
+    let arguments = std::env::args_os().skip(1);
+    let options = match options::parse(arguments) {
         Ok(options) => options,
         Err(error) => {
             let _ = writeln!(
@@ -58,19 +59,16 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
     host::rules::Rules::read(&options.run)?.add_to(config);
     config.mode = options.mode.unwrap_or(config.mode);
     config.protect.enabled |= options.protect;
-    let level = config
-        .verbosity
-        .get()
-        .saturating_add(options.verbose)
-        .min(5);
+    let level = config.verbosity.get().saturating_add(options.verbose);
+    let level = level.min(5);
     config.verbosity = Verbosity::try_from(level).unwrap_or(config.verbosity);
     Ok(settings)
 }
 
-/// Root acts, if the mode says so; anyone else observes, and is told so.
+/// What this run may do: act as root if the mode says so, else only observe.
 fn permission(mode: Mode) -> Permission {
     if mode == Mode::Observe {
-        Permission::Observe("as asked".to_owned())
+        Permission::Observe("mode observe".to_owned())
     } else if !rustix::process::geteuid().is_root() {
         Permission::Observe("only root may act".to_owned())
     } else {
@@ -78,7 +76,7 @@ fn permission(mode: Mode) -> Permission {
     }
 }
 
-/// Runs the guard to its end; what it did is the result.
+/// Runs the guard until it ends; returns the summary.
 fn guard(options: &Options) -> Result<String> {
     let begun = Instant::now();
     let Settings { config, notes, .. } = configuration(options)?;
@@ -86,24 +84,20 @@ fn guard(options: &Options) -> Result<String> {
         root: "/".into(),
         run: options.run.clone(),
     };
-    let machine = Machine::at(&places, permission(config.mode), &config.wake)?;
+    let permission = permission(config.mode);
+    let machine = Machine::at(&places, permission, &config.wake)?;
     let logger = Logger::open(config.log, config.verbosity)?;
-    notes
-        .iter()
-        .for_each(|note| logger.say(daemon::logger::Topic::Action, note));
-    let shared_status = Arc::new(SharedStatus::new(first_status(&machine, &config)));
-    let (acts, mode) = (*machine.permission() == Permission::Act, config.mode);
-    greet(&machine, &logger);
-    // Who only observes leaves no file, unless someone asked for metrics.
-    let asked = config.metrics.listen.is_some() || config.metrics.textfile.is_some();
-    let status_server = (acts || asked)
-        .then(|| status_server(&places.run, &config, &shared_status))
-        .transpose()?;
+    for note in &notes {
+        logger.say(Topic::Action, note);
+    }
+    log_start(&machine, &logger);
+    let first_status = first_status(&machine, &config);
+    let shared_status = Arc::new(SharedStatus::new(first_status));
+    let acts = *machine.permission() == Permission::Act;
+    let mode = config.mode;
+    let status_server = status_server(acts, &places.run, &config, &shared_status)?;
     let recorder = recorder(options, &machine, &config, &logger);
-    let line = options
-        .live
-        .then(|| StatusLine::start(Arc::clone(&shared_status)))
-        .transpose()?;
+    let line = status_line(options, &shared_status)?;
     let notify = Notify::from_environment();
     let mut guard = Guard::new(Parts {
         machine,
@@ -114,64 +108,71 @@ fn guard(options: &Options) -> Result<String> {
         notify,
     });
     if acts {
-        stay(&guard.logger);
+        protect_own_memory(&guard.logger);
         if mode.guards() {
-            hurry(&guard.logger);
+            raise_own_priority(&guard.logger);
         }
     }
-    guard.hold_if_asked();
-    guard.hook_if_asked();
-    guard.open_to_users();
+    guard.start_protection_if_configured();
+    guard.start_hooks_if_configured();
+    guard.open_notice_server_if_guarding();
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
-    let mut reload = || {
-        configuration(options)
-            .map(|settings| settings.config)
-            .map_err(|error| error.to_string())
+    let mut reload = || match configuration(options) {
+        Ok(settings) => Ok(settings.config),
+        Err(error) => Err(error.to_string()),
     };
     guard.run(deadline, Notify::watchdog_from_environment(), &mut reload);
     drop(line);
     let (tally, restored) = guard.end();
     drop(status_server);
     let status = guard.shared_status.read().clone();
-    Ok(summary(
-        &status,
-        &tally,
-        &restored,
-        Span::new(begun.elapsed()),
-    ))
+    let ran = Span::new(begun.elapsed());
+    Ok(summary(&status, &tally, &restored, ran))
 }
 
-/// Says what was found of a guard before us, and what this one may do.
-fn greet(machine: &Machine, logger: &Logger) {
-    use daemon::logger::Topic;
+/// Logs what this run may do, and what was put back of a guard that was killed.
+fn log_start(machine: &Machine, logger: &Logger) {
     if let Permission::Observe(why) = machine.permission() {
         logger.say(Topic::Action, format_args!("observing only: {why}"));
     }
-    for line in machine
-        .leftover()
-        .to_string()
-        .lines()
-        .filter(|line| *line != "nothing to put back")
-    {
-        logger.say(
-            Topic::Action,
-            format_args!("left by a guard before: {line}"),
-        );
+    for line in machine.leftover().to_string().lines() {
+        if line != "nothing to put back" {
+            logger.say(
+                Topic::Action,
+                format_args!("left by a guard before: {line}"),
+            );
+        }
     }
 }
 
-/// Answers who asks, from the run directory.
+/// Opens the status server. A run that only observes leaves no socket behind, unless metrics are configured.
 fn status_server(
+    acts: bool,
     run: &Path,
     config: &Config,
     shared_status: &Arc<SharedStatus>,
-) -> Result<StatusServer> {
-    std::fs::create_dir_all(run).with_context(|| format!("{}: cannot be made", run.display()))?;
-    StatusServer::open(run, &config.metrics, Arc::clone(shared_status))
+) -> Result<Option<StatusServer>> {
+    let metrics = &config.metrics;
+    let wants_metrics = metrics.listen.is_some() || metrics.textfile.is_some();
+    if !acts && !wants_metrics {
+        return Ok(None);
+    }
+    std::fs::create_dir_all(run).with_context(|| format!("cannot create {}", run.display()))?;
+    let server = StatusServer::open(run, metrics, Arc::clone(shared_status))?;
+    Ok(Some(server))
 }
 
-/// Keeps a recording where that is possible; a guard that cannot record still guards.
+/// Starts the status line, if `--live` is given.
+fn status_line(options: &Options, shared_status: &Arc<SharedStatus>) -> Result<Option<StatusLine>> {
+    if !options.live {
+        return Ok(None);
+    }
+    let line = StatusLine::start(Arc::clone(shared_status))?;
+    Ok(Some(line))
+}
+
+/// Starts the recording. If that fails, the guard goes on without: guarding matters more.
 fn recorder(
     options: &Options,
     machine: &Machine,
@@ -186,38 +187,36 @@ fn recorder(
     match Recorder::start(&directory, machine.facts(), config, &state) {
         Ok(recorder) => Some(recorder),
         Err(error) => {
-            logger.say(
-                daemon::logger::Topic::Error,
-                format_args!("nothing is recorded: {error:#}"),
-            );
+            logger.say(Topic::Error, format_args!("nothing is recorded: {error:#}"));
             None
         }
     }
 }
 
-/// A guard against memory shortage must not fall to one.
-fn stay(logger: &Logger) {
+/// Locks this process in memory and exempts it from the OOM killer: it must work when memory is short.
+fn protect_own_memory(logger: &Logger) {
     if let Err(error) = host::lock_in_memory() {
         logger.say(
-            daemon::logger::Topic::Error,
-            format_args!("not locked in memory: {error}"),
+            Topic::Error,
+            format_args!("warmsetd is not locked in memory and may be paged out: {error}"),
         );
     }
     if let Err(error) = host::spare_from_oom(Path::new("/")) {
-        logger.say(daemon::logger::Topic::Error, error);
+        logger.say(Topic::Error, error);
     }
 }
 
-/// Who ends a runaway must not wait behind it.
-fn hurry(logger: &Logger) {
+/// Raises the CPU priority: the guard must not wait behind the process that it has to kill.
+fn raise_own_priority(logger: &Logger) {
     if let Err(error) = host::be_first() {
         logger.say(
-            daemon::logger::Topic::Error,
-            format_args!("runs no sooner than others: {error}"),
+            Topic::Error,
+            format_args!("warmsetd keeps its normal CPU priority: {error}"),
         );
     }
 }
 
+/// The status before the first tick.
 fn first_status(machine: &Machine, config: &Config) -> Status {
     let facts = machine.facts().clone();
     let only_observes = match machine.permission() {

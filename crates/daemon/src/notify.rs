@@ -1,4 +1,4 @@
-//! Telling systemd how we are.
+//! Notifications to systemd: ready, alive, reloading, stopping (`sd_notify(3)`).
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -15,51 +15,59 @@ pub struct Notify {
 impl Notify {
     /// The socket that `NOTIFY_SOCKET` names; silent where there is none.
     pub fn from_environment() -> Self {
-        let socket =
-            std::env::var_os("NOTIFY_SOCKET").and_then(|name| connected(name.as_bytes()).ok());
-        Self { socket }
+        let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
+            return Self::default();
+        };
+        Self {
+            socket: connect(name.as_bytes()).ok(),
+        }
     }
 
-    /// How often the watchdog wants to hear from us, at least; `None` where there is none.
+    /// Half of the watchdog's time, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
     pub fn watchdog_from_environment() -> Option<Duration> {
-        let micros = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
-        let pid = std::env::var("WATCHDOG_PID").ok();
-        let ours = pid.is_none_or(|pid| pid == std::process::id().to_string());
-        ours.then(|| Duration::from_micros(micros) / 2)
+        let text = std::env::var("WATCHDOG_USEC").ok()?;
+        let micros = text.parse().ok()?;
+        if let Ok(pid) = std::env::var("WATCHDOG_PID") {
+            // The variable may be inherited from a parent that is watched.
+            if pid != std::process::id().to_string() {
+                return None;
+            }
+        }
+        Some(Duration::from_micros(micros) / 2)
     }
 
-    /// The first sample is taken, everything works.
+    /// Reports that the guard has started.
     pub fn ready(&self) {
         self.send("READY=1\nSTATUS=guarding\n");
     }
 
-    /// The loop still turns.
+    /// Reports that the loop still runs: sent after every tick.
     pub fn alive(&self) {
         self.send("WATCHDOG=1\n");
     }
 
-    /// The configuration is being read again; [`Notify::ready`] ends that.
+    /// Reports that the configuration is being read again; [`Notify::ready`] ends that.
     pub fn reloading(&self) {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
         self.send(&format!("RELOADING=1\nMONOTONIC_USEC={micros}\n"));
     }
 
-    /// We are putting everything back.
+    /// Reports that the guard puts everything back and ends.
     pub fn stopping(&self) {
         self.send("STOPPING=1\n");
     }
 
     fn send(&self, message: &str) {
         if let Some(socket) = &self.socket {
-            // Who does not listen is not told.
+            // A service manager that does not read must not stop the guard.
             let _ = socket.send(message.as_bytes());
         }
     }
 }
 
-/// A path, or after `@` a name without a file.
-fn connected(name: &[u8]) -> io::Result<UnixDatagram> {
+/// A socket connected to a path, or to an abstract name after `@`.
+fn connect(name: &[u8]) -> io::Result<UnixDatagram> {
     let address = match name.strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name))?,
@@ -75,19 +83,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_and_an_abstract_name_are_heard() {
+    fn messages_reach_a_path_and_an_abstract_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notify");
         let listener = UnixDatagram::bind(&path).unwrap();
         let name = format!("warmset-test-{}", std::process::id());
-        let hidden =
-            UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let hidden = UnixDatagram::bind_addr(&address).unwrap();
         for (listener, name) in [
             (listener, path.as_os_str().as_bytes().to_vec()),
             (hidden, format!("@{name}").into_bytes()),
         ] {
             let notify = Notify {
-                socket: Some(connected(&name).unwrap()),
+                socket: Some(connect(&name).unwrap()),
             };
             notify.ready();
             let mut buffer = [0; 64];

@@ -1,5 +1,4 @@
-//! The command line of `warmsetd`: one table, from which the parser, `--help`, the manual page and
-//! the completions come.
+//! The command line of `warmsetd`: one table for the parser, `--help`, the manual page and the completions.
 
 use lexopt::Arg;
 use pressure::config::Mode;
@@ -8,14 +7,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use units::Span;
 
-/// One option, as people see it.
+/// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opt {
     /// Its name after two dashes.
     pub long: &'static str,
     /// Its letter after one dash.
     pub short: Option<char>,
-    /// What its value is called; `None` if it takes none.
+    /// The placeholder of its value, such as FILE; `None` if it takes none.
     pub value: Option<&'static str>,
     /// What it does, in one sentence.
     pub help: &'static str,
@@ -98,26 +97,26 @@ pub const OPTIONS: &[Opt] = &[
 /// What the program is, in one sentence.
 pub const ABOUT: &str = "Keeps a Linux machine's warm set, the memory in use, in memory";
 
-/// What was asked on the command line.
+/// What the command line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// What to do.
     pub task: Task,
     /// The one configuration file to read; `None` for the usual ones.
     pub config: Option<PathBuf>,
-    /// What it may do, whatever the configuration says.
+    /// Overrides the mode of the configuration.
     pub mode: Option<Mode>,
-    /// Hold what thrashes, whatever the configuration says.
+    /// Enables `[protect]`, whatever the configuration says.
     pub protect: bool,
-    /// When to end by itself; `None` for never.
+    /// Time after which the guard ends by itself; `None` for never.
     pub end_after: Option<Span>,
-    /// Keep a status line.
+    /// Show a status line.
     pub live: bool,
-    /// Where recordings are kept.
+    /// Directory for recordings.
     pub state: PathBuf,
-    /// Where the undo log, the lock and the socket are kept.
+    /// Directory for the undo log, the lock and the sockets.
     pub run: PathBuf,
-    /// Levels of verbosity above the configuration's.
+    /// Levels to add to the verbosity of the configuration.
     pub verbose: u8,
 }
 
@@ -150,8 +149,7 @@ impl Default for Options {
 
 /// The options in `args`, which do not include the program's own name.
 ///
-/// An error is one sentence that quotes the option. `--help` and `--version` win over what follows
-/// them.
+/// An error is one sentence that quotes the option. Options after `--help` or `--version` are not read.
 pub fn parse<I>(args: I) -> Result<Options, String>
 where
     I: IntoIterator<Item: Into<OsString>>,
@@ -175,18 +173,15 @@ where
     Ok(options)
 }
 
-/// Carries out one option.
+/// Reads the value of an option, if it has one, and sets its field.
 fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Result<(), String> {
-    let path = |parser: &mut lexopt::Parser| {
-        parser
-            .value()
-            .map(PathBuf::from)
-            .map_err(|error| error.to_string())
-    };
     match long {
         "config" => options.config = Some(path(parser)?),
         "mode" => options.mode = Some(mode(&word(parser, "--mode")?)?),
-        "protect" => (options.mode, options.protect) = (Some(Mode::Protect), true),
+        "protect" => {
+            options.mode = Some(Mode::Protect);
+            options.protect = true;
+        }
         "observe" => options.mode = Some(Mode::Observe),
         "for" => options.end_after = Some(span(&word(parser, "--for")?)?),
         "live" => options.live = true,
@@ -195,9 +190,14 @@ fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Resul
         "verbose" => options.verbose = options.verbose.saturating_add(1),
         "version" => options.task = Task::Version,
         "help" => options.task = Task::Help,
-        other => return Err(format!("--{other} is listed but not understood")),
+        other => return Err(format!("--{other} is in the table but not in the parser")),
     }
     Ok(())
+}
+
+fn path(parser: &mut lexopt::Parser) -> Result<PathBuf, String> {
+    let value = parser.value().map_err(|error| error.to_string())?;
+    Ok(PathBuf::from(value))
 }
 
 fn word(parser: &mut lexopt::Parser, option: &str) -> Result<String, String> {
@@ -223,7 +223,7 @@ fn span(word: &str) -> Result<Span, String> {
     word.parse().map_err(|error| format!("--for: {error}"))
 }
 
-/// The text of `--help`, with a line's end at its end.
+/// The text of `--help`.
 pub fn help() -> String {
     let mut text = format!("{ABOUT}\n\nUsage: warmsetd [OPTIONS]\n\nOptions:\n");
     for opt in OPTIONS {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn no_option_is_the_packaged_daemon() {
+    fn without_options_it_is_the_packaged_daemon() {
         assert_eq!(parsed(""), Options::default());
     }
 
@@ -294,10 +294,8 @@ mod tests {
         assert_eq!(options.mode, Some(Mode::Protect));
         assert_eq!(options.end_after, Some(Span::secs(90)));
         assert!(options.live);
-        assert_eq!(
-            (options.state.as_path(), options.run.as_path()),
-            (Path::new("s"), Path::new("r"))
-        );
+        assert_eq!(options.state, Path::new("s"));
+        assert_eq!(options.run, Path::new("r"));
         assert_eq!(options.verbose, 2);
     }
 
@@ -327,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn help_wins_over_what_follows() {
+    fn options_after_help_are_not_read() {
         assert_eq!(parsed("--help --nonsense").task, Task::Help);
         assert_eq!(parsed("-V stray").task, Task::Version);
     }

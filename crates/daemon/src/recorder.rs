@@ -1,8 +1,8 @@
-//! Keeps the recording: the loop hands samples over a locked ring, a thread writes them.
+//! Keeps the recording: the loop puts samples into a locked ring, and a thread writes them.
 //!
-//! The ring's slots exist from the start and are copied into, so handing over allocates nothing. If the
-//! thread holds the lock, or the ring is full, the sample is lost and counted; the loop does not wait. After
-//! a loss the recorder's own decision core no longer fits, so the loop is asked for its state once.
+//! The ring's slots exist from the start and are copied into, so that handing over allocates nothing. If the thread holds the
+//! lock, or the ring is full, the sample is lost and counted: the loop does not wait. After a loss the decision core of the
+//! thread has missed a sample, so the next sample comes with the state of the loop's core.
 
 use anyhow::Result;
 use host::recordings::RecordingWriter;
@@ -13,10 +13,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The thread compresses and serialises, and a sample on the stack is large.
 const STACK: usize = 1024 * 1024;
-/// Samples on their way.
+/// Samples on their way. At the fastest, ten a second, a full ring covers a disk that is busy for 3 s.
 const SLOTS: usize = 32;
-/// The thread looks at least this often, and sooner when half of the slots are taken.
+/// The thread wakes at least this often, and sooner when half of the slots are taken. More loses more in a crash.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// The loop's end of the ring.
@@ -36,18 +37,19 @@ struct Shared {
 #[derive(Debug)]
 struct Ring {
     slots: Vec<Slot>,
+    /// Slots in use, from the first.
     taken: usize,
-    /// Samples lost since the last slot that was taken.
+    /// Samples lost since the last slot was filled.
     gap: u64,
-    /// The configuration has changed: the next slot's state begins anew with it.
+    /// A new configuration: the next slot carries it, and the state that it starts from.
     config: Option<Config>,
     error: Option<String>,
-    state: Flow,
+    flow: Flow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
-    /// Nothing was taken yet: the first sample goes out at once, so that a recording has its header.
+    /// No sample was written yet. The first is written at once, so that the file has its header.
     Beginning,
     Open,
     Closing,
@@ -57,15 +59,31 @@ enum Flow {
 struct Slot {
     sample: Sample,
     decision: Decision,
-    /// Samples lost before this one, and the core before it.
+    /// Samples lost before this one, and the state of the decision core before it.
     after_gap: Option<(u64, Box<History>)>,
     config: Option<Config>,
 }
 
+impl Slot {
+    fn new(sample: Sample, decision: Decision) -> Self {
+        Self {
+            sample,
+            decision,
+            after_gap: None,
+            config: None,
+        }
+    }
+}
+
 impl Ring {
-    /// Whether the thread should take what is there.
+    /// Returns true if the next sample must come with the state before it.
+    fn wants_state(&self) -> bool {
+        self.gap > 0 || self.config.is_some()
+    }
+
+    /// Returns true if the thread should take the samples now.
     fn is_due(&self) -> bool {
-        match self.state {
+        match self.flow {
             Flow::Beginning => self.taken > 0,
             Flow::Open => self.taken * 2 >= self.slots.len(),
             Flow::Closing => true,
@@ -74,29 +92,26 @@ impl Ring {
 }
 
 impl Recorder {
-    /// Records into `folder`, from `state` on.
+    /// Records into `directory`, from the state `state` on.
     pub fn start(
         directory: &Path,
         facts: &Facts,
         config: &Config,
         state: &History,
     ) -> Result<Self> {
-        let recorder = RecordingWriter::create(directory, facts, config, state)?;
+        let writer = RecordingWriter::create(directory, facts, config, state)?;
         let blank = pressure::decide(config, &History::new(facts, config));
-        let slot = || Slot {
-            sample: Sample::default(),
-            decision: blank.clone(),
-            after_gap: None,
-            config: None,
-        };
-        let slots = std::iter::repeat_with(slot).take(SLOTS).collect();
+        let mut slots = Vec::with_capacity(SLOTS);
+        for _ in 0..SLOTS {
+            slots.push(Slot::new(Sample::default(), blank.clone()));
+        }
         let ring = Ring {
             slots,
             taken: 0,
             gap: 0,
             config: None,
             error: None,
-            state: Flow::Beginning,
+            flow: Flow::Beginning,
         };
         let shared = Arc::new(Shared {
             ring: Mutex::new(ring),
@@ -105,21 +120,21 @@ impl Recorder {
         });
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
-            .name("warmset-scribe".to_owned())
+            .name("warmset-record".to_owned())
             .stack_size(STACK)
-            .spawn(move || write(&theirs, recorder))?;
+            .spawn(move || write_all(&theirs, writer))?;
         Ok(Self {
             shared,
             thread: Some(thread),
         })
     }
 
-    /// Whether the next sample must come with the state of the core before it.
+    /// Returns true if the next sample must come with the state of the decision core before it.
     pub fn wants_state(&self, _sample: &Sample) -> bool {
-        self.shared
-            .ring
-            .try_lock()
-            .is_ok_and(|ring| ring.gap > 0 || ring.config.is_some())
+        match self.shared.ring.try_lock() {
+            Ok(ring) => ring.wants_state(),
+            Err(_) => false,
+        }
     }
 
     /// Hands a sample and its decision over; never waits.
@@ -129,12 +144,11 @@ impl Recorder {
             return;
         };
         let ring = &mut *ring;
-        let lost = self.shared.lost.load(Ordering::Relaxed);
-        let full = ring.taken == ring.slots.len();
-        let unstated = (ring.gap > 0 || ring.config.is_some()) && state.is_none();
-        if full || unstated {
+        let is_full = ring.taken == ring.slots.len();
+        let lacks_state = ring.wants_state() && state.is_none();
+        if is_full || lacks_state {
             ring.gap += 1;
-            self.shared.lost.store(lost + 1, Ordering::Relaxed);
+            self.shared.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let slot = &mut ring.slots[ring.taken];
@@ -148,7 +162,7 @@ impl Recorder {
         }
     }
 
-    /// The next sample is decided by another configuration.
+    /// Decisions follow another configuration from the next sample on.
     pub fn reconfigure(&self, config: &Config) {
         self.shared
             .ring
@@ -162,20 +176,20 @@ impl Recorder {
         self.shared.lost.load(Ordering::Relaxed)
     }
 
-    /// Why nothing is recorded any more, if so.
+    /// The last failure to write, if there was one.
     pub fn error(&self) -> Option<String> {
         self.shared.ring.try_lock().ok()?.error.clone()
     }
 }
 
-/// Writes out what is on its way, then ends.
+/// Writes the samples that are on their way, then ends the thread.
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.shared
             .ring
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .state = Flow::Closing;
+            .flow = Flow::Closing;
         self.shared.ready.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -183,38 +197,39 @@ impl Drop for Recorder {
     }
 }
 
-fn write(shared: &Shared, mut recorder: RecordingWriter) {
+/// The thread: writes samples until the ring is closing.
+fn write_all(shared: &Shared, mut writer: RecordingWriter) {
     let mut config = None;
     let mut batch: Vec<Slot> = Vec::new();
     loop {
-        let (state, taken) = take(shared, &mut batch);
+        let (flow, taken) = take(shared, &mut batch);
         for slot in &mut batch[..taken] {
             if let Some(new) = slot.config.take() {
                 config = Some(new);
             }
             if let Some((lost, state)) = slot.after_gap.take() {
                 if lost > 0 {
-                    recorder.lost(lost);
+                    writer.lost(lost);
                 }
-                let config = config.clone().unwrap_or_else(|| recorder.config().clone());
-                recorder.restate(&config, &state);
+                let config = config.clone().unwrap_or_else(|| writer.config().clone());
+                writer.restate(&config, &state);
             }
-            if let Err(error) = recorder.push(&slot.sample, Some(&slot.decision)) {
-                complain(shared, &error);
+            if let Err(error) = writer.push(&slot.sample, Some(&slot.decision)) {
+                keep_error(shared, &error);
             }
         }
-        if state == Flow::Closing {
-            if let Err(error) = recorder.flush() {
-                complain(shared, &error);
+        if flow == Flow::Closing {
+            if let Err(error) = writer.flush() {
+                keep_error(shared, &error);
             }
             return;
         }
     }
 }
 
-/// Waits for samples and swaps them out, so that the lock is held only for a moment; says how many.
+/// Waits for samples and swaps them into `batch`, so that the lock is held only for a moment. Returns how many.
 ///
-/// Slots are exchanged and kept, so that both sides keep their storage.
+/// Slots are swapped, not moved, so that both sides keep their allocated memory.
 fn take(shared: &Shared, batch: &mut Vec<Slot>) -> (Flow, usize) {
     let ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut ring, _) = shared
@@ -223,27 +238,20 @@ fn take(shared: &Shared, batch: &mut Vec<Slot>) -> (Flow, usize) {
         .unwrap_or_else(PoisonError::into_inner);
     let ring = &mut *ring;
     while batch.len() < ring.taken {
-        let Slot {
-            sample, decision, ..
-        } = &ring.slots[0];
-        batch.push(Slot {
-            sample: sample.clone(),
-            decision: decision.clone(),
-            after_gap: None,
-            config: None,
-        });
+        let model = &ring.slots[0];
+        batch.push(Slot::new(model.sample.clone(), model.decision.clone()));
     }
-    batch
-        .iter_mut()
-        .zip(&mut ring.slots[..ring.taken])
-        .for_each(|(ours, theirs)| std::mem::swap(ours, theirs));
-    if ring.taken > 0 && ring.state == Flow::Beginning {
-        ring.state = Flow::Open;
+    for (ours, theirs) in batch.iter_mut().zip(&mut ring.slots[..ring.taken]) {
+        std::mem::swap(ours, theirs);
     }
-    (ring.state, std::mem::take(&mut ring.taken))
+    if ring.taken > 0 && ring.flow == Flow::Beginning {
+        ring.flow = Flow::Open;
+    }
+    let taken = std::mem::take(&mut ring.taken);
+    (ring.flow, taken)
 }
 
-fn complain(shared: &Shared, error: &dyn std::error::Error) {
+fn keep_error(shared: &Shared, error: &dyn std::error::Error) {
     let mut ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
     ring.error = Some(format!("nothing is recorded any more: {error}"));
 }

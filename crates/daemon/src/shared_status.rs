@@ -1,4 +1,4 @@
-//! What the loop lets others see: one value behind a lock that the loop never waits for.
+//! The status that the loop publishes: one value behind a lock that the loop does not wait for.
 
 use pressure::decision::Decision;
 use pressure::status::{MAX_PAST, Past, Status};
@@ -12,15 +12,16 @@ pub struct SharedStatus {
 }
 
 impl SharedStatus {
-    /// A board that shows `status`.
+    /// Shares `status`, until the first tick replaces its sample, decision and tally.
     pub fn new(status: Status) -> Self {
         Self {
             status: Mutex::new(status),
         }
     }
 
-    /// Shows a tick. If someone is reading just now the tick is not shown: the loop does not wait.
-    /// Allocates nothing while shapes stay.
+    /// Publishes a tick. While a reader holds the lock, the tick is not published: the loop does not wait.
+    ///
+    /// Allocates only when a list in the sample or the decision is longer than ever before.
     pub fn publish(&self, sample: &Sample, decision: &Decision, tally: Tally) {
         if let Ok(mut status) = self.status.try_lock() {
             status.sample.clone_from(sample);
@@ -29,7 +30,7 @@ impl SharedStatus {
         }
     }
 
-    /// Adds a decision worth remembering; waits for a reader, since it must not be lost.
+    /// Adds a past decision. Waits for a reader, because a past decision must not be lost.
     pub fn remember(&self, past: Past) {
         let mut status = self.read();
         if status.past.len() == MAX_PAST {
@@ -38,7 +39,7 @@ impl SharedStatus {
         status.past.push(past);
     }
 
-    /// The status, held while it is read.
+    /// The status, locked while the result lives.
     pub fn read(&self) -> MutexGuard<'_, Status> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }

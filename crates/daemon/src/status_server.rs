@@ -1,20 +1,20 @@
-//! The desk: where others ask the guard, and where it leaves its metrics.
+//! The status server: answers requests for the guard's status and metrics, and renews the metrics textfile.
 //!
-//! One thread, off the loop's way. The loop pins its state to the [`SharedStatus`] without ever waiting;
-//! the desk reads it there, answers `GET /status` and `GET /metrics` on a unix socket (and on a
-//! loopback port, if asked to), and renews the textfile. With no visitor and no textfile it sleeps.
+//! It runs on one thread beside the loop. The loop publishes to [`SharedStatus`] without waiting; the server reads it there.
+//! It answers `GET /status` and `GET /metrics` on a Unix socket, and on a loopback port if one is configured. Without
+//! clients and without a textfile it sleeps.
 
-pub(crate) mod door;
+mod connection;
 mod http;
 mod textfile;
-mod visit;
 
+use crate::listener::Listener;
 use crate::metrics::{Dialect, exposition};
 use crate::shared_status::SharedStatus;
 use anyhow::{Context, Result};
-use arrayvec::ArrayVec;
-use door::Door;
-use http::{Page, Refusal};
+use arrayvec::{ArrayString, ArrayVec};
+use connection::{Closed, Connection, timespec};
+use http::{Page, Refusal, Request};
 use pressure::config;
 use pressure::status::Status;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -24,30 +24,33 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use textfile::Textfile;
-use visit::{Gone, Visit, timespec};
 
-/// How often the textfile is renewed: a scrape interval is rarely shorter.
+/// Time between two renewals of the textfile: Prometheus rarely scrapes more often.
 const RENEWAL: Duration = Duration::from_secs(10);
-/// For a request to come in whole, and again for its answer to go out.
+/// Time to receive a request, and again to send its answer. Clients are on this machine, and one slow client delays the others.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After a visitor could not be let in (no descriptors left), before the next try.
+/// Pause after a connection could not be accepted: without free descriptors, accepting again at once would only spin.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Serialising nests a few calls deep; the text itself is on the heap.
+/// Serialising nests a few calls deep, and the text is on the heap. The stack is locked in memory, so it is small.
 const STACK: usize = 128 * 1024;
-
-/// Who asks for everything is root.
+/// Mode of the Unix socket: the status names processes of all users.
 const ROOT_ONLY: u32 = 0o600;
-/// Room for an answer, made at start: the board should not be held while memory is sought.
-const TEXT: usize = 64 * 1024;
-/// As many as anyone reads.
+/// Size of the buffer for an answer, in bytes, allocated at the start.
+///
+/// A usual answer fits. A longer one grows the buffer once, while the shared status is locked.
+const ANSWER: usize = 64 * 1024;
+/// Size of the buffer for the head of an answer, in bytes; the longest head has about 250.
+const ANSWER_HEAD: usize = 512;
+/// Warnings in the status. More makes its JSON longer than anyone reads.
 const MAX_WARNINGS: usize = 64;
 
 const INDEX: &str = "warmsetd keeps this machine's warm set in memory.\n\n\
     /status   what it sees, expects, does and did, as JSON\n\
     /metrics  the same in numbers, for Prometheus\n";
 
-/// The running desk. Dropping it closes the sockets and removes their file and the textfile;
-/// this takes no longer than one renewal of the textfile, whatever a visitor does.
+/// The running server. Dropping it closes the sockets, and removes the socket's file and the textfile.
+///
+/// Dropping takes no longer than one renewal of the textfile, whatever a client does.
 #[derive(Debug)]
 pub struct StatusServer {
     stop: Arc<OwnedFd>,
@@ -55,30 +58,30 @@ pub struct StatusServer {
 }
 
 impl StatusServer {
-    /// Opens `warmset.sock` in the folder `run`, and what `metrics` asks for.
+    /// Opens `warmset.sock` in the directory `run`, and the port and the textfile that `metrics` names.
     ///
-    /// Errors, each with its path or address: a socket that another guard answers on, something
-    /// that is no socket in its place, an address that is not of the loopback or is taken, a
-    /// textfile folder that cannot be written to.
+    /// Errors, each with its path or address: another guard answers on the socket; a file that is no socket has its name;
+    /// an address is not on the loopback, or is taken; the textfile cannot be written.
     pub fn open(
         run: &Path,
         metrics: &config::Metrics,
         shared_status: Arc<SharedStatus>,
     ) -> Result<Self> {
-        let mut clerk = Clerk::new(run, metrics, shared_status)?;
-        clerk.draw_up(Dialect::Prometheus);
-        if let Some((textfile, _)) = &clerk.textfile {
-            textfile.renew(&clerk.text)?;
+        let mut worker = Worker::new(run, metrics, shared_status)?;
+        worker.write_metrics(Dialect::Prometheus);
+        if let Some(renewed) = &worker.textfile {
+            renewed.textfile.renew(&worker.answer)?;
         }
-        Self::start(clerk)
+        Self::start(worker)
     }
 
-    fn start(clerk: Clerk) -> Result<Self> {
-        let stop = Arc::clone(&clerk.stop);
-        let work = thread::Builder::new().name("desk".into()).stack_size(STACK);
-        let thread = work
-            .spawn(move || clerk.work())
-            .context("thread for the desk")?;
+    fn start(worker: Worker) -> Result<Self> {
+        let stop = Arc::clone(&worker.stop);
+        let thread = thread::Builder::new()
+            .name("warmset-status".to_owned())
+            .stack_size(STACK)
+            .spawn(move || worker.serve())
+            .context("cannot start the thread of the status server")?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -88,161 +91,190 @@ impl StatusServer {
 
 impl Drop for StatusServer {
     fn drop(&mut self) {
-        // An event counter takes the first write always.
+        // The first write to an event counter cannot fail.
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
-            // A panic of the desk has been reported where it happened.
+            // A panic of the thread has been reported where it happened.
             let _ = thread.join();
         }
     }
 }
 
-/// Who sits at the desk. Buffers are kept, so that a scrape costs no memory after the first.
-struct Clerk {
+/// The thread that serves. It keeps its buffers, so that only the first requests allocate.
+struct Worker {
     stop: Arc<OwnedFd>,
-    doors: ArrayVec<Door, 2>,
-    textfile: Option<(Textfile, Instant)>,
+    listeners: ArrayVec<Listener, 2>,
+    textfile: Option<RenewedTextfile>,
     shared_status: Arc<SharedStatus>,
     patience: Duration,
     request: Vec<u8>,
-    text: String,
+    /// Body of the answer.
+    answer: String,
 }
 
-impl Clerk {
+struct RenewedTextfile {
+    textfile: Textfile,
+    due: Instant,
+}
+
+impl Worker {
     fn new(
         run: &Path,
         metrics: &config::Metrics,
         shared_status: Arc<SharedStatus>,
     ) -> Result<Self> {
-        let mut doors = ArrayVec::new();
-        doors.push(Door::unix(run.join("warmset.sock"), ROOT_ONLY)?);
+        let mut listeners = ArrayVec::new();
+        listeners.push(Listener::unix(run.join("warmset.sock"), ROOT_ONLY)?);
         if let Some(address) = &metrics.listen {
-            doors.push(Door::loopback(address)?);
+            listeners.push(Listener::loopback(address)?);
         }
-        let textfile = metrics.textfile.as_deref().map(Textfile::new).transpose()?;
+        let textfile = match &metrics.textfile {
+            Some(directory) => Some(RenewedTextfile {
+                textfile: Textfile::new(directory)?,
+                due: Instant::now() + RENEWAL,
+            }),
+            None => None,
+        };
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .context("event counter for the desk")?;
+            .context("cannot create the event counter of the status server")?;
         Ok(Self {
             stop: Arc::new(stop),
-            doors,
-            textfile: textfile.map(|textfile| (textfile, Instant::now() + RENEWAL)),
+            listeners,
+            textfile,
             shared_status,
             patience: PATIENCE,
             request: Vec::with_capacity(http::HEAD),
-            text: String::with_capacity(TEXT),
+            answer: String::with_capacity(ANSWER),
         })
     }
 
-    fn work(mut self) {
-        while let Some(knocks) = self.wait() {
+    fn serve(mut self) {
+        while let Some(ready) = self.wait() {
             self.renew_if_due();
-            for (index, _) in knocks.iter().enumerate().filter(|(_, knock)| **knock) {
-                // A visitor who went is no trouble of ours.
-                let _: Result<(), Gone> = self.answer(index);
+            for index in ready {
+                // A connection that a client closed is no error.
+                let _: Result<(), Closed> = self.serve_one(index);
             }
         }
     }
 
-    /// Sleeps until someone knocks or the textfile is due; says at which doors; `None` at the end.
-    fn wait(&self) -> Option<ArrayVec<bool, 2>> {
-        let left = self
+    /// Sleeps until a client connects or the textfile is due. Returns which listeners have a connection; `None` when the
+    /// server stops.
+    fn wait(&self) -> Option<ArrayVec<usize, 2>> {
+        let timeout = self
             .textfile
             .as_ref()
-            .map(|(_, due)| due.saturating_duration_since(Instant::now()));
+            .map(|renewed| timespec(renewed.due.saturating_duration_since(Instant::now())));
         let mut fds: ArrayVec<PollFd<'_>, 3> = ArrayVec::new();
         fds.push(PollFd::new(&self.stop, PollFlags::IN));
-        fds.extend(
-            self.doors
-                .iter()
-                .map(|door| PollFd::new(door, PollFlags::IN)),
-        );
-        // A failed poll leaves no events, and the next one tells again.
-        let _ = poll(&mut fds, left.map(timespec).as_ref());
-        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        (!ready(&fds[0])).then(|| fds[1..].iter().map(ready).collect())
+        for listener in &self.listeners {
+            fds.push(PollFd::new(listener, PollFlags::IN));
+        }
+        // A poll that fails leaves no events, and the next one reports them again.
+        let _ = poll(&mut fds, timeout.as_ref());
+        if !fds[0].revents().is_empty() {
+            return None;
+        }
+        let mut ready = ArrayVec::new();
+        for (index, fd) in fds[1..].iter().enumerate() {
+            if !fd.revents().is_empty() {
+                ready.push(index);
+            }
+        }
+        Some(ready)
     }
 
     fn renew_if_due(&mut self) {
         let now = Instant::now();
-        if self.textfile.as_ref().is_none_or(|(_, due)| *due > now) {
-            return;
-        }
-        self.draw_up(Dialect::Prometheus);
-        let Some((textfile, due)) = &mut self.textfile else {
+        let Some(renewed) = &mut self.textfile else {
             return;
         };
-        *due = now + RENEWAL;
-        if let Err(error) = textfile.renew(&self.text) {
-            self.complain(format!("{error:#}"));
+        if renewed.due > now {
+            return;
+        }
+        renewed.due = now + RENEWAL;
+        self.write_metrics(Dialect::Prometheus);
+        let Some(renewed) = &self.textfile else {
+            return;
+        };
+        if let Err(error) = renewed.textfile.renew(&self.answer) {
+            self.warn_once(format!("{error:#}"));
         }
     }
 
-    /// Puts a trouble on the board, once.
-    fn complain(&self, error: String) {
+    /// Puts a warning into the status, if it is not there yet.
+    fn warn_once(&self, warning: String) {
         let mut status = self.shared_status.read();
-        if status.warnings.len() < MAX_WARNINGS && !status.warnings.contains(&error) {
-            status.warnings.push(error);
+        if status.warnings.len() < MAX_WARNINGS && !status.warnings.contains(&warning) {
+            status.warnings.push(warning);
         }
     }
 
-    fn draw_up(&mut self, dialect: Dialect) {
-        self.text.clear();
-        exposition(&self.shared_status.read(), dialect, &mut self.text);
-    }
-
-    fn answer(&mut self, door: usize) -> Result<(), Gone> {
-        let door = &self.doors[door];
-        let socket = door.accept().map_err(|error| {
-            if error.kind() != std::io::ErrorKind::WouldBlock {
-                self.rest();
+    /// Accepts one connection, reads its request and answers it.
+    fn serve_one(&mut self, index: usize) -> Result<(), Closed> {
+        let listener = &self.listeners[index];
+        let socket = match listener.accept() {
+            Ok(socket) => socket,
+            Err(error) => {
+                if error.kind() != std::io::ErrorKind::WouldBlock {
+                    self.pause();
+                }
+                return Err(Closed);
             }
-            Gone
-        })?;
+        };
         let stop = Arc::clone(&self.stop);
-        let visit = Visit {
+        let connection = Connection {
             socket,
             stop: stop.as_fd(),
             patience: self.patience,
         };
-        let local_names_only = matches!(door, Door::Loopback(_));
-        let answer = visit.hear(&mut self.request)?.and_then(|request| {
-            let may = request.host_is_local || !local_names_only;
-            if may {
-                Ok(request.page)
-            } else {
-                Err(Refusal::ForeignHost)
-            }
-        });
-        self.write(answer);
-        let mut head = arrayvec::ArrayString::<512>::new();
-        http::head(answer, self.text.len(), &mut head).map_err(|_| Gone)?;
-        visit.say([head.as_bytes(), self.text.as_bytes()])
+        let local_names_only = matches!(listener, Listener::Loopback(_));
+        let request = connection.read_request(&mut self.request)?;
+        let page = request.and_then(|request| allowed_page(request, local_names_only));
+        self.write_answer(page);
+        let mut head = ArrayString::<ANSWER_HEAD>::new();
+        http::head(page, self.answer.len(), &mut head).map_err(|_| Closed)?;
+        connection.send_answer([head.as_bytes(), self.answer.as_bytes()])
     }
 
-    /// Puts the body of an answer into `text`.
-    fn write(&mut self, answer: Result<Page, Refusal>) {
-        self.text.clear();
-        match answer {
-            Ok(Page::Index) => self.text.push_str(INDEX),
-            Ok(Page::Metrics(dialect)) => self.draw_up(dialect),
+    /// Writes the body of an answer.
+    fn write_answer(&mut self, page: Result<Page, Refusal>) {
+        self.answer.clear();
+        match page {
+            Ok(Page::Index) => self.answer.push_str(INDEX),
+            Ok(Page::Metrics(dialect)) => self.write_metrics(dialect),
             Ok(Page::Status) => {
-                self.text = json(&self.shared_status.read(), std::mem::take(&mut self.text));
+                let buffer = std::mem::take(&mut self.answer);
+                self.answer = json(&self.shared_status.read(), buffer);
             }
-            Err(refusal) => self.text.push_str(refusal.says().1),
+            Err(refusal) => self.answer.push_str(refusal.explanation()),
         }
     }
 
-    /// Waits a moment, or for the end.
-    fn rest(&self) {
+    fn write_metrics(&mut self, dialect: Dialect) {
+        self.answer.clear();
+        exposition(&self.shared_status.read(), dialect, &mut self.answer);
+    }
+
+    /// Waits a moment, or until the server stops.
+    fn pause(&self) {
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
         let _ = poll(&mut fds, Some(&timespec(PAUSE)));
     }
 }
 
-/// Writes into the storage of `text`.
-fn json(status: &Status, text: String) -> String {
-    let mut bytes = text.into_bytes();
-    // A status holds nothing that JSON cannot: no map, no number that is none.
+/// The page that a request asks for. On the loopback, a foreign `Host` means that a website sent the browser here.
+fn allowed_page(request: Request, local_names_only: bool) -> Result<Page, Refusal> {
+    if local_names_only && !request.host_is_local {
+        return Err(Refusal::ForeignHost);
+    }
+    Ok(request.page)
+}
+
+/// The status as JSON, in the storage of `buffer`, which is empty.
+fn json(status: &Status, buffer: String) -> String {
+    let mut bytes = buffer.into_bytes();
+    // Serialising cannot fail: a status has no map with other keys than text, and no number that JSON cannot write.
     let _ = serde_json::to_writer(&mut bytes, status);
     String::from_utf8(bytes).unwrap_or_default()
 }

@@ -1,54 +1,32 @@
-//! A status to show in tests.
+//! What this crate's tests share.
 
-use arrayvec::ArrayVec;
-use pressure::config::{Mode, Predictor};
-use pressure::decision::{Decision, Forecast, Phase};
-use pressure::sample::{Cgroups, Facts, Sample, Wall};
-use pressure::status::{Status, Tally};
-use units::{Bytes, Span};
+use pressure::decision::{Action, Reason, Step};
+use pressure::distress::Extent;
+use pressure::sample::Wall;
+use pressure::scan::{Identity, Name, Signal, UnitName};
+use pressure::status::Status;
+use units::Bytes;
 
+/// A status with a quote in the kernel's name, which a label of a metric has to escape.
 pub(crate) fn status() -> Status {
-    Status {
-        version: "1.2.3".to_owned(),
-        pid: 42,
-        started: Wall(0),
-        mode: Mode::Tune,
-        only_observes: None,
-        predictor: Predictor::BaseStock,
-        facts: facts(),
-        sample: Sample::default(),
-        decision: decision(),
-        tally: Tally {
-            samples: 7,
-            ..Tally::default()
+    let mut status = testsupport::status();
+    status.started = Wall(0);
+    status.facts.kernel = "6.12.0-\"test\"".to_owned();
+    status.tally.samples = 7;
+    status
+}
+
+/// SIGKILL to process 77, "hog", of 3 MiB, in this unit.
+pub(crate) fn kill_step(unit: &str) -> Step {
+    Step {
+        action: Action::Kill {
+            identity: Identity { pid: 77, start: 1 },
+            name: Name::from("hog").unwrap(),
+            unit: UnitName::from(unit).unwrap(),
+            signal: Signal::Kill,
+            extent: Extent::Process,
+            size: Bytes::mib(3),
         },
-        past: Vec::new(),
-        warnings: Vec::new(),
-        rivals: Vec::new(),
-        names: Vec::new(),
-    }
-}
-
-pub(crate) fn facts() -> Facts {
-    Facts {
-        page_size: Bytes::kib(4),
-        kernel: "6.12.0-\"test\"".to_owned(),
-        boot_id: "boot".to_owned(),
-        cpus: 2,
-        pmd_order: Some(9),
-        cgroups: Cgroups::V2,
-        container: None,
-        hidepid: false,
-    }
-}
-
-pub(crate) fn decision() -> Decision {
-    Decision {
-        phase: Phase::Calm,
-        forecast: Forecast::default(),
-        steps: ArrayVec::new(),
-        notices: ArrayVec::new(),
-        patience: Span::secs(5),
-        attention: pressure::decision::Attention::Rest,
+        why: Reason::Stop,
     }
 }

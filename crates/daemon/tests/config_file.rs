@@ -1,12 +1,12 @@
-//! The packaged configuration is a true account: it is valid, and every key in it shows its default.
+//! The packaged configuration is valid, has every key, and shows each default.
 
 use pressure::config::{Config, Mode};
 
 const PACKAGED: &str = include_str!("../../../packaging/warmset.toml");
-/// What opens the last block, which is an example and no default.
+/// The first line of the last block, which is an example and not a default.
 const EXAMPLE: &str = "#[[tunable]]";
 
-/// The file with the mark before each key removed; keys without a default stay away.
+/// The text without the "#" before each key. Keys without a default stay comments.
 fn unmarked(text: &str) -> String {
     let is_key = |line: &str| {
         let name = line
@@ -47,29 +47,25 @@ fn keys(config: &Config) -> Vec<String> {
     names
 }
 
-#[test]
-fn as_packaged_it_tunes_and_ends_nobody() {
-    let config = Config::parse("warmset.toml", PACKAGED).unwrap();
-    assert_eq!(
-        config,
-        Config {
-            mode: Mode::Tune,
-            ..Config::default()
-        }
-    );
+/// The defaults in mode tune.
+fn tuning() -> Config {
+    Config {
+        mode: Mode::Tune,
+        ..Config::default()
+    }
 }
 
 #[test]
-fn with_its_marks_removed_it_is_the_defaults() {
+fn as_packaged_it_tunes_and_kills_no_process() {
+    let config = Config::parse("warmset.toml", PACKAGED).unwrap();
+    assert_eq!(config, tuning());
+}
+
+#[test]
+fn without_its_comment_marks_it_is_the_defaults() {
     let (defaults, _) = PACKAGED.split_once(EXAMPLE).unwrap();
     let config = Config::parse("warmset.toml", &unmarked(defaults)).unwrap();
-    assert_eq!(
-        config,
-        Config {
-            mode: Mode::Tune,
-            ..Config::default()
-        }
-    );
+    assert_eq!(config, tuning());
 }
 
 #[test]
@@ -79,7 +75,7 @@ fn the_example_of_a_tunable_is_valid() {
 }
 
 #[test]
-fn every_key_is_explained() {
+fn every_key_is_in_the_file() {
     for key in keys(&Config::default()) {
         let shown = |line: &str| {
             line.trim_start_matches('#')
@@ -94,8 +90,8 @@ fn every_key_is_explained() {
 }
 
 #[test]
-fn every_default_is_shown_not_only_its_key() {
-    // What is parsed from the unmarked text carries each key: leaving one line out must be seen above.
+fn every_key_has_its_own_line() {
+    // A default that is left out would parse as the same configuration: so the lines are counted.
     let shown = unmarked(PACKAGED);
     let count = shown
         .lines()
@@ -108,6 +104,6 @@ fn every_default_is_shown_not_only_its_key() {
     assert_eq!(
         count - 3 + unset,
         keys(&Config::default()).len() - 1,
-        "three lines are of the tunable's example"
+        "three lines belong to the example of a tunable"
     );
 }

@@ -1,28 +1,21 @@
 //! The daemon runs as root and locked in memory, so each crate in it is chosen: this is the list.
 //!
-//! A crate that comes or goes changes the list, and whoever reviews the change sees it. Accept a
-//! change with `UPDATE_EXPECT=1 cargo test -p warmset-daemon --test dependencies`.
+//! A crate that comes or goes changes the list, so that a reviewer sees it. Accept a change with `UPDATE_EXPECT=1 cargo test -p warmset-daemon --test dependencies`.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The crates linked into the daemon on this platform, without their versions.
 ///
-/// Asks cargo, which reads `Cargo.lock` and what the build has already fetched; no network.
+/// Asks cargo, which reads `Cargo.lock` and needs no network.
 fn linked() -> String {
     let cargo = Command::new(env!("CARGO"))
         .args([
             "tree",
-            "--package",
-            "warmset-daemon",
-            "--edges",
-            "normal,no-proc-macro",
-        ])
-        .args([
-            "--prefix",
-            "none",
-            "--format",
-            "{p}",
+            "--package=warmset-daemon",
+            "--edges=normal,no-proc-macro",
+            "--prefix=none",
+            "--format={p}",
             "--locked",
             "--offline",
         ])

@@ -11,7 +11,7 @@ fn warmsetd() -> Command {
     Command::new(env!("CARGO_BIN_EXE_warmsetd"))
 }
 
-/// An observing guard with everything it leaves in `dir`.
+/// A guard that only observes, with its directories in `dir`.
 fn observer(dir: &Path, time: &str) -> Command {
     let mut command = warmsetd();
     command
@@ -22,7 +22,8 @@ fn observer(dir: &Path, time: &str) -> Command {
     command
 }
 
-fn told(output: &Output) -> (String, String) {
+/// Standard output and standard error.
+fn texts(output: &Output) -> (String, String) {
     (
         String::from_utf8_lossy(&output.stdout).into_owned(),
         String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -38,20 +39,20 @@ fn signal(child: &std::process::Child, name: &str) {
 }
 
 #[test]
-fn help_and_version_are_told_and_a_wrong_option_is_refused() {
+fn help_and_version_are_printed_and_a_wrong_option_is_refused() {
     for (option, text) in [("--help", "--observe"), ("--version", "warmsetd ")] {
         let output = warmsetd().arg(option).output().expect("it runs");
         assert!(output.status.success());
-        assert!(told(&output).0.contains(text), "{option}");
+        assert!(texts(&output).0.contains(text), "{option}");
     }
     let output = warmsetd().arg("--obsrve").output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
-    assert!(told(&output).1.contains("--obsrve"));
+    assert!(texts(&output).1.contains("--obsrve"));
 }
 
 #[test]
-fn a_wrong_configuration_is_refused_with_its_place() {
-    let dir = tempfile::tempdir().expect("a folder");
+fn an_error_in_the_configuration_names_its_line() {
+    let dir = tempfile::tempdir().expect("a directory");
     let config = dir.path().join("warmset.toml");
     fs::write(&config, "mode = \"tune\"\n[gap]\nmaximum = 1\n").expect("written");
     let output = observer(dir.path(), "1s")
@@ -61,27 +62,28 @@ fn a_wrong_configuration_is_refused_with_its_place() {
         .expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told(&output)
+        texts(&output)
             .1
             .contains("warmset.toml:3:1: unknown field `maximum`"),
         "{:?}",
-        told(&output)
+        texts(&output)
     );
 }
 
 #[test]
 fn an_observer_writes_nothing_and_leaves_a_recording_that_replays_exactly() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let output = observer(dir.path(), "3s").output().expect("it runs");
-    let (summary, log) = told(&output);
+    let (summary, log) = texts(&output);
     assert!(output.status.success(), "{log}");
     assert!(
-        summary.contains("observing only (as asked)") && summary.contains("0 writes, 0 put back"),
+        summary.contains("observing only (mode observe)")
+            && summary.contains("0 writes, 0 put back"),
         "{summary}"
     );
     assert!(
         !dir.path().join("run").exists(),
-        "who observes leaves no run folder"
+        "an observer leaves no run directory"
     );
     let files = list(&dir.path().join("state/recordings")).expect("recordings");
     let entries: Vec<Entry> = files
@@ -97,8 +99,8 @@ fn an_observer_writes_nothing_and_leaves_a_recording_that_replays_exactly() {
 }
 
 #[test]
-fn sigterm_ends_it_with_a_summary_and_a_broken_reload_does_not() {
-    let dir = tempfile::tempdir().expect("a folder");
+fn sigterm_ends_it_with_a_summary_and_a_wrong_configuration_does_not_end_it() {
+    let dir = tempfile::tempdir().expect("a directory");
     let config = dir.path().join("warmset.toml");
     fs::write(&config, "verbosity = 1\n").expect("written");
     let mut command = observer(dir.path(), "30s");
@@ -108,7 +110,7 @@ fn sigterm_ends_it_with_a_summary_and_a_broken_reload_does_not() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let child = command.spawn().expect("it runs");
-    // Its signals are caught once the recording's folder is there.
+    // It catches signals once the directory of recordings exists.
     while !dir.path().join("state/recordings").exists() {
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -117,7 +119,7 @@ fn sigterm_ends_it_with_a_summary_and_a_broken_reload_does_not() {
     std::thread::sleep(Duration::from_millis(300));
     signal(&child, "TERM");
     let output = child.wait_with_output().expect("it ends");
-    let (summary, log) = told(&output);
+    let (summary, log) = texts(&output);
     assert!(output.status.success(), "{log}");
     assert!(
         log.contains("9 is not a verbosity of 0 to 5")

@@ -1,4 +1,4 @@
-//! What the loop says on every tick must not allocate: memory is short when it matters most.
+//! Logging must not allocate: the loop logs at every tick, and memory is short when it matters most.
 
 use daemon::logger::{Logger, Topic};
 use pressure::config::{self, Verbosity};

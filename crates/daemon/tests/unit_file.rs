@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 const UNIT: &str = include_str!("../../../packaging/systemd/warmsetd.service");
 
-/// The values of every line `key=…`, split at spaces, without the mark for "if it is there".
+/// The values of every line `key=…`, split at spaces, without the "-" for files that may be absent.
 fn values(key: &str) -> BTreeSet<String> {
     let lines = UNIT
         .lines()
@@ -17,7 +17,7 @@ fn values(key: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_may_be_written_is_the_table_of_knobs() {
+fn writable_paths_are_the_table_of_knobs() {
     let mut expected: BTreeSet<String> =
         KNOBS.iter().map(|spec| format!("/{}", spec.path)).collect();
     expected.extend(["/sys/devices/system/node", "/sys/fs/cgroup"].map(str::to_owned));
@@ -25,7 +25,7 @@ fn what_may_be_written_is_the_table_of_knobs() {
 }
 
 #[test]
-fn the_rest_of_the_kernels_files_is_closed() {
+fn all_other_kernel_files_are_read_only() {
     assert_eq!(
         values("ReadOnlyPaths"),
         BTreeSet::from(["/proc/sys".to_owned(), "/sys".to_owned()])

@@ -267,7 +267,7 @@ mod tests {
             "#!/bin/sh\nsleep 60 &\necho $! >{}\nwait\n",
             child.display()
         );
-        crate::testing::write_program(&launcher, &text);
+        testsupport::write_program(&launcher, &text);
         let hook = Hook::open(dir.path(), "/opt/hook").unwrap();
         let begun = Instant::now();
         assert_eq!(

@@ -23,8 +23,6 @@ pub mod rules;
 pub mod settings;
 mod source;
 pub mod survey;
-#[cfg(test)]
-mod testing;
 mod thawer;
 mod touch;
 pub mod tracee;

@@ -99,7 +99,7 @@ mod tests {
     fn one_that_ended_is_seen_to_be_gone() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("thaws");
-        crate::testing::write_program(&program, "#!/bin/sh\nprintf r >&0\nsleep 0.3\n");
+        testsupport::write_program(&program, "#!/bin/sh\nprintf r >&0\nsleep 0.3\n");
         let thawer = Thawer::start(&program, dir.path()).unwrap();
         assert!(thawer.is_there());
         let deadline = Instant::now() + Duration::from_secs(20);

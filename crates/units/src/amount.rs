@@ -14,7 +14,7 @@ const TIB: u64 = 1024 * GIB;
 macro_rules! amount {
     ($name:ident) => {
         impl $name {
-            /// Nothing.
+            /// Zero.
             pub const ZERO: Self = Self(0);
 
             /// The plain number.
@@ -22,15 +22,15 @@ macro_rules! amount {
                 self.0
             }
 
-            /// `self − other`, or zero where that would be negative.
+            /// `self − other`, or zero if that is negative.
             #[must_use]
             pub const fn less(self, other: Self) -> Self {
                 Self(self.0.saturating_sub(other.0))
             }
 
-            /// `self × numerator / denominator`, rounded down, the largest value where it overflows.
+            /// `self × numerator / denominator`, rounded down. Saturates.
             ///
-            /// A zero denominator gives the largest value: a share of nothing has no bound.
+            /// A zero denominator gives the largest value.
             #[must_use]
             pub fn scaled(self, numerator: u64, denominator: u64) -> Self {
                 if denominator == 0 {
@@ -40,7 +40,7 @@ macro_rules! amount {
                 Self(u64::try_from(scaled).unwrap_or(u64::MAX))
             }
 
-            /// What share of `whole` this is; `None` of nothing.
+            /// The share of `whole` that this is; `None` if `whole` is zero.
             pub fn share_of(self, whole: Self) -> Option<crate::Percent> {
                 crate::Percent::ratio(self.0, whole.0)
             }
@@ -87,22 +87,22 @@ pub struct Bytes(u64);
 amount!(Bytes);
 
 impl Bytes {
-    /// So many bytes.
+    /// This many bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// So many KiB, the unit the kernel calls `kB`.
+    /// This many KiB, the unit that the kernel calls `kB`.
     pub const fn kib(kib: u64) -> Self {
         Self(kib.saturating_mul(KIB))
     }
 
-    /// So many MiB.
+    /// This many MiB.
     pub const fn mib(mib: u64) -> Self {
         Self(mib.saturating_mul(MIB))
     }
 
-    /// Whole pages needed to hold this much.
+    /// The number of pages that hold this much, rounded up. Zero if the page size is zero.
     pub const fn to_pages(self, page_size: Self) -> Pages {
         if page_size.0 == 0 {
             Pages(0)
@@ -152,7 +152,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// An amount of memory in base pages of the machine it was read on.
+/// An amount of memory in base pages. Their size differs between machines.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -164,12 +164,12 @@ pub struct Pages(u64);
 amount!(Pages);
 
 impl Pages {
-    /// So many pages.
+    /// This many pages.
     pub const fn new(pages: u64) -> Self {
         Self(pages)
     }
 
-    /// The same memory in bytes, saturating.
+    /// The same memory in bytes. Saturates.
     pub const fn to_bytes(self, page_size: Bytes) -> Bytes {
         Bytes(self.0.saturating_mul(page_size.0))
     }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_print_as_people_read_them() {
+    fn sizes_print_with_a_suitable_unit() {
         let shown: Vec<String> = [0, 1023, 1024, 1536, 100 * MIB + 5, 3 * GIB / 2, u64::MAX]
             .into_iter()
             .map(|bytes| Bytes(bytes).to_string())
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_stops_at_its_edges() {
+    fn arithmetic_saturates() {
         assert_eq!(Bytes(1).less(Bytes(2)), Bytes::ZERO);
         assert_eq!(Bytes(u64::MAX) + Bytes(1), Bytes(u64::MAX));
         assert_eq!(Pages(7).scaled(3, 2), Pages(10));

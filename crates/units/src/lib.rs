@@ -1,11 +1,11 @@
 //! Numbers with their units: [`Bytes`], [`Pages`], [`Percent`], [`Rate`], [`Span`], [`Micros`].
 //!
-//! Each type parses what people write (`"512 MiB"`, `"2.5 %"`, `"30 s"`), prints what people read,
-//! and has arithmetic that says in its name what it does at the edge: [`Bytes::less`] subtracts
-//! or gives zero, never wraps. A number without a unit does not parse.
+//! Each type parses what people write, such as `"512 MiB"`, `"2.5 %"` or `"30 s"`, and prints it so. A number without a
+//! unit does not parse. Arithmetic never wraps: [`Bytes::less`] is zero where a difference would be negative, and sums
+//! saturate.
 //!
-//! With the feature `serde` the types serialise as plain integers in their base unit, so that
-//! they can be recorded; without it the crate has no dependencies.
+//! With the feature `serde` the types serialise as plain integers in their base unit. Without it the crate has no
+//! dependencies.
 
 mod amount;
 mod percent;

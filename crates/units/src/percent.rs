@@ -1,10 +1,10 @@
-//! Shares, exact to a hundredth of a per cent, which is how the kernel prints pressure.
+//! Shares, exact to a hundredth of a per cent: the kernel prints pressure so.
 
 use crate::text::{Quantity, Unparsable};
 use std::fmt;
 use std::str::FromStr;
 
-/// A share in hundredths of a per cent; may exceed 100 %.
+/// A share in hundredths of a per cent. It can exceed 100 %.
 ///
 /// ```
 /// use units::{Bytes, Percent};
@@ -21,27 +21,27 @@ use std::str::FromStr;
 pub struct Percent(u64);
 
 impl Percent {
-    /// Nothing.
+    /// 0 %.
     pub const ZERO: Self = Self(0);
-    /// The whole.
+    /// 100 %.
     pub const WHOLE: Self = Self(10_000);
 
-    /// So many hundredths of a per cent.
+    /// This many hundredths of a per cent.
     pub const fn hundredths(hundredths: u64) -> Self {
         Self(hundredths)
     }
 
-    /// So many per cent.
+    /// This many per cent.
     pub const fn new(percent: u64) -> Self {
         Self(percent.saturating_mul(100))
     }
 
-    /// In hundredths of a per cent, that is 1/10 000 of the whole.
+    /// The number of hundredths of a per cent.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// `part / whole`, rounded down; `None` when the whole is nothing.
+    /// `part / whole`, rounded down; `None` if `whole` is zero or the result does not fit.
     pub fn ratio(part: u64, whole: u64) -> Option<Self> {
         let share = (u128::from(part) * 10_000).checked_div(u128::from(whole))?;
         u64::try_from(share).ok().map(Self)
@@ -52,7 +52,7 @@ impl Percent {
         whole.scaled(self.0, 10_000)
     }
 
-    /// As a fraction: 1.0 is the whole.
+    /// As a fraction: 1.0 is 100 %.
     pub fn fraction(self) -> f64 {
         self.0 as f64 / 10_000.0
     }
@@ -60,10 +60,14 @@ impl Percent {
 
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0 / 100, self.0 % 100) {
-            (whole, 0) => write!(f, "{whole} %"),
-            (whole, part) if part % 10 == 0 => write!(f, "{whole}.{} %", part / 10),
-            (whole, part) => write!(f, "{whole}.{part:02} %"),
+        let whole = self.0 / 100;
+        let hundredths = self.0 % 100;
+        if hundredths == 0 {
+            write!(f, "{whole} %")
+        } else if hundredths % 10 == 0 {
+            write!(f, "{whole}.{} %", hundredths / 10)
+        } else {
+            write!(f, "{whole}.{hundredths:02} %")
         }
     }
 }
@@ -73,13 +77,11 @@ impl FromStr for Percent {
 
     fn from_str(text: &str) -> Result<Self, Unparsable> {
         let quantity = Quantity::split(text).filter(|quantity| quantity.unit == "%");
-        quantity
-            .and_then(|quantity| quantity.times(100))
-            .map(Self)
-            .ok_or_else(|| Unparsable {
-                text: text.to_owned(),
-                expected: "a share with its sign, such as \"2.5 %\"",
-            })
+        let hundredths = quantity.and_then(|quantity| quantity.times(100));
+        hundredths.map(Self).ok_or_else(|| Unparsable {
+            text: text.to_owned(),
+            expected: "a share with its sign, such as \"2.5 %\"",
+        })
     }
 }
 
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_it_prints() {
+    fn percentages_parse_as_they_print() {
         for hundredths in [0, 1, 10, 99, 100, 250, 10_000, 123_456] {
             let percent = Percent(hundredths);
             assert_eq!(percent.to_string().parse(), Ok(percent));

@@ -4,6 +4,8 @@ use crate::Bytes;
 use std::fmt;
 use std::time::Duration;
 
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
 /// A rate in bytes per second, never negative.
 ///
 /// ```
@@ -22,36 +24,42 @@ use std::time::Duration;
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// 0 B/s.
     pub const ZERO: Self = Self(0);
 
-    /// So many bytes per second.
+    /// This many bytes per second.
     pub const fn new(bytes_per_second: u64) -> Self {
         Self(bytes_per_second)
     }
 
-    /// In bytes per second.
+    /// The number of bytes per second.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// `amount / time`; `None` when no time has passed.
+    /// `amount / time`, rounded down; `None` if `time` is zero. Saturates.
     pub fn over(amount: Bytes, time: Duration) -> Option<Self> {
-        let rate = (u128::from(amount.get()) * 1_000_000_000).checked_div(time.as_nanos())?;
-        Some(Self(u64::try_from(rate).unwrap_or(u64::MAX)))
+        let scaled = u128::from(amount.get()) * NANOS_PER_SECOND;
+        let rate = scaled.checked_div(time.as_nanos())?;
+        Some(Self(saturated(rate)))
     }
 
-    /// What flows in `time`, saturating.
+    /// The amount that flows in `time`. Saturates.
     pub fn during(self, time: Duration) -> Bytes {
-        let amount = u128::from(self.0).saturating_mul(time.as_nanos()) / 1_000_000_000;
-        Bytes::new(u64::try_from(amount).unwrap_or(u64::MAX))
+        let scaled = u128::from(self.0).saturating_mul(time.as_nanos());
+        Bytes::new(saturated(scaled / NANOS_PER_SECOND))
     }
 
-    /// How long `amount` takes; `None` when nothing moves, or it would take over 500 years.
+    /// The time that `amount` takes; `None` at 0 B/s, and for more than 500 years.
     pub fn time_for(self, amount: Bytes) -> Option<Duration> {
-        let nanos = (u128::from(amount.get()) * 1_000_000_000).checked_div(u128::from(self.0))?;
+        let scaled = u128::from(amount.get()) * NANOS_PER_SECOND;
+        let nanos = scaled.checked_div(u128::from(self.0))?;
         u64::try_from(nanos).ok().map(Duration::from_nanos)
     }
+}
+
+fn saturated(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 impl fmt::Display for Rate {
@@ -65,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_still_rate_never_arrives() {
+    fn at_rate_zero_nothing_arrives() {
         assert_eq!(Rate::ZERO.time_for(Bytes::mib(1)), None);
         assert_eq!(Rate::over(Bytes::mib(1), Duration::ZERO), None);
         assert_eq!(

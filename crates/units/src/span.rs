@@ -1,11 +1,11 @@
-//! Spans of time, as people write them in a configuration and as the kernel counts stalls.
+//! Spans of time: as people write them in a configuration, and in microseconds as the kernel counts stalls.
 
 use crate::text::{Quantity, Unparsable};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A length of time that parses and prints with its unit.
+/// A span of time that parses and prints with its unit.
 ///
 /// ```
 /// use units::Span;
@@ -17,17 +17,17 @@ use std::time::Duration;
 pub struct Span(Duration);
 
 impl Span {
-    /// A span of this length.
+    /// The same span with units.
     pub const fn new(duration: Duration) -> Self {
         Self(duration)
     }
 
-    /// So many seconds.
+    /// This many seconds.
     pub const fn secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// So many milliseconds.
+    /// This many milliseconds.
     pub const fn millis(milliseconds: u64) -> Self {
         Self(Duration::from_millis(milliseconds))
     }
@@ -38,7 +38,7 @@ impl Span {
     }
 }
 
-/// Recorded in whole nanoseconds, saturating at 584 years.
+/// Serialised as whole nanoseconds. Saturates at 584 years.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Span {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -101,7 +101,7 @@ impl FromStr for Span {
     }
 }
 
-/// Microseconds, the unit of the kernel's pressure totals.
+/// Microseconds: the unit of `total` in the kernel's pressure files.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -111,7 +111,7 @@ impl FromStr for Span {
 pub struct Micros(u64);
 
 impl Micros {
-    /// So many microseconds.
+    /// This many microseconds.
     pub const fn new(micros: u64) -> Self {
         Self(micros)
     }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_read_what_they_print() {
+    fn spans_parse_as_they_print() {
         for text in [
             "0 ns", "250 ns", "1.5 ms", "100 ms", "30 s", "5 min", "2 h", "3 d",
         ] {
@@ -148,7 +148,7 @@ mod tests {
         assert!("30".parse::<Span>().is_err());
         assert!(
             "5 m".parse::<Span>().is_err(),
-            "m could be minutes, months or milli"
+            "m could be minutes or months"
         );
     }
 }

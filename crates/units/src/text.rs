@@ -1,13 +1,13 @@
-//! Splitting `"512 MiB"` into a decimal number and a unit, exactly, without floating point.
+//! Splits `"512 MiB"` into a decimal number and a unit, without floating point, so that nothing is rounded.
 
 use std::fmt;
 
 /// Text that is not a number with one of the expected units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unparsable {
-    /// What was given.
+    /// The text.
     pub text: String,
-    /// What would have been right, with an example.
+    /// What is expected instead, with an example.
     pub expected: &'static str,
 }
 
@@ -19,10 +19,10 @@ impl fmt::Display for Unparsable {
 
 impl std::error::Error for Unparsable {}
 
-/// Digits after the point that are kept; more are refused rather than rounded.
+/// Most digits after the point. More are refused, because they would have to be rounded; 6 are exact to a byte in a MiB.
 const MAX_DECIMALS: usize = 6;
 
-/// `number × 10^-decimals`, and the unit behind it.
+/// `number × 10^-decimals`, and the unit after it.
 pub(crate) struct Quantity<'t> {
     number: u128,
     decimals: u32,
@@ -30,12 +30,11 @@ pub(crate) struct Quantity<'t> {
 }
 
 impl<'t> Quantity<'t> {
-    /// Reads `"1.5 GiB"` as 15, one decimal, `"GiB"`. `None` if there is no number, or too long a one.
+    /// Reads `"1.5 GiB"` as 15, one decimal, `"GiB"`. `None` without a number, or with too long a number.
     pub(crate) fn split(text: &'t str) -> Option<Self> {
         let text = text.trim();
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
+        let is_unit = |character: char| !character.is_ascii_digit() && character != '.';
+        let end = text.find(is_unit).unwrap_or(text.len());
         let (digits, unit) = text.split_at(end);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         if whole.is_empty() || whole.len() > 20 || fraction.len() > MAX_DECIMALS {
@@ -49,9 +48,9 @@ impl<'t> Quantity<'t> {
         })
     }
 
-    /// The quantity times `scale`, rounded down; `None` when it does not fit.
+    /// The quantity times `scale`, rounded down; `None` if it does not fit.
     pub(crate) fn times(&self, scale: u64) -> Option<u64> {
-        let scaled = self.number.checked_mul(u128::from(scale))? / 10u128.pow(self.decimals);
-        u64::try_from(scaled).ok()
+        let scaled = self.number.checked_mul(u128::from(scale))?;
+        u64::try_from(scaled / 10u128.pow(self.decimals)).ok()
     }
 }

@@ -1,18 +1,20 @@
-//! How many messages of one topic may pass: a bucket that fills with time.
+//! How many messages of one topic are written: a token bucket that fills with time.
 //!
-//! A message costs the bucket's interval; the bucket holds `BURST` intervals. Topics have buckets
-//! of their own, so that a flood of reasons does not hide an error.
+//! A message costs one interval of its topic, and a bucket holds `BURST` intervals. Each topic has a bucket, so that a flood
+//! of reasons does not hide an error.
 
 use super::Topic;
 use std::time::{Duration, Instant};
 
-/// Messages that may pass at once after silence.
+/// Messages written at once after silence. A decision with all its notices fits; more would let a flood fill a log.
 const BURST: u32 = 20;
 
 #[derive(Debug)]
 struct Bucket {
     credit: Duration,
+    /// Until when credit has been added.
     filled: Instant,
+    /// Messages left out and not reported yet.
     suppressed: u64,
 }
 
@@ -30,32 +32,32 @@ impl Budgets {
         Self(Topic::ALL.map(full))
     }
 
-    /// Whether a message may pass; counts it as suppressed if not.
+    /// Returns true if a message may be written; otherwise counts it as suppressed.
     pub(super) fn allows(&mut self, topic: Topic, now: Instant) -> bool {
         let bucket = &mut self.0[topic as usize];
-        let passes = bucket.pays(interval(topic), now);
-        bucket.suppressed += u64::from(!passes);
-        passes
+        if bucket.pays(interval(topic), now) {
+            return true;
+        }
+        bucket.suppressed += 1;
+        false
     }
 
-    /// Topics with suppressed messages that may be reported by now, each once.
+    /// Topics with suppressed messages that may be reported by now, and how many those are. Each is reported once.
     pub(super) fn reports(&mut self, now: Instant) -> impl Iterator<Item = (Topic, u64)> + '_ {
-        Topic::ALL
-            .into_iter()
-            .zip(&mut self.0)
-            .filter_map(move |(topic, bucket)| {
-                let due = bucket.suppressed > 0 && bucket.pays(interval(topic), now);
-                due.then(|| (topic, std::mem::take(&mut bucket.suppressed)))
-            })
+        let buckets = Topic::ALL.into_iter().zip(&mut self.0);
+        buckets.filter_map(move |(topic, bucket)| {
+            if bucket.suppressed == 0 || !bucket.pays(interval(topic), now) {
+                return None;
+            }
+            Some((topic, std::mem::take(&mut bucket.suppressed)))
+        })
     }
 
-    /// What is still unreported, at the end.
+    /// What is not reported yet, for the end of the program.
     pub(super) fn rest(&self) -> impl Iterator<Item = (Topic, u64)> + '_ {
-        Topic::ALL
-            .into_iter()
-            .zip(&self.0)
-            .map(|(topic, bucket)| (topic, bucket.suppressed))
-            .filter(|rest| rest.1 > 0)
+        let buckets = Topic::ALL.into_iter().zip(&self.0);
+        let counts = buckets.map(|(topic, bucket)| (topic, bucket.suppressed));
+        counts.filter(|(_, suppressed)| *suppressed > 0)
     }
 
     pub(super) fn any_suppressed(&self) -> bool {
@@ -64,6 +66,7 @@ impl Budgets {
 }
 
 impl Bucket {
+    /// Takes one interval of credit, if there is that much.
     fn pays(&mut self, interval: Duration, now: Instant) -> bool {
         let earned = now.saturating_duration_since(self.filled);
         self.filled = self.filled.max(now);
@@ -78,7 +81,7 @@ impl Bucket {
     }
 }
 
-/// Who asks to see every tick gets every tick: the fastest has ten a second.
+/// Time that earns one message. At verbosity 4 every tick is written, and the fastest guard has ten a second.
 const fn interval(topic: Topic) -> Duration {
     match topic {
         Topic::Rate | Topic::Tick => Duration::from_millis(25),
@@ -91,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_then_one_a_second() {
+    fn a_burst_is_written_then_one_a_second() {
         let start = Instant::now();
         let mut budgets = Budgets::new(start);
         let passed = (0..100)
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_suppressed_is_reported_once() {
+    fn suppressed_messages_are_reported_once() {
         let start = Instant::now();
         let mut budgets = Budgets::new(start);
         for _ in 0..25 {
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_gives_nothing() {
+    fn a_clock_that_steps_back_earns_nothing() {
         let before = Instant::now();
         let start = before + Duration::from_secs(50);
         let mut budgets = Budgets::new(start);

@@ -1,15 +1,15 @@
-//! A message of bounded length that cannot drive a terminal.
+//! A message of bounded length without characters that control a terminal.
 
 use super::Topic;
 use arrayvec::ArrayString;
 use std::fmt;
 use std::fmt::Write as _;
 
-/// Longest text of a message, in bytes.
+/// Longest text of a message, in bytes. The longest reasons have about 300.
 const TEXT: usize = 512;
 
-/// Text of at most `N` bytes. What does not fit is cut and marked; control characters, and
-/// characters that reorder or break a line, are written as escapes.
+/// Text of at most `N` bytes. Longer text is cut and marked. Control characters, and characters that reorder or break a
+/// line, are written as escapes: names of processes are in messages, and a process chooses its name.
 #[derive(Debug, Default, Clone)]
 struct Bounded<const N: usize> {
     text: ArrayString<N>,
@@ -17,11 +17,11 @@ struct Bounded<const N: usize> {
 }
 
 impl<const N: usize> Bounded<N> {
-    /// What has been written so far.
     fn as_str(&self) -> &str {
         &self.text
     }
 
+    /// Appends harmless text; cuts it if it does not fit.
     fn put(&mut self, piece: &str) {
         if self.cut || self.text.try_push_str(piece).is_ok() {
             return;
@@ -31,24 +31,22 @@ impl<const N: usize> Bounded<N> {
         self.text.push_str(&piece[..end]);
         self.text
             .truncate(boundary(&self.text, N.saturating_sub(MARK.len())));
-        // A line too short for the mark does without.
+        // A buffer smaller than the mark stays without it.
         let _ = self.text.try_push_str(MARK);
     }
 }
 
-/// Stands for what was cut.
+/// Stands for text that was cut.
 const MARK: &str = "…";
 
-/// The last place up to `end` where `text` can be cut.
+/// The last index up to `end` at which a character of `text` begins.
 fn boundary(text: &str, end: usize) -> usize {
     let end = end.min(text.len());
-    (0..=end)
-        .rev()
-        .find(|&at| text.is_char_boundary(at))
-        .unwrap_or(0)
+    let mut places = (0..=end).rev();
+    places.find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Never fails: what does not fit is cut.
+/// Never fails: text that does not fit is cut.
 impl<const N: usize> fmt::Write for Bounded<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
@@ -66,7 +64,7 @@ impl<const N: usize> fmt::Write for Bounded<N> {
     }
 }
 
-/// Control characters of both sets, line and paragraph separators, and what reverses a line.
+/// C0 and C1 control characters, line and paragraph separators, and characters that change the direction of text.
 fn is_dangerous(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -84,7 +82,7 @@ fn escape(character: char) -> ArrayString<12> {
     escaped
 }
 
-/// A message on its way to the voice's thread.
+/// A message on its way to the logger's thread.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) topic: Topic,
@@ -97,7 +95,7 @@ impl Line {
             topic,
             text: Bounded::default(),
         };
-        // Bounded text cuts instead of failing; a Display that fails leaves what it wrote.
+        // Writing to bounded text cannot fail. If a Display fails, what it has written stays.
         let _ = line.text.write_fmt(text);
         line
     }
@@ -113,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_terminal_cannot_be_driven() {
+    fn control_characters_are_escaped() {
         let line = Line::new(
             Topic::Action,
             format_args!("a\x1b[2Jb\nc\u{9b}d\u{202e}e\tü"),

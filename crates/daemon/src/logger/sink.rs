@@ -1,4 +1,4 @@
-//! Where a message ends: standard error, the journal's socket, or the system log's.
+//! Where messages are written: standard error, the journal's socket, or the system log's socket.
 
 use super::Line;
 use pressure::config;
@@ -7,14 +7,14 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Our name in every message.
+/// The program's name in every message.
 const IDENT: &str = "warmsetd";
-/// The system log's number for daemons, shifted as `syslog(3)` has it.
+/// The facility `LOG_DAEMON`, shifted as in `syslog(3)`.
 const FACILITY_DAEMON: u8 = 3 << 3;
-/// A log that does not take a message in this time does not get it.
+/// Time that a log gets to take a message; after it, the message goes to standard error. Longer fills the queue.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The outlets of a machine.
+/// Where this machine's logs are.
 #[derive(Debug, Clone)]
 pub(super) struct Outlets {
     pub(super) journal_reads_stderr: bool,
@@ -23,26 +23,33 @@ pub(super) struct Outlets {
 }
 
 impl Outlets {
-    /// The usual ones, with what `JOURNAL_STREAM` says of standard error.
+    /// The usual paths; `JOURNAL_STREAM` tells whether the journal reads standard error.
     pub(super) fn usual() -> Self {
-        let stderr = rustix::fs::fstat(io::stderr())
-            .ok()
-            .map(|file| (file.st_dev, file.st_ino));
-        let stream = std::env::var("JOURNAL_STREAM").ok();
+        let stderr = match rustix::fs::fstat(io::stderr()) {
+            Ok(file) => Some((file.st_dev, file.st_ino)),
+            Err(_) => None,
+        };
+        let journal_reads_stderr = match std::env::var("JOURNAL_STREAM") {
+            Ok(stream) => is_journal(&stream, stderr),
+            Err(_) => false,
+        };
         Self {
-            journal_reads_stderr: stream.is_some_and(|stream| is_journal(&stream, stderr)),
+            journal_reads_stderr,
             journal: "/run/systemd/journal/socket".into(),
             syslog: "/dev/log".into(),
         }
     }
 }
 
-/// Whether `stream` (`8:1234`, device and inode) is standard error; the variable may be inherited.
+/// Returns true if `stream` (`8:1234`, device and inode) is standard error. If not, the variable was inherited.
 fn is_journal(stream: &str, stderr: Option<(u64, u64)>) -> bool {
-    let numbers = stream
-        .split_once(':')
-        .and_then(|(device, inode)| Some((device.parse().ok()?, inode.parse().ok()?)));
-    numbers.is_some() && numbers == stderr
+    let Some((device, inode)) = stream.split_once(':') else {
+        return false;
+    };
+    match (device.parse(), inode.parse()) {
+        (Ok(device), Ok(inode)) => stderr == Some((device, inode)),
+        _ => false,
+    }
 }
 
 /// How a message is written.
@@ -50,25 +57,26 @@ fn is_journal(stream: &str, stderr: Option<(u64, u64)>) -> bool {
 enum Form {
     /// For a terminal.
     Plain,
-    /// With `<N>` before the line, as `sd-daemon(3)` has it.
+    /// With the priority as `<N>` before the line, as in `sd-daemon(3)`.
     Prefixed,
-    /// The journal's own fields, a line each. Values cannot hold a line break: it is escaped.
+    /// The journal's native fields, a line each. A value has no line break, because messages escape it.
     Journal,
-    /// RFC 3164, without the time: it would have to be local, and the receiver stamps anyway (§4.3.2).
+    /// RFC 3164 without the time, which would have to be local; the receiver adds it (section 4.3.2).
     Syslog,
 }
 
-/// One place for messages, with its scratch space.
+/// An open log and its buffer.
 #[derive(Debug)]
 pub(super) struct Sink {
     form: Form,
+    /// For standard error, when the socket takes nothing.
     fallback: Form,
     socket: Option<(UnixDatagram, PathBuf)>,
     buffer: Vec<u8>,
 }
 
 impl Sink {
-    /// Errors: no socket could be made.
+    /// Errors: no socket could be created.
     pub(super) fn open(choice: config::Log, outlets: &Outlets) -> io::Result<Self> {
         let fallback = if outlets.journal_reads_stderr {
             Form::Prefixed
@@ -80,12 +88,14 @@ impl Sink {
             config::Log::Journal => (Form::Journal, Some(outlets.journal.clone())),
             config::Log::Syslog => (Form::Syslog, Some(outlets.syslog.clone())),
         };
-        let open = |path| {
-            let socket = UnixDatagram::unbound()?;
-            socket.set_write_timeout(Some(PATIENCE))?;
-            io::Result::Ok((socket, path))
+        let socket = match path {
+            Some(path) => {
+                let socket = UnixDatagram::unbound()?;
+                socket.set_write_timeout(Some(PATIENCE))?;
+                Some((socket, path))
+            }
+            None => None,
         };
-        let socket = path.map(open).transpose()?;
         Ok(Self {
             form,
             fallback,
@@ -94,8 +104,9 @@ impl Sink {
         })
     }
 
-    /// Writes the message, on standard error where its socket does not take it. The socket is
-    /// addressed anew each time, so a log that was restarted is found again.
+    /// Writes the message; to standard error if the socket does not take it.
+    ///
+    /// Each message is sent to the socket's path, so that a log that was restarted is found again.
     pub(super) fn write(&mut self, line: &Line) {
         render(self.form, line, &mut self.buffer);
         if let Some((socket, path)) = &self.socket {
@@ -104,14 +115,15 @@ impl Sink {
             }
             render(self.fallback, line, &mut self.buffer);
         }
-        // With standard error gone as well there is nobody left to tell.
+        // If standard error is closed as well, the message is lost.
         let _ = io::stderr().write_all(&self.buffer);
     }
 }
 
 fn render(form: Form, line: &Line, out: &mut Vec<u8>) {
     out.clear();
-    let (priority, text) = (line.topic.priority(), line.text());
+    let priority = line.topic.priority();
+    let text = line.text();
     // Writing to memory cannot fail.
     let _ = match form {
         Form::Plain => writeln!(out, "{IDENT}: {}{text}", line.topic.label()),
@@ -127,13 +139,10 @@ fn render(form: Form, line: &Line, out: &mut Vec<u8>) {
 }
 
 fn journal(line: &Line, out: &mut Vec<u8>) -> io::Result<()> {
-    let (priority, topic) = (line.topic.priority(), line.topic.name());
-    writeln!(
-        out,
-        "MESSAGE={}\nPRIORITY={priority}\nSYSLOG_IDENTIFIER={IDENT}",
-        line.text()
-    )?;
-    writeln!(out, "WARMSET_TOPIC={topic}")?;
+    writeln!(out, "MESSAGE={}", line.text())?;
+    writeln!(out, "PRIORITY={}", line.topic.priority())?;
+    writeln!(out, "SYSLOG_IDENTIFIER={IDENT}")?;
+    writeln!(out, "WARMSET_TOPIC={}", line.topic.name())?;
     if let Some(id) = line.topic.message_id() {
         writeln!(out, "MESSAGE_ID={id}")?;
     }
@@ -153,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_what_its_reader_expects() {
+    fn each_form_is_as_its_reader_expects() {
         assert_eq!(
             rendered(Form::Plain, Topic::Action),
             "warmsetd: gap raised\\x0ato 12 MiB\n"
@@ -182,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inherited_journal_stream_is_not_trusted() {
+    fn an_inherited_journal_stream_is_ignored() {
         assert!(is_journal("8:1234", Some((8, 1234))));
         for (stream, stderr) in [
             ("8:1235", Some((8, 1234))),

@@ -18,13 +18,13 @@ fn text(status: &Status, dialect: Dialect) -> String {
 }
 
 #[test]
-fn a_busy_guard_reads_so_in_both_dialects() {
+fn a_busy_guard_is_exported_as_expected_in_both_dialects() {
     expect_file!["openmetrics.expected"].assert_eq(&text(&busy(), Dialect::OpenMetrics));
     expect_file!["prometheus.expected"].assert_eq(&text(&busy(), Dialect::Prometheus));
 }
 
 #[test]
-fn both_dialects_say_the_same() {
+fn both_dialects_have_the_same_samples() {
     let samples = |dialect| -> Vec<String> {
         text(&busy(), dialect)
             .lines()
@@ -36,7 +36,7 @@ fn both_dialects_say_the_same() {
 }
 
 #[test]
-fn what_is_unknown_has_no_line() {
+fn an_unknown_value_has_no_line() {
     let text = text(&bare(), Dialect::OpenMetrics);
     for unknown in [
         "knob",
@@ -81,7 +81,7 @@ fn the_exposition_keeps_the_rules_of_openmetrics() {
 }
 
 #[test]
-fn the_validator_sees_faults() {
+fn the_validator_finds_faults() {
     let good = "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\n# HELP a_seconds A.\na_seconds{b=\"c\"} 1\n# EOF\n";
     assert_eq!(fault(good), None);
     let faults = [
@@ -105,7 +105,7 @@ fn the_validator_sees_faults() {
 
 /// The header last read.
 #[derive(Default)]
-struct Family<'a> {
+struct Header<'a> {
     name: &'a str,
     kind: &'a str,
     has_help: bool,
@@ -116,24 +116,28 @@ fn fault(text: &str) -> Option<String> {
     let Some(body) = text.strip_suffix("# EOF\n") else {
         return Some("no # EOF at the end".into());
     };
-    let (mut families, mut samples, mut family) =
-        (HashSet::new(), HashSet::new(), Family::default());
-    body.lines()
-        .find(|line| !keeps_rules(line, &mut family, &mut families, &mut samples))
-        .map(str::to_owned)
+    let mut families = HashSet::new();
+    let mut samples = HashSet::new();
+    let mut header = Header::default();
+    for line in body.lines() {
+        if !keeps_rules(line, &mut header, &mut families, &mut samples) {
+            return Some(line.to_owned());
+        }
+    }
+    None
 }
 
 fn keeps_rules<'a>(
     line: &'a str,
-    family: &mut Family<'a>,
+    header: &mut Header<'a>,
     families: &mut HashSet<&'a str>,
     samples: &mut HashSet<&'a str>,
 ) -> bool {
     let mut words = line.splitn(4, ' ');
-    let (first, what, name, rest) = (words.next(), words.next(), words.next(), words.next());
-    match (first, what, name, rest) {
+    let mut next = || words.next();
+    match (next(), next(), next(), next()) {
         (Some("#"), Some("TYPE"), Some(name), Some(kind)) => {
-            *family = Family {
+            *header = Header {
                 name,
                 kind,
                 has_help: false,
@@ -143,39 +147,40 @@ fn keeps_rules<'a>(
                 && families.insert(name)
         }
         (Some("#"), Some("UNIT"), Some(name), Some(unit)) => {
-            name == family.name && name.ends_with(&format!("_{unit}")) && !family.has_help
+            name == header.name && name.ends_with(&format!("_{unit}")) && !header.has_help
         }
         (Some("#"), Some("HELP"), Some(name), Some(help)) => {
-            family.has_help = true;
-            name == family.name && help.ends_with('.') && !help.contains(['\\', '"'])
+            header.has_help = true;
+            name == header.name && help.ends_with('.') && !help.contains(['\\', '"'])
         }
         (Some("#"), ..) => false,
-        _ => is_sample(line, family, samples),
+        _ => is_sample(line, header, samples),
     }
 }
 
-fn is_sample<'a>(line: &'a str, family: &Family<'_>, samples: &mut HashSet<&'a str>) -> bool {
+fn is_sample<'a>(line: &'a str, header: &Header<'_>, samples: &mut HashSet<&'a str>) -> bool {
     let Some((series, value)) = line.rsplit_once(' ') else {
         return false;
     };
-    let (name, labels) = series
-        .split_once('{')
-        .map_or((series, None), |(name, labels)| (name, Some(labels)));
-    let suffix = match family.kind {
+    let (name, labels) = match series.split_once('{') {
+        Some((name, labels)) => (name, label_names(labels)),
+        None => (series, Some(Vec::new())),
+    };
+    let Some(labels) = labels else {
+        return false;
+    };
+    let suffix = match header.kind {
         "counter" => "_total",
         "info" => "_info",
         _ => "",
     };
-    let Some(names) = labels.map_or(Some(Vec::new()), label_names) else {
-        return false;
-    };
-    name.strip_suffix(suffix) == Some(family.name)
-        && family.has_help
-        && (family.kind != "stateset" || names == [family.name])
-        && names.iter().collect::<HashSet<_>>().len() == names.len()
-        && value
-            .parse::<f64>()
-            .is_ok_and(|number| number.is_finite() && number >= 0.0)
+    let different: HashSet<_> = labels.iter().collect();
+    let is_number = |number: f64| number.is_finite() && number >= 0.0;
+    name.strip_suffix(suffix) == Some(header.name)
+        && header.has_help
+        && (header.kind != "stateset" || labels == [header.name])
+        && different.len() == labels.len()
+        && value.parse::<f64>().is_ok_and(is_number)
         && samples.insert(series)
 }
 
@@ -209,16 +214,16 @@ fn is_name(name: &str) -> bool {
             .all(|character| is_letter(character) || character.is_ascii_digit())
 }
 
-/// So that the test below, and the reader of the expected files, see every name.
+/// Otherwise the test below, and the expected files, would miss a name.
 #[test]
 fn a_busy_guard_has_a_line_of_every_family() {
     let text = text(&busy(), Dialect::OpenMetrics);
-    for (head, _) in FAMILIES {
+    for family in TABLES.into_iter().flatten() {
+        let head = family.head;
         assert!(text.contains(&format!("# HELP {head} ")), "{head}");
     }
 }
 
-/// What dashboards and alerts ask for is what is exported.
 #[test]
 fn every_name_in_a_dashboard_or_an_alert_is_exported() {
     let exposed = text(&busy(), Dialect::OpenMetrics);
@@ -237,9 +242,10 @@ fn every_name_in_a_dashboard_or_an_alert_is_exported() {
             text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
         let asked: HashSet<&str> = words.filter(|word| word.starts_with("warmset_")).collect();
         let label = |name: &&str| {
-            FAMILIES
-                .iter()
-                .any(|(head, _)| head.to_string() == **name && head.kind == Kind::States)
+            TABLES
+                .into_iter()
+                .flatten()
+                .any(|family| family.head.to_string() == **name && family.head.kind == Kind::States)
         };
         let unknown: Vec<_> = asked
             .iter()
@@ -253,14 +259,15 @@ fn every_name_in_a_dashboard_or_an_alert_is_exported() {
     }
 }
 
-/// Kinds are the names in a recording, so that metrics, log and replay agree.
+/// Metrics, log and replay must use the same names.
 #[test]
-fn reasons_are_named_as_they_are_recorded() {
+fn reasons_have_their_names_in_a_recording() {
     for past in &busy().past {
         for step in &past.steps {
             let recorded = serde_json::to_value(step.why).unwrap();
             assert_eq!(recorded["because"], kind(&step.why));
         }
     }
-    assert_eq!(KINDS.len(), KINDS.iter().collect::<HashSet<_>>().len());
+    let different: HashSet<_> = REASON_KINDS.iter().collect();
+    assert_eq!(REASON_KINDS.len(), different.len());
 }

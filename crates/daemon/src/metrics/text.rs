@@ -1,16 +1,16 @@
-//! The two text formats metrics are read in, and the escaping they need.
+//! The two text formats of metrics, and the escaping that they need.
 
 use std::fmt;
 use std::fmt::Write as _;
 use units::{Bytes, Micros, Percent, Rate, Span};
 
-/// Who reads.
+/// A text format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// `OpenMetrics` 1.0, as Prometheus scrapes it.
     OpenMetrics,
-    /// Prometheus text 0.0.4, which `node_exporter`'s textfile collector reads: no units, no end
-    /// mark, and neither information nor state sets as types.
+    /// Prometheus text 0.0.4, which `node_exporter`'s textfile collector reads. It has no units, no end mark, and no types
+    /// for information and state sets.
     Prometheus,
 }
 
@@ -19,11 +19,11 @@ pub enum Dialect {
 pub(super) enum Kind {
     /// May go up and down.
     Gauge,
-    /// Only grows; its samples end in `_total`.
+    /// Only grows; the names of its samples end in `_total`.
     Counter,
-    /// Text in labels, value 1; its samples end in `_info`.
+    /// Text in labels, with the value 1; the names of its samples end in `_info`.
     Info,
-    /// One state of several is 1; the label has the family's name.
+    /// One state of several has the value 1; the label has the family's name.
     States,
 }
 
@@ -88,8 +88,7 @@ number! {
 /// Name and value of a label.
 pub(super) type Label<'a> = (&'a str, &'a dyn fmt::Display);
 
-/// Where one family's samples go. The header is written with the first sample, so that a family
-/// without any leaves no trace.
+/// Writes the samples of one family. The header is written with the first sample, so that a family without samples has none.
 pub(super) struct Points<'a> {
     out: &'a mut String,
     dialect: Dialect,
@@ -97,7 +96,7 @@ pub(super) struct Points<'a> {
     begun: bool,
 }
 
-/// What a family's header says.
+/// The header of a family.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub(super) name: &'static str,
@@ -138,7 +137,7 @@ impl<'a> Points<'a> {
         let _ = self.sample(labels, value);
     }
 
-    /// All states of a set, of which `now` is the one that holds.
+    /// All states of a set: 1 for the state `now`, 0 for the others.
     pub(super) fn states(&mut self, states: &[&str], now: &str) {
         let label = self.head.to_string();
         for state in states {
@@ -147,13 +146,17 @@ impl<'a> Points<'a> {
     }
 
     fn begin(&mut self) {
-        if !std::mem::replace(&mut self.begun, true) {
-            let _ = self.header();
+        if self.begun {
+            return;
         }
+        self.begun = true;
+        // Writing to a string cannot fail.
+        let _ = self.header();
     }
 
     fn header(&mut self) -> fmt::Result {
-        let (head, kind) = (self.head, self.head.kind.name(self.dialect));
+        let head = self.head;
+        let kind = head.kind.name(self.dialect);
         match self.dialect {
             Dialect::OpenMetrics => {
                 writeln!(self.out, "# TYPE {head} {kind}")?;
@@ -173,15 +176,13 @@ impl<'a> Points<'a> {
     fn sample(&mut self, labels: &[Label<'_>], value: Number) -> fmt::Result {
         write!(self.out, "{}{}", self.head, self.head.kind.suffix())?;
         for (index, (name, value)) in labels.iter().enumerate() {
-            write!(self.out, "{}{name}=\"", if index == 0 { '{' } else { ',' })?;
+            let separator = if index == 0 { '{' } else { ',' };
+            write!(self.out, "{separator}{name}=\"")?;
             write!(Quoted(self.out), "{value}")?;
             self.out.push('"');
         }
-        writeln!(
-            self.out,
-            "{} {value}",
-            if labels.is_empty() { "" } else { "}" }
-        )
+        let end = if labels.is_empty() { "" } else { "}" };
+        writeln!(self.out, "{end} {value}")
     }
 }
 

@@ -1,12 +1,12 @@
-//! As much of HTTP as the desk needs: the head of a `GET` in, the head of an answer out. Pure.
+//! The part of HTTP that the status server needs: parses the head of a `GET`, writes the head of an answer. No I/O.
 
 use crate::metrics::Dialect;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Longest request line, in bytes.
+/// Longest request line, in bytes. Ours are below 100; this leaves proxies and query strings some headroom.
 const LINE: usize = 4 * 1024;
-/// Longest head of a request, in bytes.
+/// Longest head of a request, in bytes. Browsers send 1 to 2 KiB, plus cookies.
 pub(super) const HEAD: usize = 16 * 1024;
 
 /// What a request asks for.
@@ -43,40 +43,44 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The line of status, and words for people.
-    pub(super) const fn says(self) -> (&'static str, &'static str) {
+    /// Code and phrase of the status line.
+    const fn status(self) -> &'static str {
         match self {
-            Self::Malformed => ("400 Bad Request", "This is not an HTTP request.\n"),
-            Self::ForeignHost => (
-                "403 Forbidden",
-                "The Host header must name this machine's loopback.\n",
-            ),
-            Self::NoSuchPage => ("404 Not Found", "There are /status and /metrics.\n"),
-            Self::OnlyGet => ("405 Method Not Allowed", "Only GET is answered.\n"),
-            Self::LineTooLong => ("414 URI Too Long", "The request line exceeds 4 KiB.\n"),
-            Self::HeadTooLong => (
-                "431 Request Header Fields Too Large",
-                "The head exceeds 16 KiB.\n",
-            ),
-            Self::Version => (
-                "505 HTTP Version Not Supported",
-                "HTTP/1.0 and HTTP/1.1 are spoken here.\n",
-            ),
+            Self::Malformed => "400 Bad Request",
+            Self::ForeignHost => "403 Forbidden",
+            Self::NoSuchPage => "404 Not Found",
+            Self::OnlyGet => "405 Method Not Allowed",
+            Self::LineTooLong => "414 URI Too Long",
+            Self::HeadTooLong => "431 Request Header Fields Too Large",
+            Self::Version => "505 HTTP Version Not Supported",
+        }
+    }
+
+    /// The body of the answer, for people.
+    pub(super) const fn explanation(self) -> &'static str {
+        match self {
+            Self::Malformed => "This is not an HTTP request.\n",
+            Self::ForeignHost => "The Host header must name this machine's loopback.\n",
+            Self::NoSuchPage => "There are /status and /metrics.\n",
+            Self::OnlyGet => "Only GET is answered.\n",
+            Self::LineTooLong => "The request line exceeds 4 KiB.\n",
+            Self::HeadTooLong => "The head exceeds 16 KiB.\n",
+            Self::Version => "HTTP/1.0 and HTTP/1.1 are spoken here.\n",
         }
     }
 }
 
-/// A request's head, read.
+/// What the head of a request says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) page: Page,
-    /// False where a browser was led here by a name that is not ours (DNS rebinding).
+    /// False if the `Host` is not this machine's: a website may have sent the browser here (DNS rebinding).
     pub(super) host_is_local: bool,
 }
 
 /// Reads a request from its first bytes; `None` until the head is complete.
 ///
-/// Never panics, and further bytes do not change an answer.
+/// Never panics. Bytes after the head do not change the result.
 pub(super) fn read(bytes: &[u8]) -> Option<Result<Request, Refusal>> {
     let start = &bytes[..bytes.len().min(LINE)];
     let Some(line_end) = start.iter().position(|&byte| byte == b'\n') else {
@@ -93,13 +97,13 @@ pub(super) fn read(bytes: &[u8]) -> Option<Result<Request, Refusal>> {
     }))
 }
 
-/// What the fields of a head tell.
+/// The header fields that matter here.
 struct Fields<'a> {
     hosts: arrayvec::ArrayVec<&'a [u8], 2>,
     dialect: Dialect,
 }
 
-/// The fields up to the empty line; `None` while that has not come.
+/// Reads the fields up to the empty line; `None` while that has not arrived.
 fn fields(mut rest: &[u8]) -> Option<Fields<'_>> {
     let mut fields = Fields {
         hosts: arrayvec::ArrayVec::new(),
@@ -112,7 +116,7 @@ fn fields(mut rest: &[u8]) -> Option<Fields<'_>> {
             return Some(fields);
         }
         if let Some(host) = value(line, b"host:") {
-            // A request has one host; a third changes nothing about two.
+            // A valid request has one. Two are compared, and a third changes nothing.
             let _ = fields.hosts.try_push(host);
         }
         if value(line, b"accept:").is_some_and(names_openmetrics) {
@@ -122,13 +126,13 @@ fn fields(mut rest: &[u8]) -> Option<Fields<'_>> {
     }
 }
 
-/// What stands behind `name`, if the line is of that field.
+/// The value of the field `name`, if the line is of that field.
 fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (start, rest) = line.split_at_checked(name.len())?;
     start.eq_ignore_ascii_case(name).then(|| rest.trim_ascii())
 }
 
-/// Whether `accepted` names the newer format. Who does not gets the older one, which all that scrape can read.
+/// Whether `accepted` names OpenMetrics. A client that does not name it gets the older format, which every scraper reads.
 fn names_openmetrics(accepted: &[u8]) -> bool {
     let name = b"application/openmetrics-text";
     accepted
@@ -140,13 +144,15 @@ fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
+/// Reads the request line.
 fn page(line: &[u8], dialect: Dialect) -> Result<Page, Refusal> {
     let mut words = line.split(|&byte| byte == b' ');
-    let (Some(method), Some(target), Some(version), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
+    let method = words.next().ok_or(Refusal::Malformed)?;
+    let target = words.next().ok_or(Refusal::Malformed)?;
+    let version = words.next().ok_or(Refusal::Malformed)?;
+    if words.next().is_some() {
         return Err(Refusal::Malformed);
-    };
+    }
     match version {
         b"HTTP/1.0" | b"HTTP/1.1" => {}
         other if other.starts_with(b"HTTP/") => return Err(Refusal::Version),
@@ -192,7 +198,7 @@ pub(super) fn head(
 ) -> fmt::Result {
     let (status, media_type) = match answer {
         Ok(page) => ("200 OK", page.media_type()),
-        Err(refusal) => (refusal.says().0, "text/plain; charset=utf-8"),
+        Err(refusal) => (refusal.status(), "text/plain; charset=utf-8"),
     };
     let allow = if answer == Err(Refusal::OnlyGet) {
         "Allow: GET\r\n"
@@ -245,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_head_waits_and_a_long_one_is_refused() {
+    fn half_a_head_is_no_request_yet_and_a_long_one_is_refused() {
         assert_eq!(answer("GET /status HTTP/1.1\r\nHost: a\r\n"), None);
         assert_eq!(answer(&"x".repeat(LINE - 1)), None);
         assert_eq!(answer(&"x".repeat(LINE)), Some(Err(Refusal::LineTooLong)));
@@ -255,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_host_is_seen() {
+    fn a_foreign_host_is_recognised() {
         let local = |host: &str| {
             read(format!("GET / HTTP/1.1\r\nhOST: {host}\r\n\r\n").as_bytes())
                 .unwrap()
@@ -289,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_openmetrics_gets_it() {
+    fn openmetrics_is_for_clients_that_accept_it() {
         let asked = |accept: &str| {
             answer(&format!("GET /metrics HTTP/1.1\r\n{accept}\r\n\r\n"))
                 .unwrap()

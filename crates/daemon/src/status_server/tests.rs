@@ -36,22 +36,47 @@ impl Place {
         .unwrap()
     }
 
-    fn visit(&self) -> UnixStream {
+    /// The server's thread before it starts.
+    fn worker(&self) -> Worker {
+        Worker::new(
+            self.directory.path(),
+            &self.metrics,
+            Arc::clone(&self.shared_status),
+        )
+        .unwrap()
+    }
+
+    fn start_with_patience(&self, patience: Duration) -> StatusServer {
+        let mut worker = self.worker();
+        worker.patience = patience;
+        StatusServer::start(worker).unwrap()
+    }
+
+    /// A textfile in a new directory.
+    fn configure_textfile(&mut self) -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_str().unwrap();
+        self.metrics.textfile = Some(path.to_owned());
+        directory
+    }
+
+    fn connect(&self) -> UnixStream {
         UnixStream::connect(self.socket()).unwrap()
     }
 
     fn get(&self, path: &str) -> (String, String) {
         converse(
-            self.visit(),
+            self.connect(),
             &format!("GET {path} HTTP/1.1\r\nHost: warmset\r\n\r\n"),
         )
     }
 }
 
-fn converse(mut visit: impl Read + Write, request: &str) -> (String, String) {
-    visit.write_all(request.as_bytes()).unwrap();
+/// Sends a request; returns head and body of the answer.
+fn converse(mut connection: impl Read + Write, request: &str) -> (String, String) {
+    connection.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
-    visit.read_to_string(&mut answer).unwrap();
+    connection.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     assert!(
         head.contains(&format!("Content-Length: {}\r\n", body.len())),
@@ -61,7 +86,7 @@ fn converse(mut visit: impl Read + Write, request: &str) -> (String, String) {
 }
 
 #[test]
-fn status_is_what_is_on_the_board() {
+fn the_answer_is_the_shared_status() {
     let place = Place::new();
     let _status_server = place.status_server();
     place.shared_status.read().tally.samples = 4711;
@@ -76,7 +101,7 @@ fn status_is_what_is_on_the_board() {
 }
 
 #[test]
-fn metrics_come_in_the_format_that_was_asked_for() {
+fn metrics_come_in_the_format_that_the_client_accepts() {
     let place = Place::new();
     let _status_server = place.status_server();
     let (head, body) = place.get("/metrics");
@@ -89,7 +114,7 @@ fn metrics_come_in_the_format_that_was_asked_for() {
         "{body}"
     );
     let asked = "GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n";
-    let (head, body) = converse(place.visit(), asked);
+    let (head, body) = converse(place.connect(), asked);
     assert!(
         head.contains(
             "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
@@ -104,7 +129,7 @@ fn metrics_come_in_the_format_that_was_asked_for() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_in_words() {
+fn an_unknown_page_and_a_wrong_method_are_refused() {
     let place = Place::new();
     let _status_server = place.status_server();
     assert!(
@@ -114,7 +139,7 @@ fn what_is_not_there_is_refused_in_words() {
             .starts_with("HTTP/1.1 404 Not Found\r\n")
     );
     let (head, _) = converse(
-        place.visit(),
+        place.connect(),
         "POST /status HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
     );
     assert!(
@@ -122,12 +147,12 @@ fn what_is_not_there_is_refused_in_words() {
             && head.contains("\r\nAllow: GET\r\n"),
         "{head}"
     );
-    let (head, _) = converse(place.visit(), &"x".repeat(60_000));
+    let (head, _) = converse(place.connect(), &"x".repeat(60_000));
     assert!(head.starts_with("HTTP/1.1 414 "), "{head}");
 }
 
 #[test]
-fn the_loopback_answers_to_its_own_names_only() {
+fn the_loopback_port_refuses_a_foreign_host() {
     let mut place = Place::new();
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -144,17 +169,10 @@ fn the_loopback_answers_to_its_own_names_only() {
 }
 
 #[test]
-fn a_silent_visitor_is_not_waited_for() {
+fn a_silent_client_is_disconnected() {
     let place = Place::new();
-    let mut clerk = Clerk::new(
-        place.directory.path(),
-        &place.metrics,
-        Arc::clone(&place.shared_status),
-    )
-    .unwrap();
-    clerk.patience = Duration::from_millis(50);
-    let _status_server = StatusServer::start(clerk).unwrap();
-    let mut silent = place.visit();
+    let _status_server = place.start_with_patience(Duration::from_millis(50));
+    let mut silent = place.connect();
     silent.write_all(b"GET /status HT").unwrap();
     assert!(place.get("/status").0.starts_with("HTTP/1.1 200 OK\r\n"));
     let mut answer = Vec::new();
@@ -163,27 +181,19 @@ fn a_silent_visitor_is_not_waited_for() {
 }
 
 #[test]
-fn closing_does_not_wait_for_a_visitor() {
+fn stopping_does_not_wait_for_a_client() {
     let place = Place::new();
-    let mut clerk = Clerk::new(
-        place.directory.path(),
-        &place.metrics,
-        Arc::clone(&place.shared_status),
-    )
-    .unwrap();
-    clerk.patience = Duration::from_secs(3600);
-    let status_server = StatusServer::start(clerk).unwrap();
-    let mut silent = place.visit();
+    let status_server = place.start_with_patience(Duration::from_secs(3600));
+    let mut silent = place.connect();
     silent.write_all(b"GET").unwrap();
     drop(status_server);
     assert!(!place.socket().exists());
 }
 
 #[test]
-fn the_textfile_is_there_from_the_start_and_gone_at_the_end() {
+fn the_textfile_exists_from_start_to_end() {
     let mut place = Place::new();
-    let directory = tempfile::tempdir().unwrap();
-    place.metrics.textfile = Some(directory.path().to_str().unwrap().to_owned());
+    let directory = place.configure_textfile();
     let status_server = place.status_server();
     let text = std::fs::read_to_string(directory.path().join("warmset.prom")).unwrap();
     assert!(
@@ -195,20 +205,14 @@ fn the_textfile_is_there_from_the_start_and_gone_at_the_end() {
 }
 
 #[test]
-fn a_textfile_that_cannot_be_renewed_is_a_trouble_told_once() {
+fn a_textfile_that_cannot_be_renewed_is_one_warning() {
     let mut place = Place::new();
-    let directory = tempfile::tempdir().unwrap();
-    place.metrics.textfile = Some(directory.path().to_str().unwrap().to_owned());
-    let mut clerk = Clerk::new(
-        place.directory.path(),
-        &place.metrics,
-        Arc::clone(&place.shared_status),
-    )
-    .unwrap();
+    let directory = place.configure_textfile();
+    let mut worker = place.worker();
     directory.close().unwrap();
     for _ in 0..2 {
-        clerk.textfile.as_mut().unwrap().1 = Instant::now();
-        clerk.renew_if_due();
+        worker.textfile.as_mut().unwrap().due = Instant::now();
+        worker.renew_if_due();
     }
     let warnings = place.shared_status.read().warnings.clone();
     assert_eq!(warnings.len(), 1, "{warnings:?}");

@@ -1,4 +1,4 @@
-//! `warmset.prom` for `node_exporter`'s textfile collector: renewed whole, removed at the end.
+//! `warmset.prom` for `node_exporter`'s textfile collector: replaced as a whole, removed at the end.
 
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct Textfile {
     path: PathBuf,
-    /// In the same directory, so that renaming it is one step; the collector reads only `*.prom`.
+    /// In the same directory, so that renaming it over `path` is atomic. The collector reads only `*.prom`.
     draft: PathBuf,
 }
 
 impl Textfile {
-    /// Names the file in `folder`; writes nothing yet.
+    /// The file in `directory`. Writes nothing yet. Errors: the path is not absolute.
     pub(super) fn new(directory: &str) -> Result<Self> {
         if !directory.starts_with('/') {
             bail!("metrics.textfile: expected an absolute path, found {directory:?}");
@@ -27,19 +27,21 @@ impl Textfile {
         })
     }
 
-    /// Puts `text` in the file's place: a reader sees the old text or the new.
+    /// Replaces the file by `text`: a reader sees the old text or the new one.
     pub(super) fn renew(&self, text: &str) -> Result<()> {
-        let renew = || -> io::Result<()> {
-            let mut draft = self.begin()?;
-            draft.set_permissions(Permissions::from_mode(0o644))?;
-            draft.write_all(text.as_bytes())?;
-            fs::rename(&self.draft, &self.path)
-        };
-        renew().with_context(|| format!("metrics.textfile: {}", self.path.display()))
+        self.replace(text)
+            .with_context(|| format!("metrics.textfile: {}", self.path.display()))
     }
 
-    /// A new file: a link that someone left in its place is not followed.
-    fn begin(&self) -> io::Result<File> {
+    fn replace(&self, text: &str) -> io::Result<()> {
+        let mut draft = self.create_draft()?;
+        draft.set_permissions(Permissions::from_mode(0o644))?;
+        draft.write_all(text.as_bytes())?;
+        fs::rename(&self.draft, &self.path)
+    }
+
+    /// Creates a new file. A symbolic link at its path is removed, not followed: others can write to the directory.
+    fn create_draft(&self) -> io::Result<File> {
         match fs::remove_file(&self.draft) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -55,7 +57,7 @@ impl Textfile {
 impl Drop for Textfile {
     fn drop(&mut self) {
         for path in [&self.draft, &self.path] {
-            // Absent is what we want.
+            // A file that is not there is what we want.
             let _ = fs::remove_file(path);
         }
     }
@@ -67,7 +69,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
 
     #[test]
-    fn the_file_is_renewed_and_goes_at_the_end() {
+    fn the_file_is_replaced_and_removed_at_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let textfile = Textfile::new(directory.path().to_str().unwrap()).unwrap();
         let path = directory.path().join("warmset.prom");
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_link_is_not_followed() {
+    fn a_symbolic_link_is_not_followed() {
         let directory = tempfile::tempdir().unwrap();
         let victim = directory.path().join("victim");
         fs::write(&victim, "precious").unwrap();
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_relative_folder_is_named() {
+    fn an_error_names_the_missing_or_relative_directory() {
         let error = Textfile::new("metrics").unwrap_err().to_string();
         assert!(error.contains("\"metrics\""), "{error}");
         let directory = tempfile::tempdir().unwrap();

@@ -1,25 +1,13 @@
 use super::*;
 use pressure::decide;
 use pressure::recording::Entry;
-use pressure::sample::{Cgroups, Zone};
+use pressure::sample::Zone;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use testsupport::facts;
 use units::{Bytes, Pages};
 
 const WALL: Wall = Wall(1_795_225_685_000);
-
-fn facts() -> Facts {
-    Facts {
-        page_size: Bytes::kib(4),
-        kernel: "6.12.0".to_owned(),
-        boot_id: "5f1c".to_owned(),
-        cpus: 2,
-        pmd_order: Some(9),
-        cgroups: Cgroups::V2,
-        container: None,
-        hidepid: false,
-    }
-}
 
 /// One sample a second, of numbers that do not compress to nothing.
 fn sample(second: u64) -> Sample {

@@ -1,4 +1,4 @@
-//! A guard with everything to tell.
+//! The status of a guard that knows everything.
 
 use crate::testing::status as bare;
 use pressure::decision::{Action, BlockForecast, Exhaustion, Forecast, Phase, Reason, Step};
@@ -8,7 +8,7 @@ use pressure::sample::{Blocks, Wall, Zone, ZoneAmounts, ZoneKind};
 use pressure::status::{Past, Status, Tally};
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
 
-/// Everything is known, on two zones of one node.
+/// A status with a value for every metric, with two zones of one node.
 pub(super) fn busy() -> Status {
     let mut status = bare();
     status.only_observes = Some("not root".into());

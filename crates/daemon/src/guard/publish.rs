@@ -1,0 +1,233 @@
+//! The step *publish*: what each tick shows outside the loop, and the housekeeping every 30 s.
+
+use super::Guard;
+use crate::events::Tick;
+use crate::hooks::Hooks;
+use crate::logger::Topic;
+use crate::notice_server::NoticeServer;
+use crate::recorder::Recorder;
+use host::{Outcome, Permission};
+use pressure::Decision;
+use pressure::decision::{Action, Notice};
+use pressure::protect::Act;
+use pressure::status::Past;
+use std::time::{Duration, Instant};
+
+/// Time between two collections of warnings and rivals: people do not read them more often, and collecting allocates.
+const HOUSEKEEPING: Duration = Duration::from_secs(30);
+/// Stalls at most this far apart are one event, logged when it begins: one storm would otherwise fill the log.
+const STALLS_APART: Duration = Duration::from_secs(10);
+/// Different warnings and rivals that are logged in a run. More would show that a message holds a changing number.
+const MAX_LOGGED: usize = 256;
+/// Warnings kept in the status. More makes its JSON longer than anyone reads.
+const MAX_WARNINGS: usize = 64;
+
+impl Guard {
+    /// Shows a tick to everyone outside the loop. Nothing here waits for a reader, except that a past decision is stored.
+    pub(super) fn publish(&mut self, decision: &Decision, outcome: &Outcome) {
+        self.count(decision, outcome);
+        self.report(decision, outcome);
+        self.hand_out_events(decision, outcome);
+        self.shared_status
+            .publish(&self.sample, decision, self.tally);
+        self.housekeep_if_due();
+    }
+
+    /// Gives the tick's events to the threads of hooks and notices.
+    fn hand_out_events(&self, decision: &Decision, outcome: &Outcome) {
+        let tick = Tick {
+            sample: &self.sample,
+            decision,
+            outcome,
+        };
+        if let Some(hooks) = &self.hooks {
+            hooks.hand_over(&tick);
+        }
+        if let Some(server) = &self.notice_server {
+            server.hand_over(&tick);
+        }
+    }
+
+    /// Logs a decision and stores it among the past ones, if it does or says something new.
+    fn report(&mut self, decision: &Decision, outcome: &Outcome) {
+        let is_new = self.is_new(decision);
+        if has_stalls(decision) {
+            self.last_stalls = Some(Instant::now());
+        }
+        let old_phase = self.last_decision.as_ref().map(|last| last.phase);
+        if old_phase != Some(decision.phase) {
+            self.logger.say(Topic::Reason, decision.phase);
+        }
+        if is_new {
+            self.log(decision, outcome);
+            self.remember(decision, outcome);
+        }
+        if self.logger.says(Topic::Tick) {
+            self.logger
+                .say(Topic::Tick, format_args!("{:?}", decision.forecast));
+        }
+        match &mut self.last_decision {
+            Some(last) => last.clone_from(decision),
+            None => self.last_decision = Some(decision.clone()),
+        }
+    }
+
+    fn is_new(&self, decision: &Decision) -> bool {
+        if decision.notices.iter().any(is_reported_alone) {
+            return true;
+        }
+        if has_stalls(decision) && !self.is_in_a_storm() {
+            return true;
+        }
+        !decision.steps.is_empty() && !self.repeats_proposal(decision)
+    }
+
+    /// Whether stalls now belong to an event that has been reported.
+    fn is_in_a_storm(&self) -> bool {
+        let at_last_tick = self.last_decision.as_ref().is_some_and(has_stalls);
+        at_last_tick
+            || self
+                .last_stalls
+                .is_some_and(|last| last.elapsed() < STALLS_APART)
+    }
+
+    /// While only observing, the same steps are proposed at every tick: they are reported once.
+    fn repeats_proposal(&self, decision: &Decision) -> bool {
+        if self.acts() {
+            return false;
+        }
+        let Some(last) = &self.last_decision else {
+            return false;
+        };
+        let old_targets = last.steps.iter().map(|step| step.action.target());
+        let targets = decision.steps.iter().map(|step| step.action.target());
+        targets.eq(old_targets)
+    }
+
+    fn acts(&self) -> bool {
+        *self.machine.permission() == Permission::Act
+    }
+
+    /// Stores a decision in the status, for `warmset why`.
+    fn remember(&self, decision: &Decision, outcome: &Outcome) {
+        let acts = self.acts();
+        let steps = decision.steps.iter().enumerate();
+        // A step that failed is among the warnings.
+        let steps = steps.filter(|(place, _)| !acts || outcome.seems_done(decision, *place));
+        self.shared_status.remember(Past {
+            at: self.sample.at,
+            wall: self.sample.wall,
+            phase: decision.phase,
+            done: acts,
+            steps: steps.map(|(_, step)| *step).collect(),
+            notices: decision.notices.clone(),
+        });
+    }
+
+    /// Logs each step, with whether it was carried out, and each notice.
+    fn log(&self, decision: &Decision, outcome: &Outcome) {
+        let acts = self.acts();
+        for (place, step) in decision.steps.iter().enumerate() {
+            let prefix = if !acts {
+                proposal_prefix(&step.action)
+            } else if outcome.seems_done(decision, place) {
+                ""
+            } else {
+                "could not: "
+            };
+            let file = self.file_name(&step.action);
+            if self.logger.says(Topic::Reason) {
+                self.logger
+                    .say(Topic::Action, format_args!("{prefix}{step}{file}"));
+            } else {
+                self.logger
+                    .say(Topic::Action, format_args!("{prefix}{}{file}", step.action));
+            }
+        }
+        for notice in &decision.notices {
+            self.logger.say(Topic::Action, notice);
+        }
+    }
+
+    /// " (NAME)" for a protection action on a file with a known name; else empty.
+    fn file_name(&self, action: &Action) -> String {
+        let Action::Protect(Act::Hold { file, .. } | Act::Release { file }) = action else {
+            return String::new();
+        };
+        for (known, name) in self.machine.files() {
+            if known == file {
+                return format!(" ({name})");
+            }
+        }
+        String::new()
+    }
+
+    /// Every 30 s: logs each new warning and rival once, and puts them into the status.
+    ///
+    /// Also at every tick after a write was refused or a signal could not be sent, because that must be known at once.
+    fn housekeep_if_due(&mut self) {
+        let is_recent = self
+            .last_housekeeping
+            .is_some_and(|last| last.elapsed() < HOUSEKEEPING);
+        let has_failed = self.tally.refused > 0 || self.tally.missed > 0;
+        if is_recent && !has_failed {
+            return;
+        }
+        self.last_housekeeping = Some(Instant::now());
+        let warnings = self.collect_warnings();
+        let rivals = self.machine.rivals();
+        for warning in &warnings {
+            self.log_once(Topic::Error, warning);
+        }
+        for rival in &rivals {
+            self.log_once(Topic::Action, rival);
+        }
+        let mut status = self.shared_status.read();
+        status.rivals = rivals;
+        status.names = self.machine.files().to_vec();
+        for warning in warnings {
+            if status.warnings.len() < MAX_WARNINGS && !status.warnings.contains(&warning) {
+                status.warnings.push(warning);
+            }
+        }
+    }
+
+    fn collect_warnings(&mut self) -> Vec<String> {
+        let mut warnings = self.machine.warnings();
+        warnings.extend(self.recorder.as_ref().and_then(Recorder::error));
+        warnings.extend(self.hooks.iter().flat_map(Hooks::take_warnings));
+        warnings.extend(
+            self.notice_server
+                .iter()
+                .filter_map(NoticeServer::take_warning),
+        );
+        warnings
+    }
+
+    fn log_once(&mut self, topic: Topic, line: &str) {
+        if self.logged.len() < MAX_LOGGED && self.logged.insert(line.to_owned()) {
+            self.logger.say(topic, line);
+        }
+    }
+}
+
+fn has_stalls(decision: &Decision) -> bool {
+    decision
+        .notices
+        .iter()
+        .any(|notice| matches!(notice, Notice::Stalled { .. }))
+}
+
+/// Whether a notice is news without anything else. Stalls come in storms, and candidates only explain a step.
+fn is_reported_alone(notice: &Notice) -> bool {
+    !matches!(notice, Notice::Stalled { .. } | Notice::Considered(_))
+}
+
+/// What goes before a step that is only proposed.
+fn proposal_prefix(action: &Action) -> &'static str {
+    match action {
+        Action::Kill { .. } => "would send ",
+        Action::Group(_) | Action::Recall { .. } => "would: ",
+        _ => "would set ",
+    }
+}

@@ -1,0 +1,100 @@
+//! What the guard counts from its start, for the status, the metrics and the summary.
+
+use super::Guard;
+use crate::recorder::Recorder;
+use host::Outcome;
+use pressure::decision::Notice;
+use pressure::{Decision, Sample, rates};
+use units::{Bytes, Micros, Span};
+
+/// Counters of the sample before, to count what was added since.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    at: Span,
+    stalled: Option<Micros>,
+    refaults: Option<u64>,
+}
+
+impl Counted {
+    fn of(sample: &Sample) -> Self {
+        Self {
+            at: sample.at,
+            stalled: sample.memory_pressure.some_total,
+            refaults: rates::refaults(&sample.counters),
+        }
+    }
+}
+
+impl Guard {
+    /// Counts one tick.
+    pub(super) fn count(&mut self, decision: &Decision, outcome: &Outcome) {
+        self.count_outcome(outcome);
+        self.tally.samples += 1;
+        self.count_since_last_sample(decision);
+        self.count_notices(decision);
+        if let Some(rate) = decision.forecast.demand {
+            let demand = Bytes::new(rate.get());
+            self.tally.peak_demand = self.tally.peak_demand.max(demand);
+        }
+        self.tally.lost_samples = self.recorder.as_ref().map_or(0, Recorder::lost);
+        self.count_own_cost();
+    }
+
+    fn count_outcome(&mut self, outcome: &Outcome) {
+        let tally = &mut self.tally;
+        tally.writes += outcome.written;
+        tally.put_back += outcome.put_back;
+        tally.refused += outcome.refused;
+        tally.compactions += outcome.compactions;
+        tally.reclaims += outcome.reclaims;
+        tally.asked += outcome.asked;
+        tally.killed += outcome.killed;
+        tally.missed += outcome.missed;
+        tally.protections += outcome.protected;
+        tally.cgroup_actions += outcome.cgroup_actions;
+    }
+
+    /// Adds what the kernel's counters gained since the sample before.
+    fn count_since_last_sample(&mut self, decision: &Decision) {
+        let now = Counted::of(&self.sample);
+        let Some(before) = self.counted.replace(now) else {
+            return;
+        };
+        let tally = &mut self.tally;
+        let elapsed = now.at.get().saturating_sub(before.at.get());
+        let withheld = decision.forecast.withheld.unwrap_or_default();
+        tally.gap_seconds += (withheld.get() as f64 * elapsed.as_secs_f64()) as u64;
+        if let (Some(old), Some(new)) = (before.stalled, now.stalled) {
+            let gained = new.get().saturating_sub(old.get());
+            tally.stalled = Micros::new(tally.stalled.get() + gained);
+        }
+        if let (Some(old), Some(new)) = (before.refaults, now.refaults) {
+            tally.refaults += new.saturating_sub(old);
+        }
+    }
+
+    fn count_notices(&mut self, decision: &Decision) {
+        for notice in &decision.notices {
+            match notice {
+                Notice::Stalled {
+                    allocation,
+                    compaction,
+                } => {
+                    self.tally.allocation_stalls += allocation;
+                    self.tally.compaction_stalls += compaction;
+                }
+                Notice::OomKill { count } => self.tally.oom_kills += count,
+                _ => {}
+            }
+        }
+    }
+
+    /// The CPU time and memory of this process; the last known size where it cannot be read.
+    fn count_own_cost(&mut self) {
+        let (cpu, memory) = self.cost.read();
+        self.tally.own_cpu = cpu;
+        if let Some(memory) = memory {
+            self.tally.own_memory = memory;
+        }
+    }
+}
