@@ -24,7 +24,7 @@ pub use layers::{ConfigError, Layers};
 pub use local::Local;
 pub use protect::{Protect, is_protected};
 
-use crate::decision::Event;
+use crate::event::Event;
 use crate::knob::Knob;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};

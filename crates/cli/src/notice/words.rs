@@ -23,7 +23,7 @@ pub(super) struct Shown {
 /// What an answer is called on a button.
 pub(super) const fn label(answer: Answer) -> &'static str {
     match answer {
-        Answer::End => "End it",
+        Answer::Kill => "End it",
         Answer::Keep => "Let it wait",
         Answer::GoOn => "Let it go on",
     }

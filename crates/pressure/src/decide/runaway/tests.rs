@@ -1,4 +1,4 @@
-mod asked;
+mod frozen;
 pub(in crate::decide) mod machine;
 mod throttled;
 mod whole;

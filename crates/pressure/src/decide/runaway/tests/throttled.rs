@@ -319,19 +319,19 @@ fn what_is_said_has_its_numbers() {
         lines.extend(told.map(ToString::to_string));
     }
     assert!(
-        lines[0].starts_with("contain batch.service, which has "),
+        lines[0].starts_with("throttle batch.service, which has "),
         "{lines:?}"
     );
-    assert!(lines[0].contains("kept for all others"), "{lines:?}");
+    assert!(lines[0].contains("reserved for all others"), "{lines:?}");
     assert!(
         lines[1].contains("SIGTERM to hog (20) of batch.service")
-            && lines[1].contains("held up at its ceiling")
+            && lines[1].contains("throttled at memory.high")
     );
     assert!(
         lines
             .last()
             .unwrap()
-            .starts_with("memory.high of batch.service as it was found: room for "),
+            .starts_with("memory.high of batch.service as it was found: headroom is "),
         "{lines:?}"
     );
     let gone = machine

@@ -12,12 +12,12 @@ const MACHINE: u64 = 1000;
 const HELD: u64 = 200;
 
 /// A machine of which 200 MiB are locked for a file that comes back so late, and the rest is free.
-fn bench(away: Micros) -> Bench {
+fn bench(refault_time: Micros) -> Bench {
     let mut bench = Bench::new();
     bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
     bench.config.protect.budget = Percent::new(25);
     let file = WarmFile {
-        away: Some(away),
+        refault_time: Some(refault_time),
         idle: Some(Micros::new(0)),
         ..hot(1, HELD)
     };
@@ -58,7 +58,7 @@ impl Bench {
                 if matches!(act, Act::Release { .. }) {
                     released.push(why);
                     self.sample.warm.files[0] = hot(1, HELD);
-                    self.sample.warm.files[0].away = Some(Micros::new(9_000_000));
+                    self.sample.warm.files[0].refault_time = Some(Micros::new(9_000_000));
                 }
             }
             let steps = decide(&self.config, &self.history).steps;
@@ -76,7 +76,13 @@ fn a_burst_that_fits_without_what_is_lent_is_not_ended_for_it() {
     let mut bench = bench(Micros::new(9_000_000));
     let (released, ended) = bench.grows_to(720);
     assert!(
-        matches!(released[..], [Why::Needed { away: Some(_), .. }]),
+        matches!(
+            released[..],
+            [Why::Needed {
+                refault_time: Some(_),
+                ..
+            }]
+        ),
         "{released:?}"
     );
     assert_eq!(ended, 0);

@@ -9,7 +9,7 @@ use crate::protect::Why;
 use units::{Bytes, Pages};
 
 /// A machine of 1 GiB of which so much is left, and units with so much in swap.
-fn bench(used: u64, away: &[u64]) -> Bench {
+fn bench(used: u64, swapped: &[u64]) -> Bench {
     let mut bench = Bench::new();
     let free = Some(Bytes::mib(1000 - used).to_pages(Bytes::kib(4)));
     (
@@ -21,10 +21,10 @@ fn bench(used: u64, away: &[u64]) -> Bench {
     (memory.anon, memory.shmem, memory.slab_unreclaimable) =
         (Some(Bytes::mib(used)), Some(Bytes::ZERO), Some(Bytes::ZERO));
     (memory.active_file, memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
-    let protected = away.iter().zip(5..);
+    let protected = swapped.iter().zip(5..);
     bench.sample.groups.protected = protected
-        .map(|(away, id)| Protected {
-            swapped: Some(Bytes::mib(*away)),
+        .map(|(swapped, id)| Protected {
+            swapped: Some(Bytes::mib(*swapped)),
             ..cgroup(id, 20)
         })
         .collect();
@@ -38,7 +38,7 @@ fn recalled(bench: &mut Bench, stalls: u64) -> Option<(u64, u64)> {
         .steps
         .iter()
         .find_map(|step| match (step.action, step.why) {
-            (Action::Recall { id, amount, .. }, Reason::Protect(Why::Away { .. })) => {
+            (Action::Recall { id, amount, .. }, Reason::Protect(Why::InSwap { .. })) => {
                 Some((id, amount.get() >> 20))
             }
             _ => None,

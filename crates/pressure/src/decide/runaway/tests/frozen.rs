@@ -77,7 +77,7 @@ fn without_an_answer_it_ends_when_time_is_over() {
 fn what_is_answered_is_done() {
     let mut machine = frozen(80);
     machine.run(2.0);
-    answer(&mut machine, Answer::End);
+    answer(&mut machine, Answer::Kill);
     machine.tick();
     assert_eq!(machine.signals, [(20, Signal::Kill, Extent::Process)]);
     let why = machine
@@ -90,7 +90,7 @@ fn what_is_answered_is_done() {
         matches!(
             why,
             Some(Reason::Answered {
-                answer: Answer::End,
+                answer: Answer::Kill,
                 ..
             })
         ),
@@ -173,7 +173,7 @@ fn of_several_that_are_stopped_one_ends_at_a_time() {
 #[test]
 fn a_unit_of_which_nobody_was_seen_stands_still() {
     let mut machine = frozen(80);
-    answer(&mut machine, Answer::End);
+    answer(&mut machine, Answer::Kill);
     machine
         .processes
         .retain(|process| process.candidate.identity.pid != 20);
