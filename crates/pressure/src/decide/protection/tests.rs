@@ -97,7 +97,7 @@ impl Bench {
         sets.collect()
     }
 
-    /// These knobs are there, as nobody of us has set them.
+    /// These knobs exist, and the guard has not set them.
     fn finds<const N: usize>(&mut self, knobs: [(Knob, u64); N]) {
         for (knob, found) in knobs {
             self.sample.knobs.now.put(knob, Some(found));
@@ -105,7 +105,7 @@ impl Bench {
         }
     }
 
-    /// These are set by us.
+    /// The guard has set these.
     fn holds<const N: usize>(&mut self, knobs: [(Knob, u64); N]) {
         for (knob, to) in knobs {
             self.sample.knobs.now.put(knob, Some(to));
@@ -124,7 +124,7 @@ impl Bench {
     }
 }
 
-/// A file of `mib` that comes back as a whole every other second.
+/// A file of `mib` that refaults as a whole every other second.
 fn hot(inode: u64, mib: u64) -> WarmFile {
     let pages = mib * 256;
     let ranges = Ranges::whole(pages);
@@ -169,7 +169,7 @@ fn it_watches_while_memory_is_short_and_rests_when_it_is_not() {
 }
 
 #[test]
-fn a_file_that_thrashes_is_held_and_let_go_when_nobody_uses_it() {
+fn a_file_that_thrashes_is_held_and_released_when_unused() {
     let mut bench = Bench::new();
     bench.sample.warm.files[3] = hot(7, 100);
     bench.seconds(3, 1);
@@ -219,14 +219,15 @@ fn streams_and_cold_files_are_not_held() {
         ("most of what comes in is new", |file| {
             file.again = Some(Percent::new(30));
         }),
-        ("it comes back too late", |file| {
+        ("it refaults too late", |file| {
             file.refault_time = Some(Micros::new(75_000_000));
         }),
-        ("it seldom comes back", |file| file.refaults = Some(300)),
-        ("next to nothing comes back", |file| {
-            (file.refaults, file.size) = (Some(7), Some(Bytes::kib(64)));
+        ("it seldom refaults", |file| file.refaults = Some(300)),
+        ("hardly any of it refaults", |file| {
+            file.refaults = Some(7);
+            file.size = Some(Bytes::kib(64));
         }),
-        ("nobody found it", |file| file.size = None),
+        ("it was not found", |file| file.size = None),
         ("nothing is known of its pages", |file| file.hot = None),
     ];
     for (what, change) in cases {
@@ -251,7 +252,7 @@ fn the_densest_are_held_first_and_never_more_than_the_budget() {
 }
 
 #[test]
-fn a_stream_that_is_held_in_part_makes_way_for_what_comes_back_much_sooner() {
+fn a_stream_that_is_held_in_part_makes_way_for_a_file_that_refaults_much_sooner() {
     let mut bench = Bench::new();
     let stream = WarmFile {
         refault_time: Some(Micros::new(10_300_000)),
@@ -304,7 +305,7 @@ fn of_a_file_that_does_not_fit_most_is_held_or_nothing() {
 }
 
 #[test]
-fn what_comes_round_late_is_a_stream_unless_all_of_it_fits() {
+fn a_file_that_refaults_late_is_a_stream_unless_all_of_it_fits() {
     for (mib, refault_time, is_held) in [
         (300, 10_300_000, false),
         (190, 10_300_000, true),
@@ -373,7 +374,7 @@ fn programs_come_first_and_stay_in_a_calm() {
 }
 
 #[test]
-fn everything_is_let_go_when_it_is_switched_off() {
+fn everything_is_released_when_it_is_switched_off() {
     let off: [fn(&mut Bench); 3] = [
         |bench| bench.config.protect.enabled = false,
         |bench| bench.config.mode = Mode::Tune,
@@ -423,7 +424,7 @@ fn a_smaller_machine_holds_less() {
 }
 
 #[test]
-fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
+fn a_floor_under_anonymous_memory_covers_what_refaults() {
     let mut bench = Bench::new();
     bench.finds([
         (Knob::WorkingsetProtection, 1),
@@ -437,7 +438,7 @@ fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
     });
     bench.sample.counters.workingset_refault_anon = Some(0);
     bench.seconds(3, 1);
-    assert_eq!(bench.sets(1), [], "none of it comes back");
+    assert_eq!(bench.sets(1), [], "none of it refaults");
     let anon = |bench: &mut Bench| {
         bench.sample.counters.workingset_refault_anon = bench
             .sample

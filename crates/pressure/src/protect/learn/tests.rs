@@ -93,7 +93,7 @@ fn a_file_read_again_and_again_beside_a_stream_is_told_apart_from_it() {
 }
 
 #[test]
-fn a_stream_in_a_loop_comes_back_late_and_from_everywhere() {
+fn a_stream_in_a_loop_refaults_late_and_everywhere() {
     let mut cache = Cache::new(1500);
     for _ in 0..4 {
         cache.read(1, 0..800, STEP);
@@ -109,7 +109,7 @@ fn a_stream_in_a_loop_comes_back_late_and_from_everywhere() {
 }
 
 #[test]
-fn only_the_part_that_comes_back_is_hot() {
+fn only_the_part_that_refaults_is_hot() {
     let mut cache = Cache::new(500);
     cache.read(1, 0..64_000, STEP);
     for _ in 0..20 {
@@ -205,7 +205,7 @@ fn heat_fades_and_a_forgotten_file_is_gone() {
 }
 
 #[test]
-fn a_thousand_files_take_the_room_of_the_coldest() {
+fn a_thousand_files_take_the_places_of_the_coldest() {
     let mut cache = Cache::new(100);
     for _ in 0..3 {
         for inode in 0..1000 {
@@ -225,9 +225,9 @@ fn a_thousand_files_take_the_room_of_the_coldest() {
 }
 
 proptest! {
-    /// Whatever happens, no file is hot that was not evicted and read again.
+    /// Whatever happens, no file is hot that was not evicted and did not refault.
     #[test]
-    fn what_never_left_is_never_hot(events in prop::collection::vec((0..4u64, 0..64u64, any::<bool>()), 0..500)) {
+    fn a_file_that_was_never_evicted_is_never_hot(events in prop::collection::vec((0..4u64, 0..64u64, any::<bool>()), 0..500)) {
         let mut cache = Cache::new(0);
         let mut gone = std::collections::HashSet::new();
         let mut back = std::collections::HashSet::new();
