@@ -158,7 +158,7 @@ fn a_unit_at_its_limit_that_reads_files_is_no_longer_throttled_and_lives() {
             .find(|process| process.candidate.identity.pid == 20)
             .unwrap();
         if let Some(one) = throttled.filter(|one| one.pushes > 0) {
-            one.pushes = one.pushes + 1;
+            one.pushes += 1;
             hog.speed = 0;
         }
     }
