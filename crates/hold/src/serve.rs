@@ -225,7 +225,7 @@ impl<'s> Server<'s> {
             .holdings
             .get(hot.file)
             .map_or(headroom, |held| !held.asked.covers(hot.ranges));
-        hot.returns >= LEAST_RETURNS && more
+        hot.refaults >= LEAST_RETURNS && more
     }
 
     /// Each event costs the task that caused it some microseconds: after a while without news they are on for a
@@ -293,7 +293,7 @@ impl<'s> Server<'s> {
             (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));
             place.idle = Some(Micros::new(held.used.elapsed().as_micros() as u64));
             place.program = self.used.iter().any(|used| used.id == held.id).then_some(1);
-            (place.away, place.every) = self.learner.means(held.id);
+            (place.refault_time, place.every) = self.learner.means(held.id);
             if let Some(hot) = hot.iter().find(|hot| hot.file == held.id) {
                 // All in one measure: the coarser.
                 let asked = held.asked.measured_as(hot.ranges);
@@ -349,8 +349,8 @@ impl<'s> Server<'s> {
             .retain(|id, _| hot.iter().any(|hot| hot.file == *id));
         let now = Instant::now();
         self.unfit.retain(|_, until| *until > now);
-        let thrash = hot.iter().filter(|hot| hot.returns > 0);
-        let used = hot.iter().filter(|hot| hot.returns == 0).take(MOST_USED);
+        let thrash = hot.iter().filter(|hot| hot.refaults > 0);
+        let used = hot.iter().filter(|hot| hot.refaults == 0).take(MOST_USED);
         for Hot { file, .. } in thrash.chain(used) {
             let known = self.found.contains_key(file) || self.unfit.contains_key(file);
             if known || self.holdings.get(*file).is_some() {
@@ -443,7 +443,8 @@ fn file(id: FileId) -> WarmFile {
 
 fn tell(place: &mut WarmFile, hot: &Hot) {
     place.hot = Some(hot.ranges.segments);
-    (place.returns, place.away, place.again) = (Some(hot.returns), hot.away, Some(hot.again));
+    (place.refaults, place.refault_time, place.again) =
+        (Some(hot.refaults), hot.refault_time, Some(hot.again));
     let seen = hot.every.is_some();
     (place.uses, place.every, place.used) = (
         seen.then_some(hot.uses),

@@ -70,7 +70,7 @@ mod tests {
         let present = Users::default();
         present.are([1000, 1001]);
         present.answer(7, 1000, Answer::GoOn);
-        present.answer(7, 1000, Answer::End);
+        present.answer(7, 1000, Answer::Kill);
         let mut users = Vec::new();
         let said = present.take(&mut users);
         assert_eq!(
@@ -78,13 +78,13 @@ mod tests {
             [Said {
                 id: 7,
                 user: 1000,
-                answer: Answer::End
+                answer: Answer::Kill
             }]
         );
         assert_eq!(users, [1000, 1001]);
         assert!(present.take(&mut users).is_empty());
         for id in 0..100 {
-            present.answer(id, 1000, Answer::End);
+            present.answer(id, 1000, Answer::Kill);
         }
         assert_eq!(
             present.take(&mut users).last().map(|said| said.id),

@@ -4,7 +4,7 @@
 //! pages for each order of each zone and of the whole system; a line fitted to each; forecasts of
 //! exhaustion from the lines, with reclaim and compaction rates; watermarks raised when free pages run
 //! out, a node compacted when an order does, watermarks lowered when free pages rise. It is here to be
-//! run and compared.
+//! run and compared: by `predictor = "classic"`, the replay and the VM lab.
 //!
 //! - Law: slope `m = (n·Σxy − Σx·Σy) / (n·Σx² − (Σx)²)`, `x` in seconds since the oldest sample; exhausted
 //!   when `free + m·t` reaches the high watermark, or free blocks of an order reach none.
@@ -15,13 +15,13 @@
 //!   design's own limit, and why it is not the default.
 
 use crate::config::Aggressiveness;
-use crate::sample::{MAX_ORDERS, Sample};
+use crate::sample::{Blocks, MAX_ORDERS, Sample};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Pages, Span};
 
-/// Samples in the window.
+/// Samples in the window, as in the founding design.
 pub const WINDOW: usize = 8;
 
 /// The windows.
@@ -31,6 +31,7 @@ pub struct Classic {
     times: ArrayVec<Span, WINDOW>,
     /// The whole system first, then each zone.
     series: Vec<Series>,
+    /// When `pgsteal_kswapd` was last read, and its value.
     stolen: Option<(Span, u64)>,
     reclaim_rate: u64,
     compaction_rate: u64,
@@ -152,16 +153,17 @@ impl Classic {
         }
         let free: Pages = sample.zones.iter().map(|zone| zone.blocks.total()).sum();
         slide(&mut whole[0].free, free.get());
-        totals
-            .iter()
-            .enumerate()
-            .for_each(|(order, total)| slide(&mut whole[0].fragmented[order], *total));
+        for (order, total) in totals.into_iter().enumerate() {
+            slide(&mut whole[0].fragmented[order], total);
+        }
         self.fresh = Freshness::New;
     }
 
     /// Reclaim: pages kswapd stole per second. Compaction: growth per second of blocks of the highest order.
     fn rates(&mut self, sample: &Sample, elapsed: Duration) {
-        let per_second = |pages: u64| (pages as f64 / elapsed.as_secs_f64().max(1e-9)) as u64;
+        // Two samples at one time must not divide by zero.
+        let seconds = elapsed.as_secs_f64().max(1e-9);
+        let per_second = |pages: u64| (pages as f64 / seconds) as u64;
         let Some(stolen) = sample.counters.pgsteal_kswapd else {
             return;
         };
@@ -172,20 +174,9 @@ impl Classic {
         let whole: u64 = sample
             .zones
             .iter()
-            .filter_map(|zone| {
-                let top = u32::from(zone.blocks.orders).checked_sub(1)?;
-                Some(zone.blocks.suitable(top)? << top)
-            })
+            .filter_map(|zone| pages_of_top_order(&zone.blocks))
             .sum();
-        let before = self.series.first().and_then(|series| {
-            let top = series.orders.checked_sub(1)? as usize;
-            Some(
-                series
-                    .free
-                    .last()?
-                    .saturating_sub(*series.fragmented[top].last()?),
-            )
-        });
+        let before = self.series.first().and_then(Series::pages_of_top_order);
         self.compaction_rate = before.map_or(0, |before| per_second(whole.saturating_sub(before)));
     }
 
@@ -204,20 +195,15 @@ impl Classic {
             .iter()
             .filter(move |_| !falls)
             .filter_map(|whole| self.supply(whole));
-        let within = |outlook: &Outlook| match outlook {
-            Outlook::Exhaustion { within, .. } => Some(*within),
-            _ => None,
-        };
-        let supplies = series
+        let exhaustions = series
             .iter()
             .filter(move |_| falls)
             .filter_map(|series| self.supply(series));
-        let nearest = supplies
-            .filter(move |outlook| within(outlook).is_some())
-            .min_by_key(move |outlook| within(outlook));
-        rising
-            .chain(nearest)
-            .chain(zones.iter().filter_map(|zone| self.fragmentation(zone)))
+        let nearest = exhaustions
+            .filter(|outlook| outlook.exhausted_within().is_some())
+            .min_by_key(Outlook::exhausted_within);
+        let fragmentations = zones.iter().filter_map(|zone| self.fragmentation(zone));
+        rising.chain(nearest).chain(fragmentations)
     }
 
     fn supply(&self, series: &Series) -> Option<Outlook> {
@@ -227,39 +213,73 @@ impl Classic {
                 rising: slope as u64,
             });
         }
-        let free = *series.free.last()? as f64;
-        let within =
-            Duration::try_from_secs_f64((free - series.high as f64).max(0.0) / -slope).ok()?;
-        (within <= self.period() * WINDOW as u32).then_some(Outlook::Exhaustion {
+        let above_high = (*series.free.last()? as f64 - series.high as f64).max(0.0);
+        let within = self.within_window(above_high / -slope)?;
+        Some(Outlook::Exhaustion {
             falling: -slope as u64,
             within,
         })
     }
 
-    /// The first order, from the highest watched, whose free blocks run out within the window's length
-    /// although compaction goes on at its present rate.
+    /// The first order, from the highest watched, with free blocks that run out within the window's
+    /// length although compaction goes on at its present rate.
     fn fragmentation(&self, series: &Series) -> Option<Outlook> {
         let top = self.most_order().min(series.orders.checked_sub(1)?);
-        (1..=top).rev().find_map(|order| {
-            let index = order as usize;
-            let mut usable: ArrayVec<u64, WINDOW> = ArrayVec::new();
-            series
-                .free
-                .iter()
-                .zip(&series.fragmented[index])
-                .for_each(|(free, below)| usable.push(free - below.min(free)));
-            let falling = -slope(&self.times, &usable)?;
-            if falling <= self.compaction_rate as f64 {
-                return None;
-            }
-            let within = Duration::try_from_secs_f64(*usable.last()? as f64 / falling).ok()?;
-            (within <= self.period() * WINDOW as u32).then_some(Outlook::Fragmentation {
-                node: series.node?,
-                order,
-                within,
-            })
+        (1..=top)
+            .rev()
+            .find_map(|order| self.fragmentation_of(series, order))
+    }
+
+    fn fragmentation_of(&self, series: &Series, order: u32) -> Option<Outlook> {
+        let mut usable: ArrayVec<u64, WINDOW> = ArrayVec::new();
+        for (free, below) in series.free.iter().zip(&series.fragmented[order as usize]) {
+            usable.push(free - below.min(free));
+        }
+        let falling = -slope(&self.times, &usable)?;
+        if falling <= self.compaction_rate as f64 {
+            return None;
+        }
+        let within = self.within_window(*usable.last()? as f64 / falling)?;
+        Some(Outlook::Fragmentation {
+            node: series.node?,
+            order,
+            within,
         })
     }
+
+    /// A forecast counts if its time is no longer than the window.
+    fn within_window(&self, seconds: f64) -> Option<Duration> {
+        let within = Duration::try_from_secs_f64(seconds).ok()?;
+        if within <= self.period() * WINDOW as u32 {
+            Some(within)
+        } else {
+            None
+        }
+    }
+}
+
+impl Outlook {
+    fn exhausted_within(&self) -> Option<Duration> {
+        match self {
+            Self::Exhaustion { within, .. } => Some(*within),
+            Self::Fragmentation { .. } | Self::Rising { .. } => None,
+        }
+    }
+}
+
+impl Series {
+    /// Free pages in blocks of the highest order.
+    fn pages_of_top_order(&self) -> Option<u64> {
+        let top = self.orders.checked_sub(1)? as usize;
+        let below = *self.fragmented[top].last()?;
+        Some(self.free.last()?.saturating_sub(below))
+    }
+}
+
+/// Free pages in blocks of the highest order.
+fn pages_of_top_order(blocks: &Blocks) -> Option<u64> {
+    let top = u32::from(blocks.orders).checked_sub(1)?;
+    Some(blocks.suitable(top)? << top)
 }
 
 fn slide<T>(window: &mut ArrayVec<T, WINDOW>, value: T) {
@@ -276,25 +296,30 @@ fn slope(times: &[Span], values: &[u64]) -> Option<f64> {
     }
     let n = WINDOW as f64;
     let origin = times[0].get();
-    let (mut sx, mut sy, mut sxy, mut sxx) = (0.0, 0.0, 0.0, 0.0);
+    let mut sx = 0.0;
+    let mut sy = 0.0;
+    let mut sxy = 0.0;
+    let mut sxx = 0.0;
     for (time, value) in times.iter().zip(values) {
-        let (x, y) = (
-            time.get().saturating_sub(origin).as_secs_f64(),
-            *value as f64,
-        );
+        let x = time.get().saturating_sub(origin).as_secs_f64();
+        let y = *value as f64;
         sx += x;
         sy += y;
         sxy += x * y;
         sxx += x * x;
     }
     let divisor = n * sxx - sx * sx;
-    (divisor > 0.0).then(|| (n * sxy - sx * sy) / divisor)
+    if divisor > 0.0 {
+        Some((n * sxy - sx * sy) / divisor)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Blocks, Zone, ZoneAmounts};
+    use crate::sample::{Zone, ZoneAmounts};
 
     fn sample(second: u64, singles: u64, large: u64) -> Sample {
         let mut blocks = Blocks {

@@ -23,7 +23,7 @@ pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
 pub use protect::{Protect, is_protected};
 
-use crate::decision::Event;
+use crate::event::Event;
 use crate::knob::Knob;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};

@@ -1,67 +1,69 @@
 //! The decision: what to do now, and why.
 //!
 //! ```text
-//!            ┌─ gap ──── how much to hold free, within budget ──► vm.watermark_scale_factor, boost, reclaim
-//! History ─► ├─ blocks ─ free blocks against requests ──────────► proactive compaction, then one node
-//!            ├─ caches ─ names, inodes, on request ─────────────► vfs_cache_pressure, negative dentries
-//!            ├─ balance ─ which kind comes back, on request ────► swappiness, page-cluster, min_ttl_ms
-//!            ├─ protect ─ files that thrash ────────────────────► the process that locks
-//!            └─ setup ── tunables at start and after events ────► what the configuration names
+//!            ┌─ runaway ──────── a process that makes memory run out ──► memory.high, freeze, kill
+//!            ├─ setup ────────── tunables at start and after events ───► what the configuration names
+//! History ─► ├─ blocks ───────── free blocks against requests ─────────► proactive compaction, then one node
+//!            ├─ object caches ── dentries, inodes, on request ─────────► vfs_cache_pressure, negative dentries
+//!            ├─ balance ──────── which kind refaults, on request ──────► swappiness, page-cluster, min_ttl_ms
+//!            ├─ protection ───── files that thrash, protected units ───► the holder, memory.min, kernel floors
+//!            └─ base stock ───── how much to hold free, within budget ─► vm.watermark_scale_factor, boost, reclaim
 //! ```
 //!
-//! Each part reads the history and proposes steps; none knows of the others. When someone else drives
-//! (the kill switch, a rival, a read-only `/proc/sys`) every held knob is put back and nothing is set.
+//! Each rule reads the sample, the history and the forecast, and adds steps and notices to one draft, in
+//! the order of the picture. The rules are not independent of each other:
+//!
+//! - `runaway` goes first. It sets the phase to distress, and protection and base stock ask whether
+//!   memory runs out. It calls `throttle` and `freeze`, which choose processes and kill with its
+//!   functions.
+//! - Balance keeps `min_ttl_ms` as it was found while the severity is `Warn` or higher.
+//! - Protection releases lent files when `runaway` would otherwise have to kill. Its locks and
+//!   `memory.min` share one budget.
+//! - A draft has places for [`MAX_STEPS`](crate::decision::MAX_STEPS) steps. Where an earlier rule has
+//!   filled it, a later one waits for the next tick.
+//!
+//! When the kill switch is on or another program drives the same knobs, every held knob is put back,
+//! every file is released, and only `runaway` still acts (under a kill switch, not even that).
 
-mod ask;
-mod balance;
+mod base_stock;
 mod blocks;
-mod caches;
-mod gap;
-mod protect;
-mod rules;
+mod classic_rules;
+mod draft;
+mod forecast;
+mod freeze;
+mod object_caches;
+mod protection;
+mod reclaim_balance;
+mod report;
 mod runaway;
 mod setup;
 mod throttle;
 
-pub(crate) use gap::{RESPONSE, critical_share};
+pub(crate) use base_stock::{RESPONSE, critical_share};
 
 use crate::config::{Config, Predictor};
-use crate::decision::{
-    Action, Attention, Decision, Exhaustion, Forecast, MAX_NOTICES, MAX_STEPS, Notice, Phase,
-    Reason, Step,
-};
+use crate::decision::{Attention, Decision, Forecast, Notice, Phase, Reason};
 use crate::groups::Frozen;
 use crate::history::History;
-use crate::knob::{KNOBS, Knob};
-use crate::sample::Sample;
-use crate::sums::unreclaimable;
+use crate::knob::KNOBS;
+use crate::protect::Why;
 use arrayvec::ArrayVec;
+use draft::Draft;
 use std::time::Duration;
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Pages, Span};
 
-/// Samples before anything is decided.
+/// Samples before anything is decided: two give one rate, the third shows whether it lasts.
 const LEAST_SAMPLES: u64 = 3;
-/// A forecast of exhaustion nearer than this is worth a word.
-const SOON: Duration = Duration::from_secs(600);
-
-/// Memory was short so lately that it still is.
-const SHORT: Duration = Duration::from_secs(5);
-/// Longest wait while what leaves the page cache is watched.
+/// Longest wait while the events of the page cache are watched or a unit is frozen. The holder reports
+/// every 200 ms, and a user's answer should not wait.
 const WATCHFUL: Duration = Duration::from_millis(400);
+/// Longest wait while a gap is held or samples are too few.
+const ATTENTIVE: Duration = Duration::from_secs(1);
+/// Longest wait while there is demand and nothing is held.
+const WATCHING: Duration = Duration::from_secs(2);
 
-/// A decision being made.
-struct Draft<'h> {
-    config: &'h Config,
-    history: &'h History,
-    sample: &'h Sample,
-    forecast: Forecast,
-    steps: ArrayVec<Step, MAX_STEPS>,
-    notices: ArrayVec<Notice, MAX_NOTICES>,
-    /// Memory runs out within seconds.
-    distressed: bool,
-}
-
-/// What to do now. Pure: the same history and configuration give the same decision everywhere.
+/// What to do now. Pure: in one build, the same history and configuration give the same decision on any
+/// machine.
 ///
 /// Cost: a few µs; no allocation.
 pub fn decide(config: &Config, history: &History) -> Decision {
@@ -70,44 +72,20 @@ pub fn decide(config: &Config, history: &History) -> Decision {
     };
     let mut draft = Draft::new(config, history, sample);
     draft.forecast();
-    draft.tell();
+    draft.report();
     let attention = draft.runaway();
-    let phase = if let Some(notice) = draft.outranked() {
-        draft.say(notice);
-        draft.put_all_back();
-        draft.let_all_go(crate::protect::Why::Off);
-        Phase::Yielding
-    } else if history.samples < LEAST_SAMPLES {
-        draft.setup();
-        Phase::Learning
-    } else {
-        draft.setup();
-        draft.blocks();
-        draft.caches();
-        draft.balance();
-        draft.protect();
-        match config.predictor {
-            Predictor::BaseStock => draft.base_stock(),
-            Predictor::Classic => draft.classic(),
-        }
-    };
+    let phase = draft.apply_rules();
     let phase = if draft.distressed && phase != Phase::Yielding {
         Phase::Distress
     } else {
         phase
     };
     let patience = Span::new(draft.patience(phase));
-    let Draft {
-        forecast,
-        steps,
-        notices,
-        ..
-    } = draft;
     Decision {
         phase,
-        forecast,
-        steps,
-        notices,
+        forecast: draft.forecast,
+        steps: draft.steps,
+        notices: draft.notices,
         patience,
         attention,
     }
@@ -124,74 +102,30 @@ fn nothing_known() -> Decision {
     }
 }
 
-impl<'h> Draft<'h> {
-    fn new(config: &'h Config, history: &'h History, sample: &'h Sample) -> Self {
-        let (forecast, steps, notices) = (Forecast::default(), ArrayVec::new(), ArrayVec::new());
-        Self {
-            config,
-            history,
-            sample,
-            forecast,
-            steps,
-            notices,
-            distressed: false,
+impl Draft<'_> {
+    /// Applies the rules in their order, but for `runaway`. Returns the phase of the gap.
+    fn apply_rules(&mut self) -> Phase {
+        if let Some(notice) = self.outranked() {
+            self.notify(notice);
+            self.put_all_back();
+            self.release_all(Why::Off);
+            return Phase::Yielding;
+        }
+        self.setup();
+        if self.history.samples < LEAST_SAMPLES {
+            return Phase::Learning;
+        }
+        self.blocks();
+        self.object_caches();
+        self.balance();
+        self.protect();
+        match self.config.predictor {
+            Predictor::BaseStock => self.base_stock(),
+            Predictor::Classic => self.classic(),
         }
     }
 
-    /// Adds a step; one too many waits for the next tick.
-    fn step(&mut self, action: Action, why: Reason) {
-        let _ = self.steps.try_push(Step { action, why });
-    }
-
-    fn say(&mut self, notice: Notice) {
-        let _ = self.notices.try_push(notice);
-    }
-
-    /// Time since then; `None` if it never was.
-    fn ago(&self, when: Option<Span>) -> Option<Duration> {
-        when.map(|when| self.sample.at.get().saturating_sub(when.get()))
-    }
-
-    /// The value of a knob that we may drive: readable, and not set by someone else since.
-    fn drivable(&self, knob: Knob) -> Option<u64> {
-        self.sample
-            .knobs
-            .now
-            .of(knob)
-            .filter(|_| !self.sample.knobs.is_foreign(knob))
-    }
-
-    /// Whether the configuration sets `knob` by hand: then nothing else does.
-    fn is_by_hand(&self, knob: Knob) -> bool {
-        self.config
-            .tunables
-            .iter()
-            .any(|tunable| tunable.knob == knob)
-    }
-
-    /// Sets `knob` to `to`, or puts it back if that is what was found. Nothing if it is there already.
-    fn drive(&mut self, knob: Knob, to: u64, why: Reason) {
-        let Some(from) = self.drivable(knob) else {
-            return;
-        };
-        let held = self.sample.knobs.ours.of(knob).is_some();
-        if self.sample.knobs.found.of(knob) == Some(to) {
-            if held {
-                self.step(Action::PutBack { knob, from, to }, why);
-            }
-        } else if from != to && knob.spec().range.contains(&to) {
-            self.step(Action::Set { knob, from, to }, why);
-        }
-    }
-
-    /// Puts `knob` back if we hold it.
-    fn release(&mut self, knob: Knob, why: Reason) {
-        if let Some(found) = self.sample.knobs.found.of(knob) {
-            self.drive(knob, found, why);
-        }
-    }
-
-    /// Who else is in charge, if anyone.
+    /// Why nothing may be driven: the kill switch, or another program.
     fn outranked(&self) -> Option<Notice> {
         let circumstances = &self.sample.circumstances;
         if circumstances.disabled == Some(1) {
@@ -204,148 +138,34 @@ impl<'h> Draft<'h> {
     }
 
     fn put_all_back(&mut self) {
-        KNOBS
-            .iter()
-            .for_each(|spec| self.release(spec.knob, Reason::Stop));
-    }
-
-    /// What people should know, whatever is decided.
-    fn tell(&mut self) {
-        let latest = &self.history.latest;
-        if let Some((event, from, to)) = latest.event {
-            self.say(Notice::Happened { event, from, to });
-        }
-        if latest.allocation_stalls > 0 || latest.compaction_stalls > 0 {
-            self.say(Notice::Stalled {
-                allocation: latest.allocation_stalls,
-                compaction: latest.compaction_stalls,
-            });
-        }
-        if latest.oom_kills > 0 {
-            self.say(Notice::OomKill {
-                count: latest.oom_kills,
-            });
-        }
-        if let Some((from, to)) = latest.regime {
-            self.say(Notice::RegimeChange { from, to });
-        }
-        if let Some(exhaustion) = self.forecast.exhaustion {
-            if exhaustion.expected.get() < SOON && self.history.enters_slot(Duration::from_secs(30))
-            {
-                self.say(Notice::Exhaustion {
-                    expected: exhaustion.expected,
-                });
-            }
-        }
-        self.leak();
         for spec in KNOBS {
-            let knob = spec.knob;
-            if let (true, Some(ours), Some(now)) = (
-                self.sample.knobs.is_foreign(knob),
-                self.sample.knobs.ours.of(knob),
-                self.sample.knobs.now.of(knob),
-            ) {
-                self.say(Notice::Foreign { knob, ours, now });
-            }
+            self.release(spec.knob, Reason::Stop);
         }
-    }
-
-    /// The leak alarm: memory nothing accounts for, growing with all of its interval. O(1).
-    fn leak(&mut self) {
-        let trend = &self.history.unaccounted;
-        let (Some(slope), Some((grown, over))) = (trend.slope(), trend.grown()) else {
-            return;
-        };
-        let alarming =
-            self.config.leak.enabled && slope.low > 0.0 && grown >= self.config.leak.least;
-        if alarming && self.history.enters_slot(self.config.leak.every.get() * 10) {
-            self.say(Notice::Leak {
-                growth: Rate::new(slope.middle as u64),
-                grown,
-                over: Span::new(over),
-            });
-        }
-    }
-
-    fn forecast(&mut self) {
-        let history = self.history;
-        let page_size = history.page_size;
-        let free = history.free(self.sample);
-        let min: Option<units::Pages> = self.sample.zones.iter().map(|zone| zone.amounts.min).sum();
-        let min = min.map(|pages| pages.to_bytes(page_size));
-        let factor = |values: &crate::knob::KnobValues| values.of(Knob::WatermarkScaleFactor);
-        self.forecast = Forecast {
-            demand: history.latest.demand,
-            reclaim: (history.reclaim > Rate::ZERO).then_some(history.reclaim),
-            gap: crate::watermark::observed_gap(self.sample, page_size),
-            gap_found: history.gap_found(self.sample),
-            withheld: factor(&self.sample.knobs.found)
-                .zip(factor(&self.sample.knobs.now))
-                .and_then(|(found, now)| {
-                    crate::watermark::withheld(self.sample, page_size, found, now)
-                }),
-            exhaustion: self.exhaustion(),
-            until_min: free.zip(min).zip(history.latest.free_slope).and_then(
-                |((free, min), slope)| {
-                    let falling = (slope < 0.0).then_some(Rate::new(-slope as u64))?;
-                    falling.time_for(free.less(min)).map(Span::new)
-                },
-            ),
-            ..Forecast::default()
-        };
-    }
-
-    /// Time until memory that reclaim cannot free fills memory and swap: `headroom / slope`, with the
-    /// bounds of the slope. `None` unless it grows by more than 0.01 % of memory a second.
-    fn exhaustion(&self) -> Option<Exhaustion> {
-        let slope = self.history.unreclaimable.slope()?;
-        let sizes = self.history.latest.sizes;
-        if slope.middle <= sizes.managed.get() as f64 / 10_000.0 || slope.low <= 0.0 {
-            return None;
-        }
-        let min: Option<units::Pages> = self.sample.zones.iter().map(|zone| zone.amounts.min).sum();
-        let floor = min?.to_bytes(self.history.page_size) + sizes.huge;
-        let swap = self.sample.memory.swap_free.unwrap_or_default();
-        let headroom = (sizes.managed + swap)
-            .less(floor)
-            .less(unreclaimable(self.sample)?);
-        let time = |slope: f64| {
-            Rate::new(slope.max(1.0) as u64)
-                .time_for(headroom)
-                .map(Span::new)
-        };
-        Some(Exhaustion {
-            growth: Rate::new(slope.middle as u64),
-            earliest: time(slope.high)?,
-            expected: time(slope.middle)?,
-            latest: time(slope.low),
-        })
     }
 
     /// How long to wait: an eighth of the time until free memory meets the low watermark at the present
-    /// gross demand, bounded; shorter while something is held, a second while learning.
+    /// gross demand, within the configured bounds and the longest wait of the phase.
     fn patience(&self, phase: Phase) -> Duration {
-        let wake = &self.config.wake;
-        let (fastest, calmest) = (wake.fastest.get(), wake.calmest.get());
-        let low: Option<units::Pages> = self.sample.zones.iter().map(|zone| zone.amounts.low).sum();
+        let fastest = self.config.wake.fastest.get();
+        let calmest = self.config.wake.calmest.get();
+        let low: Option<Pages> = self.sample.zones.iter().map(|zone| zone.amounts.low).sum();
         let low = low.unwrap_or_default().to_bytes(self.history.page_size);
-        let headroom = self
-            .history
-            .free(self.sample)
-            .unwrap_or(Bytes::ZERO)
-            .less(low);
+        let free = self.history.free(self.sample).unwrap_or(Bytes::ZERO);
         let demand = self.history.latest.demand.unwrap_or_default();
-        let by_demand = demand.time_for(headroom).map_or(calmest, |time| time / 8);
-        let most = match phase {
-            Phase::Learning | Phase::Guarding | Phase::Easing => Duration::from_secs(1),
-            Phase::Watching => Duration::from_secs(2),
+        let by_demand = demand
+            .time_for(free.less(low))
+            .map_or(calmest, |time| time / 8);
+        let mut most = match phase {
+            Phase::Learning | Phase::Guarding | Phase::Easing => ATTENTIVE,
+            Phase::Watching => WATCHING,
             Phase::Calm | Phase::Yielding | Phase::Backed => calmest,
             Phase::Distress => fastest,
         };
-        // What thrashes is told of five times a second; a person's answer is not to wait.
-        let watched = self.sample.warm.sums.watching == Some(1)
+        let is_watching = self.sample.warm.sums.watching == Some(1)
             || self.sample.groups.frozen.iter().any(Frozen::is_frozen);
-        let most = if watched { most.min(WATCHFUL) } else { most };
+        if is_watching {
+            most = most.min(WATCHFUL);
+        }
         by_demand.clamp(fastest, most.clamp(fastest, calmest))
     }
 }

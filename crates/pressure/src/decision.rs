@@ -1,9 +1,9 @@
-//! What to do now, and why: data that the log, `why`, the metrics and the replay all read.
+//! What to do now, and why: plain data that the log, `why`, the metrics and the replay all read.
 
 mod notice;
 mod reason;
 
-pub use notice::{Event, Notice};
+pub use notice::Notice;
 pub use reason::Reason;
 
 use crate::distress::{Extent, Outlook};
@@ -16,9 +16,11 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Percent, Rate, Span};
 
-/// Steps in one decision, at most; further ones wait for the next tick.
+/// Steps in one decision, at most. Further ones wait for the next tick, where their condition still
+/// holds. A larger array makes each recorded decision larger; a smaller one delays steps.
 pub const MAX_STEPS: usize = 12;
-/// Notices in one decision, at most.
+/// Notices in one decision, at most. Further ones are lost, so a smaller number hides news when much
+/// happens at once.
 pub const MAX_NOTICES: usize = 12;
 
 /// The outcome of one tick. Plain data: no allocation, comparable, recorded as JSON.
@@ -30,11 +32,11 @@ pub struct Decision {
     pub forecast: Forecast,
     /// What to write, in this order.
     pub steps: ArrayVec<Step, MAX_STEPS>,
-    /// What people should be told.
+    /// What users and administrators should be told.
     pub notices: ArrayVec<Notice, MAX_NOTICES>,
-    /// Look again after this long, unless pressure wakes us first.
+    /// Take the next sample after this long, unless pressure wakes the daemon first.
     pub patience: Span,
-    /// What else to look at next time.
+    /// What else the next sample has to hold.
     #[serde(default)]
     pub attention: Attention,
 }
@@ -46,7 +48,9 @@ pub enum Attention {
     /// Nothing.
     #[default]
     Rest,
-    /// Who holds memory. Recordings of local replacement have `runners` here, which asked for more.
+    /// The processes that hold the most memory.
+    ///
+    /// Recordings of local replacement have `runners` here, which asked for more.
     #[serde(rename = "suspects", alias = "runners")]
     Candidates,
 }
@@ -73,7 +77,7 @@ pub enum Phase {
     Guarding,
     /// Giving held memory back.
     Easing,
-    /// Someone else drives: nothing is held, nothing is written.
+    /// Another program or the kill switch is in charge: nothing is held, nothing is written.
     Yielding,
     /// A change made things worse and was undone; waiting before the next.
     Backed,
@@ -82,7 +86,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// As people and metrics read it.
+    /// Its name in messages and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Learning => "learning",
@@ -120,11 +124,11 @@ pub struct Forecast {
     pub quantile: Option<Percent>,
     /// Σ over zones of low − min watermark, boost left out.
     pub gap: Option<Bytes>,
-    /// What that gap was when we came.
+    /// What that gap was before the guard wrote to the knobs.
     pub gap_found: Option<Bytes>,
     /// The gap that the demand calls for, before budget and bounds.
     pub gap_needed: Option<Bytes>,
-    /// By how much MemAvailable is lower because of us.
+    /// By how much MemAvailable is lower because of the knobs that the guard set.
     pub withheld: Option<Bytes>,
     /// When memory that reclaim cannot free runs out, if it grows.
     pub exhaustion: Option<Exhaustion>,
@@ -132,7 +136,7 @@ pub struct Forecast {
     pub until_min: Option<Span>,
     /// Free blocks for huge pages against the need for them.
     pub blocks: Option<BlockForecast>,
-    /// Room for memory that cannot be given back, and for how long it lasts.
+    /// Headroom for memory that cannot be reclaimed, and for how long it lasts.
     #[serde(default)]
     pub outlook: Option<Outlook>,
 }
@@ -216,18 +220,18 @@ pub enum Action {
         name: Name,
         /// The unit it lives in.
         unit: UnitName,
-        /// How.
+        /// Which signal is sent.
         signal: Signal,
-        /// How much of its unit.
+        /// Whether its whole unit is killed.
         extent: Extent,
-        /// What that gives back.
+        /// Memory that this frees.
         size: Bytes,
     },
-    /// Have something held in memory, or let go.
+    /// Have something held in memory, or released.
     Protect(Act),
     /// Set a limit of a control group, or put it back.
     Group(CgroupAction),
-    /// Read back what a ward has in swap, in the worker.
+    /// Read back what a protected cgroup has in swap, in the worker.
     Recall {
         /// Which.
         id: u64,
@@ -237,8 +241,10 @@ pub enum Action {
         amount: Bytes,
     },
 }
+
 impl Action {
-    /// What it is done to, without the numbers, which change from tick to tick.
+    /// The knob or process that it acts on. The numbers of an action change from tick to tick; this
+    /// stays, so that repeated actions can be told apart from new ones.
     pub fn target(&self) -> (Option<Knob>, Option<Identity>) {
         match self {
             Self::Kill { identity, .. } => (None, Some(*identity)),

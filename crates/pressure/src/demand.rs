@@ -1,9 +1,9 @@
-//! Demand over windows: how much is asked for in half a second, one, two, five.
+//! Demand over windows: how much memory is taken in half a second, one, two, five.
 //!
-//! A burst is absorbed by the gap below the low watermark, plus what kswapd frees once it runs. So
-//! what must be known is not the trend of free memory but how large bursts are on this machine, over
-//! the times in which kswapd answers. Each window keeps a fading histogram of demand seen in it, and
-//! only busy time counts: a night of silence does not make the morning's burst rarer.
+//! A burst is absorbed by the gap below the low watermark, plus what kswapd frees once it runs. So the
+//! trend of free memory matters less than the size of bursts on this machine, over the times in which
+//! kswapd answers. Each window keeps a fading histogram of demand seen in it. Only busy time counts: a
+//! night of silence does not make the morning's burst rarer.
 //!
 //! - Law: `D_w(t) = C(t) − C(t−w)`, `C` the running sum of gross demand, interpolated between samples.
 //! - Cost: O(windows × buckets) per sample, no allocation.
@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Span};
 
-/// The windows, in milliseconds.
+/// The windows, in milliseconds: from one in which kswapd barely starts, to one in which it frees a gap.
 const WINDOWS: [u64; 4] = [500, 1000, 2000, 5000];
 /// Points of the running sum kept: the longest window at ten samples a second, and some.
 const POINTS: usize = 64;
 
-/// Demand remembered.
+/// What is remembered of demand.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Demand {
@@ -52,7 +52,7 @@ pub struct Need {
 impl Demand {
     /// Takes in `taken` bytes between the last sample and the one at `at`.
     ///
-    /// Windows in which less than `notable` was asked for are not counted: they are rest, not demand.
+    /// Windows with less than `notable` are not counted: they are rest, not demand.
     pub fn push(&mut self, at: Span, taken: Bytes, notable: Bytes, half_life: Duration) {
         let Some(last) = self.points.last().copied() else {
             self.points.push(Point { at, sum: 0 });
@@ -68,10 +68,10 @@ impl Demand {
         });
         let kept = faded(elapsed, half_life);
         for index in 0..WINDOWS.len() {
-            let asked = self.within(Duration::from_millis(WINDOWS[index]));
+            let demand = self.within(Duration::from_millis(WINDOWS[index]));
             self.windows[index].fade(kept);
-            if asked >= notable {
-                self.windows[index].add(asked.get(), elapsed.as_secs_f64());
+            if demand >= notable {
+                self.windows[index].add(demand.get(), elapsed.as_secs_f64());
             }
         }
     }
@@ -88,18 +88,9 @@ impl Demand {
             .position(|point| point.at.get() >= begin)
             .unwrap_or(0);
         let right = self.points[after];
-        let at_begin = match after.checked_sub(1).map(|before| self.points[before]) {
+        let at_begin = match after.checked_sub(1) {
             None => right.sum,
-            Some(left) => {
-                let span = right
-                    .at
-                    .get()
-                    .saturating_sub(left.at.get())
-                    .as_nanos()
-                    .max(1);
-                let part = begin.saturating_sub(left.at.get()).as_nanos();
-                left.sum + (u128::from(right.sum - left.sum) * part / span) as u64
-            }
+            Some(before) => interpolated(self.points[before], right, begin),
         };
         Bytes::new(last.sum - at_begin)
     }
@@ -126,12 +117,25 @@ impl Demand {
         needs.max_by_key(|need| need.gap)
     }
 
-    /// After a change of regime: what was learnt counts an eighth, so that the new soon outweighs it.
+    /// After a change of regime, what was learnt counts an eighth, so that the new regime soon outweighs
+    /// it.
     pub fn doubt(&mut self) {
-        self.windows
-            .iter_mut()
-            .for_each(|sketch| sketch.fade(0.125));
+        for sketch in &mut self.windows {
+            sketch.fade(0.125);
+        }
     }
+}
+
+/// The running sum at `time`, which lies between two points; demand is even between them.
+fn interpolated(left: Point, right: Point, time: Duration) -> u64 {
+    let span = right
+        .at
+        .get()
+        .saturating_sub(left.at.get())
+        .as_nanos()
+        .max(1);
+    let part = time.saturating_sub(left.at.get()).as_nanos();
+    left.sum + (u128::from(right.sum - left.sum) * part / span) as u64
 }
 
 #[cfg(test)]

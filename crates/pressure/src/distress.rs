@@ -1,75 +1,81 @@
-//! Whether memory is about to run out for good, and who makes it.
+//! Whether memory is about to run out for good, and which process causes it.
 //!
-//! One number decides: the room that is left for memory which cannot be given back, against the speed at which such
-//! memory grows. Pressure, refaults and watermarks each move that number; none of them alone ends a process.
+//! One comparison decides: the headroom for memory that cannot be reclaimed, against the speed at which
+//! such memory grows. Pressure, refaults and watermarks each move these numbers; none of them alone
+//! kills a process.
 //!
 //! ```text
-//! room    = (free − min)⁺ + (file cache + lent − floor)⁺ + reclaimable slab / 2 + swap     [bytes]
-//! floor   = least + (most − least) · min(1, refaults / (4 % of memory a second))           [bytes]
-//! growth  = min over 0.4 s and 2 s (with hardly any room: over 2 s) of
-//!           Δ(anon + shmem + unreclaimable + swap used)/Δt                                  [bytes/s]
-//! left    = (room + in flight) / growth                                                     [s]
+//! headroom = (free − min)⁺ + (file cache + lent − floor)⁺ + reclaimable slab / 2 + swap     [bytes]
+//! floor    = least + (most − least) · min(1, refaults / (4 % of memory per second))         [bytes]
+//! growth   = min over 0.4 s and 2 s (with scarce headroom: over 2 s) of
+//!            Δ(anon + shmem + unreclaimable + swap used)/Δt                                 [bytes/s]
+//! left     = (headroom + in flight) / growth                                                [s]
 //! ```
 //!
-//! A control group that meets its own limit raises pressure and leaves room and growth as they are: it is not
-//! distress of the machine. Free swap of compressed memory counts by what it will cost in memory. *In flight* is the
-//! memory of those who were signalled and have not yet given it back.
+//! A cgroup that meets its own limit raises pressure but leaves headroom and growth as they are, so it
+//! is not distress of the machine. Free zram counts less the memory that it will cost. *In flight* is
+//! the memory of processes that were signalled and have not freed it yet.
 //!
-//! Cost: a few µs a sample; no allocation. Source: the base stock of `demand`, turned around. Known limits: growth in
-//! tmpfs has no owner; two windows of growth need 0.4 s of samples, so an answer comes no sooner.
+//! Cost: a few µs a sample; no allocation. Source: the base stock of `demand`, turned around. Known
+//! limits: growth in tmpfs has no owner; two windows of growth need 0.4 s of samples, so a decision
+//! comes no sooner.
 
+mod at_limit;
 mod choice;
 mod growth;
 mod headroom;
-mod ladder;
-mod pushing;
+mod outlook;
 mod roles;
+mod severity;
 
 pub use choice::{Considered, Extent, Verdict};
 pub use growth::Growth;
-pub use headroom::Outlook;
+pub use outlook::Outlook;
 pub use roles::{Exemption, exemption, is_a_persons, keeps_the_system_up};
 
-pub(crate) use choice::{Bench, Choice, Pick, choose, extent, kernels_choice, largest};
-use growth::Growths;
-pub(crate) use ladder::{Severity, freezes, reserve, severity, warns};
-use pushing::Pushing;
+pub(crate) use choice::{Choice, Inputs, Pick, choose, extent, kernels_choice, largest};
+pub(crate) use severity::{Severity, is_tight, reserve, severity, thrashes, warns};
 
 use crate::config::Guard;
 use crate::sample::Sample;
 use crate::scan::{Signal, Victim};
+use at_limit::AtLimits;
+use growth::Growths;
 use headroom::Point;
 use serde::{Deserialize, Serialize};
+use severity::{alerts, fills, is_time_for_sigterm};
 use std::time::Duration;
 use units::{Bytes, Percent, Rate, Span};
 
-/// Points kept: four seconds at the fastest pace.
+/// Points kept. At [`SPACING`] they reach back four seconds, the longest window that is looked at.
 const POINTS: usize = 48;
-/// No point is nearer to the one before.
+/// Least time between two points: the daemon samples every 100 ms at its fastest.
 const SPACING: Duration = Duration::from_millis(80);
-/// Points older than this say nothing about now.
+/// Points older than this say nothing about the present growth.
 const MEMORY: Duration = Duration::from_secs(8);
-/// The windows over which growth must hold.
+/// The shorter window in which growth must show: some samples, so that one burst is not growth.
 const SHORT: Duration = Duration::from_millis(400);
+/// The longer window. Longer answers later; shorter takes a burst of seconds for a runaway.
 const LONG: Duration = Duration::from_secs(2);
-/// Memory comes back within this time after a process is gone.
+/// The memory of a process shows as free within this time after it is gone.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Who is not gone so long after SIGKILL sits in a sleep that no signal ends.
+/// A process that outlives SIGKILL for this long is in an uninterruptible sleep.
 pub(crate) const STUCK: Duration = Duration::from_secs(5);
-/// Who was asked to end so long ago does not count as leaving.
-const LONG_ASKED: Duration = Duration::from_secs(10);
-/// Between two warnings.
+/// A process that outlives SIGTERM for this long ignores it, and its memory is no longer in flight.
+const IGNORES_SIGTERM: Duration = Duration::from_secs(10);
+/// Minimum time between two warnings: more often tells nothing new.
 const WARN_EVERY: Duration = Duration::from_secs(10);
-/// With less room than this share of memory, growth comes in fits.
+/// With headroom below this share of memory, a growing process waits for memory most of the time, so
+/// its growth comes in bursts.
 const SCARCE: Percent = Percent::new(3);
 /// With less than this share of memory above the low watermark a machine is full.
 const FULL: Percent = Percent::new(1);
 
-/// How much room there is, as far as it matters to how growth is seen.
+/// How much headroom there is, as far as the measurement of growth depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
-    Some,
+enum Supply {
+    Enough,
     Scarce,
 }
 
@@ -77,37 +83,37 @@ enum Room {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distress {
-    /// Least and most of memory that file cache in use is taken to be.
+    /// Least and most share of memory that counts as file cache in use.
     cache: (Percent, Percent),
-    /// Oldest first; room for all is taken at the start.
+    /// Oldest first. Storage for all is allocated at the start.
     points: Vec<Point>,
     pub(crate) growths: Growths,
-    /// Who is held up at its ceiling.
-    #[serde(default)]
-    pub(crate) pushing: Pushing,
-    /// What the last sample leaves.
+    /// Since when throttled cgroups have been at their limit.
+    #[serde(default, rename = "pushing")]
+    pub(crate) at_limits: AtLimits,
+    /// The outlook of the last sample.
     pub(crate) outlook: Option<Outlook>,
-    /// Near to this end, people are told.
+    /// Users are warned when headroom is used up within this time.
     warn_ahead: Span,
-    /// When they were last told.
+    /// When users were last warned.
     pub(crate) warned: Option<Span>,
-    /// When there was last reason to look at who holds memory.
+    /// When there was last reason to scan processes.
     pub(crate) alerted: Option<Span>,
-    /// When somebody last was about to have all of memory, swap or not.
+    /// When a process was last about to fill memory, swap or not.
     #[serde(default)]
     pub(crate) filled: Option<Span>,
-    /// When memory last was so short that someone would be asked to end, but for what is lent.
+    /// When memory was last so short that, without lent memory, it would be time for SIGTERM.
     #[serde(default)]
     pub(crate) pinched: Option<Span>,
-    /// So near to the end, and with so little room, that is.
+    /// Time and share of headroom at which it is time for SIGTERM.
     #[serde(default)]
     term: (Span, Percent),
-    /// Since when there has been no room at all.
+    /// Since when there has been no headroom.
     pub(crate) full_since: Option<Span>,
 }
 
 impl Distress {
-    /// Nothing seen yet.
+    /// Has seen no sample yet.
     pub(crate) fn new(config: &Guard) -> Self {
         let mut fresh = Self {
             points: Vec::with_capacity(POINTS),
@@ -118,7 +124,7 @@ impl Distress {
         fresh
     }
 
-    /// Goes on by another configuration.
+    /// Goes on with another configuration.
     pub(crate) fn go_on_by(&mut self, config: &Guard) {
         self.cache = (config.cache_least, config.cache_most);
         self.warn_ahead = config.warn_ahead;
@@ -128,87 +134,101 @@ impl Distress {
     /// Takes a sample in. Allocates nothing.
     pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes) {
         self.growths.push(&sample.scan);
-        self.pushing.push(&sample.groups.throttled, sample.at);
-        let settled = sample
-            .scan
-            .victims
-            .iter()
-            .filter_map(|victim| victim.gone)
-            .max();
-        // What fell when a process ended says nothing about how the others grow.
-        let begin = settled.map_or(Duration::ZERO, Span::get);
-        let now = sample.at.get();
-        self.points.retain(|point| {
-            let at = point.at.get();
-            at >= begin && at <= now && now.saturating_sub(at) <= MEMORY
-        });
-        let due = self
-            .points
-            .last()
-            .is_none_or(|last| now.saturating_sub(last.at.get()) >= SPACING);
-        if let Some(point) = Point::of(sample).filter(|_| due) {
-            if self.points.len() == POINTS {
-                self.points.remove(0);
-            }
-            self.points.push(point);
-        }
+        self.at_limits.push(&sample.groups.throttled, sample.at);
+        self.push_point(sample);
         self.outlook = self.look(sample, page_size);
-        let is_news = self
-            .warned
-            .is_none_or(|warned| now.saturating_sub(warned.get()) >= WARN_EVERY);
-        if is_news
-            && self
-                .outlook
-                .is_some_and(|outlook| warns(&outlook, self.warn_ahead))
-        {
-            self.warned = Some(sample.at);
-        }
-        if self.outlook.is_some_and(|outlook| ladder::alerts(&outlook)) {
+        self.note_warning(sample.at);
+        if self.outlook.is_some_and(|outlook| alerts(&outlook)) {
             self.alerted = Some(sample.at);
         }
-        if self.outlook.is_some_and(|outlook| ladder::fills(&outlook)) {
+        if self.outlook.is_some_and(|outlook| fills(&outlook)) {
             self.filled = Some(sample.at);
         }
         let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
-        let is_full = |it: &Outlook| it.expected_headroom() <= gap + FULL.of(it.managed);
-        let poorer = self.outlook.as_ref().map(Outlook::without_lent);
-        if poorer.is_some_and(|outlook| ladder::asks(&outlook, self.term) || is_full(&outlook)) {
+        let without_lent = self.outlook.as_ref().map(Outlook::without_lent);
+        if without_lent.is_some_and(|outlook| {
+            is_time_for_sigterm(&outlook, self.term) || is_full(&outlook, gap)
+        }) {
             self.pinched = Some(sample.at);
         }
-        let full = self.outlook.as_ref().is_some_and(is_full);
-        self.full_since = if full {
+        self.full_since = if self.outlook.is_some_and(|outlook| is_full(&outlook, gap)) {
             self.full_since.or(Some(sample.at))
         } else {
             None
         };
     }
 
-    /// The newest point, and the last that is at least `age` older; the oldest if none is.
+    fn push_point(&mut self, sample: &Sample) {
+        let settled = sample
+            .scan
+            .victims
+            .iter()
+            .filter_map(|victim| victim.gone)
+            .max();
+        // Memory that fell when a process exited says nothing about how the others grow.
+        let begin = settled.map_or(Duration::ZERO, Span::get);
+        let now = sample.at.get();
+        self.points.retain(|point| {
+            let at = point.at.get();
+            at >= begin && at <= now && now.saturating_sub(at) <= MEMORY
+        });
+        let is_due = self
+            .points
+            .last()
+            .is_none_or(|last| now.saturating_sub(last.at.get()) >= SPACING);
+        if !is_due {
+            return;
+        }
+        if let Some(point) = Point::of(sample) {
+            if self.points.len() == POINTS {
+                self.points.remove(0);
+            }
+            self.points.push(point);
+        }
+    }
+
+    fn note_warning(&mut self, now: Span) {
+        let is_due = self
+            .warned
+            .is_none_or(|warned| now.get().saturating_sub(warned.get()) >= WARN_EVERY);
+        if is_due
+            && self
+                .outlook
+                .is_some_and(|outlook| warns(&outlook, self.warn_ahead))
+        {
+            self.warned = Some(now);
+        }
+    }
+
+    /// The newest point, and before it the last that is at least `age` older; the oldest if none is.
     fn back(&self, age: Duration) -> Option<(&Point, &Point)> {
         let newest = self.points.last()?;
-        let old_enough = |point: &&Point| newest.after(point) >= age;
-        let older = self
+        let old_enough = self
             .points
             .iter()
             .rev()
-            .find(old_enough)
-            .or(self.points.first())?;
+            .find(|point| newest.after(point) >= age);
+        let older = old_enough.or(self.points.first())?;
         (older.at < newest.at).then_some((older, newest))
     }
 
-    /// Growth of what cannot be given back: the less of both windows, nothing if it fell in one. With hardly any
-    /// room it is the long window's alone: who grows waits for memory most of the time then.
-    fn growth(&self, headroom: Room) -> Option<Rate> {
-        let slope = |age| {
-            self.back(age)
-                .and_then(|(older, newest)| newest.grown_since(older))
-        };
+    /// Growth of memory that cannot be reclaimed: the less of both windows, zero if it fell in one.
+    /// With scarce headroom only the long window counts, for growth comes in bursts then.
+    fn growth(&self, supply: Supply) -> Option<Rate> {
         let (older, newest) = self.back(SHORT)?;
-        let long = slope(LONG).filter(|_| newest.after(older) >= SHORT)?;
-        match headroom {
-            Room::Scarce => Some(long),
-            Room::Some => Some(slope(SHORT)?.min(long)),
+        let long = self.slope(LONG)?;
+        if newest.after(older) < SHORT {
+            return None;
         }
+        match supply {
+            Supply::Scarce => Some(long),
+            Supply::Enough => Some(self.slope(SHORT)?.min(long)),
+        }
+    }
+
+    fn slope(&self, age: Duration) -> Option<Rate> {
+        let (older, newest) = self.back(age)?;
+        newest.grown_since(older)
     }
 
     /// Share of the last seconds in which all tasks stalled for memory.
@@ -218,65 +238,64 @@ impl Distress {
         Percent::ratio(stalled, newest.after(older).as_micros() as u64)
     }
 
-    /// File pages read again after eviction, per second.
+    /// Refaults of file pages per second.
     fn refaults(&self) -> Option<u64> {
         let (older, newest) = self.back(LONG)?;
         let count = newest.refaults?.checked_sub(older.refaults?)?;
         Some((count as f64 / newest.after(older).as_secs_f64()) as u64)
     }
 
-    /// What is left, by the last sample; `None` if it does not say.
+    /// The outlook by the last sample; `None` if the sample does not say.
     fn look(&self, sample: &Sample, page_size: Bytes) -> Option<Outlook> {
         let managed = sample.managed()?.to_bytes(page_size);
         let refaulted = self.refaults().unwrap_or(0).saturating_mul(page_size.get());
         let floor = headroom::floor(self.cache, managed, refaulted);
         let headroom = headroom::headroom(sample, floor, page_size)?;
         let in_flight = in_flight(sample);
-        let is_scarce = headroom + in_flight <= SCARCE.of(managed);
-        let growth = self
-            .growth(if is_scarce { Room::Scarce } else { Room::Some })
-            .unwrap_or_default();
-        let swap = headroom::swap_headroom(sample, page_size);
-        let (lent, stalled) = (sample.warm.lent().min(headroom), self.stalled());
-        let outlook = Outlook {
+        let supply = if headroom + in_flight <= SCARCE.of(managed) {
+            Supply::Scarce
+        } else {
+            Supply::Enough
+        };
+        let mut outlook = Outlook {
             headroom,
-            swap,
-            lent,
+            swap: headroom::swap_headroom(sample, page_size),
+            lent: sample.warm.lent().min(headroom),
             managed,
             floor,
             in_flight,
-            growth,
+            growth: self.growth(supply).unwrap_or_default(),
             left: None,
-            stalled,
+            stalled: self.stalled(),
         };
-        Some(Outlook {
-            left: outlook.left_now(),
-            ..outlook
-        })
+        outlook.left = outlook.time_left();
+        Some(outlook)
     }
 }
 
-/// Memory of those who were signalled and have not given it back.
+/// Whether hardly anything is left above the low watermark, which is `gap` above min.
+fn is_full(outlook: &Outlook, gap: Bytes) -> bool {
+    outlook.expected_headroom() <= gap + FULL.of(outlook.managed)
+}
+
+/// Memory of processes that were signalled and have not freed it yet.
 fn in_flight(sample: &Sample) -> Bytes {
-    let since = |then: Span| sample.at.get().saturating_sub(then.get());
-    let owes = |victim: &&Victim| match victim.gone {
-        Some(gone) => since(gone) < SETTLE,
-        None => {
-            since(victim.at)
-                < if victim.signal == Signal::Kill {
-                    STUCK
-                } else {
-                    LONG_ASKED
-                }
-        }
-    };
     sample
         .scan
         .victims
         .iter()
-        .filter(owes)
+        .filter(|victim| is_in_flight(victim, sample.at))
         .map(|victim| victim.size)
         .sum()
+}
+
+fn is_in_flight(victim: &Victim, now: Span) -> bool {
+    let since = |then: Span| now.get().saturating_sub(then.get());
+    match (victim.gone, victim.signal) {
+        (Some(gone), _) => since(gone) < SETTLE,
+        (None, Signal::Kill) => since(victim.at) < STUCK,
+        (None, Signal::Term) => since(victim.at) < IGNORES_SIGTERM,
+    }
 }
 
 #[cfg(test)]

@@ -1,45 +1,47 @@
-//! Control groups whose limits we set: *wards*, whose memory is to stay, and the *contained*, who may not take more.
+//! Cgroups that the guard sets limits on: *protected* ones keep their memory, *throttled* ones may not
+//! take more, *frozen* ones wait for their user's answer.
 //!
-//! A group is told apart from a later one of the same name by the inode of its folder. Names are for people.
+//! A cgroup is told apart from a later one of the same name by the inode of its directory. Names are
+//! only shown.
 
 use crate::scan::UnitName;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter, Result};
 use units::{Bytes, Span};
 
-/// Wards at once, at most.
+/// Protected cgroups at once, at most. Each is read every few seconds and costs a few file reads.
 pub const MAX_PROTECTED: usize = 8;
-/// Contained at once, at most.
+/// Throttled cgroups at once, at most. One is the rule: more runaways than this are killed instead.
 pub const MAX_THROTTLED: usize = 4;
-/// Stopped at once, or asked about a moment ago, at most.
+/// Frozen cgroups at once, at most, with those thawed a moment ago: a user cannot answer for more.
 pub const MAX_FROZEN: usize = 4;
-/// Users who can answer, at most.
+/// Users with a client that can answer, at most. Units of further users are killed without asking.
 pub const MAX_USERS: usize = 4;
 
-/// All groups that we look after.
+/// All cgroups that the guard set limits on, and the users that can be asked.
 ///
 /// Takes no memory while there are none.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Groups {
-    /// Whose memory is to stay, at most [`MAX_PROTECTED`].
+    /// Cgroups that keep their memory, at most [`MAX_PROTECTED`].
     #[serde(rename = "wards")]
     pub protected: Vec<Protected>,
-    /// Who may not take more, at most [`MAX_THROTTLED`].
+    /// Cgroups that may not take more, at most [`MAX_THROTTLED`].
     #[serde(rename = "contained")]
     pub throttled: Vec<Throttled>,
-    /// Who was stopped until a person says what becomes of it, at most [`MAX_FROZEN`].
+    /// Cgroups that are or were frozen until their user answers, at most [`MAX_FROZEN`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "stopped")]
     pub frozen: Vec<Frozen>,
-    /// Users who can be asked just now, at most [`MAX_USERS`].
+    /// Users that can be asked just now, at most [`MAX_USERS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "people")]
     pub users: Vec<u32>,
 }
 
 impl Groups {
-    /// Whether there are none.
+    /// Whether all lists are empty.
     pub fn is_empty(&self) -> bool {
         self.protected.is_empty()
             && self.throttled.is_empty()
@@ -56,32 +58,34 @@ impl Groups {
     }
 }
 
-/// A unit whose memory is to stay.
+/// A unit that keeps its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protected {
-    /// The inode of its folder.
+    /// The inode of its directory.
     pub id: u64,
     /// Its name.
     pub unit: UnitName,
-    /// When it was read; some seconds apart.
+    /// When it was read. Readings are some seconds apart.
     pub at: Span,
     /// All of its memory: `memory.current`.
     pub used: Bytes,
-    /// Of it, used more than once or lately: `active_anon` and `active_file`.
+    /// Part of `used` that is in use: `active_anon` and `active_file`.
     pub warm: Bytes,
-    /// Its memory that was read again after eviction, since it was made.
+    /// Its memory that refaulted since the cgroup was made.
     pub refaulted: Bytes,
     /// Its `memory.min` now.
     pub floor: Bytes,
-    /// What that was when we came.
+    /// Its `memory.min` before the guard wrote to it.
     pub found: Bytes,
-    /// What we last wrote; `None` where we wrote nothing, put it back, or someone else has set it since.
+    /// What the guard last wrote. `None` if it wrote nothing, put the old value back, or another program
+    /// has set it since.
     pub ours: Option<Bytes>,
-    /// What it has in swap; `None` where the kernel does not tell.
+    /// Its memory in swap; `None` where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "away")]
     pub swapped: Option<Bytes>,
-    /// What that was when it was last brought back; `None` if nothing was, or more has left since.
+    /// What `swapped` was when a piece was last read back; `None` if none was, or more was swapped out
+    /// since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "away_before")]
     pub swapped_before: Option<Bytes>,
@@ -90,70 +94,72 @@ pub struct Protected {
 /// A unit that may not take more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttled {
-    /// The inode of its folder.
+    /// The inode of its directory.
     pub id: u64,
     /// Its name.
     pub unit: UnitName,
-    /// Since when.
+    /// When the limit was set.
     pub since: Span,
     /// All of its memory: `memory.current`.
     pub used: Bytes,
-    /// Its `memory.high`, by us.
+    /// The `memory.high` that the guard set.
     #[serde(rename = "ceiling")]
     pub memory_high: Bytes,
-    /// Room that this was to leave to everyone else.
+    /// Headroom that this limit was to leave to all others.
     pub reserve: Bytes,
-    /// How often it was held up at that: `high` of `memory.events`, since it was made.
+    /// How often it was throttled at that limit: `high` of `memory.events`, since the cgroup was made.
     pub pushes: u64,
 }
 
-/// A unit that a person was asked about.
+/// A unit that its user was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frozen {
-    /// The inode of its folder.
+    /// The inode of its directory.
     pub id: u64,
     /// Its name.
     pub unit: UnitName,
-    /// Whose it is, and who can answer.
+    /// The user that owns it and can answer.
     pub user: u32,
-    /// Since when it is stopped.
+    /// When it was frozen.
     pub since: Span,
-    /// Room that there was then.
+    /// Headroom at that time.
     #[serde(rename = "room")]
     pub headroom: Bytes,
-    /// When it was let go on, if it was; it is remembered for a while, so that nobody is asked the same again at once.
+    /// When it was thawed, if it was. It is remembered for a while, so that the user is not asked the
+    /// same again at once.
     pub thawed: Option<Span>,
-    /// What was answered.
+    /// The answer, if one came.
     pub answer: Option<Answer>,
 }
 
 impl Frozen {
-    /// Whether it stands still now.
+    /// Whether it is frozen now.
     pub const fn is_frozen(&self) -> bool {
         self.thawed.is_none()
     }
 }
 
-/// What a person says about a unit that was stopped.
+/// A user's answer about a frozen unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// It is to end.
-    End,
-    /// It stays stopped until there is room.
+    /// Kill it.
+    #[serde(rename = "end")]
+    Kill,
+    /// Keep it frozen until there is headroom.
     Keep,
-    /// It goes on; the ladder goes on with it.
+    /// Thaw it. Later decisions treat it as any other.
     GoOn,
 }
 
 impl Answer {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::End, Self::Keep, Self::GoOn];
+    pub const ALL: [Self; 3] = [Self::Kill, Self::Keep, Self::GoOn];
 
-    /// Its name on the socket and in the words.
+    /// Its name on the socket and in messages.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::End => "end",
+            Self::Kill => "end",
             Self::Keep => "keep",
             Self::GoOn => "go-on",
         }
@@ -165,69 +171,69 @@ impl Answer {
     }
 }
 
-/// What is done to the limits of a group.
+/// What is done to the limits of a cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "grip")]
 pub enum CgroupAction {
-    /// Reclaim leaves it so much: `memory.min`, with its ancestors.
+    /// Protect so much of it from reclaim: `memory.min`, with that of its ancestors.
     Keep {
-        /// Which.
+        /// Its inode.
         id: u64,
         /// Its name.
         unit: UnitName,
-        /// What it is now.
+        /// Its `memory.min` now.
         from: Bytes,
-        /// What it shall be.
+        /// Its new `memory.min`.
         to: Bytes,
     },
-    /// `memory.min` as it was found.
+    /// Put `memory.min` back as it was found.
     Leave {
-        /// Which.
+        /// Its inode.
         id: u64,
         /// Its name.
         unit: UnitName,
     },
-    /// It is slowed down where it takes more than this: `memory.high`.
+    /// Throttle it above this limit: `memory.high`.
     #[serde(rename = "contain")]
     Throttle {
-        /// Which.
+        /// Its inode.
         id: u64,
         /// Its name.
         unit: UnitName,
-        /// What it has now.
+        /// Its memory now.
         used: Bytes,
-        /// What it may have.
+        /// Its new `memory.high`.
         #[serde(rename = "ceiling")]
         memory_high: Bytes,
-        /// Room that this leaves to everyone else.
+        /// Headroom that this leaves to all others.
         reserve: Bytes,
     },
-    /// All in it stand still until a person has answered, or this time is over: `cgroup.freeze`.
+    /// Freeze all its processes until its user has answered or the time is over: `cgroup.freeze`.
     Freeze {
-        /// Which.
+        /// Its inode.
         id: u64,
         /// Its name.
         unit: UnitName,
-        /// Whose it is, and who is asked.
+        /// The user that owns it and is asked.
         user: u32,
-        /// What it has now.
+        /// Its memory now.
         used: Bytes,
-        /// Room that there is.
+        /// Headroom now.
         #[serde(rename = "room")]
         headroom: Bytes,
         /// Time to answer.
         wait: Span,
     },
-    /// They go on: `cgroup.freeze` as it was found.
+    /// Put `cgroup.freeze` back as it was found.
     Thaw {
-        /// Which.
+        /// Its inode.
         id: u64,
         /// Its name.
         unit: UnitName,
     },
-    /// `memory.high` as it was found.
+    /// Put `memory.high` back as it was found.
     Free {
-        /// Which.
+        /// Its inode.
         id: u64,
         /// Its name.
         unit: UnitName,
@@ -235,8 +241,8 @@ pub enum CgroupAction {
 }
 
 impl CgroupAction {
-    /// The group that it is done to, and its name.
-    const fn group(&self) -> (u64, &UnitName) {
+    /// Inode and name of the cgroup.
+    const fn target(&self) -> (u64, &UnitName) {
         match self {
             Self::Keep { id, unit, .. }
             | Self::Leave { id, unit }
@@ -247,14 +253,14 @@ impl CgroupAction {
         }
     }
 
-    /// The group that it is done to.
+    /// Inode of the cgroup.
     pub const fn id(&self) -> u64 {
-        self.group().0
+        self.target().0
     }
 
-    /// The group's name.
+    /// Name of the cgroup.
     pub const fn unit(&self) -> &UnitName {
-        self.group().1
+        self.target().1
     }
 }
 
@@ -271,7 +277,7 @@ impl Display for CgroupAction {
             } => {
                 write!(
                     f,
-                    "contain {unit}, which has {used}: memory.high {memory_high}"
+                    "throttle {unit}, which has {used}: memory.high {memory_high}"
                 )
             }
             Self::Freeze {
@@ -279,7 +285,7 @@ impl Display for CgroupAction {
             } => {
                 write!(
                     f,
-                    "stop {unit}, which has {used}, and ask: cgroup.freeze, for {wait}"
+                    "freeze {unit}, which has {used}, and ask its user for up to {wait}: cgroup.freeze"
                 )
             }
             Self::Thaw { unit, .. } => write!(f, "cgroup.freeze of {unit} as it was found"),

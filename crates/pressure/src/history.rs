@@ -1,18 +1,19 @@
-//! What is remembered of past samples: a fold over them, and nothing else goes in.
+//! What is remembered of past samples: a fold over them, with no other input.
 //!
-//! Everything a decision needs beyond the last sample is here, and all of it comes from samples: the
-//! effect of our own writes too, since a sample says what each knob is, was, and what we made it. So a
-//! recording that opens with a history and goes on with samples can be decided again exactly.
+//! Everything that a decision needs beyond the last sample is here, and all of it comes from samples.
+//! That holds for the effect of the guard's own writes, too: a sample says what each knob is, what was
+//! found, and what the guard wrote. So a recording that opens with a history and goes on with samples
+//! can be decided again.
 
 use crate::classic::Classic;
 use crate::config::{Config, Predictor};
-use crate::decision::Event;
 use crate::demand::Demand;
 use crate::distress::Distress;
+use crate::event::Event;
 use crate::knob::Knob;
 use crate::protect::Needs;
 use crate::rates::Rates;
-use crate::returns::Returns;
+use crate::refaults::Refaults;
 use crate::sample::{Facts, Sample};
 use crate::sketch::{Sketch, faded};
 use crate::sums::{Sizes, objects, unaccounted, unreclaimable};
@@ -23,16 +24,34 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Micros, Rate, Span};
 
-/// Time between two points of the trend of unreclaimable memory.
+/// Time between two points of the trend of unreclaimable memory. The trend keeps 16 points, so it reaches
+/// back 80 s.
 const TREND_STEP: Duration = Duration::from_secs(5);
-/// Half-life of the running means of rates.
+/// Half-life of the running means of demand and reclaim. Longer follows a new load later; shorter takes a
+/// burst for the mean.
 const MEAN_HALF_LIFE: Duration = Duration::from_secs(10);
-/// Half-life of the running mean of faults that wait: long enough for one program's start to be none.
+/// Half-life of the running mean of faults that wait: long enough that the start of one program does not
+/// count as thrashing.
 const WAITS_HALF_LIFE: Duration = Duration::from_secs(5);
-/// Demand must differ this much from its mean, for this long, to count as another regime.
+/// Demand that differs by this factor from its mean counts as another regime. A smaller factor forgets
+/// what was learnt at each change of load.
 const REGIME_RATIO: u64 = 8;
+/// Demand must differ for this long: twice the half-life of its mean.
 const REGIME_TIME: Duration = Duration::from_secs(20);
-
+/// Demand below this is taken for this much when regimes are compared, so that idle is not a regime.
+const LEAST_DEMAND: u64 = 1 << 20;
+/// Free memory is near the watermarks when demand of this time would reach them.
+const NEAR: Duration = Duration::from_secs(2);
+/// Stalls within this time are one event.
+const STALL_APART: Duration = Duration::from_secs(1);
+/// Each stall widens the gap by this factor, up to [`MOST_WIDEN`].
+const WIDEN: f64 = 1.5;
+/// A wider gap than this factor of the quantile would cost more refaults than it saves stalls.
+const MOST_WIDEN: f64 = 4.0;
+/// Without a stall for this long the gap narrows.
+const NARROW_AFTER: Duration = Duration::from_secs(60);
+/// Half-life of what stalls widened: 10 % less each minute.
+const NARROW_HALF_LIFE: Duration = Duration::from_secs(360);
 /// A longer time without demand is a calm, not a pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -49,14 +68,14 @@ pub struct History {
     leak_every: Span,
     pub(crate) last: Option<Sample>,
     pub(crate) latest: Latest,
-    /// Samples taken in, the same as `last` included.
+    /// Samples taken in, `last` included.
     pub(crate) samples: u64,
     pub(crate) demand: Demand,
     /// What kswapd frees per second while it runs: running mean.
     pub(crate) reclaim: Rate,
     /// Gross demand: running mean.
     mean_demand: Rate,
-    /// Since when demand has been of another order of magnitude than its mean.
+    /// Since when demand has differed from its mean by [`REGIME_RATIO`].
     strange_since: Option<Span>,
     /// Requests for huge pages per horizon.
     pub(crate) requests: Sketch,
@@ -70,13 +89,13 @@ pub struct History {
     /// Faults that waited for an evicted page, per second: running mean.
     #[serde(default)]
     pub(crate) waits: f64,
-    /// What comes back, of each kind.
-    #[serde(default)]
-    pub(crate) returns: Returns,
+    /// Refaults of each kind.
+    #[serde(default, rename = "returns")]
+    pub(crate) refaults: Refaults,
     pub(crate) last_stall: Option<Span>,
     /// When memory was last both short and asked for.
     pub(crate) last_busy: Option<Span>,
-    /// The longest pause after which demand came back, fading: what must be sat out before a calm is one.
+    /// The longest pause after which demand came back, fading. A calm must be longer than that.
     pause: Span,
     /// When requests for huge pages last failed or could not have been served.
     pub(crate) last_fragmented: Option<Span>,
@@ -88,12 +107,12 @@ pub struct History {
     pub(crate) classic: Option<Classic>,
     #[serde(default)]
     pub(crate) distress: Distress,
-    /// What those need whose memory is to stay.
+    /// What protected cgroups need.
     #[serde(default)]
     pub(crate) needs: Needs,
 }
 
-/// What the last pair of samples said.
+/// What the last two samples say together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Latest {
@@ -116,7 +135,6 @@ pub(crate) struct Latest {
     pub(crate) event: Option<(Event, Bytes, Bytes)>,
     /// Demand before and after a change of regime.
     pub(crate) regime: Option<(Rate, Rate)>,
-    /// Whether this is the first sample in a new time slot of the compaction interval.
     pub(crate) sizes: Sizes,
 }
 
@@ -144,7 +162,7 @@ impl History {
             unaccounted: Trend::default(),
             widen: 1.0,
             waits: 0.0,
-            returns: Returns::default(),
+            refaults: Refaults::default(),
             last_stall: None,
             last_busy: None,
             pause: Span::default(),
@@ -152,8 +170,7 @@ impl History {
             last_change: None,
             trial: Trial::default(),
             seen,
-            classic: (config.predictor == Predictor::Classic)
-                .then(|| Classic::new(config.aggressiveness)),
+            classic: classic_for(config),
             distress: Distress::new(&config.guard),
             needs: Needs::default(),
         }
@@ -170,13 +187,12 @@ impl History {
         self.distress.go_on_by(&config.guard);
     }
 
-    /// Goes on by another configuration: what was seen stays seen.
+    /// Goes on with another configuration; what was learnt from samples stays.
     pub fn go_on_by(&mut self, config: &Config) {
         self.half_life = config.gap.half_life;
         self.horizon = config.compaction.horizon;
         self.leak_every = config.leak.every;
-        self.classic =
-            (config.predictor == Predictor::Classic).then(|| Classic::new(config.aggressiveness));
+        self.classic = classic_for(config);
         self.distress.go_on_by(&config.guard);
     }
 
@@ -231,54 +247,59 @@ impl History {
     fn fold(&mut self, old: &Sample, new: &Sample, rates: &Rates) {
         let elapsed = rates.elapsed;
         let seconds = elapsed.as_secs_f64();
-        let per_second = |count: u64| (count as f64 / seconds) as u64;
-        self.latest = Latest {
-            elapsed: Span::new(elapsed),
-            demand: rates.demand.and_then(|demand| Rate::over(demand, elapsed)),
-            free_slope: rates.free.map(|change| change as f64 / seconds),
-            allocation_stalls: rates.allocation_stalls.unwrap_or(0),
-            compaction_stalls: rates.compaction_stalls.unwrap_or(0),
-            hit_quickly: rates.hit_quickly.unwrap_or(0),
-            refaults_per_second: rates.refaults.map(per_second),
-            huge_requests: rates.huge_requests.unwrap_or(0),
-            huge_failures: rates.huge_failures.unwrap_or(0),
-            oom_kills: rates.oom_kills.unwrap_or(0),
-            kswapd_ran: rates.kswapd.is_some_and(|freed| freed > Bytes::ZERO),
-            stalled: rates.stalled,
-            object_slope: objects(old)
-                .zip(objects(new))
-                .map(|(a, b)| ((b as f64 - a as f64) / seconds) as i64),
-            ..std::mem::take(&mut self.latest)
-        };
+        self.compare(old, new, rates);
         let kept = faded(elapsed, MEAN_HALF_LIFE);
-        let mean = |old: Rate, new: Rate| {
-            Rate::new((old.get() as f64 * kept + new.get() as f64 * (1.0 - kept)) as u64)
-        };
         if let Some(freed) = rates.kswapd.filter(|freed| *freed > Bytes::ZERO) {
             let now = Rate::over(freed, elapsed).unwrap_or_default();
             self.reclaim = if self.reclaim == Rate::ZERO {
                 now
             } else {
-                mean(self.reclaim, now)
+                mean(self.reclaim, now, kept)
             };
         }
         self.take_demand(new, rates);
         if let Some(now) = self.latest.demand {
             self.regime(new.at, now);
-            self.mean_demand = mean(self.mean_demand, now);
+            self.mean_demand = mean(self.mean_demand, now, kept);
         }
         let waits = rates.waits.unwrap_or(0) as f64 / seconds;
         let kept = faded(elapsed, WAITS_HALF_LIFE);
         self.waits = self.waits * kept + waits * (1.0 - kept);
-        self.returns.push(new.at, rates);
+        self.refaults.push(new.at, rates);
         self.feedback(new);
         self.requests(new, elapsed);
-        if old.knobs.ours.of(Knob::WatermarkScaleFactor)
-            != new.knobs.ours.of(Knob::WatermarkScaleFactor)
-        {
+        let factor = Knob::WatermarkScaleFactor;
+        if old.knobs.ours.of(factor) != new.knobs.ours.of(factor) {
             self.last_change = Some(new.at);
         }
         self.trial.push(old, new, rates);
+    }
+
+    /// Fills in what the last two samples say together.
+    fn compare(&mut self, old: &Sample, new: &Sample, rates: &Rates) {
+        let seconds = rates.elapsed.as_secs_f64();
+        let object_slope = match (objects(old), objects(new)) {
+            (Some(before), Some(now)) => Some(((now as f64 - before as f64) / seconds) as i64),
+            _ => None,
+        };
+        self.latest = Latest {
+            elapsed: Span::new(rates.elapsed),
+            demand: rates
+                .demand
+                .and_then(|demand| Rate::over(demand, rates.elapsed)),
+            free_slope: rates.free.map(|change| change as f64 / seconds),
+            allocation_stalls: rates.allocation_stalls.unwrap_or(0),
+            compaction_stalls: rates.compaction_stalls.unwrap_or(0),
+            hit_quickly: rates.hit_quickly.unwrap_or(0),
+            refaults_per_second: rates.refaults.map(|count| (count as f64 / seconds) as u64),
+            huge_requests: rates.huge_requests.unwrap_or(0),
+            huge_failures: rates.huge_failures.unwrap_or(0),
+            oom_kills: rates.oom_kills.unwrap_or(0),
+            kswapd_ran: rates.kswapd.is_some_and(|freed| freed > Bytes::ZERO),
+            stalled: rates.stalled,
+            object_slope,
+            ..std::mem::take(&mut self.latest)
+        };
     }
 
     fn take_demand(&mut self, new: &Sample, rates: &Rates) {
@@ -294,52 +315,47 @@ impl History {
         }
     }
 
-    /// Demand below this is rest.
+    /// Demand below this counts as rest.
     pub(crate) fn notable(&self, sample: &Sample) -> Bytes {
         self.gap_found(sample).unwrap_or_default().scaled(1, 4)
     }
 
-    /// Demand is back: how long was it away? What stayed away longer was a calm, not a pause.
+    /// Remembers how long demand paused before it came back.
     fn note_pause(&mut self, at: Span) {
-        let away = self.calm(at).unwrap_or_default();
-        let remembered = self
-            .pause
-            .get()
-            .mul_f64(faded(self.latest.elapsed.get(), self.half_life.get()));
-        self.pause = Span::new(if away <= LONGEST_PAUSE {
-            remembered.max(away)
+        let paused = self.calm(at).unwrap_or_default();
+        let kept = faded(self.latest.elapsed.get(), self.half_life.get());
+        let remembered = self.pause.get().mul_f64(kept);
+        let pause = if paused <= LONGEST_PAUSE {
+            remembered.max(paused)
         } else {
             remembered
-        });
+        };
+        self.pause = Span::new(pause);
     }
 
-    /// How long a calm must be before held memory is given back: as configured, or half as long again as the
-    /// pauses that this load makes.
+    /// How long a calm must be before held memory is given back: as configured, or half as long again
+    /// as the pauses of this load.
     pub(crate) fn patience_with_calm(&self, configured: Duration) -> Duration {
         configured.max(self.pause.get() * 3 / 2)
     }
 
-    /// Stalls widen at once; a minute of load without them, but with refaults above target, narrows.
-    /// The decision has the target, so narrowing is bounded there.
+    /// Stalls widen the gap at once. Without stalls it goes back to the quantile slowly. Refaults
+    /// narrow it further in the decision, which knows their target.
     fn feedback(&mut self, new: &Sample) {
-        let Latest {
-            allocation_stalls,
-            compaction_stalls,
-            hit_quickly,
-            ..
-        } = self.latest;
-        let fresh = self
+        let is_apart = self
             .last_stall
-            .is_none_or(|at| new.at.get().saturating_sub(at.get()) >= Duration::from_secs(1));
-        if allocation_stalls > 0 || (compaction_stalls > 0 && self.is_near(new)) || hit_quickly > 2
-        {
-            if fresh {
-                self.widen = (self.widen * 1.5).min(4.0);
+            .is_none_or(|at| new.at.get().saturating_sub(at.get()) >= STALL_APART);
+        let latest = &self.latest;
+        let stalled = latest.allocation_stalls > 0
+            || (latest.compaction_stalls > 0 && self.is_near(new))
+            || latest.hit_quickly > 2;
+        if stalled {
+            if is_apart {
+                self.widen = (self.widen * WIDEN).min(MOST_WIDEN);
             }
             self.last_stall = Some(new.at);
-        } else if self.quiet_since_stall(new.at) >= Duration::from_secs(60) && fresh {
-            // Back to the quantile at 10 % a minute.
-            let kept = faded(self.latest.elapsed.get(), Duration::from_secs(360));
+        } else if self.quiet_since_stall(new.at) >= NARROW_AFTER && is_apart {
+            let kept = faded(self.latest.elapsed.get(), NARROW_HALF_LIFE);
             self.widen = 1.0 + (self.widen - 1.0) * kept;
         }
     }
@@ -362,11 +378,12 @@ impl History {
         self.request_window = (new.at, 0);
     }
 
-    /// Another regime: demand eight times its mean or an eighth of it for twenty seconds, and not idle.
+    /// Another regime: demand eight times its mean, or an eighth of it, for twenty seconds.
     fn regime(&mut self, at: Span, now: Rate) {
-        let (mean, now_) = (self.mean_demand.get().max(1 << 20), now.get().max(1 << 20));
-        let strange = now_ / mean >= REGIME_RATIO || mean / now_ >= REGIME_RATIO;
-        if !strange {
+        let mean = self.mean_demand.get().max(LEAST_DEMAND);
+        let demand = now.get().max(LEAST_DEMAND);
+        let differs = demand / mean >= REGIME_RATIO || mean / demand >= REGIME_RATIO;
+        if !differs {
             self.strange_since = None;
             return;
         }
@@ -398,21 +415,20 @@ impl History {
     }
 
     fn event(&self, old: &Sample) -> Option<(Event, Bytes, Bytes)> {
-        let (before, now) = (Sizes::of(old, self.page_size), self.latest.sizes);
-        let moved = |a: Bytes, b: Bytes, percent: u64| {
-            a != b && a.less(b) + b.less(a) >= a.scaled(percent, 100)
-        };
-        [
-            (Event::Hugepages, before.huge, now.huge, 5),
-            (Event::Hotplug, before.managed, now.managed, 1),
-            (Event::Swap, before.swap, now.swap, 0),
-        ]
-        .into_iter()
-        .find(|&(_, before, now, percent)| moved(before, now, percent))
-        .map(|(event, before, now, _)| (event, before, now))
+        let before = Sizes::of(old, self.page_size);
+        let now = self.latest.sizes;
+        if differ(before.huge, now.huge, 5) {
+            Some((Event::Hugepages, before.huge, now.huge))
+        } else if differ(before.managed, now.managed, 1) {
+            Some((Event::Hotplug, before.managed, now.managed))
+        } else if differ(before.swap, now.swap, 0) {
+            Some((Event::Swap, before.swap, now.swap))
+        } else {
+            None
+        }
     }
 
-    /// The gap as we found it.
+    /// The gap with the watermark factor that was found.
     pub(crate) fn gap_found(&self, sample: &Sample) -> Option<Bytes> {
         watermark::gap(
             sample,
@@ -438,7 +454,7 @@ impl History {
         };
         let high: Option<units::Pages> = sample.zones.iter().map(|zone| zone.amounts.high).sum();
         let high = high.unwrap_or_default().to_bytes(self.page_size);
-        let ahead = self.demand.within(Duration::from_secs(2)).max(high);
+        let ahead = self.demand.within(NEAR).max(high);
         free < high + ahead
     }
 
@@ -462,4 +478,21 @@ impl History {
         let now = last.at.get().as_nanos();
         now / slot != now.saturating_sub(self.latest.elapsed.get().as_nanos()) / slot
     }
+}
+
+fn classic_for(config: &Config) -> Option<Classic> {
+    match config.predictor {
+        Predictor::Classic => Some(Classic::new(config.aggressiveness)),
+        Predictor::BaseStock => None,
+    }
+}
+
+/// The running mean, of which the share `kept` is the old one.
+fn mean(old: Rate, new: Rate, kept: f64) -> Rate {
+    Rate::new((old.get() as f64 * kept + new.get() as f64 * (1.0 - kept)) as u64)
+}
+
+/// Whether two sizes differ, and by at least `percent` of the first.
+fn differ(a: Bytes, b: Bytes, percent: u64) -> bool {
+    a != b && a.less(b) + b.less(a) >= a.scaled(percent, 100)
 }

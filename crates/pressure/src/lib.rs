@@ -4,16 +4,23 @@
 //! Sample ─► Rates ─► Forecast ─► Decision
 //! ```
 //!
-//! Everything in here is a function of its arguments. There is no file, no clock, no environment
-//! and no arithmetic that differs between machines, so a recording of samples can be decided again,
-//! with this configuration or another, on any machine and build, with the same result.
+//! Everything in here is a function of its arguments: there is no file, no clock and no environment.
+//! Arithmetic that differs between machines (`f64::exp` and its like) is forbidden by
+//! `clippy.toml`. So a recording of samples can be decided again, with this configuration or
+//! another.
+//!
+//! The same build makes the same decisions from the same recording, on any machine. Another version
+//! reads an older recording too, with defaults for what the recording lacks, and may decide
+//! differently: `warmset replay --verify` tells where.
 
 pub mod classic;
 pub mod config;
 mod decide;
 pub mod decision;
 pub mod demand;
+mod display;
 pub mod distress;
+pub mod event;
 pub mod groups;
 pub mod history;
 pub mod import;
@@ -21,8 +28,8 @@ pub mod knob;
 pub mod protect;
 pub mod rates;
 pub mod recording;
+mod refaults;
 pub mod replay;
-mod returns;
 pub mod sample;
 pub mod scan;
 pub mod section;
@@ -33,7 +40,6 @@ pub mod trend;
 mod trial;
 pub mod users;
 pub mod watermark;
-mod words;
 
 pub use config::Config;
 pub use decide::decide;

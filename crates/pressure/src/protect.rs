@@ -1,11 +1,12 @@
-//! Protection: what is worth holding in memory, and what is held.
+//! Protection: which files are worth holding in memory, and which are held.
 //!
 //! ```text
 //! additions, evictions ─► Learner ─► WarmFile in the sample ─► decide ─► Act ─► the holder locks
 //! ```
 //!
-//! The learner runs in the process that locks (`warmset-hold`), beside the kernel's ring of events, and
-//! only its conclusions enter the sample; so a decision to hold can be made again from the recording.
+//! The learner runs in the holder (`warmset-hold`), the process that locks files and reads the kernel's
+//! ring of events. Only its conclusions enter the sample, so a decision to hold can be made again from
+//! the recording.
 
 mod act;
 mod ghosts;

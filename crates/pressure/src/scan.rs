@@ -1,16 +1,17 @@
-//! Who holds memory: the processes that a decision may name, as read, and who was signalled before.
+//! The process scan: the processes that hold the most memory, and those that were signalled before.
 //!
-//! Read only while memory is short ([`crate::decision::Attention::Candidates`]), so a calm sample has none. What a
-//! process is called by itself (`name`) is for people; what decides is what it cannot choose: its unit, the file it
-//! runs if that is root's, its owner.
+//! The scan is read only while a decision asks for candidates, that is while memory is short. So a
+//! calm sample has none. The name that a process gives itself is only shown. A decision goes by what
+//! the process cannot choose: its unit, its owner, and the file it runs if root owns that file.
 
 use arrayvec::{ArrayString, ArrayVec};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};
 
-/// Processes in one census, at most: the largest, and those that were in the one before.
+/// Processes in one scan, at most: the largest, and those that were in the scan before. More make
+/// each scan slower; fewer may miss a process that began to grow lately.
 pub const MAX_CANDIDATES: usize = 12;
-/// Signalled processes remembered, at most.
+/// Signalled processes remembered, at most. One kill at a time is under way, so few are recent.
 pub const MAX_VICTIMS: usize = 4;
 
 /// What a process is called.
@@ -27,12 +28,12 @@ pub struct ProcessScan {
     /// The largest processes, largest first.
     #[serde(rename = "suspects")]
     pub candidates: ArrayVec<Candidate, MAX_CANDIDATES>,
-    /// Who was signalled lately.
+    /// Processes that were signalled lately.
     pub victims: ArrayVec<Victim, MAX_VICTIMS>,
 }
 
 impl ProcessScan {
-    /// Whether it says nothing.
+    /// Whether it names no process.
     pub fn is_empty(&self) -> bool {
         self.candidates.is_empty() && self.victims.is_empty()
     }
@@ -44,7 +45,7 @@ impl ProcessScan {
         self.victims.clear();
     }
 
-    /// The suspect of this identity.
+    /// The candidate of this identity.
     pub fn find(&self, identity: Identity) -> Option<&Candidate> {
         self.candidates
             .iter()
@@ -52,12 +53,12 @@ impl ProcessScan {
     }
 }
 
-/// A process, told apart from a later one with the same number by its start.
+/// A process, told apart from a later one with the same process ID by its start time.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
-    /// Its number.
+    /// Its process ID.
     pub pid: u32,
-    /// When it started, in clock ticks since boot, as `/proc/PID/stat` has it.
+    /// When it started, in clock ticks since boot: `starttime` of `/proc/PID/stat`.
     pub start: u64,
 }
 
@@ -69,45 +70,46 @@ pub struct Candidate {
     pub identity: Identity,
     /// Time since it started.
     pub age: Span,
-    /// What it calls itself (`comm`), control characters replaced. Decides nothing.
+    /// What it calls itself (`comm`), control characters replaced. Only shown.
     pub name: Name,
-    /// Base name of the file it runs, if that file is root's, closed to others, and the one that we see at its path.
+    /// Base name of the file it runs, if root owns that file, no one else may write to it, and the file
+    /// at its path is the one that runs.
     pub program: Option<Name>,
-    /// Innermost unit or control group it lives in.
+    /// Innermost unit or cgroup that it runs in.
     pub unit: UnitName,
-    /// What kind of place that is.
+    /// Kind of that unit.
     pub place: Place,
     /// Its user.
     pub user: u32,
-    /// Anonymous memory in RAM: what its end gives back at once.
+    /// Anonymous memory in RAM, which its end frees at once.
     pub resident: Bytes,
-    /// All its memory in RAM, files included; `None` in recordings of old.
+    /// All its memory in RAM, files included; `None` in older recordings.
     #[serde(default)]
     pub mapped: Option<Bytes>,
-    /// Of its memory, on swap.
+    /// Its memory in swap.
     pub swapped: Bytes,
     /// How readily the kernel would kill it, −1000 (never) to 1000.
     pub oom_score_adj: i16,
-    /// What its unit's attributes ask for.
+    /// What `ManagedOOMPreference=` of its unit asks for.
     pub mark: Mark,
-    /// Memory of its whole unit, where the unit is one of its own.
+    /// Memory of its whole unit.
     pub group: Option<Group>,
     /// Whether it can still be killed.
     pub life: Life,
 }
 
 impl Candidate {
-    /// What its end gives back.
+    /// Memory that its end frees.
     pub fn size(&self) -> Bytes {
         self.resident + self.swapped
     }
 }
 
-/// Where a process lives.
+/// The kind of unit that a process runs in.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// Cannot be told: no systemd, or no control groups.
+    /// Unknown: no systemd, or no cgroups.
     #[default]
     Unknown,
     /// A service of the system.
@@ -123,7 +125,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Whether the unit holds one thing and nothing else, so that it may be ended whole.
+    /// Whether the unit is one application or service, so that it may be killed whole.
     pub const fn is_of_its_own(self) -> bool {
         matches!(self, Self::Service | Self::App | Self::Container)
     }
@@ -144,27 +146,28 @@ pub enum Mark {
     Own,
 }
 
-/// Memory of a whole unit.
+/// Memory and limits of a whole unit.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// The inode of its folder.
+    /// The inode of its directory.
     pub id: u64,
     /// All of its memory: `memory.current`; zero if unknown.
     #[serde(default)]
     pub used: Bytes,
     /// Anonymous memory.
     pub anon: Bytes,
-    /// On swap.
+    /// Memory in swap.
     pub swapped: Bytes,
-    /// Its processes.
+    /// Number of its processes.
     pub processes: u32,
     /// Its `memory.high`; `None` without a limit.
     pub high: Option<Bytes>,
-    /// How many of those in it may not be ended, the suspects among them included.
+    /// How many of its processes are exempt, candidates included.
     #[serde(default)]
     #[serde(rename = "spared")]
     pub exempt: u32,
-    /// It cannot be ended whole: there is no `cgroup.kill`, or we may not write to it.
+    /// Whether its processes must be killed one by one: there is no `cgroup.kill`, or it is not
+    /// writable.
     #[serde(default)]
     pub one_by_one: bool,
 }
@@ -192,7 +195,7 @@ pub struct Victim {
     pub identity: Identity,
     /// What it called itself.
     pub name: Name,
-    /// What its end is to give back.
+    /// Memory that its end is expected to free.
     pub size: Bytes,
     /// The last signal.
     pub signal: Signal,
@@ -202,7 +205,7 @@ pub struct Victim {
     pub gone: Option<Span>,
 }
 
-/// How to end a process.
+/// A signal that makes a process end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
@@ -213,7 +216,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// As people and programs know it.
+    /// Its name as `signal(7)` has it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Term => "SIGTERM",

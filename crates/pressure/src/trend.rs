@@ -1,42 +1,45 @@
-//! A robust slope with an honest interval.
+//! A robust slope with an interval that is checked against what comes.
 //!
-//! The slope is the median of the slopes of all pairs of points; a step by one exiting program, or
-//! one wild reading in four, does not move it. Its interval is read off the same sorted slopes by the
-//! distribution of Kendall's S. That interval is of the line through what was; what comes bends, and points
-//! that follow each other are alike. So each interval is remembered and, six points later, compared with
-//! the growth that came; misses widen those to come and hits narrow them, until nine in ten hold.
+//! The slope is the median of the slopes of all pairs of points: a step by one exiting program, or one
+//! wild reading in four, does not move it. Its interval is read off the same sorted slopes by the
+//! distribution of Kendall's S. That interval describes past points. Future growth bends, and points
+//! that follow each other are alike. So each interval is remembered and, six points later, compared
+//! with the growth that came. Misses widen later intervals and hits narrow them, until nine in ten
+//! hold.
 //!
 //! - Law: `slope = median{ (y_j − y_i)/(t_j − t_i) }`; bounds are the slopes of rank `(N ∓ z·σ)/2` of `N`
-//!   pairs, `σ² = n(n−1)(2n+5)/18`.
-//!   Both are moved away from the median to `k` times their distance, or `k` times the mean error of late if
-//!   that is more; `k ← k·exp(γ·(miss − 0.1))`.
+//!   pairs, `σ² = n(n−1)(2n+5)/18`. Both are moved away from the median to `k` times their distance, or
+//!   `k` times the recent mean error if that is more; `k ← k·exp(γ·(miss − 0.1))`.
 //! - Cost: O(n² log n) with n ≤ 16, about 3 µs; no allocation.
-//! - Source: Theil 1950; Sen, JASA 63 (1968), §4; Gibbs and Candès, NeurIPS 2021, §2 (adaptive conformal inference).
-//! - Limit: coverage is kept in the long run, not in each minute; the first dozen intervals go by what was typical.
+//! - Source: Theil 1950; Sen, JASA 63 (1968), §4; Gibbs and Candès, NeurIPS 2021, §2 (adaptive conformal
+//!   inference).
+//! - Limit: nine in ten hold in the long run, not in each minute. The first dozen intervals use the
+//!   initial width.
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Span};
 
-/// Points kept.
+/// Points kept. More react later and cost n² each time; fewer make the interval wide.
 pub const POINTS: usize = 16;
-/// Points before a slope is given.
+/// Least points for a slope: with fewer the interval spans nearly all pairs.
 const LEAST: usize = 6;
-/// Normal quantile for an interval of 90 %.
+/// Normal quantile of a two-sided interval of 90 %.
 const Z: f64 = 1.645;
-/// An interval holds if the growth over so many points to come lies in it.
+/// An interval holds if the growth over this many later points lies in it.
 const AHEAD: usize = 6;
-/// How often an interval may miss.
+/// The share of intervals that may miss: one less the 90 % above.
 const MISSES: f64 = 0.1;
-/// How fast hits and misses change the width.
+/// How fast hits and misses change the width. Larger follows a new load sooner and swings more.
 const GAIN: f64 = 0.25;
-/// The width before anything is known, and its bounds: measured on the lab's recordings.
+/// The width before anything is known, measured on recordings of the VM lab.
 const FIRST_WIDTH: f64 = 7.0;
-/// How much of the mean error of late is the last one.
-const LATE: f64 = 0.1;
+/// The weight of the last error in the mean error.
+const LAST_ERROR: f64 = 0.1;
+/// Bounds of the width, so that a long row of hits or misses can be made up for.
 const WIDTHS: std::ops::RangeInclusive<f64> = 0.25..=64.0;
-/// No interval is narrower than this share of its slope to either side.
+/// No interval is narrower than this share of its slope to either side, however even the points are.
 const LEAST_HALF_WIDTH: f64 = 0.02;
 
 /// The last points of a quantity over time.
@@ -47,7 +50,7 @@ pub struct Trend {
     /// The slope that was given at each point.
     given: ArrayVec<Option<Slope>, POINTS>,
     width: f64,
-    /// The distance of what came from the median, of late.
+    /// Mean distance of recent growth from the median.
     error: f64,
     kept: Kept,
 }
@@ -135,11 +138,11 @@ pub struct Slope {
 impl Trend {
     /// Takes a point in, unless the last one is less than `every` old. The oldest gives way.
     pub fn push(&mut self, at: Span, value: Bytes, every: Duration) {
-        let due = self
+        let is_due = self
             .points
             .last()
             .is_none_or(|(last, _)| at.get().saturating_sub(last.get()) >= every);
-        if !due {
+        if !is_due {
             return;
         }
         if self.points.is_full() {
@@ -157,22 +160,24 @@ impl Trend {
         let Some(then) = self.points.len().checked_sub(AHEAD + 1) else {
             return;
         };
-        let (Some(&(from, before)), Some(&(at, now))) = (self.points.get(then), self.points.last())
-        else {
+        let Some(&(from, before)) = self.points.get(then) else {
+            return;
+        };
+        let Some(&(at, now)) = self.points.last() else {
             return;
         };
         let Some(given) = self.given.get(then).copied().flatten() else {
             return;
         };
-        let came = (now.get() as f64 - before.get() as f64)
-            / at.get().saturating_sub(from.get()).as_secs_f64();
-        self.error += LATE * ((came - given.middle).abs() - self.error);
+        let change = now.get() as f64 - before.get() as f64;
+        let came = change / at.get().saturating_sub(from.get()).as_secs_f64();
+        self.error += LAST_ERROR * ((came - given.middle).abs() - self.error);
         let held = (given.low..=given.high).contains(&came);
         self.kept.made += 1;
         self.kept.held += u64::from(held);
         let miss = if held { 0.0 } else { 1.0 };
-        self.width =
-            (self.width * exp(GAIN * (miss - MISSES))).clamp(*WIDTHS.start(), *WIDTHS.end());
+        let width = self.width * exp(GAIN * (miss - MISSES));
+        self.width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
     }
 
     /// How often the interval has held what came.
@@ -187,14 +192,13 @@ impl Trend {
 
     /// Growth since the oldest point, zero if it fell, and the time it took.
     pub fn grown(&self) -> Option<(Bytes, Duration)> {
-        let (first, last) = (self.points.first()?, self.points.last()?);
-        Some((
-            last.1.less(first.1),
-            last.0.get().saturating_sub(first.0.get()),
-        ))
+        let (begin, before) = self.points.first()?;
+        let (end, now) = self.points.last()?;
+        let took = end.get().saturating_sub(begin.get());
+        Some((now.less(*before), took))
     }
 
-    /// Forgets what was, but not how far from it what comes may be.
+    /// Forgets the points, but not how wide an interval has to be.
     pub fn reset(&mut self) {
         self.points.clear();
         self.given.clear();
@@ -202,20 +206,20 @@ impl Trend {
 }
 
 impl Slope {
-    /// With both bounds moved away from the middle.
+    /// The slope with both bounds moved away from the middle.
     fn widened(self, by: f64, error: f64) -> Self {
         let least = self.middle.abs() * LEAST_HALF_WIDTH;
         let side = |distance: f64| (distance.max(error) * by).max(least);
-        let (below, above) = (side(self.middle - self.low), side(self.high - self.middle));
         Self {
-            low: self.middle - below,
+            low: self.middle - side(self.middle - self.low),
             middle: self.middle,
-            high: self.middle + above,
+            high: self.middle + side(self.high - self.middle),
         }
     }
 }
 
-/// eˣ for small x by its series: the library's may differ between platforms, and decisions must not.
+/// eˣ for small x by its series. The library's function may differ between platforms, and then
+/// decisions would, too.
 fn exp(x: f64) -> f64 {
     1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)))
 }
@@ -230,24 +234,30 @@ fn slope(points: &[(Span, Bytes)]) -> Option<Slope> {
         for earlier in &points[..index] {
             let time = later.0.get().saturating_sub(earlier.0.get()).as_secs_f64();
             if time > 0.0 {
-                slopes.push((later.1.get() as f64 - earlier.1.get() as f64) / time);
+                let change = later.1.get() as f64 - earlier.1.get() as f64;
+                slopes.push(change / time);
             }
         }
     }
     slopes.sort_unstable_by(f64::total_cmp);
-    let (n, pairs) = (points.len() as f64, slopes.len() as f64);
-    let spread = Z * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
-    let rank = |rank: f64| {
-        slopes
-            .get((rank.max(0.0) as usize).min(slopes.len().saturating_sub(1)))
-            .copied()
-    };
-    let middle = (rank((pairs - 1.0) / 2.0)? + rank(pairs / 2.0)?) / 2.0;
+    let n = points.len() as f64;
+    let pairs = slopes.len() as f64;
+    let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0;
+    let spread = Z * variance.sqrt();
+    let low_middle = of_rank(&slopes, (pairs - 1.0) / 2.0)?;
+    let high_middle = of_rank(&slopes, pairs / 2.0)?;
     Some(Slope {
-        low: rank((pairs - spread) / 2.0)?,
-        middle,
-        high: rank((pairs + spread) / 2.0)?,
+        low: of_rank(&slopes, (pairs - spread) / 2.0)?,
+        middle: (low_middle + high_middle) / 2.0,
+        high: of_rank(&slopes, (pairs + spread) / 2.0)?,
     })
+}
+
+/// The slope at a rank, rounded down; the first or last if the rank is outside.
+fn of_rank(sorted: &[f64], rank: f64) -> Option<f64> {
+    let last = sorted.len().saturating_sub(1);
+    let index = (rank.max(0.0) as usize).min(last);
+    sorted.get(index).copied()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! The circuit breaker: every raise is on trial, and one that made things worse is undone.
+//! The circuit breaker: every raise of the gap is on trial, and one that made things worse is undone.
 //!
-//! Harm is the time that tasks lost to memory, as the kernel counts it (`some` of the pressure file). A load
-//! that grows loses more time whatever we do, so harm is weighed against what was asked for: time lost for
-//! each MiB of gross demand, and only while memory is short, since demand that free memory can meet costs
-//! nothing. Its running mean before a raise is kept, and compared with the mean since.
+//! Harm is the time that tasks lost to memory, as the kernel counts it (`some` of the pressure file). A
+//! growing load loses more time whatever the gap. So harm is divided by demand: time lost for each MiB
+//! of gross demand, measured only while memory is short, for demand that free memory can meet costs
+//! nothing. The running mean before a raise is kept and compared with the mean after it.
 //!
-//! - Law: guilty if, 15 s after the raise, `harm/demand > 2·(harm/demand before)`, `harm > 50 ms/s`, and stalls per
-//!   demand did not fall; then nothing is raised for 5 min, doubling up to 1 h.
-//! - Limit: a raise within the first seconds of a shortage has nothing to be compared with, and is acquitted.
+//! - Law: guilty if, 15 s after the raise, `harm/demand > 2·(harm/demand before)`, `harm > 50 ms/s`, and
+//!   stalls per demand did not fall. Then nothing is raised for 5 min, doubling up to 1 h.
+//! - Limit: a raise within the first seconds of a shortage has nothing to be compared with, and stands.
 
 use crate::knob::Knob;
 use crate::rates::Rates;
@@ -17,15 +17,19 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::Span;
 
+/// Half-life of the running means: a third of the trial, so that the verdict is on what came after.
 const HALF_LIFE: Duration = Duration::from_secs(5);
+/// Length of a trial. Longer suffers a bad raise longer; shorter judges a raise by one burst.
 const LENGTH: Duration = Duration::from_secs(15);
+/// Time without raises after the first verdict. Each further verdict doubles it.
 const PENALTY: Duration = Duration::from_secs(300);
+/// The longest time without raises, so that a changed load gets another chance within the hour.
 const MOST_PENALTY: Duration = Duration::from_secs(3600);
-/// Microseconds per second that are not worth an undo.
+/// Lost microseconds per second that are not worth an undo: 5 % of the time.
 const TOLERANCE: f64 = 50_000.0;
-/// Seconds of shortage before a raise that make a comparison.
+/// Least seconds of shortage before a raise: with fewer there is no mean to compare with.
 const LEAST_SHORT: f64 = 3.0;
-/// How long a shortage is remembered.
+/// Half-life of the seconds of shortage: an older shortage was another load.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// The state of the breaker.
@@ -60,7 +64,7 @@ struct Charge {
 pub(crate) struct Verdict {
     /// Time lost per second before.
     pub before: Span,
-    /// And after.
+    /// Time lost per second after.
     pub after: Span,
     /// No raise until then.
     pub until: Span,
@@ -77,8 +81,8 @@ impl Trial {
         } else {
             1.0
         };
-        self.short =
-            self.short * faded(rates.elapsed, MEMORY) + if is_short { seconds } else { 0.0 };
+        let short_now = if is_short { seconds } else { 0.0 };
+        self.short = self.short * faded(rates.elapsed, MEMORY) + short_now;
         let blend = |mean: &mut f64, amount: Option<u64>| {
             if let Some(amount) = amount {
                 *mean = *mean * kept + amount as f64 / seconds * (1.0 - kept);
@@ -90,30 +94,24 @@ impl Trial {
             &mut self.demand,
             rates.demand.map(|demand| demand.get() >> 20),
         );
-        let ours = |sample: &Sample| sample.knobs.ours.of(Knob::WatermarkScaleFactor);
-        match (ours(old), ours(new)) {
-            (before, Some(now))
-                if before.or(old.knobs.found.of(Knob::WatermarkScaleFactor)) < Some(now) =>
-            {
-                let Self {
-                    harm,
-                    stalls,
-                    demand,
-                    short,
-                    ..
-                } = *self;
-                self.running.get_or_insert(Charge {
-                    since: new.at,
-                    harm,
-                    stalls,
-                    demand,
-                    short,
-                });
-            }
-            (_, None) => self.running = None,
-            _ => {}
+        let before = factor(old).or(old.knobs.found.of(Knob::WatermarkScaleFactor));
+        match factor(new) {
+            Some(now) if before < Some(now) => self.begin(new.at),
+            Some(_) => {}
+            None => self.running = None,
         }
         self.judge(new.at);
+    }
+
+    /// Puts a raise on trial, unless one is already.
+    fn begin(&mut self, at: Span) {
+        self.running.get_or_insert(Charge {
+            since: at,
+            harm: self.harm,
+            stalls: self.stalls,
+            demand: self.demand,
+            short: self.short,
+        });
     }
 
     fn judge(&mut self, at: Span) {
@@ -125,7 +123,7 @@ impl Trial {
         if charge.short < LEAST_SHORT {
             return;
         }
-        // Compared by cross products: no demand now means nothing can be blamed on it.
+        // Cross products instead of quotients: without demand the raise cannot be blamed.
         let worse = self.harm * charge.demand > 2.0 * charge.harm * self.demand;
         let no_fewer = self.stalls * charge.demand >= charge.stalls * self.demand;
         if worse && no_fewer && self.harm > TOLERANCE {
@@ -146,12 +144,17 @@ impl Trial {
     }
 }
 
+/// The watermark factor that the guard wrote.
+fn factor(sample: &Sample) -> Option<u64> {
+    sample.knobs.ours.of(Knob::WatermarkScaleFactor)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use units::{Bytes, Micros, Pages};
 
-    /// Seconds of (stalled µs, factor we wrote); one sample a second.
+    /// One sample a second, each with its stalled µs and the factor that the guard wrote.
     fn run(seconds: &[(u64, Option<u64>)]) -> Trial {
         let mut trial = Trial::default();
         let mut old = Sample::default();

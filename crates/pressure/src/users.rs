@@ -1,78 +1,79 @@
-//! What the guard and a person's own program say to each other: one JSON object a line.
+//! What the guard and a user's own client say to each other: one JSON object a line.
 //!
-//! A user hears what concerns their own processes, and of all others that memory was short and how much came back.
+//! A user is told what concerns their own processes. Of all others a user is told only that memory
+//! was short and how much was freed.
 
 use crate::groups::Answer;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};
 
-/// What a person is told.
+/// A message to a user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "tell")]
 pub enum Tell {
     /// Memory is about to run out.
     Warn {
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
-        /// When it is used up, if things go on.
+        /// Time until it is used up, at the present growth.
         left: Span,
     },
-    /// A unit of theirs was slowed down.
+    /// A unit of the user was throttled.
     #[serde(rename = "contained")]
     Throttled {
         /// Its name.
         unit: String,
-        /// What it may have.
+        /// Its `memory.high`.
         #[serde(rename = "ceiling")]
         memory_high: Bytes,
     },
-    /// A unit of theirs was stopped; what is to become of it?
+    /// A unit of the user was frozen, and the user is asked what to do with it.
     Ask {
-        /// To be named in the answer.
+        /// Number of the question, to be named in the answer.
         id: u64,
         /// Its name.
         unit: String,
-        /// What it has.
+        /// Memory that it has.
         used: Bytes,
-        /// Time to answer; then it ends.
+        /// Time to answer; without an answer the unit is killed.
         wait: Span,
         /// Why.
         why: String,
     },
     /// The question of this number is settled.
     Settled {
-        /// Which.
+        /// Number of the question.
         id: u64,
     },
-    /// A process of theirs was signalled.
+    /// A process of the user was signalled.
     Ended {
         /// What it called itself.
         name: String,
-        /// Its number.
+        /// Its process ID.
         pid: u32,
         /// Its unit.
         unit: String,
-        /// By which signal.
+        /// Name of the signal.
         signal: String,
-        /// What it held.
+        /// Memory that it held.
         size: Bytes,
         /// Why.
         why: String,
     },
-    /// A process of someone else was signalled.
+    /// A process of another user was signalled.
     EndedElsewhere {
-        /// What it held.
+        /// Memory that it held.
         size: Bytes,
     },
 }
 
-/// What a person answers.
+/// A user's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reply {
-    /// To which question.
+    /// Number of the question.
     pub id: u64,
-    /// What.
+    /// What to do.
     pub answer: Answer,
 }

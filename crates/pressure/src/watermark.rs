@@ -1,4 +1,4 @@
-//! Watermarks exactly as the kernel sets them from two knobs.
+//! Watermarks as the kernel sets them from two knobs.
 //!
 //! Every zone has three marks on its free pages: below *low* kswapd is woken, above *high* it sleeps
 //! again, below *min* allocations reclaim for themselves, that is, stall. The *gap* between min and
@@ -25,9 +25,9 @@ use crate::knob::Knob;
 use crate::sample::{Sample, Zone};
 use units::{Bytes, Pages};
 
-/// What the kernel accepts for `vm.watermark_scale_factor`.
+/// The least that the kernel accepts for `vm.watermark_scale_factor`.
 pub const LEAST_FACTOR: u64 = 1;
-/// What the kernel accepts for `vm.watermark_scale_factor`.
+/// The most that the kernel accepts for `vm.watermark_scale_factor`: 30 % of a zone.
 pub const MOST_FACTOR: u64 = 3000;
 
 /// The watermarks of one zone, boost left out.
@@ -118,7 +118,7 @@ pub fn observed_gap(sample: &Sample, page_size: Bytes) -> Option<Bytes> {
     pages.map(|pages| pages.to_bytes(page_size))
 }
 
-/// The smallest factor whose gap is at least `wanted`; the largest if none is.
+/// The smallest factor with a gap of at least `wanted`; the largest if there is none.
 ///
 /// This is `ceil(10000 · wanted / managed)` but for the dead zone, where it is 1: no factor gives
 /// less than the kernel's floor, so take the maximum with the factor that was found.
@@ -126,18 +126,16 @@ pub fn factor_for(sample: &Sample, page_size: Bytes, wanted: Bytes) -> Option<u6
     let base = Base::of(sample, page_size)?;
     sample.managed()?;
     let wanted = wanted.to_pages(page_size);
-    Some(
-        search(|factor| sum(sample, |zone| base.marks(zone, factor).map(Marks::gap)) >= wanted)
-            .unwrap_or(MOST_FACTOR),
-    )
+    let factor = search(|factor| gap_pages(sample, base, factor) >= wanted);
+    Some(factor.unwrap_or(MOST_FACTOR))
 }
 
 /// The smallest factor that has an effect; `None` if none has, or if a size or knob is unknown.
 pub fn least_effective(sample: &Sample, page_size: Bytes) -> Option<u64> {
     let base = Base::of(sample, page_size)?;
     sample.managed()?;
-    let floor = sum(sample, |zone| base.marks(zone, 0).map(Marks::gap));
-    search(|factor| sum(sample, |zone| base.marks(zone, factor).map(Marks::gap)) > floor)
+    let floor = gap_pages(sample, base, 0);
+    search(|factor| gap_pages(sample, base, factor) > floor)
 }
 
 /// By how much going from one factor to another lowers `MemAvailable`; zero if it rises.
@@ -150,10 +148,8 @@ pub fn least_effective(sample: &Sample, page_size: Bytes) -> Option<u64> {
 /// reserve to `high` before the cap, which no sample has: in a zone smaller than its reserve, such
 /// as DMA, this counts a few pages too many. `None` if a size, knob or amount is unknown.
 pub fn withheld(sample: &Sample, page_size: Bytes, from: u64, to: u64) -> Option<Bytes> {
-    let (before, after) = (
-        reserved(sample, page_size, from)?,
-        reserved(sample, page_size, to)?,
-    );
+    let before = reserved(sample, page_size, from)?;
+    let after = reserved(sample, page_size, to)?;
     Some(after.less(before).to_bytes(page_size))
 }
 
@@ -174,18 +170,29 @@ fn reserved(sample: &Sample, page_size: Bytes, factor: u64) -> Option<Pages> {
         low += marks.low;
         high += marks.high.min(zone.amounts.managed?);
     }
-    let half = |pages: Pages| Pages::new(pages.get() / 2);
-    Some(high + half(cache).min(low) + half(slab).min(low))
+    let cache_kept = half(cache).min(low);
+    let slab_kept = half(slab).min(low);
+    Some(high + cache_kept + slab_kept)
 }
 
-/// Sum over zones; zones that do not say count nothing, which the callers have ruled out.
-fn sum(sample: &Sample, pages: impl Fn(&Zone) -> Option<Pages>) -> Pages {
-    sample.zones.iter().filter_map(pages).sum()
+fn half(pages: Pages) -> Pages {
+    Pages::new(pages.get() / 2)
+}
+
+/// Σ over zones of `low − min` under `factor`. The callers have made sure that each zone has a size.
+fn gap_pages(sample: &Sample, base: Base, factor: u64) -> Pages {
+    sample
+        .zones
+        .iter()
+        .filter_map(|zone| base.marks(zone, factor))
+        .map(Marks::gap)
+        .sum()
 }
 
 /// The smallest factor that is `enough`, which must hold from some factor on.
 fn search(enough: impl Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (LEAST_FACTOR, MOST_FACTOR);
+    let mut low = LEAST_FACTOR;
+    let mut high = MOST_FACTOR;
     if !enough(high) {
         return None;
     }

@@ -1,88 +1,97 @@
-//! Who has to end: memory runs out within seconds, and someone makes it.
+//! The kill: memory runs out within seconds, and a process causes it.
 //!
 //! ```text
-//! Outlook ─► Rung ─► who was asked already? ─► wait, or SIGKILL
-//!                 └► who makes it? ─► SIGTERM, or SIGKILL
+//! Outlook ─► Severity ─► was a process signalled already? ─► wait, or SIGKILL
+//!                     └► which process causes it? ─────────► SIGTERM, or SIGKILL
 //! ```
 //!
-//! One at a time: while the memory of one who was signalled is on its way back, it counts as room ([`Outlook`]), so
-//! nobody else ends for it. Who does not end within [`STUCK`] after SIGKILL is given up, and the next is looked for.
+//! One kill at a time: while the memory of a signalled process is on its way back it counts as headroom
+//! ([`Outlook`]), so no other process is killed for it. A process that outlives SIGKILL by [`STUCK`] is
+//! given up, and the next one is chosen.
 
-use super::Draft;
+use super::draft::Draft;
 use crate::decision::{Action, Attention, Notice, Reason};
 use crate::distress::{
-    Bench, Choice, Extent, Outlook, Pick, STUCK, Severity, choose, freezes, kernels_choice,
-    largest, severity,
+    Choice, Extent, Inputs, Outlook, Pick, STUCK, Severity, choose, kernels_choice, largest,
+    severity, thrashes,
 };
 use crate::groups::Frozen;
-use crate::scan::{Candidate, Signal, Victim};
+use crate::scan::{Signal, Victim};
 use std::time::Duration;
 use units::{Percent, Span};
 
-/// No signal comes sooner after another, whatever is seen.
+/// Minimum time between kills: freed memory takes a moment to show in the counters.
 const APART: Duration = Duration::from_secs(1);
-/// A process that heeds SIGTERM needs a moment for it.
+/// A process that handles SIGTERM needs at least this long for it.
 const GRACE_AT_LEAST: Duration = Duration::from_millis(200);
-/// Who was asked so long ago and lets memory run out still is killed, however much time is left.
-const LONG_ASKED: Duration = Duration::from_secs(8);
-/// Growth comes in fits: who holds memory is followed for so long after the last alert.
+/// SIGKILL if memory is still running out this long after SIGTERM, however much time is left.
+const SIGTERM_WAIT: Duration = Duration::from_secs(8);
+/// Growth comes in bursts, so processes are scanned for this long after the last alert.
 const WATCHFUL: Duration = Duration::from_secs(5);
-/// Between two warnings.
+/// Minimum time between two notices that the kill is left to another guard.
 const WARN_EVERY: Duration = Duration::from_secs(10);
-/// Time lost that makes a full machine a hopeless one.
+/// Minimum time between two notices that no process may be killed.
+const NO_CULPRIT_EVERY: Duration = Duration::from_secs(1);
+/// Share of time lost that makes a full machine a hopeless one: hardly any task gets on.
 const HOPELESS: Percent = Percent::new(70);
 
 impl Draft<'_> {
-    /// Ends who makes memory run out, if it does; says what to look at next.
+    /// Throttles, freezes or kills the process that makes memory run out, if one does. Returns what the
+    /// next sample has to hold.
     pub(super) fn runaway(&mut self) -> Attention {
         self.forecast.outlook = self.history.distress.outlook;
-        self.tell_gone();
-        let Some(outlook) = self.forecast.outlook.filter(|_| self.config.mode.guards()) else {
-            self.free_all();
+        self.report_gone();
+        let is_disabled = self.sample.circumstances.disabled == Some(1);
+        let may_kill = self.config.mode.guards() && !is_disabled;
+        let Some(outlook) = self.forecast.outlook.filter(|_| may_kill) else {
+            self.release_limits();
             return Attention::Rest;
         };
-        if self.sample.circumstances.disabled == Some(1) {
-            self.free_all();
-            return Attention::Rest;
-        }
         let severity = severity(&outlook, &self.config.guard);
-        let awaited = self
-            .sample
-            .scan
-            .victims
-            .iter()
-            .any(|victim| victim.gone.is_none())
-            || !self.sample.groups.throttled.is_empty()
-            || self.sample.groups.frozen.iter().any(Frozen::is_frozen)
-            || self
-                .ago(self.history.distress.alerted)
-                .is_some_and(|ago| ago < WATCHFUL);
         let hopeless = self.hopeless(&outlook);
-        if severity == Severity::Calm && !awaited && hopeless.is_none() {
+        if severity == Severity::Calm && !self.is_attentive() && hopeless.is_none() {
             return Attention::Rest;
         }
         self.distressed = severity >= Severity::Warn;
         self.warn(&outlook);
         if self.sample.circumstances.rival_guard == Some(1) {
-            self.free_all();
+            self.release_limits();
             if severity >= Severity::Term && self.history.enters_slot(WARN_EVERY) {
-                self.say(Notice::LeftToRival);
+                self.notify(Notice::LeftToRival);
             }
         } else {
-            self.loosen(&outlook);
-            let is_all = self.mind_the_frozen(&outlook, severity);
-            if !is_all
-                && !self.awaits(&outlook)
-                && !self.kill_pushing(&outlook, severity)
-                && !self.throttle(&outlook, severity)
-            {
-                match hopeless {
-                    Some(reason) if severity < Severity::Term => self.end_largest(&outlook, reason),
-                    _ => self.end_runaway(&outlook, severity),
-                }
-            }
+            self.act(&outlook, severity, hopeless);
         }
         Attention::Candidates
+    }
+
+    /// Whether processes are scanned even without an alert: one was signalled, throttled or frozen, or
+    /// the last alert was a moment ago.
+    fn is_attentive(&self) -> bool {
+        let groups = &self.sample.groups;
+        let mut victims = self.sample.scan.victims.iter();
+        victims.any(|victim| victim.gone.is_none())
+            || !groups.throttled.is_empty()
+            || groups.frozen.iter().any(Frozen::is_frozen)
+            || self
+                .ago(self.history.distress.alerted)
+                .is_some_and(|ago| ago < WATCHFUL)
+    }
+
+    /// Takes the gentlest action that applies, one at a time.
+    fn act(&mut self, outlook: &Outlook, severity: Severity, hopeless: Option<Reason>) {
+        self.relax_limits(outlook);
+        if self.settle_frozen(outlook, severity)
+            || self.waits_for_victim(outlook)
+            || self.kill_at_limit(outlook, severity)
+            || self.throttle(outlook, severity)
+        {
+            return;
+        }
+        match hopeless {
+            Some(reason) if severity < Severity::Term => self.kill_largest(outlook, reason),
+            _ => self.kill_runaway(outlook, severity),
+        }
     }
 
     fn warn(&mut self, outlook: &Outlook) {
@@ -90,7 +99,7 @@ impl Draft<'_> {
             return;
         };
         if self.history.distress.warned == Some(self.sample.at) {
-            self.say(Notice::Distress {
+            self.notify(Notice::Distress {
                 headroom: outlook.headroom,
                 growth: outlook.growth,
                 left,
@@ -98,12 +107,13 @@ impl Draft<'_> {
         }
     }
 
-    fn tell_gone(&mut self) {
+    /// Reports the signalled processes that are gone since the sample before.
+    fn report_gone(&mut self) {
         let before = self.history.before();
         for victim in &self.sample.scan.victims {
             if let Some(gone) = victim.gone.filter(|gone| *gone > before) {
                 let after = Span::new(gone.get().saturating_sub(victim.at.get()));
-                self.say(Notice::Gone {
+                self.notify(Notice::Gone {
                     name: victim.name,
                     identity: victim.identity,
                     size: victim.size,
@@ -113,56 +123,49 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether someone was signalled who may still give back enough; kills who was asked and has no more time.
-    fn awaits(&mut self, outlook: &Outlook) -> bool {
-        let Some(victim) = self.ending() else {
-            return self.is_one_ending();
+    /// Whether a signalled process may still free enough. Sends SIGKILL to one that ignored SIGTERM and
+    /// has no more time.
+    fn waits_for_victim(&mut self, outlook: &Outlook) -> bool {
+        let Some(victim) = self.pending_victim() else {
+            return self.is_kill_pending();
         };
-        if victim.signal == Signal::Term && self.has_no_more_time(&victim, outlook) {
-            let unit = self
-                .sample
-                .scan
-                .find(victim.identity)
-                .map(|candidate| candidate.unit)
-                .unwrap_or_default();
-            let Victim {
-                identity,
-                name,
-                size,
-                at,
-                ..
-            } = victim;
-            let (signal, extent) = (Signal::Kill, Extent::Process);
-            let asked = Span::new(self.sample.at.get().saturating_sub(at.get()));
-            self.step(
-                Action::Kill {
-                    identity,
-                    name,
-                    unit,
-                    signal,
-                    extent,
-                    size,
-                },
-                Reason::Deaf {
-                    asked,
-                    headroom: outlook.headroom,
-                },
-            );
+        if victim.signal == Signal::Term && self.is_overdue(&victim, outlook) {
+            let candidate = self.sample.scan.find(victim.identity);
+            let unit = candidate.map(|candidate| candidate.unit);
+            let action = Action::Kill {
+                identity: victim.identity,
+                name: victim.name,
+                unit: unit.unwrap_or_default(),
+                signal: Signal::Kill,
+                extent: Extent::Process,
+                size: victim.size,
+            };
+            let why = Reason::SigtermIgnored {
+                asked: Span::new(self.since(victim.at)),
+                headroom: outlook.headroom,
+            };
+            self.step(action, why);
         }
         true
     }
 
-    /// Who was signalled, and may still end of it.
-    fn ending(&self) -> Option<Victim> {
-        let since = |victim: &Victim| self.sample.at.get().saturating_sub(victim.at.get());
-        let waits = |victim: &&Victim| {
-            victim.gone.is_none() && (victim.signal == Signal::Term || since(victim) < STUCK)
-        };
-        self.sample.scan.victims.iter().find(waits).copied()
+    /// Time from `then` to the sample.
+    pub(super) fn since(&self, then: Span) -> Duration {
+        self.sample.at.get().saturating_sub(then.get())
     }
 
-    /// Whether someone may still end, or has ended so lately that what came back is not seen yet.
-    pub(super) fn is_one_ending(&self) -> bool {
+    /// A process that was signalled and may still exit for it.
+    fn pending_victim(&self) -> Option<Victim> {
+        let may_exit = |victim: &&Victim| {
+            victim.gone.is_none()
+                && (victim.signal == Signal::Term || self.since(victim.at) < STUCK)
+        };
+        self.sample.scan.victims.iter().find(may_exit).copied()
+    }
+
+    /// Whether a signalled process may still exit, or did so a moment ago and its memory does not show
+    /// yet.
+    pub(super) fn is_kill_pending(&self) -> bool {
         let last = self
             .sample
             .scan
@@ -171,83 +174,59 @@ impl Draft<'_> {
             .map(|victim| victim.gone.unwrap_or(victim.at))
             .max();
         let just_now = self.ago(last).is_some_and(|ago| ago < APART);
-        just_now || self.ending().is_some()
+        just_now || self.pending_victim().is_some()
     }
 
-    /// Whether things go on as if it had not been asked to end: its own memory does not count as on its way.
-    fn has_no_more_time(&self, victim: &Victim, outlook: &Outlook) -> bool {
+    /// Whether SIGTERM has had its time. The severity is judged without the victim's own memory in
+    /// flight, for it seems not to come.
+    fn is_overdue(&self, victim: &Victim, outlook: &Outlook) -> bool {
         let guard = &self.config.guard;
-        let asked = self.sample.at.get().saturating_sub(victim.at.get());
-        let alone = Outlook {
-            in_flight: outlook.in_flight.less(victim.size),
-            ..*outlook
-        };
-        let alone = Outlook {
-            left: alone.left_now(),
-            ..alone
-        };
-        let patience = match severity(&alone, guard) {
+        let without_it = outlook.without_in_flight(victim.size);
+        let patience = match severity(&without_it, guard) {
             Severity::Kill => GRACE_AT_LEAST,
             Severity::Term => guard.term_grace.get(),
-            Severity::Warn => LONG_ASKED,
-            // It grows no more because it is contained: that it was asked stands.
-            Severity::Alert | Severity::Calm if self.is_held_up(victim) => {
+            Severity::Warn => SIGTERM_WAIT,
+            // It grows no more only because it is throttled, so it still has to exit.
+            Severity::Alert | Severity::Calm if self.is_victim_at_limit(victim) => {
                 2 * guard.term_grace.get()
             }
             Severity::Alert | Severity::Calm => return false,
         };
-        asked >= patience
+        self.since(victim.at) >= patience
     }
 
-    fn is_held_up(&self, victim: &Victim) -> bool {
+    fn is_victim_at_limit(&self, victim: &Victim) -> bool {
         self.sample
             .scan
             .find(victim.identity)
-            .is_some_and(|candidate| self.pushes(candidate))
+            .is_some_and(|candidate| self.is_at_limit(candidate))
     }
 
-    pub(super) fn bench<'a>(&'a self, outlook: &'a Outlook) -> Bench<'a> {
-        let distress = &self.history.distress;
-        Bench {
+    /// What a choice of a process is made from.
+    pub(super) fn inputs<'a>(&'a self, outlook: &'a Outlook) -> Inputs<'a> {
+        Inputs {
             scan: &self.sample.scan,
-            growths: &distress.growths,
+            growths: &self.history.distress.growths,
             config: &self.config.guard,
             outlook,
         }
     }
 
-    fn end_runaway(&mut self, outlook: &Outlook, severity: Severity) {
+    fn kill_runaway(&mut self, outlook: &Outlook, severity: Severity) {
         if severity < Severity::Warn || self.sample.scan.candidates.is_empty() {
             return;
         }
-        let choice = choose(self.bench(outlook));
+        let choice = choose(self.inputs(outlook));
         let Some(pick) = choice.pick else {
-            if severity >= Severity::Term && self.history.enters_slot(Duration::from_secs(1)) {
-                self.account(&choice);
-                self.say(Notice::NoCulprit {
-                    growth: outlook.growth,
-                    headroom: outlook.headroom,
-                });
-            }
+            self.report_no_culprit(&choice, outlook, severity);
             return;
         };
-        if pick
-            .candidate
-            .group
-            .is_some_and(|group| self.is_frozen(group.id))
-        {
+        let group = pick.candidate.group;
+        if group.is_some_and(|group| self.is_frozen(group.id)) {
             return;
         }
-        let signal = match severity {
-            Severity::Kill => Signal::Kill,
-            _ if self.has_respite(&pick.candidate) => return,
-            Severity::Term if self.ask(&pick, outlook) => return,
-            _ if freezes(outlook, &pick) && self.ask(&pick, outlook) => return,
-            // A unit is ended whole by the kernel, which knows no gentle way.
-            _ if pick.extent == Extent::Unit => return,
-            Severity::Term => Signal::Term,
-            _ if freezes(outlook, &pick) => Signal::Term,
-            _ => return,
+        let Some(signal) = self.signal_for(&pick, outlook, severity) else {
+            return;
         };
         let why = Reason::Runaway {
             growth: pick.growth.rate,
@@ -256,66 +235,92 @@ impl Draft<'_> {
             left: outlook.left,
             stalled: outlook.stalled,
         };
-        self.account(&choice);
-        self.end(&pick, signal, why);
+        self.report_considered(&choice);
+        self.kill(&pick, signal, why);
     }
 
-    fn end_largest(&mut self, outlook: &Outlook, why: Reason) {
-        let choice = largest(self.bench(outlook));
+    /// The signal that it is time for, if any. Where SIGTERM is due, the unit is frozen instead if its
+    /// user can be asked.
+    fn signal_for(&mut self, pick: &Pick, outlook: &Outlook, severity: Severity) -> Option<Signal> {
+        if severity == Severity::Kill {
+            return Some(Signal::Kill);
+        }
+        if self.has_respite(&pick.candidate) {
+            return None;
+        }
+        let is_due = severity == Severity::Term || thrashes(outlook, pick);
+        if is_due && self.freeze(pick, outlook) {
+            return None;
+        }
+        // `cgroup.kill` kills a whole unit at once and knows no SIGTERM.
+        if pick.extent == Extent::Unit || !is_due {
+            return None;
+        }
+        Some(Signal::Term)
+    }
+
+    fn kill_largest(&mut self, outlook: &Outlook, why: Reason) {
+        let choice = largest(self.inputs(outlook));
         let Some(pick) = choice.pick else { return };
-        self.account(&choice);
-        self.end(&pick, Signal::Kill, why);
+        self.report_considered(&choice);
+        self.kill(&pick, Signal::Kill, why);
     }
 
-    pub(super) fn end(&mut self, pick: &Pick, signal: Signal, why: Reason) {
+    /// Signals the picked process or unit.
+    pub(super) fn kill(&mut self, pick: &Pick, signal: Signal, why: Reason) {
         let candidate = &pick.candidate;
-        let (identity, name, unit) = (candidate.identity, candidate.name, candidate.unit);
-        self.step(
-            Action::Kill {
-                identity,
-                name,
-                unit,
-                signal,
-                extent: pick.extent,
-                size: pick.size(),
-            },
-            why,
-        );
-        self.tell_what_else();
+        let action = Action::Kill {
+            identity: candidate.identity,
+            name: candidate.name,
+            unit: candidate.unit,
+            signal,
+            extent: pick.extent,
+            size: pick.size(),
+        };
+        self.step(action, why);
+        self.report_kernels_choice();
     }
 
-    /// What would happen if nobody were signalled.
-    fn tell_what_else(&mut self) {
+    /// Reports the process that the kernel would OOM-kill otherwise.
+    fn report_kernels_choice(&mut self) {
         let sizes = self.history.latest.sizes;
-        let within = self
-            .history
-            .distress
-            .outlook
-            .and_then(|outlook| outlook.left);
-        if let Some(worst) = kernels_choice(&self.sample.scan, sizes.managed + sizes.swap) {
-            let Candidate { name, identity, .. } = *worst;
-            self.say(Notice::Otherwise {
-                name,
-                identity,
-                size: worst.size(),
-                within,
+        let outlook = self.history.distress.outlook;
+        let choice = kernels_choice(&self.sample.scan, sizes.managed + sizes.swap);
+        if let Some(candidate) = choice {
+            self.notify(Notice::Otherwise {
+                name: candidate.name,
+                identity: candidate.identity,
+                size: candidate.size(),
+                within: outlook.and_then(|outlook| outlook.left),
             });
         }
     }
 
-    fn account(&mut self, choice: &Choice) {
-        choice
-            .considered
-            .iter()
-            .for_each(|considered| self.say(Notice::Considered(*considered)));
+    fn report_no_culprit(&mut self, choice: &Choice, outlook: &Outlook, severity: Severity) {
+        if severity >= Severity::Term && self.history.enters_slot(NO_CULPRIT_EVERY) {
+            self.report_considered(choice);
+            self.notify(Notice::NoCulprit {
+                growth: outlook.growth,
+                headroom: outlook.headroom,
+            });
+        }
     }
 
-    /// No room, nearly all time lost, and that for long.
+    fn report_considered(&mut self, choice: &Choice) {
+        for considered in &choice.considered {
+            self.notify(Notice::Considered(*considered));
+        }
+    }
+
+    /// Why the machine is hopeless: it has had no headroom and lost nearly all time, for long.
     pub(super) fn hopeless(&self, outlook: &Outlook) -> Option<Reason> {
-        let since = self.history.distress.full_since?;
-        let since = Span::new(self.sample.at.get().saturating_sub(since.get()));
+        let full_since = self.history.distress.full_since?;
+        let since = Span::new(self.since(full_since));
         let stalled = outlook.stalled.filter(|stalled| *stalled >= HOPELESS)?;
-        (since >= self.config.guard.hopeless_after).then_some(Reason::Hopeless { since, stalled })
+        if since < self.config.guard.hopeless_after {
+            return None;
+        }
+        Some(Reason::Hopeless { since, stalled })
     }
 }
 

@@ -1,17 +1,19 @@
-//! Who fills memory and has a unit of its own is contained first: it may have all but the reserve, and is slowed down by
-//! the kernel where it takes more (`memory.high`). What it would have done to everyone it then does to itself, and there
-//! is time to ask it to end.
+//! A process that fills memory and has a unit of its own is throttled first: the unit may have all but
+//! the reserve, and the kernel slows it down where it takes more (`memory.high`). So it harms itself
+//! instead of all others, and there is time for SIGTERM.
 //!
-//! - Law: `ceiling = max(used, anonymous + (room in RAM − reserve)⁺)`, for its cache is a part of the room, with the reserve at
-//!   which the ladder would send SIGTERM; never below what the unit has. Who pushes against that for `contain-for` and grows
-//!   gets what room there is by then. It ends when it has pushed for `contain-for`, what it cannot give back has grown all that
-//!   time, there is hardly anything else in it, and the room is within a quarter of the reserve.
-//! - Undone: when there is twice the reserve, when it pushes and does not grow (it reads files), or has not pushed for
-//!   [`STILL`].
-//! - Source: `memory.high` on a runaway alone saves every warm set, and never ends it; so it is a respite, not an end.
-//! - Limit: a process of a session scope has no unit of its own, and goes the old way.
+//! - Law: `memory.high = max(used, anonymous + (headroom in RAM − reserve)⁺)`, for the unit's cache is a
+//!   part of the headroom. The reserve is the headroom at which SIGTERM would be sent. A unit that has
+//!   been at its limit for `contain-for` and grows gets the headroom that there is by then. SIGTERM is
+//!   sent when the unit has been at its limit for `contain-for`, memory that it cannot free has grown
+//!   all that time, there is hardly any cache in it, and headroom is within a quarter of the reserve.
+//! - Undone: when there is twice the reserve, when the unit is at its limit without growth (it reads
+//!   files), or has not been at its limit for [`IDLE`].
+//! - Source: `memory.high` alone protects all other working sets, but a runaway never ends by it. So it
+//!   gains time and does not replace the kill.
+//! - Limit: a process of a session scope has no unit of its own, and is killed without this.
 
-use super::Draft;
+use super::draft::Draft;
 use crate::decision::{Action, Reason};
 use crate::distress::{
     Extent, Growth, Outlook, Pick, Severity, choose, exemption, extent, reserve,
@@ -21,58 +23,44 @@ use crate::scan::{Candidate, Group, Signal};
 use std::time::Duration;
 use units::{Bytes, Percent, Rate, Span};
 
-/// A ceiling stands at least so long.
+/// A limit stands at least this long: it shows after a second or so whether the unit meets it.
 const AT_LEAST: Duration = Duration::from_secs(3);
-/// Who has not pushed for so long has what it wants.
-const STILL: Duration = Duration::from_secs(30);
-/// Less is not worth a write.
+/// A unit that has not been at its limit for this long has what it wants.
+const IDLE: Duration = Duration::from_secs(30);
+/// A smaller raise is not worth a write.
 const LEAST_RAISE: Bytes = Bytes::mib(1);
-/// A forecast of seconds means nothing while half of memory is left.
+/// A forecast of seconds means nothing while half of memory is left: few loads grow that far.
 const NEAR: Percent = Percent::new(50);
-/// With swap, nobody is contained while hardly any time is lost: what is idle may go there.
+/// With swap, no unit is throttled while less time than this is lost: idle pages may be swapped out.
 const LOST: Percent = Percent::new(10);
 
 impl Draft<'_> {
-    /// Contains who fills memory, if that is possible and was not done.
+    /// Throttles the unit of the process that fills memory, if that is possible and was not done.
+    /// Returns whether it did.
     pub(super) fn throttle(&mut self, outlook: &Outlook, severity: Severity) -> bool {
-        let ahead = self.config.guard.throttle_ahead;
-        let headroom = in_ram(outlook);
-        let left = outlook
-            .growth
-            .time_for(headroom)
-            .map(Span::new)
-            .filter(|left| *left <= ahead);
-        let costly =
-            outlook.swap == Bytes::ZERO || outlook.stalled.is_some_and(|stalled| stalled >= LOST);
-        let (Some(left), true) = (
-            left,
-            costly && severity < Severity::Kill && headroom <= NEAR.of(outlook.managed),
-        ) else {
+        let Some(left) = self.time_to_throttle(outlook, severity) else {
             return false;
         };
-        let Some(pick) = choose(self.bench(outlook)).pick else {
+        let Some(pick) = choose(self.inputs(outlook)).pick else {
             return false;
         };
+        let headroom = outlook.headroom_in_ram();
         let reserve = reserve(outlook, &self.config.guard);
-        let Some(Group { id, used, anon, .. }) = self.containable(&pick.candidate) else {
+        let Some(group) = self.limitable_unit(&pick.candidate) else {
             return false;
         };
-        let memory_high = used.max(anon + headroom.less(reserve));
-        let limited = pick
-            .candidate
-            .group
-            .and_then(|group| group.high)
-            .is_some_and(|high| high <= memory_high);
-        if limited
+        let memory_high = group.used.max(group.anon + headroom.less(reserve));
+        let is_limited = group.high.is_some_and(|high| high <= memory_high);
+        if is_limited
             || self.throttled(&pick.candidate).is_some()
             || self.sample.groups.throttled.len() == MAX_THROTTLED
         {
             return false;
         }
-        let cgroup_action = CgroupAction::Throttle {
-            id,
+        let action = CgroupAction::Throttle {
+            id: group.id,
             unit: pick.candidate.unit,
-            used,
+            used: group.used,
             memory_high,
             reserve,
         };
@@ -82,212 +70,229 @@ impl Draft<'_> {
             reserve,
             left,
         };
-        self.step(Action::Group(cgroup_action), why);
+        self.step(Action::Group(action), why);
         true
     }
 
-    /// Frees who need not be contained any longer.
-    pub(super) fn loosen(&mut self, outlook: &Outlook) {
+    /// Time until memory is full, if it is time to throttle.
+    fn time_to_throttle(&self, outlook: &Outlook, severity: Severity) -> Option<Span> {
+        let headroom = outlook.headroom_in_ram();
+        let left = Span::new(outlook.growth.time_for(headroom)?);
+        let is_costly =
+            outlook.swap == Bytes::ZERO || outlook.stalled.is_some_and(|stalled| stalled >= LOST);
+        let is_time = left <= self.config.guard.throttle_ahead
+            && is_costly
+            && severity < Severity::Kill
+            && headroom <= NEAR.of(outlook.managed);
+        if is_time { Some(left) } else { None }
+    }
+
+    /// Undoes limits that are no longer needed, and raises others to the headroom that there is.
+    pub(super) fn relax_limits(&mut self, outlook: &Outlook) {
         let sample = self.sample;
-        let headroom = in_ram(outlook);
-        let grows_near = outlook
+        let headroom = outlook.headroom_in_ram();
+        for cgroup in &sample.groups.throttled {
+            // A frozen unit takes nothing, so it would lose its limit and thaw without one.
+            if self.is_frozen(cgroup.id) {
+                continue;
+            }
+            if self.needs_no_limit(cgroup, outlook) {
+                self.unthrottle(cgroup, Reason::Eased { headroom });
+            } else if headroom > cgroup.reserve.scaled(5, 4) {
+                self.raise_limit(cgroup, headroom);
+            }
+        }
+    }
+
+    fn needs_no_limit(&self, cgroup: &Throttled, outlook: &Outlook) -> bool {
+        let age = self.since(cgroup.since);
+        if age < AT_LEAST {
+            return false;
+        }
+        let headroom = outlook.headroom_in_ram();
+        let fills_soon = outlook
             .growth
             .time_for(headroom)
             .is_some_and(|left| left <= 2 * self.config.guard.throttle_ahead.get());
-        // Who stands still does not push, and would go on without a ceiling.
-        for one in &sample.groups.throttled {
-            if self.is_frozen(one.id) {
-                continue;
-            }
-            let age = sample.at.get().saturating_sub(one.since.get());
-            let pushes = self
-                .history
-                .distress
-                .pushing
-                .since(one.id, sample.at)
-                .is_some();
-            let ample = headroom >= one.reserve.scaled(2, 1) && !grows_near;
-            let reads = self.pushes_long(one).is_some() && self.grows(one).is_none();
-            if age >= AT_LEAST && (ample || reads || (age >= STILL && !pushes)) {
-                self.free(one, Reason::Eased { headroom });
-            } else if headroom > one.reserve.scaled(5, 4) {
-                self.give_more(one, headroom);
-            }
-        }
+        let is_ample = headroom >= cgroup.reserve.scaled(2, 1) && !fills_soon;
+        let only_reads =
+            self.at_limit_long(cgroup).is_some() && self.growing_long(cgroup).is_none();
+        let is_idle = age >= IDLE && self.at_limit(cgroup.id).is_none();
+        is_ample || only_reads || is_idle
     }
 
-    /// Gives who pushes what there still is, so that it shows whether it fits.
-    fn give_more(&mut self, one: &Throttled, headroom: Bytes) {
-        let Some((since, _)) = self.pushes_long(one).zip(self.grows(one)) else {
+    /// Raises `memory.high` to the remaining headroom, to see whether the job fits.
+    fn raise_limit(&mut self, cgroup: &Throttled, headroom: Bytes) {
+        let Some(since) = self.at_limit_long(cgroup) else {
             return;
         };
-        let Throttled {
-            id,
-            unit,
-            used,
-            reserve,
-            ..
-        } = *one;
-        let memory_high = used + headroom.less(reserve);
-        if memory_high >= one.memory_high + LEAST_RAISE {
-            self.step(
-                Action::Group(CgroupAction::Throttle {
-                    id,
-                    unit,
-                    used,
-                    memory_high,
-                    reserve,
-                }),
-                Reason::Pushes { since, headroom },
-            );
+        if self.growing_long(cgroup).is_none() {
+            return;
         }
+        let memory_high = cgroup.used + headroom.less(cgroup.reserve);
+        if memory_high < cgroup.memory_high + LEAST_RAISE {
+            return;
+        }
+        let action = CgroupAction::Throttle {
+            id: cgroup.id,
+            unit: cgroup.unit,
+            used: cgroup.used,
+            memory_high,
+            reserve: cgroup.reserve,
+        };
+        self.step(Action::Group(action), Reason::AtLimit { since, headroom });
     }
 
-    /// Frees everyone.
-    pub(super) fn free_all(&mut self) {
+    /// Undoes every limit and thaws every frozen unit.
+    pub(super) fn release_limits(&mut self) {
         let sample = self.sample;
-        sample
-            .groups
-            .throttled
-            .iter()
-            .for_each(|one| self.free(one, Reason::Stop));
-        self.let_all_go_on();
+        for cgroup in &sample.groups.throttled {
+            self.unthrottle(cgroup, Reason::Stop);
+        }
+        self.thaw_all();
     }
 
-    fn free(&mut self, one: &Throttled, why: Reason) {
-        self.step(
-            Action::Group(CgroupAction::Free {
-                id: one.id,
-                unit: one.unit,
-            }),
-            why,
-        );
+    fn unthrottle(&mut self, cgroup: &Throttled, why: Reason) {
+        let action = CgroupAction::Free {
+            id: cgroup.id,
+            unit: cgroup.unit,
+        };
+        self.step(Action::Group(action), why);
     }
 
-    /// Ends who has pushed against its ceiling for too long, with no room to raise it.
-    pub(super) fn kill_pushing(&mut self, outlook: &Outlook, severity: Severity) -> bool {
+    /// Freezes or kills a unit that has been at its limit for too long, with no headroom to raise it.
+    /// Returns whether it did.
+    pub(super) fn kill_at_limit(&mut self, outlook: &Outlook, severity: Severity) -> bool {
         let sample = self.sample;
-        let full = |one: &&Throttled| outlook.expected_headroom() <= one.reserve.scaled(5, 4);
-        for one in sample
-            .groups
-            .throttled
-            .iter()
-            .filter(full)
-            .filter(|one| !self.is_frozen(one.id))
-        {
-            let Some((since, growth)) = self.pushes_long(one).zip(self.grows(one)) else {
+        for cgroup in &sample.groups.throttled {
+            let is_full = outlook.expected_headroom() <= cgroup.reserve.scaled(5, 4);
+            if !is_full || self.is_frozen(cgroup.id) {
+                continue;
+            }
+            let Some(since) = self.at_limit_long(cgroup) else {
                 continue;
             };
-            let Some(candidate) = self
-                .largest_in(one.id)
-                .filter(|candidate| is_all_its_own(candidate))
-            else {
+            let Some(pick) = self.pick_in(cgroup, outlook) else {
                 continue;
             };
-            let extent = extent(self.bench(outlook), candidate);
-            // A unit is ended whole by the kernel, which knows no gentle way.
-            let gentle =
-                extent == Extent::Process && self.config.guard.term_ahead > Span::default();
-            let signal = if gentle { Signal::Term } else { Signal::Kill };
-            let pick = Pick {
-                candidate: *candidate,
-                extent,
-                growth,
-            };
-            if severity < Severity::Kill && self.ask(&pick, outlook) {
+            if severity < Severity::Kill && self.freeze(&pick, outlook) {
                 return true;
             }
-            self.end(
-                &pick,
-                signal,
-                Reason::Pushes {
-                    since,
-                    headroom: outlook.headroom,
-                },
-            );
+            // `cgroup.kill` kills a whole unit at once and knows no SIGTERM.
+            let signal = if pick.extent == Extent::Process
+                && self.config.guard.term_ahead > Span::default()
+            {
+                Signal::Term
+            } else {
+                Signal::Kill
+            };
+            let why = Reason::AtLimit {
+                since,
+                headroom: outlook.headroom,
+            };
+            self.kill(&pick, signal, why);
             return true;
         }
         false
     }
 
-    /// For how long it has pushed, if that is long enough.
-    fn pushes_long(&self, one: &Throttled) -> Option<Span> {
-        let since = self
-            .history
-            .distress
-            .pushing
-            .since(one.id, self.sample.at)?;
-        (since >= self.config.guard.throttle_for).then_some(since)
-    }
-
-    /// How what it cannot give back grows, if it has for that long. A ceiling slows that down, and never stops it.
-    fn grows(&self, one: &Throttled) -> Option<Growth> {
-        let growth = self
-            .largest_in(one.id)
-            .and_then(|candidate| self.history.distress.growths.of_unit(candidate));
-        growth.filter(|growth| {
-            growth.rate > Rate::ZERO && growth.rising >= self.config.guard.throttle_for
+    /// The process to kill in a throttled unit that keeps growing and holds hardly any cache.
+    fn pick_in(&self, cgroup: &Throttled, outlook: &Outlook) -> Option<Pick> {
+        let growth = self.growing_long(cgroup)?;
+        let candidate = self.largest_in(cgroup.id)?;
+        if !has_hardly_any_cache(candidate) {
+            return None;
+        }
+        Some(Pick {
+            candidate: *candidate,
+            extent: extent(self.inputs(outlook), candidate),
+            growth,
         })
     }
 
-    /// Whether it is contained and has not yet had the time that this is to give it.
-    pub(super) fn has_respite(&self, candidate: &Candidate) -> bool {
-        let Some(one) = self.throttled(candidate) else {
-            return false;
-        };
-        let age = Span::new(self.sample.at.get().saturating_sub(one.since.get()));
-        let pushing = self.history.distress.pushing.since(one.id, self.sample.at);
-        pushing.unwrap_or(age) < self.config.guard.throttle_for
+    /// For how long a throttled cgroup has been at its limit; `None` if it is not.
+    fn at_limit(&self, id: u64) -> Option<Span> {
+        self.history.distress.at_limits.since(id, self.sample.at)
     }
 
-    /// Whether it pushes against a ceiling.
-    pub(super) fn pushes(&self, candidate: &Candidate) -> bool {
-        let pushing = &self.history.distress.pushing;
+    /// For how long it has been at its limit, if that is at least `contain-for`.
+    fn at_limit_long(&self, cgroup: &Throttled) -> Option<Span> {
+        self.at_limit(cgroup.id)
+            .filter(|since| *since >= self.config.guard.throttle_for)
+    }
+
+    /// How memory that it cannot free grows, if it has for at least `contain-for`. A limit slows growth
+    /// down and never stops it.
+    fn growing_long(&self, cgroup: &Throttled) -> Option<Growth> {
+        let candidate = self.largest_in(cgroup.id)?;
+        let growth = self.history.distress.growths.of_unit(candidate)?;
+        let is_long = growth.rising >= self.config.guard.throttle_for;
+        if growth.rate > Rate::ZERO && is_long {
+            Some(growth)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it is throttled and has not had `contain-for` yet.
+    pub(super) fn has_respite(&self, candidate: &Candidate) -> bool {
+        let Some(cgroup) = self.throttled(candidate) else {
+            return false;
+        };
+        let age = Span::new(self.since(cgroup.since));
+        self.at_limit(cgroup.id).unwrap_or(age) < self.config.guard.throttle_for
+    }
+
+    /// Whether its unit is throttled and at its limit.
+    pub(super) fn is_at_limit(&self, candidate: &Candidate) -> bool {
         self.throttled(candidate)
-            .is_some_and(|one| pushing.since(one.id, self.sample.at).is_some())
+            .is_some_and(|cgroup| self.at_limit(cgroup.id).is_some())
     }
 
     fn throttled(&self, candidate: &Candidate) -> Option<&Throttled> {
         let id = candidate.group?.id;
-        self.sample.groups.throttled.iter().find(|one| one.id == id)
+        self.sample
+            .groups
+            .throttled
+            .iter()
+            .find(|cgroup| cgroup.id == id)
     }
 
-    /// The largest of a unit that may end.
+    /// The largest process of a unit that may be killed.
     pub(super) fn largest_in(&self, id: u64) -> Option<&Candidate> {
-        let inside = |candidate: &&Candidate| candidate.group.is_some_and(|group| group.id == id);
-        let may_end = |candidate: &&Candidate| exemption(candidate, &self.config.guard).is_none();
-        let mine = self
+        self.sample
+            .scan
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.group.is_some_and(|group| group.id == id))
+            .filter(|candidate| exemption(candidate, &self.config.guard).is_none())
+            .max_by_key(|candidate| candidate.size())
+    }
+
+    /// The unit of a candidate, if it is one application or service without any exempt process.
+    pub(super) fn limitable_unit(&self, candidate: &Candidate) -> Option<Group> {
+        if !candidate.place.is_of_its_own() {
+            return None;
+        }
+        let group = candidate.group?;
+        let mut inside = self
             .sample
             .scan
             .candidates
             .iter()
-            .filter(inside)
-            .filter(may_end);
-        mine.max_by_key(|candidate| candidate.size())
-    }
-
-    /// The unit of its own that a suspect lives in, if nobody in it is spared, among the suspects or beside them.
-    pub(super) fn containable(&self, candidate: &Candidate) -> Option<Group> {
-        let group = candidate
-            .group
-            .filter(|_| candidate.place.is_of_its_own())?;
-        let inside = |other: &&Candidate| other.group.is_some_and(|it| it.id == group.id);
-        let exempt = self.sample.scan.candidates.iter().filter(inside);
-        let exempt = exempt
-            .filter(|other| exemption(other, &self.config.guard).is_some())
-            .count();
-        (exempt == 0 && group.exempt == 0 && group.used > Bytes::ZERO).then_some(group)
+            .filter(|other| other.group.is_some_and(|it| it.id == group.id));
+        let has_exempt =
+            group.exempt > 0 || inside.any(|other| exemption(other, &self.config.guard).is_some());
+        if has_exempt || group.used == Bytes::ZERO {
+            return None;
+        }
+        Some(group)
     }
 }
 
-/// Whether hardly anything in its unit is cache, which it would give up before it takes more.
-fn is_all_its_own(candidate: &Candidate) -> bool {
+/// Whether hardly any of its unit's memory is cache, which it would give up before it takes more.
+fn has_hardly_any_cache(candidate: &Candidate) -> bool {
     candidate
         .group
         .is_some_and(|group| group.used.less(group.anon) <= group.used.scaled(1, 8))
-}
-
-/// Room in memory itself, and what comes back.
-pub(super) fn in_ram(outlook: &Outlook) -> Bytes {
-    outlook.expected_headroom().less(outlook.swap)
 }

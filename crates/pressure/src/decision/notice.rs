@@ -1,31 +1,13 @@
-//! What people should know.
+//! What users and administrators should know.
 
 use crate::distress::Considered;
+use crate::event::Event;
 use crate::knob::Knob;
 use crate::scan::{Identity, Name};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate, Span};
 
-/// What can happen to a machine while we watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Event {
-    /// The daemon started.
-    Start,
-    /// A pool of huge pages changed.
-    Hugepages,
-    /// Managed memory changed: hotplug, balloon, or lazily initialised memory.
-    Hotplug,
-    /// A swap area came or went.
-    Swap,
-}
-
-impl Event {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Start, Self::Hugepages, Self::Hotplug, Self::Swap];
-}
-
-/// Something people should know.
+/// Something that users and administrators should know.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "note")]
 pub enum Notice {
@@ -33,16 +15,16 @@ pub enum Notice {
     Happened {
         /// What.
         event: Event,
-        /// How much of it before.
+        /// Amount before.
         from: Bytes,
-        /// And now.
+        /// Amount now.
         to: Bytes,
     },
-    /// Someone else set a knob that we had set: it is theirs now.
+    /// Another program changed a knob that the guard had set: the guard leaves it alone from now on.
     Foreign {
         /// Which.
         knob: Knob,
-        /// What we had written.
+        /// What the guard had written.
         ours: u64,
         /// What it is.
         now: u64,
@@ -54,7 +36,7 @@ pub enum Notice {
         /// In direct compaction.
         compaction: u64,
     },
-    /// The kernel killed processes for want of memory.
+    /// The kernel OOM-killed processes.
     OomKill {
         /// How many.
         count: u64,
@@ -82,29 +64,30 @@ pub enum Notice {
     },
     /// Memory runs out within seconds.
     Distress {
-        /// Room for what cannot be given back.
+        /// Headroom for memory that cannot be reclaimed.
         #[serde(rename = "room")]
         headroom: Bytes,
-        /// How fast that grows.
+        /// How fast such memory grows.
         growth: Rate,
-        /// When it is used up.
+        /// Time until headroom is used up.
         left: Span,
     },
-    /// Someone was looked at when someone had to go.
+    /// A candidate that was considered for a kill, and the verdict on it.
     Considered(Considered),
-    /// What would have happened if nobody had been signalled: the kernel ends whom it finds worst, as far as we looked.
+    /// What the kernel would have done otherwise: among the candidates, the process that it would
+    /// OOM-kill.
     Otherwise {
-        /// What that one calls itself.
+        /// What that process calls itself.
         name: Name,
         /// Which.
         #[serde(rename = "who")]
         identity: Identity,
-        /// What its end gives back.
+        /// Memory that its end frees.
         size: Bytes,
-        /// When room is used up.
+        /// Time until headroom is used up.
         within: Option<Span>,
     },
-    /// Who was signalled is gone.
+    /// A process that was signalled is gone.
     Gone {
         /// What it called itself.
         name: Name,
@@ -116,21 +99,21 @@ pub enum Notice {
         /// How long that took.
         after: Span,
     },
-    /// Memory runs out, and nobody who may be ended makes it.
+    /// Memory runs out, and no process that may be killed causes it.
     NoCulprit {
-        /// How fast memory that cannot be given back grows.
+        /// How fast memory that cannot be reclaimed grows.
         growth: Rate,
-        /// Room that is left for it.
+        /// Headroom that is left for it.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// Memory runs out, and ending someone is left to another guard.
+    /// Memory runs out, and the kill is left to another guard.
     LeftToRival,
     /// Nothing is driven: the kill switch is on.
     Disabled,
     /// Nothing is driven: another program drives the same knobs.
     Rival,
-    /// The gap stays below what is needed, for the reason of the step or the budget.
+    /// The gap stays below what is needed, because the budget is smaller.
     ShortOfBudget {
         /// Needed.
         wanted: Bytes,

@@ -1,6 +1,6 @@
 //! Why a step is taken.
 
-use super::Event;
+use crate::event::Event;
 use crate::groups::Answer;
 use crate::protect::Why;
 use serde::{Deserialize, Serialize};
@@ -14,14 +14,14 @@ pub enum Reason {
     Demand {
         /// The window.
         window: Span,
-        /// Demand in such a window that is exceeded with probability one less the quantile.
+        /// Demand in such a window, at the forecast's quantile.
         demand: Bytes,
         /// What kswapd frees meanwhile.
         reclaimed: Bytes,
         /// The gap now.
         gap: Bytes,
     },
-    /// The kernel had to stall someone: the gap was too small.
+    /// Allocations stalled: the gap was too small.
     Stalls {
         /// Allocations that reclaimed for themselves since the last sample.
         allocation: u64,
@@ -39,29 +39,29 @@ pub enum Reason {
     },
     /// Quiet, and refaults above target: the price of the gap is too high.
     Refaults {
-        /// Pages read again per second.
+        /// Refaults per second.
         per_second: u64,
-        /// What is accepted.
+        /// The configured limit.
         target: u64,
     },
-    /// Programs wait for their own pages to be read again: what is held free is a part of what they miss.
+    /// Programs wait for refaults of their own pages: memory that is held free is memory they miss.
     Thrash {
         /// Such waits per second, the mean of some seconds.
         per_second: u64,
-        /// What is accepted.
+        /// The configured limit.
         target: u64,
     },
-    /// Somebody is about to have all of memory: what is held free is a part of what is left.
+    /// One process is about to fill memory: memory that is held free is a part of what is left.
     RunsOut {
-        /// Room that is left, swap not counted.
+        /// Headroom that is left, swap not counted.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// A change made things worse: undone.
+    /// The last raise made things worse and is undone.
     Worse {
-        /// Refaults and stalls per second before, as time lost.
+        /// Time that tasks lost per second before.
         before: Span,
-        /// And after.
+        /// Time that tasks lost per second after.
         after: Span,
     },
     /// The watermarks were raised, so the boost is kept to its bytes of before.
@@ -106,7 +106,7 @@ pub enum Reason {
         /// Its low watermark to come.
         low: Bytes,
     },
-    /// Names that do not exist fill the directory cache.
+    /// Negative dentries fill the dentry cache.
     NegativeDentries {
         /// How many.
         count: u64,
@@ -115,35 +115,36 @@ pub enum Reason {
     },
     /// The object cache grows or shrinks against the configured preference.
     ObjectCache {
-        /// Directory entries and inodes.
+        /// Dentries and inodes.
         objects: u64,
         /// Change per second, negative when shrinking.
         per_second: i64,
     },
-    /// One kind of page comes back more than the other.
+    /// One kind of page refaults more than the other.
     Balance {
-        /// Of files, a second.
+        /// Refaults of file pages per second.
         file: u64,
-        /// Anonymous, a second.
+        /// Refaults of anonymous pages per second.
         anon: u64,
     },
     /// How much of what is read from swap ahead of its use is used.
     ReadAhead {
-        /// Pages a second.
+        /// Pages read ahead per second.
         ahead: u64,
         /// Of these, used.
         used: u64,
     },
-    /// Everything waits for memory that comes back.
+    /// All tasks wait for memory that refaults.
     Lags {
-        /// Share of the last 10 s.
+        /// Share of the last 10 s in which all tasks waited.
         stalled: Percent,
-        /// Pages that came back, a second.
+        /// Refaults per second.
         per_second: u64,
     },
-    /// Memory is about to run out, and the kernel is not to choose who ends.
-    Verge {
-        /// Room that is left.
+    /// Memory is about to run out: `min_ttl_ms` is restored, so that the kernel does not OOM-kill.
+    #[serde(rename = "verge")]
+    NearOom {
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
@@ -173,94 +174,97 @@ pub enum Reason {
         /// Pages per second gained, by least squares.
         rising: u64,
     },
-    /// It makes memory run out.
+    /// This process makes memory run out.
     Runaway {
         /// How fast it grows.
         growth: Rate,
-        /// How fast all memory that cannot be given back grows.
+        /// How fast all memory that cannot be reclaimed grows.
         of: Rate,
-        /// Room that is left for it.
+        /// Headroom that is left for it.
         #[serde(rename = "room")]
         headroom: Bytes,
-        /// When that is used up.
+        /// Time until that is used up.
         left: Option<Span>,
         /// Share of the last seconds in which all tasks stalled.
         stalled: Option<Percent>,
     },
-    /// It was asked to end, did not, and there is no more time.
-    Deaf {
-        /// How long ago it was asked.
+    /// It ignored SIGTERM, and there is no more time.
+    #[serde(rename = "deaf")]
+    SigtermIgnored {
+        /// Time since SIGTERM was sent.
         asked: Span,
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// There is no room at all, all tasks stall, nobody grows: the largest has to go.
+    /// There is no headroom, all tasks stall, and no process grows: the largest is killed.
     Hopeless {
         /// For how long.
         since: Span,
         /// Share of the last seconds in which all tasks stalled.
         stalled: Percent,
     },
-    /// It is what makes memory run out, and has a unit of its own: it may have all but the reserve.
+    /// It makes memory run out and has a unit of its own: that unit is throttled above the reserve.
     Fills {
         /// How fast it grows.
         growth: Rate,
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
-        /// Of it, what everyone else is left with.
+        /// Part of the headroom that is reserved for all others.
         reserve: Bytes,
-        /// When room is used up, if it grows on.
+        /// Time until headroom is used up, at this growth.
         left: Span,
     },
-    /// It has been held up at its ceiling, and there is no room to raise that.
-    Pushes {
+    /// It has been throttled at its `memory.high` and still grows.
+    #[serde(rename = "pushes")]
+    AtLimit {
         /// For how long.
         since: Span,
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// It would have to end; the person whose it is can say what becomes of it.
-    Ask {
+    /// It would be killed; its user can say what to do instead.
+    #[serde(rename = "ask")]
+    AskUser {
         /// How fast it grows.
         growth: Rate,
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// That person has said so.
+    /// Its user answered.
     Answered {
-        /// What.
+        /// The answer.
         answer: Answer,
-        /// After which time.
+        /// Time from the question to the answer.
         after: Span,
     },
-    /// Nobody has said anything, and there is no room for it.
+    /// No answer came in time, and there is not enough headroom for it.
     Unanswered {
-        /// For how long it has stood still.
+        /// For how long it has been frozen.
         since: Span,
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// It stands still, and memory runs out all the same.
+    /// It is frozen, and memory still runs out.
     StillShort {
-        /// For how long it has stood still.
+        /// For how long it has been frozen.
         since: Span,
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// There is room again, or it takes no more: nobody is to be slowed down.
+    /// There is headroom again, or the unit takes no more: no limit is needed.
     Eased {
-        /// Room that is left.
+        /// Headroom that is left.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
-    /// Why something is held, or let go.
+    /// Why something is held or released.
     Protect(Why),
-    /// Someone said stop: the kill switch, a rival, or the end of the run.
+    /// Nothing may be held: the kill switch, a rival, the configuration, or the end of the run.
     Stop,
 }

@@ -1,4 +1,4 @@
-//! How fast each process grows, followed from census to census.
+//! How fast each process and unit grows, followed from scan to scan.
 
 use crate::scan::{Candidate, Identity, ProcessScan};
 use arrayvec::ArrayVec;
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Rate, Span};
 
-/// Processes and units followed, at most.
+/// Processes and units followed, at most: twice the candidates of one scan, for each may bring its unit.
 const FOLLOWED: usize = 24;
-/// Sizes kept of each.
+/// Sizes kept of each. At [`SPACING`] they reach back a little longer than [`WINDOW`].
 const SIZES: usize = 12;
-/// Two sizes are at least this far apart.
+/// Least time between two sizes of one process: more often would push the older ones out.
 const SPACING: Duration = Duration::from_millis(180);
-/// Growth is told over at least this time.
+/// Growth is measured over at least this time. Shorter, one allocation looks like growth.
 const LEAST: Duration = Duration::from_millis(350);
-/// And over about this time, if it is known for so long.
+/// Growth is measured over about this time once it is known for so long. Longer reacts later.
 const WINDOW: Duration = Duration::from_secs(2);
-/// Who was not seen for this long is forgotten.
+/// A process that was in no scan for this long is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(5);
-/// The whole life of a process younger than this is its growth.
+/// A process younger than this, seen once, is taken to have grown steadily since its start.
 const YOUNG: Duration = Duration::from_secs(10);
 
-/// Who is followed: a process, or a whole unit by its folder's inode.
+/// What is followed: a process, or a whole unit by the inode of its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Key {
     Process(Identity),
@@ -43,7 +43,7 @@ pub(crate) struct Growths {
     followed: Vec<Followed>,
 }
 
-/// How one party grows.
+/// How a process or unit grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Growth {
     /// How fast; zero if it shrinks.
@@ -53,21 +53,23 @@ pub struct Growth {
 }
 
 impl Growths {
-    /// Nobody yet, and room for all.
+    /// Follows nothing yet; has storage for all.
     pub(crate) fn new() -> Self {
         Self {
             followed: Vec::with_capacity(FOLLOWED),
         }
     }
 
-    /// Takes a census in.
+    /// Takes a scan in.
     pub(crate) fn push(&mut self, scan: &ProcessScan) {
         if scan.candidates.is_empty() {
             return;
         }
         let now = scan.at;
-        self.followed
-            .retain(|one| age(now, one.sizes.last().map_or(now, |(at, _)| *at)) < FORGOTTEN);
+        self.followed.retain(|one| {
+            let last = one.sizes.last().map_or(now, |(at, _)| *at);
+            age(now, last) < FORGOTTEN
+        });
         for candidate in &scan.candidates {
             self.follow(Key::Process(candidate.identity), now, candidate.size());
             if let Some(group) = candidate.group {
@@ -94,7 +96,7 @@ impl Growths {
         if age(now, last) < SPACING {
             return;
         }
-        // A page or two given back is no turn.
+        // A few pages freed do not end the growth.
         if size + size.scaled(1, 100) < before {
             one.rising_since = now;
         }
@@ -105,33 +107,26 @@ impl Growths {
     }
 
     fn forget_the_stalest(&mut self) {
-        let seen = |one: &Followed| one.sizes.last().map(|(at, _)| *at);
-        if let Some((index, _)) = self
+        let last_seen = self
             .followed
             .iter()
+            .map(|one| one.sizes.last().map(|(at, _)| *at));
+        let stalest = last_seen
             .enumerate()
-            .min_by_key(|(_, one)| seen(one))
-        {
+            .min_by_key(|(_, last)| *last)
+            .map(|(index, _)| index);
+        if let Some(index) = stalest {
             self.followed.remove(index);
         }
     }
 
-    /// How a process grows; `None` if it was seen but once and is no young one.
+    /// How a process grows; `None` if it was seen only once and is not young.
     pub(crate) fn of(&self, candidate: &Candidate) -> Option<Growth> {
-        let young = (LEAST..YOUNG).contains(&candidate.age.get());
-        let life = || {
-            let rate = young
-                .then(|| Rate::over(candidate.size(), candidate.age.get()))
-                .flatten()?;
-            Some(Growth {
-                rate,
-                rising: candidate.age,
-            })
-        };
-        self.look(Key::Process(candidate.identity)).or_else(life)
+        self.look(Key::Process(candidate.identity))
+            .or_else(|| growth_since_start(candidate))
     }
 
-    /// How its whole unit grows, where that is a unit of its own.
+    /// How the unit of a process grows; `None` if it was seen only once.
     pub(crate) fn of_unit(&self, candidate: &Candidate) -> Option<Growth> {
         self.look(Key::Unit(candidate.group?.id))
     }
@@ -139,22 +134,33 @@ impl Growths {
     fn look(&self, key: Key) -> Option<Growth> {
         let one = self.followed.iter().find(|one| one.key == key)?;
         let &(now, size) = one.sizes.last()?;
-        let old_enough = |(at, _): &&(Span, Bytes)| age(now, *at) >= WINDOW;
-        let &(then, before) = one
+        let begin = one
             .sizes
             .iter()
             .rev()
-            .find(old_enough)
-            .or(one.sizes.first())?;
+            .find(|(at, _)| age(now, *at) >= WINDOW);
+        let &(then, before) = begin.or(one.sizes.first())?;
         let over = age(now, then);
-        let rate = (over >= LEAST)
-            .then(|| Rate::over(size.less(before), over))
-            .flatten()?;
+        if over < LEAST {
+            return None;
+        }
         Some(Growth {
-            rate,
+            rate: Rate::over(size.less(before), over)?,
             rising: Span::new(age(now, one.rising_since)),
         })
     }
+}
+
+/// Growth of a young process: all that it holds, over its age.
+fn growth_since_start(candidate: &Candidate) -> Option<Growth> {
+    let age = candidate.age.get();
+    if !(LEAST..YOUNG).contains(&age) {
+        return None;
+    }
+    Some(Growth {
+        rate: Rate::over(candidate.size(), age)?,
+        rising: candidate.age,
+    })
 }
 
 fn age(now: Span, then: Span) -> Duration {

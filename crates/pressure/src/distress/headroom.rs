@@ -1,95 +1,19 @@
-//! How much is left.
+//! How much headroom a sample shows, and what it adds to the measurement of growth.
 
-use crate::sample::{Sample, SwapKind};
+use crate::sample::{Sample, Swap, SwapKind};
 use crate::sums::unreclaimable;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
 
-/// Compressed swap whose cost cannot be told is taken to save half.
+/// What a byte in zram costs in memory while the pool's own ratio is unknown. A smaller share counts
+/// on compression that may not come; a larger one kills while zram could still take pages.
 const ZRAM_COST: Percent = Percent::new(50);
-/// Refaults at which the whole of `cache-most` is in use: this share of memory, a second.
+/// Below this much in zram its compression ratio is noise.
+const LEAST_FOR_RATIO: Bytes = Bytes::mib(8);
+/// Refaults at which all of `cache-most` counts as in use: this share of memory per second. Larger
+/// counts more of the cache as headroom and kills later; smaller kills while cache could still go.
 const BUSY_CACHE: Percent = Percent::new(4);
-
-/// What is left, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outlook {
-    /// Room for memory that cannot be given back.
-    #[serde(rename = "room")]
-    pub headroom: Bytes,
-    /// Of it, on swap.
-    pub swap: Bytes,
-    /// Of it, locked, and let go before anyone ends for it.
-    #[serde(default)]
-    pub lent: Bytes,
-    /// Memory the kernel manages.
-    pub managed: Bytes,
-    /// File cache that is counted as in use.
-    pub floor: Bytes,
-    /// Memory of those who were signalled, on its way back.
-    pub in_flight: Bytes,
-    /// How fast memory that cannot be given back grows.
-    pub growth: Rate,
-    /// When room and what is in flight are used up, if it grows on.
-    pub left: Option<Span>,
-    /// Share of the last seconds in which all tasks stalled for memory.
-    pub stalled: Option<Percent>,
-}
-
-impl Outlook {
-    /// When room and what is in flight are used up.
-    pub(crate) fn left_now(&self) -> Option<Span> {
-        self.growth
-            .time_for(self.expected_headroom())
-            .map(Span::new)
-    }
-
-    /// Room, and what comes back.
-    pub(crate) fn expected_headroom(&self) -> Bytes {
-        self.headroom + self.in_flight
-    }
-
-    /// The same if what is lent were not to be had.
-    pub(crate) fn without_lent(&self) -> Self {
-        Self {
-            lent: Bytes::ZERO,
-            ..self.less(self.lent)
-        }
-    }
-
-    /// The same if nothing could go to swap.
-    pub(crate) fn without_swap(&self) -> Self {
-        Self {
-            swap: Bytes::ZERO,
-            ..self.less(self.swap)
-        }
-    }
-
-    fn less(&self, amount: Bytes) -> Self {
-        let poorer = Self {
-            headroom: self.headroom.less(amount),
-            ..*self
-        };
-        Self {
-            left: poorer.left_now(),
-            ..poorer
-        }
-    }
-
-    /// A share of memory, or what grows in half of `ahead` if that is more, up to `most`.
-    pub(crate) fn bound(&self, ahead: Span, share: Percent, most: Percent) -> Bytes {
-        share
-            .of(self.managed)
-            .max(self.growth.during(ahead.get() / 2))
-            .min(most.of(self.managed))
-    }
-
-    /// Whether room is used up within `ahead`, and is below a share of memory, or below what grows within `ahead`.
-    pub(crate) fn ends_within(&self, ahead: Span, share: Percent, most: Percent) -> bool {
-        let bound = self.bound(ahead, share, most);
-        self.left.is_some_and(|left| left <= ahead) && self.expected_headroom() <= bound
-    }
-}
 
 /// What one sample says about growth, pressure and refaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,24 +48,24 @@ impl Point {
     }
 }
 
-/// Memory that only its owner can give back, wherever it is now: in RAM or on swap.
+/// Memory that only its owner can free, in RAM or in swap.
 pub(crate) fn unreturnable(sample: &Sample) -> Option<Bytes> {
-    let m = &sample.memory;
-    let swapped = m
-        .swap_total
-        .unwrap_or_default()
-        .less(m.swap_free.unwrap_or_default());
-    // What is in the swap cache is in RAM and on swap, and counts once.
-    Some(unreclaimable(sample)? + swapped.less(m.swap_cached.unwrap_or_default()))
+    let memory = &sample.memory;
+    let swap_total = memory.swap_total.unwrap_or_default();
+    let swapped = swap_total.less(memory.swap_free.unwrap_or_default());
+    // The swap cache is both in RAM and in swap, and counts once.
+    let only_in_swap = swapped.less(memory.swap_cached.unwrap_or_default());
+    Some(unreclaimable(sample)? + only_in_swap)
 }
 
-/// File cache that is in use: the least, and more of it the more is read again.
+/// File cache that is in use: the least share of memory, and more of it the more refaults.
 pub(crate) fn floor(
     (least, most): (Percent, Percent),
     managed: Bytes,
     refaulted_per_second: u64,
 ) -> Bytes {
-    let (least, most) = (least.of(managed), most.of(managed));
+    let least = least.of(managed);
+    let most = most.of(managed);
     let busy = BUSY_CACHE.of(managed).get().max(1);
     least
         + most
@@ -149,55 +73,61 @@ pub(crate) fn floor(
             .scaled(refaulted_per_second.min(busy), busy)
 }
 
-/// Room for memory that cannot be given back; `None` if the sample does not say.
+/// Headroom for memory that cannot be reclaimed; `None` if the sample does not say.
 pub(crate) fn headroom(sample: &Sample, floor: Bytes, page_size: Bytes) -> Option<Bytes> {
-    let m = &sample.memory;
+    let memory = &sample.memory;
     let min: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.min).sum();
     let free = sample
         .counters
         .nr_free_pages?
         .to_bytes(page_size)
         .less(min?.to_bytes(page_size));
-    let unwritten = m.dirty.unwrap_or_default() + m.writeback.unwrap_or_default();
-    let file = (m.active_file? + m.inactive_file? + sample.warm.lent())
+    let unwritten = memory.dirty.unwrap_or_default() + memory.writeback.unwrap_or_default();
+    let file = (memory.active_file? + memory.inactive_file? + sample.warm.lent())
         .less(unwritten)
         .less(floor);
-    let slab = m.slab_reclaimable.unwrap_or_default().scaled(1, 2);
+    // As in the kernel's estimate of MemAvailable, not all reclaimable slab can be freed.
+    let slab = memory.slab_reclaimable.unwrap_or_default().scaled(1, 2);
     Some(free + file + slab + swap_headroom(sample, page_size))
 }
 
-/// What swap can still take, less what it costs to keep it there.
+/// Free swap, less the memory that it costs to fill it.
 pub(crate) fn swap_headroom(sample: &Sample, page_size: Bytes) -> Bytes {
     if sample.swaps.is_empty() {
         return sample.memory.swap_free.unwrap_or_default();
     }
-    let zram = |kind: SwapKind| kind == SwapKind::Zram;
+    let cost = zram_cost(sample, page_size);
+    sample
+        .swaps
+        .iter()
+        .map(|swap| headroom_of_swap(swap, cost))
+        .sum()
+}
+
+/// Memory that a byte in zram costs, by the pool's present ratio.
+fn zram_cost(sample: &Sample, page_size: Bytes) -> Percent {
     let used: Bytes = sample
         .swaps
         .iter()
-        .filter(|swap| zram(swap.kind))
+        .filter(|swap| swap.kind == SwapKind::Zram)
         .filter_map(|swap| swap.amounts.used)
         .sum();
     let pool = sample
         .counters
         .nr_zspages
         .map(|pages| pages.to_bytes(page_size));
-    // Below a few MiB the ratio is noise.
     let known = pool
-        .filter(|_| used >= Bytes::mib(8))
+        .filter(|_| used >= LEAST_FOR_RATIO)
         .and_then(|pool| pool.share_of(used));
-    let cost = known.unwrap_or(ZRAM_COST).min(Percent::WHOLE);
-    let headroom = |swap: &crate::sample::Swap| {
-        let free = swap
-            .amounts
-            .size
-            .unwrap_or_default()
-            .less(swap.amounts.used.unwrap_or_default());
-        if zram(swap.kind) {
-            free.less(cost.of(free))
-        } else {
-            free
-        }
-    };
-    sample.swaps.iter().map(headroom).sum()
+    known.unwrap_or(ZRAM_COST).min(Percent::WHOLE)
+}
+
+fn headroom_of_swap(swap: &Swap, zram_cost: Percent) -> Bytes {
+    let size = swap.amounts.size.unwrap_or_default();
+    let free = size.less(swap.amounts.used.unwrap_or_default());
+    if swap.kind == SwapKind::Zram {
+        free.less(zram_cost.of(free))
+    } else {
+        free
+    }
 }

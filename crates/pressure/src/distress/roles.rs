@@ -1,13 +1,14 @@
-//! Who is never ended, and how that is known.
+//! Exemptions: which processes are never killed, and how they are recognised.
 //!
-//! A name that a process gives itself protects nothing: a hog called `sshd` is a hog. A unit of the system is named by
-//! root; in a user's own units and sessions only the file that runs counts, if it is root's.
+//! The name that a process gives itself does not count: a hog called `sshd` is a hog. A system unit is
+//! named by root, so its name counts. In a user's own units and sessions only the file that runs
+//! counts, if root owns it.
 
 use crate::config::Guard;
 use crate::scan::{Candidate, Life, Mark, Name, Place};
 use serde::{Deserialize, Serialize};
 
-/// Why a process is not ended.
+/// Why a process is exempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exemption {
@@ -19,31 +20,31 @@ pub enum Exemption {
     Unit,
     /// The program it runs keeps the system or a session up.
     Program,
-    /// The configuration spares it.
+    /// A rule of `guard.spare` exempts it.
     Rule,
-    /// Root asked for it by an attribute of its unit.
+    /// Root set `ManagedOOMPreference=omit` on its unit.
     Mark,
-    /// It is on its way out already.
+    /// It is already exiting.
     Dying,
 }
 
 impl Exemption {
-    /// In words that follow "spared:".
+    /// As text that follows "exempt, ".
     pub const fn why(self) -> &'static str {
         match self {
             Self::Init => "it is the first process",
             Self::Adjusted => "oom_score_adj is -1000",
             Self::Unit => "its unit keeps the system up",
             Self::Program => "it runs a program of the system or the session",
-            Self::Rule => "the configuration spares it",
+            Self::Rule => "guard.spare names it",
             Self::Mark => "its unit is marked ManagedOOMPreference=omit",
-            Self::Dying => "it is on its way out",
+            Self::Dying => "it is already exiting",
         }
     }
 }
 
-/// Services of the system without which there is no way in, no log, no bus, no screen, or a half-installed package.
-/// A star at the end stands for anything.
+/// System services without which there is no login, no log, no bus or no screen, or a package is left
+/// half-installed. A star at the end stands for anything.
 const UNITS: &[&str] = &[
     "accounts-daemon.service",
     "apt-daily*",
@@ -83,8 +84,8 @@ const UNITS: &[&str] = &[
     "zypper*",
 ];
 
-/// Programs that hold a session or the system together: compositors, session managers, shells of a desktop, ways in,
-/// buses, sound, package managers, other guards.
+/// Programs that a session or the system depends on: compositors, session managers, desktop shells,
+/// login, buses, sound, package managers, other guards.
 const PROGRAMS: &[&str] = &[
     "agetty",
     "apt",
@@ -184,25 +185,31 @@ const PROGRAMS: &[&str] = &[
     "zypper",
 ];
 
-/// Programs of root's that do whatever a file of anyone's says.
+/// Programs owned by root that run any user's file.
 const INTERPRETERS: &[&str] = &[
     "bash", "dash", "deno", "fish", "java*", "lua*", "node*", "perl*", "php*", "python*", "ruby*",
     "sh", "zsh",
 ];
 
+/// Weight of a process in `guard.prefer`: it is chosen unless another grows four times as fast.
+const PREFERRED: f64 = 4.0;
+/// Weight of a process in `guard.avoid`: it is chosen only if it grows four times as fast as others.
+const AVOIDED: f64 = 0.25;
+
 fn runs_anything(program: &str) -> bool {
     INTERPRETERS.iter().any(|pattern| matches(pattern, program))
 }
 
-/// Whether a service of this name is one without which there is no way in, no log, no bus or no screen.
+/// Whether the system depends on the service of this name: login, log, bus, screen, packages.
 pub fn keeps_the_system_up(service: &str) -> bool {
     UNITS.iter().any(|pattern| matches(pattern, service))
 }
 
-/// What protects this process from being ended, if anything does. Cost: some hundred comparisons of short names.
+/// Why this process is exempt; `None` if it may be killed.
+///
+/// Cost: some hundred comparisons of short names.
 pub fn exemption(candidate: &Candidate, config: &Guard) -> Option<Exemption> {
     let program = candidate.program.as_ref().map(Name::as_str);
-    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, candidate));
     if candidate.identity.pid <= 1 {
         Some(Exemption::Init)
     } else if candidate.life == Life::Dying {
@@ -211,18 +218,18 @@ pub fn exemption(candidate: &Candidate, config: &Guard) -> Option<Exemption> {
         Some(Exemption::Adjusted)
     } else if candidate.mark == Mark::Omit {
         Some(Exemption::Mark)
-    } else if listed(&config.spare) {
+    } else if any_applies(&config.spare, candidate) {
         Some(Exemption::Rule)
     } else if candidate.place == Place::Service
         && keeps_the_system_up(&candidate.unit)
         && !is_a_persons(candidate.user)
     {
-        // Where nobody makes sessions, a person's shell and all that it starts live in the unit of the way in.
+        // Without logind, a user's shell and all that it starts run in the unit of the login service.
         Some(Exemption::Unit)
     } else if candidate.place == Place::Desktop
         && program.is_some_and(|program| !runs_anything(program))
     {
-        // Anyone may start a unit in their session slice; only root decides what a root-owned program does there.
+        // Any user may start a unit in their session slice; only root decides what a file of root's does.
         Some(Exemption::Unit)
     } else if program.is_some_and(|program| PROGRAMS.contains(&program)) {
         Some(Exemption::Program)
@@ -231,15 +238,15 @@ pub fn exemption(candidate: &Candidate, config: &Guard) -> Option<Exemption> {
     }
 }
 
-/// Whether a user is a person: as systemd numbers them, those of `systemd-homed` included.
+/// Whether a user ID is a human user's, by systemd's ranges (`systemd-homed` included).
 pub const fn is_a_persons(user: u32) -> bool {
     matches!(user, 1000..=60_513)
 }
 
-/// How much a process weighs among those that may be ended: 1 is as any other.
+/// Weight of a process among those that may be killed: 1 without any preference.
 ///
-/// A positive `oom_score_adj` counts little, so that a browser's tabs with +300 do not outrank what really grows;
-/// a negative one counts in full.
+/// A positive `oom_score_adj` counts little, so that browser tabs with +300 do not outrank a process
+/// that really grows. A negative one counts in full.
 pub(crate) fn weight(candidate: &Candidate, config: &Guard) -> f64 {
     let adjusted = f64::from(candidate.oom_score_adj);
     let by_score = if adjusted < 0.0 {
@@ -247,21 +254,25 @@ pub(crate) fn weight(candidate: &Candidate, config: &Guard) -> f64 {
     } else {
         1.0 + adjusted / 2000.0
     };
-    let listed = |rules: &[String]| rules.iter().any(|rule| applies(rule, candidate));
-    let by_rule = match (
-        listed(&config.prefer),
-        listed(&config.avoid) || candidate.mark == Mark::Avoid,
-    ) {
-        (true, false) => 4.0,
-        (false, true) => 0.25,
+    let is_preferred = any_applies(&config.prefer, candidate);
+    let is_avoided = any_applies(&config.avoid, candidate) || candidate.mark == Mark::Avoid;
+    let by_rule = match (is_preferred, is_avoided) {
+        (true, false) => PREFERRED,
+        (false, true) => AVOIDED,
         _ => 1.0,
     };
     by_score * by_rule
 }
 
-/// Whether a rule names this process: its unit, or `program:` and a program of root's, or `pid:` and a number.
+fn any_applies(rules: &[String], candidate: &Candidate) -> bool {
+    rules.iter().any(|rule| applies(rule, candidate))
+}
+
+/// Whether a rule names this process: by its unit, by `program:` and a file of root's, or by `pid:` and
+/// a process ID.
 ///
-/// What users start has units that they name: one called `postgresql.service` is theirs. A rule means it by `app:`.
+/// A user names their own units, and may call one `postgresql.service`. So a rule names a user's unit
+/// only by `app:`.
 fn applies(rule: &str, candidate: &Candidate) -> bool {
     if let Some(pattern) = rule.strip_prefix("program:") {
         return candidate
@@ -269,7 +280,7 @@ fn applies(rule: &str, candidate: &Candidate) -> bool {
             .is_some_and(|program| matches(pattern, &program));
     }
     if let Some(number) = rule.strip_prefix("pid:") {
-        // `pid:123@4567` names the process that started then, and none that comes after it.
+        // `pid:123@4567` names the process with that start time, and no later one with the same ID.
         let (pid, start) = number.split_once('@').unwrap_or((number, ""));
         let started = start.is_empty() || start.parse() == Ok(candidate.identity.start);
         return pid.parse() == Ok(candidate.identity.pid) && started;
@@ -281,7 +292,7 @@ fn applies(rule: &str, candidate: &Candidate) -> bool {
     }
 }
 
-/// A name, or its beginning before a star.
+/// Whether `name` is `pattern`, or begins with what is before the pattern's star.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),

@@ -1,4 +1,4 @@
-//! What protection does, and why.
+//! What protection does to files and cgroups, and why.
 
 use super::ranges::Ranges;
 use serde::{Deserialize, Serialize};
@@ -20,17 +20,17 @@ pub struct FileId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "act")]
 pub enum Act {
-    /// Read what enters and leaves the page cache.
+    /// Start to read the events of the page cache.
     Watch,
-    /// Stop reading it.
+    /// Stop reading them.
     Rest,
-    /// Lock these parts of a file in memory, more parts than before if it is held already.
+    /// Lock these parts of a file in memory. They include the parts that are held already.
     Hold {
         /// The file.
         file: FileId,
-        /// Its parts.
+        /// The parts.
         ranges: Ranges,
-        /// How much that is.
+        /// Size of the parts.
         amount: Bytes,
     },
     /// Unlock a file.
@@ -40,18 +40,18 @@ pub enum Act {
     },
 }
 
-/// Why, in numbers.
+/// Why protection does something, with the numbers that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "why")]
 pub enum Why {
-    /// Memory is short and pages are read again: look which.
+    /// Memory is short and pages refault: watch which.
     Short {
-        /// Pages read again, per second.
+        /// Refaults per second.
         refaults: u64,
     },
-    /// Somebody is about to have all of memory: look what is in use.
+    /// A process is about to fill memory: watch which files are in use.
     Filling {
-        /// In so long.
+        /// Time until memory is full.
         left: Span,
     },
     /// Memory is no longer short.
@@ -59,83 +59,89 @@ pub enum Why {
         /// For how long.
         calm: Span,
     },
-    /// The file's pages are evicted and soon read again.
+    /// The file's pages are evicted and soon refault.
     Thrashes {
-        /// Pages that came back, per second.
-        returns: u64,
-        /// How long they were away, the mean.
-        away: Micros,
-        /// What is held then, of all files.
+        /// Refaults per second.
+        #[serde(rename = "returns")]
+        refaults: u64,
+        /// Mean time from eviction to refault.
+        #[serde(rename = "away")]
+        refault_time: Micros,
+        /// Memory of all files that is held then.
         held: Bytes,
-        /// What may be.
+        /// The most that may be held.
         budget: Bytes,
     },
-    /// The file is read again and again, and somebody is about to have all of memory.
+    /// The file is in steady use, and a process is about to fill memory.
     InUse {
-        /// Pages that were used again, per second.
+        /// Pages used again per second.
         uses: u64,
-        /// How long after, the mean.
+        /// Mean time between two uses.
         every: Micros,
-        /// What is held then, of all files.
+        /// Memory of all files that is held then.
         held: Bytes,
-        /// What may be.
+        /// The most that may be held.
         budget: Bytes,
     },
     /// A program that must answer runs from it.
     Program,
-    /// Nobody has used it.
+    /// It is unused.
     Idle {
         /// For how long.
         idle: Micros,
     },
-    /// The budget has become smaller than what is held.
+    /// More is held than the budget allows.
     Budget {
         /// What is held.
         held: Bytes,
-        /// What may be.
+        /// The most that may be held.
         budget: Bytes,
     },
-    /// Another file's pages come back much sooner, and there is no room for both.
+    /// Another file's pages refault much sooner, and the budget does not fit both.
     Lesser {
-        /// How long pages of this one are away, the mean.
-        away: Micros,
-        /// And those of the other.
+        /// Mean refault time of this file.
+        #[serde(rename = "away")]
+        refault_time: Micros,
+        /// Mean refault time of the other file.
         by: Micros,
     },
-    /// Without its memory someone would be asked to end, and its pages come back late.
+    /// Without its memory a process would be killed, and its pages refault late.
     Needed {
-        /// Room there would be otherwise.
+        /// Headroom without the memory that is lent.
         #[serde(rename = "room")]
         headroom: Bytes,
-        /// How long its pages were away, the mean.
-        away: Option<Micros>,
+        /// Mean refault time of its pages.
+        #[serde(rename = "away")]
+        refault_time: Option<Micros>,
     },
-    /// What thrashes or is held: the kernel's floor under file pages is made to cover it.
+    /// The kernel's floor under file pages is set to cover files that are held or thrash.
     Floor {
-        /// So much.
+        /// Size of such files.
         measured: Bytes,
     },
-    /// Anonymous memory comes back from swap: the kernel's floor under it is made to cover what is in use.
+    /// Anonymous memory refaults: the kernel's floor under it is set to cover what is in use.
     Anonymous {
-        /// So much.
+        /// Active anonymous memory.
         active: Bytes,
     },
-    /// A unit that must answer uses so much.
+    /// A unit that must answer uses this memory.
     Used {
-        /// In use, the most of late.
+        /// The most that was lately in use.
         need: Bytes,
-        /// Of it, evicted and read again since the last look.
+        /// Part of it that refaulted since the last reading.
         missed: Bytes,
-        /// What reclaim leaves to all such units then.
+        /// Memory of all such units that is protected then.
         kept: Bytes,
-        /// What it may.
+        /// The most that may be protected.
         budget: Bytes,
     },
-    /// A unit that must answer has this in swap, and there is room.
-    Away {
-        /// So much.
-        away: Bytes,
-        /// Room in memory.
+    /// A unit that must answer has memory in swap, and there is headroom.
+    #[serde(rename = "away")]
+    InSwap {
+        /// Its memory in swap.
+        #[serde(rename = "away")]
+        swapped: Bytes,
+        /// Headroom in RAM.
         #[serde(rename = "room")]
         headroom: Bytes,
     },
@@ -159,7 +165,7 @@ impl Display for Act {
             Self::Watch => f.write_str("watch what leaves the page cache"),
             Self::Rest => f.write_str("stop watching the page cache"),
             Self::Hold { file, amount, .. } => write!(f, "hold {amount} of {file}"),
-            Self::Release { file } => write!(f, "let go of {file}"),
+            Self::Release { file } => write!(f, "release {file}"),
         }
     }
 }
@@ -168,80 +174,68 @@ impl Display for Why {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Short { refaults } => {
-                write!(f, "memory is short, and {refaults} pages/s are read again")
+                write!(f, "memory is short, at {refaults} refaults/s")
             }
             Self::Filling { left } => write!(f, "all of memory is used up in {left}"),
             Self::Calm { calm } => write!(f, "memory has not been short for {calm}"),
             Self::Thrashes {
-                returns,
-                away,
+                refaults,
+                refault_time,
                 held,
                 budget,
-            } => {
-                let away = span(*away);
-                write!(
-                    f,
-                    "{returns} pages/s of it are read again {away} after they were evicted; {held} of {budget} are then held"
-                )
-            }
+            } => write!(
+                f,
+                "{refaults} refaults/s, {} after eviction; {held} of {budget} are then held",
+                span(*refault_time)
+            ),
             Self::InUse {
                 uses,
                 every,
                 held,
                 budget,
-            } => {
-                let every = span(*every);
-                write!(
-                    f,
-                    "{uses} pages/s of it are used again after {every}, and memory is about to end; {held} of {budget} are then held"
-                )
-            }
+            } => write!(
+                f,
+                "{uses} pages/s of it are used again after {}, and memory is about to run out; {held} of {budget} are then held",
+                span(*every)
+            ),
             Self::Program => f.write_str("a program that must answer runs from it"),
-            Self::Idle { idle } => {
-                write!(f, "nobody used it for {}", span(*idle))
+            Self::Idle { idle } => write!(f, "unused for {}", span(*idle)),
+            Self::Budget { held, budget } => {
+                write!(f, "{held} are held, and the budget is {budget}")
             }
-            Self::Budget { held, budget } => write!(f, "{held} are held, and {budget} may be"),
-            Self::Lesser { away, by } => {
-                let [away, by] = [away, by].map(|it| span(*it));
-                write!(
-                    f,
-                    "its pages come back after {away}, those of another after {by}, and both do not fit"
-                )
-            }
+            Self::Lesser { refault_time, by } => write!(
+                f,
+                "its pages refault after {}, those of another file after {}, and the budget does not fit both",
+                span(*refault_time),
+                span(*by)
+            ),
             Self::Needed {
                 headroom,
-                away: None,
-            } => write!(f, "there is room for {headroom} otherwise"),
+                refault_time: None,
+            } => write!(f, "without lent memory headroom is {headroom}"),
             Self::Needed {
                 headroom,
-                away: Some(away),
-            } => {
-                let away = span(*away);
-                write!(
-                    f,
-                    "there is room for {headroom} otherwise, and its pages come back only after {away}"
-                )
-            }
-            Self::Floor { measured } => write!(f, "{measured} of files are read again and again"),
+                refault_time: Some(refault_time),
+            } => write!(
+                f,
+                "without lent memory headroom is {headroom}, and its pages refault only after {}",
+                span(*refault_time)
+            ),
+            Self::Floor { measured } => write!(f, "{measured} of files are held or refault"),
             Self::Anonymous { active } => {
-                write!(
-                    f,
-                    "{active} of programs' own memory is in use, and comes back from swap"
-                )
+                write!(f, "{active} of anonymous memory is in use, and refaults")
             }
             Self::Used {
                 need,
                 missed,
                 kept,
                 budget,
-            } => {
-                write!(
-                    f,
-                    "it uses {need}, of which {missed} had been evicted; {kept} of {budget} are then kept so"
-                )
-            }
-            Self::Away { away, headroom } => {
-                write!(f, "it has {away} in swap, and there is room for {headroom}")
+            } => write!(
+                f,
+                "it uses {need}, of which {missed} refaulted; {kept} of {budget} are then protected"
+            ),
+            Self::InSwap { swapped, headroom } => {
+                write!(f, "it has {swapped} in swap, and headroom is {headroom}")
             }
             Self::Off => f.write_str("protection is off"),
         }
@@ -263,7 +257,8 @@ mod tests {
             device: 0xfe01,
             inode: 12,
         };
-        let (held, budget) = (Bytes::mib(100), Bytes::mib(200));
+        let held = Bytes::mib(100);
+        let budget = Bytes::mib(200);
         let acts = [
             Act::Watch,
             Act::Rest,
@@ -283,8 +278,8 @@ mod tests {
                 calm: Span::secs(60),
             },
             Why::Thrashes {
-                returns: 800,
-                away: Micros::new(1_500_000),
+                refaults: 800,
+                refault_time: Micros::new(1_500_000),
                 held,
                 budget,
             },
@@ -303,16 +298,16 @@ mod tests {
                 budget: held,
             },
             Why::Lesser {
-                away: Micros::new(10_300_000),
+                refault_time: Micros::new(10_300_000),
                 by: Micros::new(206_000),
             },
             Why::Needed {
                 headroom: held,
-                away: Some(Micros::new(9_300_000)),
+                refault_time: Some(Micros::new(9_300_000)),
             },
             Why::Needed {
                 headroom: held,
-                away: None,
+                refault_time: None,
             },
             Why::Floor { measured: held },
             Why::Anonymous { active: held },
@@ -322,8 +317,8 @@ mod tests {
                 kept: Bytes::mib(60),
                 budget: held,
             },
-            Why::Away {
-                away: Bytes::mib(30),
+            Why::InSwap {
+                swapped: Bytes::mib(30),
                 headroom: held,
             },
             Why::Off,
@@ -336,22 +331,22 @@ mod tests {
             watch what leaves the page cache
             stop watching the page cache
             hold 100 MiB of file 12 on 254:1
-            let go of file 12 on 254:1
-            memory is short, and 900 pages/s are read again
+            release file 12 on 254:1
+            memory is short, at 900 refaults/s
             all of memory is used up in 40 s
             memory has not been short for 1 min
-            800 pages/s of it are read again 1.5 s after they were evicted; 100 MiB of 200 MiB are then held
-            6400 pages/s of it are used again after 1 s, and memory is about to end; 100 MiB of 200 MiB are then held
+            800 refaults/s, 1.5 s after eviction; 100 MiB of 200 MiB are then held
+            6400 pages/s of it are used again after 1 s, and memory is about to run out; 100 MiB of 200 MiB are then held
             a program that must answer runs from it
-            nobody used it for 1 min
-            200 MiB are held, and 100 MiB may be
-            its pages come back after 10.3 s, those of another after 206 ms, and both do not fit
-            there is room for 100 MiB otherwise, and its pages come back only after 9.3 s
-            there is room for 100 MiB otherwise
-            100 MiB of files are read again and again
-            100 MiB of programs' own memory is in use, and comes back from swap
-            it uses 40 MiB, of which 3 MiB had been evicted; 60 MiB of 100 MiB are then kept so
-            it has 30 MiB in swap, and there is room for 100 MiB
+            unused for 1 min
+            200 MiB are held, and the budget is 100 MiB
+            its pages refault after 10.3 s, those of another file after 206 ms, and the budget does not fit both
+            without lent memory headroom is 100 MiB, and its pages refault only after 9.3 s
+            without lent memory headroom is 100 MiB
+            100 MiB of files are held or refault
+            100 MiB of anonymous memory is in use, and refaults
+            it uses 40 MiB, of which 3 MiB refaulted; 60 MiB of 100 MiB are then protected
+            it has 30 MiB in swap, and headroom is 100 MiB
             protection is off
         "]]
         .assert_eq(&lines.map(|line| line.to_string() + "\n").collect::<String>());

@@ -1,42 +1,47 @@
-//! The learner: which files' pages are evicted and soon wanted again, and which are read again and again.
+//! The learner: which files refault soon after eviction, and which are in steady use.
 //!
-//! A file that is read over and over, each time by another process, has no owner whose memory could be
-//! protected. It shows only in the page cache: its pages leave, and come back a moment later. A stream's
-//! pages leave and do not come back, or come back after all the others.
+//! A file that is read over and over, each time by another process, has no owner with memory that
+//! could be protected. It shows only in the page cache: its pages are evicted, and refault a moment later. The
+//! pages of a stream are evicted and do not refault, or only after all the others.
 //!
-//! - Law: of each file, `returns/s` (pages added that had been evicted at most [`MEMORY`] before), their mean
-//!   time away, and the share of its additions that were returns; `uses/s` (pages read again from memory) and the mean time
-//!   between two; all fading with a half-life of 10 s. Reads of one page less than [`ONE_USE`] apart are one.
-//! - Cost: O(1) for each event, 0.5 MiB for what left and as much for what is used. One page in [`STRIDE`] by its place in the
-//!   file stands for all: spatial sampling as in SHARDS (Waldspurger et al., FAST 2015), so the kernel's filter can do it.
-//! - Source: the time away is the refault distance of `mm/workingset.c` in time; a page is worth its memory if
-//!   it comes back soon enough (Gray and Putzolu's five-minute rule, 1987). Uses that are one: the correlated references
-//!   of LRU-K (O'Neil, O'Neil, Weikum, SIGMOD 1993).
-//! - Limits: where the kernel does not tell reads from memory (before 6.12), a page that stays shows nothing, so what is held
-//!   must be let go by other signs. Time away is less than the time between two uses. A file that was made anew under an inode's old number looks like the old.
+//! - Law: of each file, `refaults/s` (pages added that had been evicted at most [`MEMORY`] before), their
+//!   mean refault time, and the share of its additions that were refaults; `uses/s` (pages read from
+//!   memory again) and the mean time between two uses. All fade with a half-life of 10 s. Reads of one
+//!   page less than [`ONE_USE`] apart are one use.
+//! - Cost: O(1) for each event, 0.5 MiB for evicted pages and as much for used ones. One page in
+//!   [`STRIDE`], by its place in the file, stands for all: spatial sampling as in SHARDS (Waldspurger et
+//!   al., FAST 2015), so the kernel's filter can do it.
+//! - Source: the refault time is the refault distance of `mm/workingset.c` in time. A page is worth its
+//!   memory if it is wanted again soon enough (Gray and Putzolu's five-minute rule, 1987). Uses that
+//!   count as one: the correlated references of LRU-K (O'Neil, O'Neil, Weikum, SIGMOD 1993).
+//! - Limits: before Linux 6.12 the kernel has no event for reads from memory, so a page that stays shows
+//!   nothing, and other signs must release what is held. A refault time is less than the time between
+//!   two uses. A new file under an inode's old number looks like the old one.
 
 use super::act::FileId;
 use super::ghosts::{Ghosts, name};
 use super::ranges::Ranges;
 use crate::sketch::faded;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 use units::{Micros, Percent};
 
-/// One page in so many is looked at.
+/// One page in this many is looked at. More skips small files; fewer reads more events.
 pub const STRIDE: u64 = 8;
-/// A page that was away for longer is a new one.
+/// A page that was evicted longer ago counts as new. Longer needs more places for evicted pages.
 const MEMORY: Duration = Duration::from_secs(120);
-/// Reads of a page that follow each other sooner are one use of it.
+/// Reads of a page that follow each other sooner are one use: one program reading in small pieces.
 const ONE_USE: Duration = Duration::from_millis(100);
+/// Half-life of all sums. Longer holds a file that is no longer read; shorter loses a slow loop.
 const HALF_LIFE: Duration = Duration::from_secs(10);
-/// A sum that fades so, divided by this, is a rate: `half-life / ln 2`.
+/// A sum that fades with this half-life, divided by this, is a rate: `half-life / ln 2`.
 const WINDOW: f64 = 14.4;
-/// Returns and uses are remembered by place for one to two of these.
-const TURN: Duration = Duration::from_secs(30);
-/// Files known at once.
+/// Places of refaults and uses are remembered for one to two of these.
+const ROTATION: Duration = Duration::from_secs(30);
+/// Files known at once. The coldest makes way.
 const MOST_FILES: usize = 512;
-/// Four times this many evicted pages are known, each of which stands for `STRIDE`: 1 GiB of evictions.
+/// Four times `2^13` evicted pages are known, each of which stands for [`STRIDE`]: 1 GiB of evictions.
 const GHOST_BITS: u32 = 13;
 
 /// Something that happened to pages of a file.
@@ -44,50 +49,50 @@ const GHOST_BITS: u32 = 13;
 pub struct Event {
     /// The file.
     pub file: FileId,
-    /// Its first page, counted from the file's begin.
+    /// Index of its first page in the file.
     pub index: u64,
-    /// How many pages, in one piece of memory.
+    /// How many pages: the size of the folio.
     pub pages: u64,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }
 
 /// What can happen to a page of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// It came into the page cache.
+    /// It was added to the page cache.
     Added,
-    /// It left the page cache.
+    /// It was evicted from the page cache.
     Evicted,
-    /// It was read, from where in memory it was.
+    /// It was read from memory.
     Used,
 }
 
-/// A file whose pages come back, or are used again and again.
+/// A file with pages that refault, or are in steady use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hot {
     /// The file.
     pub file: FileId,
-    /// Pages that came back, per second.
-    pub returns: u64,
-    /// How long they were away, the mean; unknown if none came back.
-    pub away: Option<Micros>,
-    /// Share of the pages that came in that had been there before.
+    /// Refaults per second.
+    pub refaults: u64,
+    /// Mean time from eviction to refault; unknown without refaults.
+    pub refault_time: Option<Micros>,
+    /// Share of the added pages that had been evicted before.
     pub again: Percent,
-    /// Where in the file.
+    /// The parts of the file that refaulted.
     pub ranges: Ranges,
-    /// Pages that were used again, per second.
+    /// Pages used again per second.
     pub uses: u64,
-    /// How long after, the mean; unknown if none were.
+    /// Mean time between two uses; unknown without uses.
     pub every: Option<Micros>,
-    /// Where in the file, in segments as large as those of `ranges`.
+    /// The parts that were used again, in segments as large as those of `ranges`.
     pub used: Ranges,
 }
 
 /// What is known of all files.
 #[derive(Debug, Clone)]
 pub struct Learner {
-    gone: Ghosts,
+    evicted: Ghosts,
     used: Ghosts,
     files: Vec<Heat>,
     places: HashMap<FileId, usize>,
@@ -98,12 +103,12 @@ struct Heat {
     file: FileId,
     at: Duration,
     added: f64,
-    back: Repeats,
+    refaulted: Repeats,
     used: Repeats,
-    turned: Duration,
+    rotated: Duration,
 }
 
-/// What happened to pages once more: how many, after how long in all, and where, in this turn and the one before.
+/// Repeated events: how many pages, the sum of their times, and where, in this rotation and the last.
 #[derive(Debug, Default, Clone, Copy)]
 struct Repeats {
     pages: f64,
@@ -113,10 +118,9 @@ struct Repeats {
 
 impl Default for Learner {
     fn default() -> Self {
-        let [gone, used] = [(), ()].map(|()| Ghosts::new(GHOST_BITS));
         Self {
-            gone,
-            used,
+            evicted: Ghosts::new(GHOST_BITS),
+            used: Ghosts::new(GHOST_BITS),
             files: Vec::with_capacity(MOST_FILES),
             places: HashMap::new(),
         }
@@ -124,70 +128,69 @@ impl Default for Learner {
 }
 
 impl Learner {
-    /// Takes in one event at `at`, a time that does not go back. Events of pages that the sampling leaves out change
-    /// nothing.
+    /// Takes in one event at `at`, a time that never goes back. Events of pages that the sampling
+    /// leaves out change nothing.
     pub fn take(&mut self, at: Duration, event: &Event) {
-        let Event {
-            file,
-            index,
-            pages,
-            kind,
-        } = *event;
-        if index % STRIDE != 0 {
+        if event.index % STRIDE != 0 {
             return;
         }
-        let page = name(file.device, file.inode, index);
-        // A larger piece stands for itself, a smaller one for the pages that are not looked at.
-        let weight = pages.max(STRIDE);
-        let lately = |then: Option<Duration>| {
-            then.map(|then| at.saturating_sub(then))
-                .filter(|since| *since <= MEMORY)
-        };
-        match kind {
-            EventKind::Evicted => self.gone.put(page, at),
-            EventKind::Added => match lately(self.gone.take(page)) {
-                Some(away) => {
-                    let heat = self.heat(file, at);
-                    heat.added += weight as f64;
-                    heat.back.add(index, weight, away);
-                }
-                None => {
-                    if let Some(place) = self.places.get(&file) {
-                        self.files[*place].fade(at);
-                        self.files[*place].added += weight as f64;
-                    }
-                }
-            },
-            EventKind::Used => {
-                let last = self.used.take(page);
-                let since = lately(last);
-                let is_one = since.is_some_and(|since| since < ONE_USE);
-                self.used.put(page, last.filter(|_| is_one).unwrap_or(at));
-                if let Some(since) = since.filter(|_| !is_one) {
-                    self.heat(file, at).used.add(index, weight, since);
-                }
-            }
+        let page = name(event.file.device, event.file.inode, event.index);
+        match event.kind {
+            EventKind::Evicted => self.evicted.put(page, at),
+            EventKind::Added => self.added(at, event, page),
+            EventKind::Used => self.used(at, event, page),
         }
     }
 
-    /// The `most` files with the most returns, the first the most, and after them those with the most uses.
+    fn added(&mut self, at: Duration, event: &Event, page: u64) {
+        let weight = weight(event);
+        let evicted = self.evicted.take(page);
+        if let Some(refault_time) = since_lately(evicted, at) {
+            let heat = self.heat(event.file, at);
+            heat.added += weight as f64;
+            heat.refaulted.add(event.index, weight, refault_time);
+        } else if let Some(place) = self.places.get(&event.file) {
+            let heat = &mut self.files[*place];
+            heat.fade(at);
+            heat.added += weight as f64;
+        }
+    }
+
+    fn used(&mut self, at: Duration, event: &Event, page: u64) {
+        let last = self.used.take(page);
+        let since = since_lately(last, at);
+        let is_same_use = since.is_some_and(|since| since < ONE_USE);
+        // A use begins with its first read, so later reads of it do not move its time.
+        let began = last.filter(|_| is_same_use).unwrap_or(at);
+        self.used.put(page, began);
+        if let Some(since) = since.filter(|_| !is_same_use) {
+            let heat = self.heat(event.file, at);
+            heat.used.add(event.index, weight(event), since);
+        }
+    }
+
+    /// The `most` hottest files: by refaults, then by uses, the hottest first.
     pub fn hottest(&self, at: Duration, most: usize) -> Vec<Hot> {
-        let mut hot: Vec<Hot> = self.files.iter().filter_map(|heat| heat.told(at)).collect();
-        hot.sort_by_key(|hot| (std::cmp::Reverse((hot.returns, hot.uses)), hot.file));
+        let mut hot: Vec<Hot> = self
+            .files
+            .iter()
+            .filter_map(|heat| heat.report(at))
+            .collect();
+        hot.sort_by_key(|hot| (Reverse((hot.refaults, hot.uses)), hot.file));
         hot.truncate(most);
         hot
     }
 
-    /// How long pages of a file were away, and how long after they were used again, the means, however long ago that was.
+    /// Mean refault time and mean time between uses of a file, however long ago that was.
     pub fn means(&self, file: FileId) -> (Option<Micros>, Option<Micros>) {
         let heat = self.places.get(&file).map(|place| &self.files[*place]);
         (
-            heat.and_then(|heat| heat.back.after()),
-            heat.and_then(|heat| heat.used.after()),
+            heat.and_then(|heat| heat.refaulted.mean()),
+            heat.and_then(|heat| heat.used.mean()),
         )
     }
 
-    /// Forgets a file: it is another now.
+    /// Forgets a file, because its inode names another one now.
     pub fn forget(&mut self, file: FileId) {
         if let Some(place) = self.places.remove(&file) {
             self.files.swap_remove(place);
@@ -197,7 +200,7 @@ impl Learner {
         }
     }
 
-    /// The file's entry, of now; a new one takes the place of the coldest when there is no room.
+    /// The file's entry, faded to `at`. A new one takes the place of the coldest if all are taken.
     fn heat(&mut self, file: FileId, at: Duration) -> &mut Heat {
         if let Some(place) = self.places.get(&file) {
             let heat = &mut self.files[*place];
@@ -226,51 +229,54 @@ impl Heat {
             file,
             at,
             added: 0.0,
-            back: Repeats::default(),
+            refaulted: Repeats::default(),
             used: Repeats::default(),
-            turned: at,
+            rotated: at,
         }
     }
 
-    /// All of it, less what has faded since.
+    /// All repeats, faded to `at`.
     fn at(&self, at: Duration) -> f64 {
-        (self.back.pages + self.used.pages) * faded(at.saturating_sub(self.at), HALF_LIFE)
+        (self.refaulted.pages + self.used.pages) * faded(at.saturating_sub(self.at), HALF_LIFE)
     }
 
     fn fade(&mut self, at: Duration) {
         let kept = faded(at.saturating_sub(self.at), HALF_LIFE);
-        let turns = at.saturating_sub(self.turned) >= TURN;
+        let rotates = at.saturating_sub(self.rotated) >= ROTATION;
         self.added *= kept;
-        for repeats in [&mut self.back, &mut self.used] {
+        for repeats in [&mut self.refaulted, &mut self.used] {
             repeats.pages *= kept;
             repeats.seconds *= kept;
-            if turns {
+            if rotates {
                 repeats.ranges = [Ranges::default(), repeats.ranges[0]];
             }
         }
         self.at = at;
-        if turns {
-            self.turned = at;
+        if rotates {
+            self.rotated = at;
         }
     }
 
-    /// As others see it; `None` once less than a page a second comes back or is used.
-    fn told(&self, at: Duration) -> Option<Hot> {
+    /// The public view; `None` once less than a page per second refaults or is used.
+    fn report(&self, at: Duration) -> Option<Hot> {
         let kept = faded(at.saturating_sub(self.at), HALF_LIFE);
-        let [returns, uses] =
-            [self.back, self.used].map(|repeats| (repeats.pages * kept / WINDOW) as u64);
-        let (ranges, used) = (self.back.ranges(), self.used.ranges());
-        let hot = Hot {
+        let refaults = self.refaulted.rate(kept);
+        let uses = self.used.rate(kept);
+        if refaults == 0 && uses == 0 {
+            return None;
+        }
+        let ranges = self.refaulted.ranges();
+        let used = self.used.ranges();
+        Some(Hot {
             file: self.file,
-            returns,
-            away: self.back.after(),
-            again: Percent::hundredths((self.back.pages / self.added * 10_000.0) as u64),
+            refaults,
+            refault_time: self.refaulted.mean(),
+            again: Percent::hundredths((self.refaulted.pages / self.added * 10_000.0) as u64),
             ranges: ranges.measured_as(used),
             uses,
-            every: self.used.after(),
+            every: self.used.mean(),
             used: used.measured_as(ranges),
-        };
-        (returns > 0 || uses > 0).then_some(hot)
+        })
     }
 }
 
@@ -281,15 +287,35 @@ impl Repeats {
         self.ranges[0].put(index, pages);
     }
 
-    /// Both sums fade alike, so the mean stays.
-    fn after(&self) -> Option<Micros> {
+    /// Pages per second, of which the share `kept` has not faded yet.
+    fn rate(&self, kept: f64) -> u64 {
+        (self.pages * kept / WINDOW) as u64
+    }
+
+    /// The mean time. Both sums fade alike, so it stays.
+    fn mean(&self) -> Option<Micros> {
         let mean = self.seconds / self.pages;
-        mean.is_finite().then(|| Micros::new((mean * 1e6) as u64))
+        if mean.is_finite() {
+            Some(Micros::new((mean * 1e6) as u64))
+        } else {
+            None
+        }
     }
 
     fn ranges(&self) -> Ranges {
         self.ranges[0].with(self.ranges[1])
     }
+}
+
+/// Pages that an event stands for: a large folio for itself, a small one for the pages left out.
+fn weight(event: &Event) -> u64 {
+    event.pages.max(STRIDE)
+}
+
+/// Time since `then`, if that is not too long ago.
+fn since_lately(then: Option<Duration>, at: Duration) -> Option<Duration> {
+    let since = at.saturating_sub(then?);
+    if since <= MEMORY { Some(since) } else { None }
 }
 
 #[cfg(test)]

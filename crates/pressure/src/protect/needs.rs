@@ -1,29 +1,31 @@
-//! How much of its memory each ward uses: what was asked for again corrects what the kernel's lists say.
+//! How much of its memory each protected cgroup uses: refaults correct what the kernel's lists say.
 //!
-//! - Law, at each reading: `measured = min(used, warm) + missed`, `missed` what was evicted and read again since the last;
-//!   `need ← measured` if that is more; `need ← need − (need − measured) / 8` if nothing was missed; else it stays.
-//! - Source: a floor of a fixed share is too small or too large; refaults say the one, their absence the other.
-//! - Cost: O(wards) a reading.
-//! - Limit: where nothing was ever reclaimed, Multi-Gen LRU calls all of it warm, and the budget bounds that; the classic LRU
-//!   calls fresh anonymous memory cold, and refaults correct that.
+//! - Law, at each reading: `measured = min(used, warm) + missed`, where `missed` refaulted since the last
+//!   reading. `need ← measured` if that is more; `need ← need − (need − measured) / 8` if nothing was
+//!   missed; else it stays.
+//! - Source: a floor of a fixed share is too small or too large. Refaults show the one, their absence
+//!   the other.
+//! - Cost: O(protected cgroups) a reading.
+//! - Limit: where nothing was ever reclaimed, Multi-Gen LRU calls all memory active; the budget bounds
+//!   that. The classic LRU calls fresh anonymous memory inactive; refaults correct that.
 
 use crate::groups::{MAX_PROTECTED, Protected};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Span};
 
-/// What one ward needs.
+/// What one cgroup needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Need {
     id: u64,
     at: Span,
     refaulted: Bytes,
-    /// The most of late.
+    /// The most that was lately in use.
     pub(crate) in_use: Bytes,
-    /// Of it, evicted and read again between the last two readings.
+    /// Part of it that refaulted between the last two readings.
     pub(crate) missed: Bytes,
 }
 
-/// What all of them need.
+/// What all protected cgroups need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Needs {
@@ -31,7 +33,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Takes what was read in; who is no longer a ward is forgotten. Allocates once.
+    /// Takes a reading in. A cgroup that is no longer protected is forgotten. Allocates once.
     pub(crate) fn push(&mut self, protected: &[Protected]) {
         self.known
             .retain(|need| protected.iter().any(|cgroup| cgroup.id == need.id));
@@ -41,13 +43,10 @@ impl Needs {
             match known {
                 Some(index) => self.known[index].read(cgroup, measured),
                 None if self.known.len() < MAX_PROTECTED => {
-                    let Protected {
-                        id, at, refaulted, ..
-                    } = *cgroup;
                     self.known.push(Need {
-                        id,
-                        at,
-                        refaulted,
+                        id: cgroup.id,
+                        at: cgroup.at,
+                        refaulted: cgroup.refaulted,
                         in_use: measured,
                         missed: Bytes::ZERO,
                     });
@@ -57,7 +56,7 @@ impl Needs {
         }
     }
 
-    /// What this ward needs.
+    /// What this cgroup needs.
     pub(crate) fn of(&self, cgroup: &Protected) -> Option<Need> {
         self.known.iter().find(|need| need.id == cgroup.id).copied()
     }
@@ -75,7 +74,8 @@ impl Need {
         } else if self.missed == Bytes::ZERO {
             self.in_use = self.in_use.less(self.in_use.less(measured).scaled(1, 8));
         }
-        (self.at, self.refaulted) = (cgroup.at, cgroup.refaulted);
+        self.at = cgroup.at;
+        self.refaulted = cgroup.refaulted;
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(
             after(&[cgroup(1, 40, 500)]),
             40,
-            "what was read again before we came says nothing"
+            "refaults before the first reading say nothing"
         );
         assert_eq!(
             after(&[cgroup(1, 40, 0), cgroup(2, 30, 20)]),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_is_forgotten() {
+    fn a_cgroup_that_is_gone_is_forgotten() {
         let mut needs = Needs::default();
         needs.push(&[cgroup(1, 40, 0)]);
         needs.push(&[]);

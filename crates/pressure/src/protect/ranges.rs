@@ -1,13 +1,13 @@
 //! Which parts of a file: 64 segments of equal size, as bits.
 //!
-//! A segment is `2^shift` pages, and grows as the file turns out to be longer: two neighbours become
-//! one. So ranges of any file are sixteen bytes, copied and recorded as two numbers, and cover never less
-//! than what was put in.
+//! A segment is `2^shift` pages, and doubles when the file turns out to be longer: two neighbours become
+//! one. So the ranges of any file are sixteen bytes, are copied and recorded as two numbers, and never
+//! cover less than what was put in.
 
 use serde::{Deserialize, Serialize};
 use units::Pages;
 
-/// Bits in the mask.
+/// Segments of a file: the bits of the mask.
 const SEGMENTS: u64 = 64;
 
 /// Parts of one file.
@@ -30,20 +30,23 @@ impl Ranges {
         ranges
     }
 
-    /// Whether there is nothing in it.
+    /// Whether no segment belongs to it.
     pub const fn is_empty(&self) -> bool {
         self.segments == 0
     }
 
-    /// Puts `count` pages from `index` on in.
+    /// Adds `count` pages from `index` on.
     pub fn put(&mut self, index: u64, count: u64) {
         let last = index.saturating_add(count.max(1) - 1);
         self.widen(last);
-        let (first, last) = (index >> self.shift, last >> self.shift);
-        self.segments |= (u64::MAX << first) & (u64::MAX >> (SEGMENTS - 1 - last));
+        let first_segment = index >> self.shift;
+        let last_segment = last >> self.shift;
+        let from_first = u64::MAX << first_segment;
+        let up_to_last = u64::MAX >> (SEGMENTS - 1 - last_segment);
+        self.segments |= from_first & up_to_last;
     }
 
-    /// Both together, in the coarser segments of the two.
+    /// The union, in the coarser segments of the two.
     #[must_use]
     pub fn with(mut self, mut other: Self) -> Self {
         self.coarsen(other.shift);
@@ -52,7 +55,7 @@ impl Ranges {
         self
     }
 
-    /// The same in segments that are not smaller than those of `other`.
+    /// The same ranges in segments that are not smaller than those of `other`.
     #[must_use]
     pub fn measured_as(self, other: Self) -> Self {
         self.with(Self {
@@ -66,12 +69,12 @@ impl Ranges {
         self.with(other) == self.measured_as(other)
     }
 
-    /// How much of a file of `pages` pages it is.
+    /// How many pages of a file of `pages` pages it covers.
     pub fn size(&self, pages: u64) -> Pages {
         Pages::new(self.runs(pages).map(|(_, count)| count).sum())
     }
 
-    /// `kept`, which is in it, and of the rest as much as `most` holds, from the file's beginning on.
+    /// `kept`, which is a part of it, and at most `most` pages of the rest, from the file's beginning on.
     #[must_use]
     pub fn at_most(self, most: Pages, kept: Self, pages: u64) -> Self {
         let mut part = kept.measured_as(self);
@@ -93,17 +96,24 @@ impl Ranges {
         let Self { shift, segments } = *self;
         let mut from = 0;
         std::iter::from_fn(move || {
-            let left = segments.checked_shr(from).filter(|left| *left != 0)?;
+            let left = segments.checked_shr(from)?;
+            if left == 0 {
+                return None;
+            }
             let start = from + left.trailing_zeros();
             let length = (segments >> start).trailing_ones();
             from = start + length;
             let first = u64::from(start) << shift;
             let end = (u128::from(from) << shift).min(u128::from(pages)) as u64;
-            (first < end).then(|| (first, end - first))
+            if first < end {
+                Some((first, end - first))
+            } else {
+                None
+            }
         })
     }
 
-    /// Segments so large that page `last` is in one of them.
+    /// Makes segments so large that page `last` is in one of them.
     fn widen(&mut self, last: u64) {
         let needed = u64::BITS - (last / SEGMENTS).leading_zeros();
         self.coarsen(needed);
@@ -111,12 +121,22 @@ impl Ranges {
 
     fn coarsen(&mut self, shift: u32) {
         while self.shift < shift && self.shift < u64::BITS {
-            // Two neighbours are one now: odd bits join even ones, and the even ones close up.
-            let joined = (self.segments | self.segments >> 1) & 0x5555_5555_5555_5555;
-            self.segments = (0..32).fold(0, |all, bit| all | (joined >> (2 * bit) & 1) << bit);
+            self.segments = halved(self.segments);
             self.shift += 1;
         }
     }
+}
+
+/// Joins each two neighbouring bits into one; the upper half of the result is empty.
+fn halved(segments: u64) -> u64 {
+    let mut halved = 0;
+    for bit in 0..SEGMENTS / 2 {
+        let pair = segments >> (2 * bit) & 0b11;
+        if pair != 0 {
+            halved |= 1 << bit;
+        }
+    }
+    halved
 }
 
 #[cfg(test)]
@@ -171,10 +191,12 @@ mod tests {
         fn a_part_has_what_was_kept_and_no_more_than_it_may(
             a in (0..5000u64, 1..900u64), b in (0..90_000u64, 1..9000u64), most in 0..9000u64
         ) {
-            let (mut kept, mut rest) = (Ranges::default(), Ranges::default());
+            let mut kept = Ranges::default();
+            let mut rest = Ranges::default();
             kept.put(a.0, a.1);
             rest.put(b.0, b.1);
-            let (all, pages) = (kept.with(rest), 99_000);
+            let all = kept.with(rest);
+            let pages = 99_000;
             let part = all.at_most(Pages::new(most), kept, pages);
             let kept = kept.with(Ranges { segments: 0, ..all });
             prop_assert!(all.covers(part) && part.covers(kept));
@@ -184,7 +206,8 @@ mod tests {
 
         #[test]
         fn both_together_cover_each(a in (0..5000u64, 1..900u64), b in (0..90_000u64, 1..900u64)) {
-            let (mut one, mut other) = (Ranges::default(), Ranges::default());
+            let mut one = Ranges::default();
+            let mut other = Ranges::default();
             one.put(a.0, a.1);
             other.put(b.0, b.1);
             let both = one.with(other);

@@ -1,4 +1,4 @@
-//! What the process that locks tells: a part of the sample.
+//! What the holder reports of files: a part of the sample.
 
 use super::act::FileId;
 use super::ranges::Ranges;
@@ -6,24 +6,25 @@ use crate::section::{Section, section};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Micros, Percent};
 
-/// Who reads a file whose pages come back, or are used again, sooner than this waits for it all the time.
+/// Where a file refaults, or is used again, within this time, its readers would wait for it all the time.
+/// A longer time keeps more files when a process fills memory, and kills sooner.
 pub(crate) const SOON: Micros = Micros::new(5_000_000);
 
-/// Files told of at once: those held, and the hottest of the others.
+/// Files reported at once: those held, and the hottest of the others. More make each sample longer.
 pub const MAX_FILES: usize = 16;
 
 section! {
-    /// The process that locks, as a whole. All unknown while there is none.
+    /// The holder as a whole. All unknown while there is none.
     pub struct WarmSums {
-        /// 1 while it reads what enters and leaves the page cache; unknown where the kernel does not tell it.
+        /// 1 while it reads the events of the page cache; unknown where the kernel has none.
         watching: u64 = "watching",
-        /// Locked by it now.
+        /// Memory that it has locked.
         held: Bytes = "held",
-        /// Additions and evictions that it has heard of, since it started.
+        /// Additions and evictions that it has read since it started.
         events: u64 = "events",
-        /// Events that it came too late for.
+        /// Events that were overwritten before it read them.
         lost: u64 = "lost",
-        /// 1 if a unit's `memory.min` was seen to keep what is in it, 0 if it does not; unknown if that could not be tried.
+        /// 1 if `memory.min` was seen to protect a cgroup, 0 if it did not; unknown if it could not be tried.
         floors: u64 = "floors",
     }
 }
@@ -33,44 +34,46 @@ section! {
     pub struct WarmFile {
         /// The device it is on.
         device: u64 = "device",
-        /// Its number there.
+        /// Its inode.
         inode: u64 = "inode",
-        /// Its length; unknown if it could not be found to be held.
+        /// Its length; unknown if the file could not be found.
         size: Bytes = "size",
-        /// Locked of it now.
+        /// How much of it is locked.
         held: Bytes = "held",
-        /// Segments of it that are asked to be locked; unknown if none.
+        /// Segments that are to be locked; unknown if none.
         asked: u64 = "asked",
         /// The power of two of pages in a segment.
         shift: u64 = "shift",
-        /// Segments whose pages came back.
+        /// Segments with pages that refaulted.
         hot: u64 = "hot",
-        /// Pages that came back, per second.
-        returns: u64 = "returns",
-        /// How long they were away, the mean; of what is held, before it was.
-        away: Micros = "away",
-        /// Share of the pages that came in that had been there before.
+        /// Refaults per second.
+        #[serde(rename = "returns")]
+        refaults: u64 = "returns",
+        /// Mean time from eviction to refault; of a held file, as it was before.
+        #[serde(rename = "away")]
+        refault_time: Micros = "away",
+        /// Share of the added pages that had been evicted before.
         again: Percent = "again",
-        /// Pages that were used again, per second; unknown if none was seen, as where the kernel does not tell of them.
+        /// Pages used again per second; unknown if none was seen, as where the kernel has no such event.
         uses: u64 = "uses",
-        /// How long after, the mean.
+        /// Mean time between two uses.
         every: Micros = "every",
-        /// Segments in which they were.
+        /// Segments with pages that were used again.
         used: u64 = "used",
-        /// Since it was last opened or read, while it is held.
+        /// Time since it was last opened or read, while it is held.
         idle: Micros = "idle",
         /// 1 if a program that must answer runs from it.
         program: u64 = "program",
     }
 }
 
-/// All that the process that locks tells.
+/// All that the holder reports.
 ///
-/// Without such a process it takes no memory: a place that is not there is an empty one.
+/// Without a holder it takes no memory: a missing place equals an empty one.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Warm {
-    /// As a whole.
+    /// The holder as a whole.
     pub sums: WarmSums,
     /// File by file, at most [`MAX_FILES`]; a place without a device is empty.
     pub files: Vec<WarmFile>,
@@ -104,7 +107,7 @@ impl Warm {
         self.files.clone_from(&source.files);
     }
 
-    /// Locked, but let go before anyone ends for want of memory.
+    /// Memory that is locked, but released before a process is killed for it.
     pub(crate) fn lent(&self) -> Bytes {
         self.files
             .iter()
@@ -147,8 +150,8 @@ impl WarmFile {
         asked: None,
         shift: None,
         hot: None,
-        returns: None,
-        away: None,
+        refaults: None,
+        refault_time: None,
         again: None,
         uses: None,
         every: None,
@@ -165,31 +168,32 @@ impl WarmFile {
         })
     }
 
-    /// Whether it is, or is asked to be, locked.
+    /// Whether it is locked, or is to be.
     pub fn is_held(&self) -> bool {
         self.asked.is_some_and(|asked| asked != 0)
     }
 
-    /// Whether it is held for what is wanted again late, or nobody knows when: that has less right to memory than who runs.
+    /// Whether it is held although its pages are wanted late, or it is unknown when. Running programs have
+    /// more right to such memory.
     pub(crate) fn is_lent(&self) -> bool {
-        let soon = [self.away, self.every]
+        let is_wanted_soon = [self.refault_time, self.every]
             .into_iter()
             .flatten()
             .any(|after| after <= SOON);
-        self.is_held() && self.program != Some(1) && !soon
+        self.is_held() && self.program != Some(1) && !is_wanted_soon
     }
 
-    /// The parts that are asked to be locked.
+    /// The parts that are to be locked.
     pub fn asked_ranges(&self) -> Ranges {
         self.ranges(self.asked)
     }
 
-    /// The parts whose pages came back.
+    /// The parts that refaulted.
     pub fn hot_ranges(&self) -> Ranges {
         self.ranges(self.hot)
     }
 
-    /// The parts whose pages were used again.
+    /// The parts that were used again.
     pub fn used_ranges(&self) -> Ranges {
         self.ranges(self.used)
     }

@@ -32,7 +32,7 @@ fn sized(gib: u64, min_free_kbytes: u64) -> Sample {
     )
 }
 
-/// The 1 GB guest with kernel 6.12 whose Σ high and `MemAvailable` were measured.
+/// The 1 GB guest with kernel 6.12 on which Σ high and `MemAvailable` were measured.
 fn guest() -> Sample {
     let mut sample = machine(45_056, &[(ZoneKind::Dma, 3840), (ZoneKind::Dma32, 243_928)]);
     sample.counters.nr_active_file = Some(Pages::new(60_000));

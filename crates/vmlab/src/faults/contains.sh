@@ -6,7 +6,7 @@ hog batch.service 60
 within 300 is_not max "$units/batch.service/memory.high" || fail "it was not contained"
 high=$(cat "$units/batch.service/memory.high")
 within 300 gone "$hog" || fail "it was contained at $high and never ended"
-said 'contain batch.service' || fail "nothing was said of it"
+said 'throttle batch.service' || fail "nothing was said of it"
 [ "$(grep -c 'SIG[A-Z]* to' "$home/log")" -ge 1 ] || fail "it ended, and not by the guard"
 within 100 is max "$units/batch.service/memory.high" || fail "the limit stays at $(cat "$units/batch.service/memory.high")"
 [ "$(grep -o '^oom_kill .*' /proc/vmstat)" = "oom_kill 0" ] || say "the kernel killed too: $(grep '^oom_kill ' /proc/vmstat)"

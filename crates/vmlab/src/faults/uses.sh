@@ -36,9 +36,9 @@ unit batch.service
 hog batch.service 20
 within 600 said 'hold 48 MiB of .* used again after' || fail "it was not held for its use"
 grep -q "$disk/hot" "/proc/$(pidof warmset-hold)/maps" || fail "it is not held"
-! said 'are read again' || fail "it was lost before"
+! said 'refaults/s' || fail "it was lost before"
 within 600 gone "$hog" || fail "the hog is still there"
-! said 'are read again' || fail "it was lost while it was held"
+! said 'refaults/s' || fail "it was lost while it was held"
 kill -KILL "$reader"
 end_guard
 all_is_back

@@ -23,7 +23,7 @@ pub(super) struct Message {
 /// The button for an answer.
 pub(super) const fn label(answer: Answer) -> &'static str {
     match answer {
-        Answer::End => "Kill it",
+        Answer::Kill => "Kill it",
         Answer::Keep => "Leave it frozen",
         Answer::GoOn => "Let it go on",
     }

@@ -16,7 +16,7 @@ fn who_is_stopped_stands_still_until_it_is_let_go_on_and_is_remembered_for_a_whi
             && told.headroom == Bytes::mib(60)
     );
     let id = bench.id(HOG);
-    bench.groups.answered(id, 1001, Answer::End);
+    bench.groups.answered(id, 1001, Answer::Kill);
     bench.look(102);
     assert_eq!(
         bench.sample.groups.frozen[0].answer, None,

@@ -1,4 +1,4 @@
-mod asked;
+mod frozen;
 pub(in crate::decide) mod machine;
 mod throttled;
 mod whole;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use units::{Bytes, Micros, Pages, Span};
 
 #[test]
-fn a_runaway_is_asked_to_end_before_memory_is_full_and_nobody_else_is() {
+fn only_the_runaway_gets_sigterm_and_before_memory_is_full() {
     let mut machine = Machine::new(vec![
         process(10, "editor", 200, 0),
         process(20, "hog", 10, 80),
@@ -39,12 +39,12 @@ fn a_runaway_is_asked_to_end_before_memory_is_full_and_nobody_else_is() {
     assert_eq!(
         machine.decision.attention,
         Attention::Rest,
-        "and then nobody is looked at"
+        "and then processes are not scanned"
     );
 }
 
 #[test]
-fn who_waits_for_memory_most_of_the_time_at_the_end_is_ended_all_the_same() {
+fn a_process_that_waits_for_memory_most_of_the_time_is_killed_all_the_same() {
     let mut machine = Machine::new(vec![
         process(10, "editor", 200, 0),
         process(20, "hog", 10, 3),
@@ -68,7 +68,7 @@ fn who_waits_for_memory_most_of_the_time_at_the_end_is_ended_all_the_same() {
 }
 
 #[test]
-fn who_ignores_sigterm_is_killed_in_time() {
+fn a_process_that_ignores_sigterm_is_killed_in_time() {
     let mut hog = process(20, "hog", 10, 100);
     hog.deaf = true;
     let mut machine = Machine::new(vec![process(10, "editor", 200, 0), hog]);
@@ -92,7 +92,7 @@ fn where_there_is_no_time_it_is_killed_at_once() {
 }
 
 #[test]
-fn the_fastest_grower_goes_not_the_largest_and_not_a_browsers_tab() {
+fn the_fastest_grower_is_killed_not_the_largest_and_not_a_browsers_tab() {
     let mut tab = process(30, "Isolated Web Co", 150, 0);
     tab.candidate.oom_score_adj = 300;
     let mut machine = Machine::new(vec![
@@ -130,7 +130,8 @@ fn a_newborn_that_takes_its_first_pages_is_no_runaway() {
 #[test]
 fn no_second_kill_while_the_first_ones_memory_is_on_its_way() {
     let mut hog = process(20, "hog", 10, 200);
-    (hog.deaf, hog.dying) = (true, 40);
+    hog.deaf = true;
+    hog.dying = 40;
     // The other grows too, but not so that it needs to go.
     let mut machine = Machine::new(vec![process(10, "build", 200, 10), hog]);
     machine.run(15.0);
@@ -139,9 +140,10 @@ fn no_second_kill_while_the_first_ones_memory_is_on_its_way() {
 }
 
 #[test]
-fn who_does_not_die_is_given_up_and_the_next_is_found() {
+fn a_process_that_outlives_sigkill_is_given_up_and_the_next_is_chosen() {
     let mut stuck = process(20, "stuck", 10, 120);
-    (stuck.deaf, stuck.dying) = (true, u32::MAX);
+    stuck.deaf = true;
+    stuck.dying = u32::MAX;
     let mut machine = Machine::new(vec![stuck, process(21, "other", 10, 0)]);
     machine.run(9.0);
     assert!(machine.signals.iter().all(|(pid, ..)| *pid == 20));
@@ -157,7 +159,7 @@ fn who_does_not_die_is_given_up_and_the_next_is_found() {
 }
 
 #[test]
-fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
+fn processes_of_the_system_are_exempt_by_unit_or_program_but_never_by_name() {
     let rule = |spare: &str| {
         let mut config = Config {
             mode: Mode::Guard,
@@ -168,11 +170,12 @@ fn who_keeps_the_machine_up_is_spared_by_unit_or_program_but_never_by_name() {
     };
     let unit = |name: &str, place: Place| {
         let mut hog = process(20, "hog", 10, 80);
-        (hog.candidate.unit, hog.candidate.place) = (UnitName::from(name).unwrap(), place);
+        hog.candidate.unit = UnitName::from(name).unwrap();
+        hog.candidate.place = place;
         hog.candidate.user = if place == Place::Service { 0 } else { 1000 };
         hog
     };
-    // Where nobody makes sessions, what a person starts lives in the unit of the way in.
+    // Without logind, what a user starts runs in the unit of the login service.
     let of_a_person = |name: &str| {
         let mut hog = unit(name, Place::Service);
         hog.candidate.user = 1000;
@@ -279,7 +282,8 @@ fn a_unit_that_a_user_named_is_not_the_systems_of_that_name() {
         };
         config.guard.spare = vec![rule.to_owned()];
         let mut hog = process(20, "hog", 10, 80);
-        (hog.candidate.unit, hog.candidate.place) = (UnitName::from(name).unwrap(), place);
+        hog.candidate.unit = UnitName::from(name).unwrap();
+        hog.candidate.place = place;
         let mut machine = Machine::with(config, vec![process(10, "editor", 300, 0), hog]);
         machine.run(20.0);
         assert_eq!(
@@ -311,7 +315,7 @@ fn a_users_mark_counts_among_that_users_units_only() {
     assert_eq!(
         machine.ended.first(),
         Some(&20),
-        "nobody pays for another user's mark"
+        "no user pays for another user's mark"
     );
 }
 
@@ -372,7 +376,7 @@ fn a_load_that_fills_memory_and_stays_there_is_left_alone() {
 }
 
 #[test]
-fn swap_is_room_and_swap_that_comes_later_is_room_then() {
+fn swap_is_headroom_and_swap_that_comes_later_is_headroom_then() {
     let mut machine = Machine::new(vec![
         process(10, "editor", 100, 0),
         process(20, "hog", 10, 40),
@@ -393,12 +397,12 @@ fn swap_is_room_and_swap_that_comes_later_is_room_then() {
     assert_eq!(
         machine.ended,
         [20],
-        "and when most of it went, there was no room"
+        "and when most of it went, there was no headroom"
     );
 }
 
 #[test]
-fn with_swap_left_a_machine_that_stands_still_is_not_waited_for() {
+fn with_swap_left_a_thrashing_machine_is_not_waited_for() {
     let mut machine = Machine::new(vec![
         process(10, "editor", 100, 0),
         process(20, "hog", 10, 80),
@@ -438,7 +442,7 @@ fn without_swap_time_lost_alone_makes_nothing_more_urgent() {
 }
 
 #[test]
-fn compressed_swap_is_room_only_by_what_it_saves() {
+fn zram_is_headroom_only_by_what_it_saves() {
     let headroom = |used: Option<u64>, pool: Option<u64>| {
         let mut sample = Sample::default();
         let amounts = SwapAmounts {
@@ -458,8 +462,8 @@ fn compressed_swap_is_room_only_by_what_it_saves() {
         }];
         sample.counters.nr_free_pages = Some(Pages::new(0));
         sample.counters.nr_zspages = pool.map(|mib| Bytes::mib(mib).to_pages(PAGE));
-        (sample.memory.active_file, sample.memory.inactive_file) =
-            (Some(Bytes::ZERO), Some(Bytes::ZERO));
+        sample.memory.active_file = Some(Bytes::ZERO);
+        sample.memory.inactive_file = Some(Bytes::ZERO);
         crate::distress::headroom_of(&sample, Bytes::ZERO, PAGE).unwrap()
     };
     assert_eq!(
@@ -480,7 +484,7 @@ fn compressed_swap_is_room_only_by_what_it_saves() {
 }
 
 #[test]
-fn beside_another_guard_nobody_is_ended_and_it_is_said() {
+fn beside_another_guard_nothing_is_killed_and_it_is_reported() {
     let mut machine = Machine::new(vec![process(20, "hog", 10, 80)]);
     machine.sample.circumstances.rival_guard = Some(1);
     machine.run(20.0);
@@ -489,7 +493,7 @@ fn beside_another_guard_nobody_is_ended_and_it_is_said() {
 }
 
 #[test]
-fn only_guard_and_protect_end_and_observe_says_whom() {
+fn only_guard_and_protect_kill_and_observe_says_which() {
     for (mode, ends) in [
         (Mode::Tune, false),
         (Mode::Guard, true),
@@ -517,7 +521,7 @@ fn the_kill_switch_stops_kills_too() {
 }
 
 #[test]
-fn the_account_names_who_was_spared_and_who_was_chosen() {
+fn the_account_names_the_exempt_and_the_chosen() {
     let mut shielded = process(10, "Xorg", 100, 60);
     shielded.candidate.program = Some(Name::from("Xorg").unwrap());
     let mut machine = Machine::new(vec![shielded, process(20, "hog", 10, 60)]);
@@ -535,7 +539,7 @@ fn the_account_names_who_was_spared_and_who_was_chosen() {
 }
 
 #[test]
-fn full_and_stalled_for_long_the_largest_goes_although_nobody_grows() {
+fn full_and_stalled_for_long_the_largest_is_killed_although_no_process_grows() {
     let mut machine = Machine::new(vec![
         process(10, "small", 100, 0),
         process(20, "large", 830, 0),
@@ -553,9 +557,9 @@ fn full_and_stalled_for_long_the_largest_goes_although_nobody_grows() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whoever is there, however they grow: none is signalled who is spared, and none twice for one end; a runaway
-    /// that is no faster than half of memory a second never reaches the end of memory, nor do several, of which one ends a
-    /// second, that together are half as fast.
+    /// Whichever processes there are and however they grow: no exempt one is signalled, and none twice
+    /// for one kill. A runaway no faster than half of memory per second never fills memory. Nor do
+    /// several that together are half as fast, of which one exits per second.
     #[test]
     fn whatever_comes_the_rules_hold(
         speeds in prop::collection::vec((0..300u64, 1..200u64, any::<bool>(), any::<bool>()), 1..6),
@@ -579,7 +583,7 @@ proptest! {
             }
         }
         for (pid, ..) in &machine.signals {
-            prop_assert!(!exempt.contains(pid), "{pid} was spared");
+            prop_assert!(!exempt.contains(pid), "{pid} is exempt");
         }
         for pid in &machine.ended {
             let kills = machine.signals.iter().filter(|(identity, signal, _)| identity == pid && *signal == Signal::Kill).count();

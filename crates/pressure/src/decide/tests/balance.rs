@@ -1,10 +1,9 @@
-//! What reclaim takes first: moved by what comes back, put back when nothing does.
+//! What reclaim takes first: moved by refaults, put back when there are none.
 
 use super::*;
 use crate::sample::{Swap, SwapAmounts, SwapKind};
 
-/// A machine that is short of memory for so many seconds, in which so many pages of files and of programs' own come back in
-/// each tenth of one.
+/// A machine is short of memory for `seconds`; in each tenth of one, `file` and `anon` pages refault.
 fn short(bench: &mut Bench, seconds: u64, file: u64, anon: u64) {
     for _ in 0..seconds * 10 {
         bench.tick(Bytes::mib(12), |sample| {
@@ -39,7 +38,7 @@ fn now(bench: &Bench, knob: Knob) -> u64 {
 }
 
 #[test]
-fn nothing_moves_unless_it_is_asked_for() {
+fn nothing_moves_unless_it_is_requested() {
     let mut bench = bench(|_| {}, SwapKind::Zram);
     bench.sample.memory_pressure.full_avg10 = Some(units::Percent::new(40));
     short(&mut bench, 60, 90, 0);
@@ -114,10 +113,14 @@ fn reading_ahead_goes_with_its_use() {
 }
 
 #[test]
-fn the_youngest_are_left_alone_while_all_wait_and_none_reclaims_for_itself() {
+fn the_youngest_pages_are_left_alone_while_all_tasks_wait_without_direct_reclaim() {
     let mut bench = bench(|config| config.balance.min_ttl = true, SwapKind::Partition);
     short(&mut bench, 60, 90, 0);
-    assert_eq!(now(&bench, Knob::MinTtlMs), 0, "who waits is not known");
+    assert_eq!(
+        now(&bench, Knob::MinTtlMs),
+        0,
+        "the kernel does not say how long tasks wait"
+    );
     bench.sample.memory_pressure.full_avg10 = Some(units::Percent::new(40));
     short(&mut bench, 31, 90, 0);
     let after = now(&bench, Knob::MinTtlMs);
@@ -142,7 +145,7 @@ fn the_youngest_are_left_alone_while_all_wait_and_none_reclaims_for_itself() {
 }
 
 #[test]
-fn the_kernel_is_not_to_choose_who_ends() {
+fn min_ttl_is_restored_before_the_kernel_would_oom_kill() {
     let mut bench = bench(|config| config.balance.min_ttl = true, SwapKind::Partition);
     bench.sample.memory_pressure.full_avg10 = Some(units::Percent::new(40));
     short(&mut bench, 60, 90, 0);
@@ -156,7 +159,7 @@ fn the_kernel_is_not_to_choose_who_ends() {
 }
 
 #[test]
-fn what_is_no_longer_asked_for_is_as_found() {
+fn what_is_no_longer_requested_is_as_found() {
     let mut bench = bench(|config| config.balance.swappiness = true, SwapKind::Zram);
     short(&mut bench, 60, 90, 0);
     assert!(now(&bench, Knob::Swappiness) > 100);

@@ -88,13 +88,14 @@ impl Bench {
         let base = crate::watermark::Base::of(&self.sample, Bytes::kib(4)).unwrap();
         for zone in &mut self.sample.zones {
             let marks = base.marks(zone, factor).unwrap();
-            (zone.amounts.min, zone.amounts.low, zone.amounts.high) =
-                (Some(marks.min), Some(marks.low), Some(marks.high));
+            zone.amounts.min = Some(marks.min);
+            zone.amounts.low = Some(marks.low);
+            zone.amounts.high = Some(marks.high);
         }
     }
 
-    /// One tick of 100 ms in which `taken` is asked for and kswapd makes up for at most 4 MiB of what is missing;
-    /// then what was decided is done.
+    /// One tick of 100 ms in which `taken` is allocated and kswapd frees at most 4 MiB of what is missing.
+    /// Then the decision is applied.
     pub(super) fn tick(&mut self, taken: Bytes, change: impl Fn(&mut Sample)) {
         self.sample.at = Span::new(self.sample.at.get() + Duration::from_millis(100));
         let free = self

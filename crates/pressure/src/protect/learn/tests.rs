@@ -3,18 +3,18 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use units::Pages;
 
-/// A page cache of so many pages, first in first out, whose events the learner hears.
+/// A page cache of some pages, first in first out; the learner takes its events in.
 struct Cache {
-    headroom: usize,
+    capacity: usize,
     held: VecDeque<(u64, u64)>,
     learner: Learner,
     at: Duration,
 }
 
 impl Cache {
-    fn new(headroom: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         Self {
-            headroom,
+            capacity,
             held: VecDeque::new(),
             learner: Learner::default(),
             at: Duration::from_secs(1),
@@ -43,7 +43,7 @@ impl Cache {
             }
             self.event(inode, index, EventKind::Added);
             self.held.push_back((inode, index));
-            if self.held.len() > self.headroom {
+            if self.held.len() > self.capacity {
                 let (inode, index) = self.held.pop_front().unwrap();
                 self.event(inode, index, EventKind::Evicted);
             }
@@ -80,20 +80,20 @@ fn a_file_read_again_and_again_beside_a_stream_is_told_apart_from_it() {
     assert_eq!(
         told.iter().map(|(inode, _)| *inode).collect::<Vec<_>>(),
         [1],
-        "the stream never comes back"
+        "the stream never refaults"
     );
     let hot = told[0].1;
     // 800 pages come back every 1.4 s.
-    assert!((400..800).contains(&hot.returns), "{hot:?}");
+    assert!((400..800).contains(&hot.refaults), "{hot:?}");
     assert!(
-        hot.away < Some(Micros::new(1_400_000)) && hot.again > Percent::new(90),
+        hot.refault_time < Some(Micros::new(1_400_000)) && hot.again > Percent::new(90),
         "{hot:?}"
     );
     assert_eq!(hot.ranges.size(800), Pages::new(800));
 }
 
 #[test]
-fn a_stream_in_a_loop_comes_back_late_and_from_everywhere() {
+fn a_stream_in_a_loop_refaults_late_and_everywhere() {
     let mut cache = Cache::new(1500);
     for _ in 0..4 {
         cache.read(1, 0..800, STEP);
@@ -101,12 +101,15 @@ fn a_stream_in_a_loop_comes_back_late_and_from_everywhere() {
     }
     let told = cache.told();
     let stream = told.iter().find(|(inode, _)| *inode == 2).unwrap().1;
-    assert!(stream.away > Some(Micros::new(10_000_000)), "{stream:?}");
+    assert!(
+        stream.refault_time > Some(Micros::new(10_000_000)),
+        "{stream:?}"
+    );
     assert_eq!(stream.ranges.size(30_000), Pages::new(30_000));
 }
 
 #[test]
-fn only_the_part_that_comes_back_is_hot() {
+fn only_the_part_that_refaults_is_hot() {
     let mut cache = Cache::new(500);
     cache.read(1, 0..64_000, STEP);
     for _ in 0..20 {
@@ -147,7 +150,7 @@ fn what_is_read_again_from_memory_is_in_use_and_a_stream_is_not() {
         "{hot:?}"
     );
     assert_eq!(
-        (hot.returns, hot.away, hot.ranges.is_empty()),
+        (hot.refaults, hot.refault_time, hot.ranges.is_empty()),
         (0, None, true),
         "nothing left"
     );
@@ -202,7 +205,7 @@ fn heat_fades_and_a_forgotten_file_is_gone() {
 }
 
 #[test]
-fn a_thousand_files_take_the_room_of_the_coldest() {
+fn a_thousand_files_take_the_places_of_the_coldest() {
     let mut cache = Cache::new(100);
     for _ in 0..3 {
         for inode in 0..1000 {
@@ -222,9 +225,9 @@ fn a_thousand_files_take_the_room_of_the_coldest() {
 }
 
 proptest! {
-    /// Whatever happens, no file is hot that was not evicted and read again.
+    /// Whatever happens, no file is hot that was not evicted and did not refault.
     #[test]
-    fn what_never_left_is_never_hot(events in prop::collection::vec((0..4u64, 0..64u64, any::<bool>()), 0..500)) {
+    fn a_file_that_was_never_evicted_is_never_hot(events in prop::collection::vec((0..4u64, 0..64u64, any::<bool>()), 0..500)) {
         let mut cache = Cache::new(0);
         let mut gone = std::collections::HashSet::new();
         let mut back = std::collections::HashSet::new();

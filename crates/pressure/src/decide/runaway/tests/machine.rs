@@ -1,4 +1,5 @@
-//! A machine of 1 GiB in a closed loop: processes grow, file cache gives way, then swap; what is decided is done.
+//! A machine of 1 GiB in a closed loop: processes grow, file cache gives way, then swap is used; decisions
+//! are applied.
 
 use crate::config::{Config, Mode};
 use crate::decide;
@@ -19,11 +20,11 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub(in crate::decide) struct Process {
     pub(in crate::decide) candidate: Candidate,
-    /// MiB a second; memory is only taken while there is some.
+    /// MiB per second; memory is only taken while there is some.
     pub(super) speed: u64,
     /// Ignores SIGTERM.
     pub(super) deaf: bool,
-    /// Ticks from SIGKILL to the end; `u32::MAX` never ends.
+    /// Ticks from SIGKILL to its exit; `u32::MAX` never exits.
     pub(super) dying: u32,
     pub(super) signalled: Option<(Signal, u32)>,
 }
@@ -65,14 +66,14 @@ pub(super) struct Machine {
     pub(super) decision: Decision,
     pub(super) processes: Vec<Process>,
     pub(super) swap: Bytes,
-    /// File cache that every unit has beside what its processes hold.
+    /// File cache that every unit has besides what its processes hold.
     pub(super) cache: Bytes,
     /// Everything that was signalled, in order.
     pub(super) signals: Vec<(u32, Signal, Extent)>,
     /// Everything that was done to limits.
     pub(super) cgroup_actions: Vec<CgroupAction>,
     pub(super) said: Vec<Notice>,
-    /// Who went.
+    /// The processes that exited.
     pub(super) ended: Vec<u32>,
     pub(super) out_of_memory: bool,
 }
@@ -111,8 +112,10 @@ impl Machine {
             ..Zone::default()
         }];
         sample.memory_pressure.full_total = Some(Micros::new(0));
-        let (signals, cgroup_actions, said, ended) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let signals = Vec::new();
+        let cgroup_actions = Vec::new();
+        let said = Vec::new();
+        let ended = Vec::new();
         Self {
             config,
             history,
@@ -172,7 +175,7 @@ impl Machine {
         }
     }
 
-    /// What all of this process's group has.
+    /// Memory of the cgroup.
     fn of_group(&self, id: u64) -> Bytes {
         let inside = |one: &&Process| one.candidate.group.is_some_and(|it| it.id == id);
         self.processes
@@ -182,7 +185,7 @@ impl Machine {
             .sum()
     }
 
-    /// Whether the kernel lets it wait at a ceiling; it counts that.
+    /// Whether the kernel throttles it at `memory.high`, which it counts.
     fn is_held_up(&mut self, index: usize, step: Bytes) -> bool {
         let Some(group) = self.processes[index].candidate.group else {
             return false;
@@ -199,7 +202,7 @@ impl Machine {
             return false;
         };
         one.pushes += 1;
-        // A ceiling slows down, and stops nobody.
+        // `memory.high` slows a process down and never stops it.
         self.processes[index].candidate.resident += Bytes::kib(64);
         true
     }
@@ -307,7 +310,8 @@ impl Machine {
         let anon = self.anon();
         let most = Bytes::mib(TOTAL - KERNEL - 30);
         let swapped = anon.less(most);
-        let (anon, free) = (anon.less(swapped), Bytes::mib(10));
+        let anon = anon.less(swapped);
+        let free = Bytes::mib(10);
         let file = Bytes::mib(TOTAL - KERNEL).less(anon).less(free);
         let sample = &mut self.sample;
         sample.memory.anon = Some(anon);

@@ -1,4 +1,4 @@
-//! A runaway with a unit of its own is slowed down first.
+//! A runaway with a unit of its own is throttled first.
 
 use super::machine::{Machine, process};
 use crate::config::{Config, Mode};
@@ -9,7 +9,7 @@ use crate::scan::{Group, Name, Place, Signal, UnitName};
 use proptest::prelude::*;
 use units::{Bytes, Micros, Span};
 
-/// A hog of so many MiB a second, in a unit of its own.
+/// A hog that grows by `speed` MiB/s, in a unit of its own.
 fn unit(speed: u64) -> super::Process {
     let mut hog = process(20, "hog", 10, speed);
     hog.candidate.place = Place::Service;
@@ -27,7 +27,7 @@ fn editor() -> super::Process {
 }
 
 #[test]
-fn it_is_contained_then_asked_and_the_reserve_stays() {
+fn it_is_throttled_then_gets_sigterm_and_the_reserve_stays() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     let mut least = Bytes::mib(1024);
     for _ in 0..300 {
@@ -56,7 +56,7 @@ fn it_is_contained_then_asked_and_the_reserve_stays() {
     assert!(machine.ended == [20] && !machine.out_of_memory);
     assert!(
         least >= Bytes::mib(50),
-        "room was left to everyone else all the time: {least}"
+        "headroom was left to all others all the time: {least}"
     );
     assert!(
         matches!(
@@ -69,7 +69,7 @@ fn it_is_contained_then_asked_and_the_reserve_stays() {
 }
 
 #[test]
-fn who_ignores_the_question_is_killed_although_it_grows_no_more() {
+fn a_process_that_ignores_sigterm_is_killed_although_it_grows_no_more() {
     let mut hog = unit(80);
     hog.deaf = true;
     let mut machine = Machine::new(vec![editor(), hog]);
@@ -82,7 +82,7 @@ fn who_ignores_the_question_is_killed_although_it_grows_no_more() {
 }
 
 #[test]
-fn who_stops_by_itself_is_freed_and_lives() {
+fn a_unit_that_stops_growing_is_no_longer_throttled_and_lives() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     for _ in 0..600 {
         machine.tick();
@@ -109,7 +109,7 @@ fn who_stops_by_itself_is_freed_and_lives() {
 }
 
 #[test]
-fn who_pushes_gets_what_others_give_back_and_ends_when_that_is_used_up() {
+fn a_unit_at_its_limit_gets_what_others_free_and_is_killed_when_that_is_used_up() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     while machine
         .sample
@@ -145,9 +145,9 @@ fn who_pushes_gets_what_others_give_back_and_ends_when_that_is_used_up() {
     assert_eq!(machine.ended, [20]);
 }
 
-/// It has what it needs, and reads files at its ceiling: it pushes for ever, and is no runaway.
+/// It has what it needs and reads files at its limit: it is throttled for ever, and is no runaway.
 #[test]
-fn who_pushes_by_reading_files_is_freed_and_lives() {
+fn a_unit_at_its_limit_that_reads_files_is_no_longer_throttled_and_lives() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     for _ in 0..400 {
         machine.tick();
@@ -158,7 +158,8 @@ fn who_pushes_by_reading_files_is_freed_and_lives() {
             .find(|process| process.candidate.identity.pid == 20)
             .unwrap();
         if let Some(one) = throttled.filter(|one| one.pushes > 0) {
-            (one.pushes, hog.speed) = (one.pushes + 1, 0);
+            one.pushes += 1;
+            hog.speed = 0;
         }
     }
     assert!(machine.signals.is_empty(), "{:?}", machine.signals);
@@ -179,7 +180,7 @@ fn who_pushes_by_reading_files_is_freed_and_lives() {
 }
 
 #[test]
-fn a_unit_with_cache_to_give_up_is_not_ended_for_its_pushes() {
+fn a_unit_at_its_limit_with_cache_is_not_killed() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     machine.cache = Bytes::mib(200);
     machine.run(12.0);
@@ -198,11 +199,13 @@ fn a_unit_with_cache_to_give_up_is_not_ended_for_its_pushes() {
 }
 
 #[test]
-fn a_session_a_spared_unit_and_a_unit_with_a_tighter_limit_are_not_contained() {
+fn a_session_an_exempt_unit_and_a_unit_with_a_tighter_limit_are_not_throttled() {
     let mut session = unit(80);
-    (session.candidate.place, session.candidate.group) = (Place::Session, None);
+    session.candidate.place = Place::Session;
+    session.candidate.group = None;
     let mut exempt = unit(80);
-    (exempt.candidate.unit, exempt.candidate.user) = (UnitName::from("ssh.service").unwrap(), 0);
+    exempt.candidate.unit = UnitName::from("ssh.service").unwrap();
+    exempt.candidate.user = 0;
     let mut small = unit(80);
     small.candidate.group = small
         .candidate
@@ -215,8 +218,8 @@ fn a_session_a_spared_unit_and_a_unit_with_a_tighter_limit_are_not_contained() {
     });
     let mut held = unit(80);
     let mut inside = process(21, "sshd", 5, 0);
-    (inside.candidate.group, inside.candidate.program) =
-        (held.candidate.group, Name::from("sshd").ok());
+    inside.candidate.group = held.candidate.group;
+    inside.candidate.program = Name::from("sshd").ok();
     held.candidate.unit = UnitName::from("both.service").unwrap();
     for processes in [
         vec![session],
@@ -236,7 +239,7 @@ fn a_session_a_spared_unit_and_a_unit_with_a_tighter_limit_are_not_contained() {
 }
 
 #[test]
-fn zero_seconds_contains_nobody() {
+fn zero_seconds_throttles_no_unit() {
     let mut config = Config {
         mode: Mode::Guard,
         ..Config::default()
@@ -248,7 +251,7 @@ fn zero_seconds_contains_nobody() {
 }
 
 #[test]
-fn a_unit_of_many_ends_whole_after_its_respite() {
+fn a_unit_of_many_processes_is_killed_whole_after_its_respite() {
     let mut processes = vec![editor()];
     for pid in 20..24 {
         let mut worker = unit(20);
@@ -272,7 +275,7 @@ fn a_unit_of_many_ends_whole_after_its_respite() {
 }
 
 #[test]
-fn the_kill_switch_frees_at_once() {
+fn the_kill_switch_undoes_limits_at_once() {
     let mut machine = Machine::new(vec![editor(), unit(80)]);
     while machine.sample.groups.throttled.is_empty() {
         machine.tick();
@@ -283,7 +286,7 @@ fn the_kill_switch_frees_at_once() {
 }
 
 #[test]
-fn with_swap_nobody_is_contained_before_time_is_lost() {
+fn with_swap_no_unit_is_throttled_before_time_is_lost() {
     for (lost, throttled) in [(0, false), (40_000, true)] {
         let mut machine = Machine::new(vec![editor(), unit(60)]);
         machine.swap = Bytes::mib(2048);
@@ -319,19 +322,19 @@ fn what_is_said_has_its_numbers() {
         lines.extend(told.map(ToString::to_string));
     }
     assert!(
-        lines[0].starts_with("contain batch.service, which has "),
+        lines[0].starts_with("throttle batch.service, which has "),
         "{lines:?}"
     );
-    assert!(lines[0].contains("kept for all others"), "{lines:?}");
+    assert!(lines[0].contains("reserved for all others"), "{lines:?}");
     assert!(
         lines[1].contains("SIGTERM to hog (20) of batch.service")
-            && lines[1].contains("held up at its ceiling")
+            && lines[1].contains("throttled at memory.high")
     );
     assert!(
         lines
             .last()
             .unwrap()
-            .starts_with("memory.high of batch.service as it was found: room for "),
+            .starts_with("memory.high of batch.service as it was found: headroom is "),
         "{lines:?}"
     );
     let gone = machine
@@ -350,7 +353,7 @@ fn what_is_said_has_its_numbers() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn a_ceiling_is_never_below_what_the_unit_has(speed in 5_u64..400, size in 1_u64..700, swap in 0_u64..1024) {
+    fn a_limit_is_never_below_what_the_unit_has(speed in 5_u64..400, size in 1_u64..700, swap in 0_u64..1024) {
         let mut hog = unit(speed);
         hog.candidate.resident = Bytes::mib(size);
         let mut machine = Machine::new(vec![editor(), hog]);

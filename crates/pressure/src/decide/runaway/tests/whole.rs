@@ -1,4 +1,4 @@
-//! One process, or its unit with it; and whom the kernel would have taken.
+//! One process or its whole unit, and the process that the kernel would have killed.
 
 use super::machine::{Machine, process};
 use crate::decision::Notice;
@@ -6,7 +6,7 @@ use crate::distress::Extent;
 use crate::scan::{Group, Place};
 
 #[test]
-fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
+fn an_application_is_killed_whole_if_no_process_stands_out_in_it() {
     let member = |pid, place| {
         let mut one = process(pid, "worker", 10, 20);
         let group = Group {
@@ -14,7 +14,8 @@ fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
             processes: 4,
             ..Group::default()
         };
-        (one.candidate.place, one.candidate.group) = (place, Some(group));
+        one.candidate.place = place;
+        one.candidate.group = Some(group);
         one
     };
     let mut machine = Machine::new((30..34).map(|pid| member(pid, Place::App)).collect());
@@ -70,7 +71,7 @@ fn a_unit_of_its_own_goes_whole_if_nobody_stands_out_in_it() {
 }
 
 #[test]
-fn whom_the_kernel_would_have_ended_is_told() {
+fn the_kernels_choice_is_reported() {
     let mut tab = process(30, "tab", 100, 0);
     tab.candidate.oom_score_adj = 900;
     for (beside, worst) in [(process(30, "editor", 100, 0), 20), (tab, 30)] {

@@ -1,4 +1,4 @@
-//! What wards have in swap comes back.
+//! What protected cgroups have in swap is read back.
 
 use super::Bench;
 use super::protected::cgroup;
@@ -8,37 +8,37 @@ use crate::groups::Protected;
 use crate::protect::Why;
 use units::{Bytes, Pages};
 
-/// A machine of 1 GiB of which so much is left, and units with so much in swap.
-fn bench(used: u64, away: &[u64]) -> Bench {
+/// A machine of 1 GiB of which `used` MiB are used, and units with these MiB in swap.
+fn bench(used: u64, swapped: &[u64]) -> Bench {
     let mut bench = Bench::new();
     let free = Some(Bytes::mib(1000 - used).to_pages(Bytes::kib(4)));
-    (
-        bench.sample.zones[0].amounts.min,
-        bench.sample.zones[0].amounts.free,
-    ) = (Some(Pages::new(1000)), free);
+    bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
+    bench.sample.zones[0].amounts.free = free;
     bench.sample.counters.nr_free_pages = free;
     let memory = &mut bench.sample.memory;
-    (memory.anon, memory.shmem, memory.slab_unreclaimable) =
-        (Some(Bytes::mib(used)), Some(Bytes::ZERO), Some(Bytes::ZERO));
-    (memory.active_file, memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
-    let protected = away.iter().zip(5..);
+    memory.anon = Some(Bytes::mib(used));
+    memory.shmem = Some(Bytes::ZERO);
+    memory.slab_unreclaimable = Some(Bytes::ZERO);
+    memory.active_file = Some(Bytes::ZERO);
+    memory.inactive_file = Some(Bytes::ZERO);
+    let protected = swapped.iter().zip(5..);
     bench.sample.groups.protected = protected
-        .map(|(away, id)| Protected {
-            swapped: Some(Bytes::mib(*away)),
+        .map(|(swapped, id)| Protected {
+            swapped: Some(Bytes::mib(*swapped)),
             ..cgroup(id, 20)
         })
         .collect();
     bench
 }
 
-/// A second passes, short or calm: who is read back, and how much.
+/// A second passes, short or calm: which cgroup is read back, and how much.
 fn recalled(bench: &mut Bench, stalls: u64) -> Option<(u64, u64)> {
     bench.second(stalls);
     decide(&bench.config, &bench.history)
         .steps
         .iter()
         .find_map(|step| match (step.action, step.why) {
-            (Action::Recall { id, amount, .. }, Reason::Protect(Why::Away { .. })) => {
+            (Action::Recall { id, amount, .. }, Reason::Protect(Why::InSwap { .. })) => {
                 Some((id, amount.get() >> 20))
             }
             _ => None,
@@ -46,7 +46,7 @@ fn recalled(bench: &mut Bench, stalls: u64) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn what_is_away_comes_back_piece_by_piece_once_memory_is_there() {
+fn swapped_memory_is_read_back_piece_by_piece_once_there_is_headroom() {
     let mut bench = bench(300, &[40, 24]);
     bench.seconds(3, 0);
     assert_eq!(recalled(&mut bench, 1), None, "short");
@@ -76,7 +76,7 @@ fn what_is_away_comes_back_piece_by_piece_once_memory_is_there() {
 }
 
 #[test]
-fn nothing_is_read_back_where_there_is_no_room() {
+fn nothing_is_read_back_without_headroom() {
     let mut bench = bench(940, &[40]);
     let calm: Vec<_> = (0..30).filter_map(|_| recalled(&mut bench, 0)).collect();
     assert_eq!(calm, []);

@@ -97,7 +97,7 @@ impl Bench {
         sets.collect()
     }
 
-    /// These knobs are there, as nobody of us has set them.
+    /// These knobs exist, and the guard has not set them.
     fn finds<const N: usize>(&mut self, knobs: [(Knob, u64); N]) {
         for (knob, found) in knobs {
             self.sample.knobs.now.put(knob, Some(found));
@@ -105,7 +105,7 @@ impl Bench {
         }
     }
 
-    /// These are set by us.
+    /// The guard has set these.
     fn holds<const N: usize>(&mut self, knobs: [(Knob, u64); N]) {
         for (knob, to) in knobs {
             self.sample.knobs.now.put(knob, Some(to));
@@ -124,7 +124,7 @@ impl Bench {
     }
 }
 
-/// A file of `mib` that comes back as a whole every other second.
+/// A file of `mib` that refaults as a whole every other second.
 fn hot(inode: u64, mib: u64) -> WarmFile {
     let pages = mib * 256;
     let ranges = Ranges::whole(pages);
@@ -134,8 +134,8 @@ fn hot(inode: u64, mib: u64) -> WarmFile {
         size: Some(Bytes::mib(mib)),
         shift: Some(ranges.shift.into()),
         hot: Some(ranges.segments),
-        returns: Some(pages / 2),
-        away: Some(Micros::new(1_500_000)),
+        refaults: Some(pages / 2),
+        refault_time: Some(Micros::new(1_500_000)),
         again: Some(Percent::new(95)),
         ..WarmFile::default()
     }
@@ -169,7 +169,7 @@ fn it_watches_while_memory_is_short_and_rests_when_it_is_not() {
 }
 
 #[test]
-fn a_file_that_thrashes_is_held_and_let_go_when_nobody_uses_it() {
+fn a_file_that_thrashes_is_held_and_released_when_unused() {
     let mut bench = Bench::new();
     bench.sample.warm.files[3] = hot(7, 100);
     bench.seconds(3, 1);
@@ -187,8 +187,8 @@ fn a_file_that_thrashes_is_held_and_let_go_when_nobody_uses_it() {
                 amount
             },
             Why::Thrashes {
-                returns: 12_800,
-                away: Micros::new(1_500_000),
+                refaults: 12_800,
+                refault_time: Micros::new(1_500_000),
                 held: amount,
                 budget: Bytes::new(214_748_364)
                     .to_pages(Bytes::kib(4))
@@ -205,7 +205,7 @@ fn a_file_that_thrashes_is_held_and_let_go_when_nobody_uses_it() {
     };
     assert_eq!(held(&bench.short()), [0; 0], "it is held already");
     bench.sample.warm.files[3].idle = Some(Micros::new(61_000_000));
-    bench.sample.warm.files[3].returns = None;
+    bench.sample.warm.files[3].refaults = None;
     assert!(matches!(
         bench.short()[..],
         [(Act::Watch, _), (Act::Release { .. }, Why::Idle { .. })]
@@ -219,14 +219,15 @@ fn streams_and_cold_files_are_not_held() {
         ("most of what comes in is new", |file| {
             file.again = Some(Percent::new(30));
         }),
-        ("it comes back too late", |file| {
-            file.away = Some(Micros::new(75_000_000));
+        ("it refaults too late", |file| {
+            file.refault_time = Some(Micros::new(75_000_000));
         }),
-        ("it seldom comes back", |file| file.returns = Some(300)),
-        ("next to nothing comes back", |file| {
-            (file.returns, file.size) = (Some(7), Some(Bytes::kib(64)));
+        ("it seldom refaults", |file| file.refaults = Some(300)),
+        ("hardly any of it refaults", |file| {
+            file.refaults = Some(7);
+            file.size = Some(Bytes::kib(64));
         }),
-        ("nobody found it", |file| file.size = None),
+        ("it was not found", |file| file.size = None),
         ("nothing is known of its pages", |file| file.hot = None),
     ];
     for (what, change) in cases {
@@ -244,17 +245,17 @@ fn the_densest_are_held_first_and_never_more_than_the_budget() {
     for (place, mib) in [(0, 300), (1, 120), (2, 60), (3, 100)] {
         bench.sample.warm.files[place] = hot(place as u64, mib);
     }
-    bench.sample.warm.files[3].returns = Some(40_000);
+    bench.sample.warm.files[3].refaults = Some(40_000);
     bench.seconds(3, 1);
     // 204 MiB: the densest, and what still fits beside it.
     assert_eq!(held(&bench.short()), [3, 2]);
 }
 
 #[test]
-fn a_stream_that_is_held_in_part_makes_way_for_what_comes_back_much_sooner() {
+fn a_stream_that_is_held_in_part_makes_way_for_a_file_that_refaults_much_sooner() {
     let mut bench = Bench::new();
     let stream = WarmFile {
-        away: Some(Micros::new(10_300_000)),
+        refault_time: Some(Micros::new(10_300_000)),
         ..hot(1, 190)
     };
     bench.sample.warm.files[0] = WarmFile {
@@ -263,7 +264,7 @@ fn a_stream_that_is_held_in_part_makes_way_for_what_comes_back_much_sooner() {
         ..stream
     };
     bench.sample.warm.files[1] = WarmFile {
-        away: Some(Micros::new(5_000_000)),
+        refault_time: Some(Micros::new(5_000_000)),
         ..hot(2, 60)
     };
     bench.seconds(3, 1);
@@ -272,7 +273,7 @@ fn a_stream_that_is_held_in_part_makes_way_for_what_comes_back_much_sooner() {
         [0; 0],
         "twice as soon is not much sooner"
     );
-    bench.sample.warm.files[1].away = Some(Micros::new(206_000));
+    bench.sample.warm.files[1].refault_time = Some(Micros::new(206_000));
     let acts = bench.short();
     assert!(
         matches!(acts[..], [.., (Act::Release { file }, Why::Lesser { .. }), (Act::Hold { .. }, _)] if file.inode == 1),
@@ -304,8 +305,8 @@ fn of_a_file_that_does_not_fit_most_is_held_or_nothing() {
 }
 
 #[test]
-fn what_comes_round_late_is_a_stream_unless_all_of_it_fits() {
-    for (mib, away, is_held) in [
+fn a_file_that_refaults_late_is_a_stream_unless_all_of_it_fits() {
+    for (mib, refault_time, is_held) in [
         (300, 10_300_000, false),
         (190, 10_300_000, true),
         (300, 1_500_000, true),
@@ -317,15 +318,15 @@ fn what_comes_round_late_is_a_stream_unless_all_of_it_fits() {
             ..hot(1, mib)
         };
         bench.sample.warm.files[0] = WarmFile {
-            away: Some(Micros::new(away)),
-            returns: Some(20_000),
+            refault_time: Some(Micros::new(refault_time)),
+            refaults: Some(20_000),
             ..seen
         };
         bench.seconds(3, 1);
         assert_eq!(
             !held(&bench.short()).is_empty(),
             is_held,
-            "{mib} MiB, away {away} µs"
+            "{mib} MiB, refault time {refault_time} µs"
         );
     }
 }
@@ -348,13 +349,12 @@ fn more_of_a_file_that_is_held_costs_only_the_rest() {
 #[test]
 fn programs_come_first_and_stay_in_a_calm() {
     let mut bench = Bench::new();
-    let (returns, away, again) = (None, None, None);
     bench.sample.warm.files[0] = hot(1, 190);
     bench.sample.warm.files[1] = WarmFile {
         program: Some(1),
-        returns,
-        away,
-        again,
+        refaults: None,
+        refault_time: None,
+        again: None,
         ..hot(2, 30)
     };
     bench.seconds(3, 1);
@@ -374,7 +374,7 @@ fn programs_come_first_and_stay_in_a_calm() {
 }
 
 #[test]
-fn everything_is_let_go_when_it_is_switched_off() {
+fn everything_is_released_when_it_is_switched_off() {
     let off: [fn(&mut Bench); 3] = [
         |bench| bench.config.protect.enabled = false,
         |bench| bench.config.mode = Mode::Tune,
@@ -424,7 +424,7 @@ fn a_smaller_machine_holds_less() {
 }
 
 #[test]
-fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
+fn a_floor_under_anonymous_memory_covers_what_refaults() {
     let mut bench = Bench::new();
     bench.finds([
         (Knob::WorkingsetProtection, 1),
@@ -438,7 +438,7 @@ fn a_floor_under_anonymous_memory_covers_what_comes_back_from_swap() {
     });
     bench.sample.counters.workingset_refault_anon = Some(0);
     bench.seconds(3, 1);
-    assert_eq!(bench.sets(1), [], "none of it comes back");
+    assert_eq!(bench.sets(1), [], "none of it refaults");
     let anon = |bench: &mut Bench| {
         bench.sample.counters.workingset_refault_anon = bench
             .sample

@@ -84,7 +84,7 @@ fn reasons() -> Vec<Reason> {
             left: Some(Span::millis(430)),
             stalled: Some(Percent::new(12)),
         },
-        Reason::Deaf {
+        Reason::SigtermIgnored {
             asked: Span::millis(1500),
             headroom: Bytes::mib(20),
         },
@@ -104,19 +104,19 @@ fn reasons() -> Vec<Reason> {
             reserve: Bytes::mib(120),
             left: Span::millis(3750),
         },
-        Reason::Pushes {
+        Reason::AtLimit {
             since: Span::secs(3),
             headroom: Bytes::mib(70),
         },
         Reason::Eased {
             headroom: Bytes::mib(700),
         },
-        Reason::Ask {
+        Reason::AskUser {
             growth: Rate::new(Bytes::mib(80).get()),
             headroom: Bytes::mib(60),
         },
         Reason::Answered {
-            answer: Answer::End,
+            answer: Answer::Kill,
             after: Span::secs(4),
         },
         Reason::Unanswered {
@@ -139,7 +139,7 @@ fn reasons() -> Vec<Reason> {
             stalled: Percent::new(35),
             per_second: 900,
         },
-        Reason::Verge {
+        Reason::NearOom {
             headroom: Bytes::mib(40),
         },
         Reason::RunsOut {
@@ -165,22 +165,22 @@ fn reasons() -> Vec<Reason> {
         Reason::ClassicCompaction { .. } => 15,
         Reason::ClassicRising { .. } => 16,
         Reason::Runaway { .. } => 17,
-        Reason::Deaf { .. } => 18,
+        Reason::SigtermIgnored { .. } => 18,
         Reason::Hopeless { .. } => 19,
         Reason::Stop => 20,
         Reason::Protect(_) => 21,
         Reason::Thrash { .. } => 22,
         Reason::Fills { .. } => 23,
-        Reason::Pushes { .. } => 24,
+        Reason::AtLimit { .. } => 24,
         Reason::Eased { .. } => 25,
-        Reason::Ask { .. } => 26,
+        Reason::AskUser { .. } => 26,
         Reason::Answered { .. } => 27,
         Reason::Unanswered { .. } => 28,
         Reason::StillShort { .. } => 29,
         Reason::Balance { .. } => 30,
         Reason::ReadAhead { .. } => 31,
         Reason::Lags { .. } => 32,
-        Reason::Verge { .. } => 33,
+        Reason::NearOom { .. } => 33,
         Reason::RunsOut { .. } => 34,
     };
     assert!(
@@ -315,9 +315,9 @@ fn lines<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
 fn every_reason_is_a_sentence_with_its_numbers() {
     expect![[r#"
         demand reaches 156 MiB within 1 s, kswapd frees 20 MiB of it meanwhile, the gap holds 24 MiB
-        a gap of 24 MiB was too little: 3 allocations reclaimed for themselves, 1 compacted, kswapd fell back 2 times
+        a gap of 24 MiB was too small: 3 allocations entered direct reclaim, 1 direct compaction, kswapd fell back below low 2 times
         quiet for 20 s, so held memory goes back
-        no stalls, but 900 pages/s are read again (accepted: 200)
+        no stalls, but 900 refaults/s (accepted: 200)
         the last raise made it worse: 2 ms lost per second before, 30 ms after
         the high watermark goes from 90 MiB to 400 MiB; the boost keeps its bytes
         900 MiB wanted, 256 MiB allowed
@@ -325,30 +325,30 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         60 requests of order 9 expected, 4 could be served
         120 requests of order 9 could be served again
         free 80 MiB is below the new low watermark 180 MiB, and kswapd would wake only later
-        500000 names that do not exist are cached, cap 100000
-        70000 names and inodes are cached, -40 a second
-        the configuration asks for it on hotplug
+        500000 negative dentries are cached, the cap is 100000
+        70000 dentries and inodes are cached, -40 per second
+        the configuration sets it on hotplug
         free pages fall by 900/s while 100/s are reclaimed: at the high watermark in 40 s
         blocks of order 3 run out in 1.5 min
         free pages rise by 12/s
-        it grows by 200 MiB/s, of 210 MiB/s in all; room for 90 MiB more, used up in 430 ms; all tasks stalled 12 % of the last seconds
-        asked to end 1.5 s ago, it did not; room for 20 MiB more
-        no room at all for 10 s, all tasks stalled 85 % of the time, and it holds the most
+        it grows by 200 MiB/s, of 210 MiB/s in all; headroom is 90 MiB, used up in 430 ms; all tasks stalled 12 % of the last seconds
+        SIGTERM was sent 1.5 s ago and it still runs; headroom is 20 MiB
+        no headroom for 10 s, all tasks stalled 85 % of the time, and it holds the most memory
         nothing is to be held now
         protection is off
-        programs wait 450 times/s for their own pages to be read again (accepted: 200), which the gap takes a part of
-        it grows by 80 MiB/s and fills memory in 3.7 s; of room for 300 MiB, 120 MiB are kept for all others
-        held up at its ceiling for 3 s, it still wants more, and there is room for 70 MiB
-        room for 700 MiB: nobody is to be slowed down
-        it grows by 80 MiB/s, and there is room for 60 MiB more: its user is asked what becomes of it
-        its user said after 4 s: end it
-        stopped for 15 s, nobody has answered, and there is room for 60 MiB only
-        stopped for 3 s, memory runs out all the same: room for 20 MiB
-        900 pages of files and 20 of programs' own memory are read again per second
-        of 400 pages per second that are read from swap ahead of their use 30 are used
-        all tasks wait 35 % of the time for memory, and 900 pages are read again per second
-        memory runs out, 40 MiB are left: the kernel is not to choose who ends
-        memory runs out, 35 MiB are left, which the gap takes a part of
+        programs wait for 450 refaults/s (accepted: 200), and the gap holds memory that they need
+        it grows by 80 MiB/s and fills memory in 3.7 s; of 300 MiB of headroom, 120 MiB are reserved for all others
+        throttled at memory.high for 3 s, it still grows; headroom is 70 MiB
+        headroom is 700 MiB: no limit is needed
+        it grows by 80 MiB/s, and headroom is 60 MiB: its user is asked what to do
+        its user answered after 4 s: kill it
+        frozen for 15 s without an answer, and headroom is only 60 MiB
+        frozen for 3 s, and memory still runs out: headroom is 20 MiB
+        900 refaults/s of file pages and 20 of anonymous pages
+        of 400 pages/s that are read ahead from swap, 30 are used
+        all tasks wait for memory 35 % of the time, at 900 refaults/s
+        only 40 MiB of headroom left: min_ttl_ms restored, so that the kernel does not OOM-kill
+        only 35 MiB of headroom left, and the gap holds a part of it
     "#]]
     .assert_eq(&lines(reasons()));
 }
@@ -360,20 +360,20 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         huge page pools: 1 GiB → 2 GiB
         managed memory: 1 GiB → 2 GiB
         swap: 1 GiB → 2 GiB
-        vm.swappiness is 60, we had set 10: someone else drives it, we let go
+        vm.swappiness is 60, Warmset had set 10: another program sets it, so Warmset leaves it alone
         allocations stalled: 3 in reclaim, 1 in compaction
-        processes killed by the kernel for want of memory: 2
+        processes OOM-killed by the kernel: 2
         memory that nothing accounts for grows by 1 MiB/s: 600 MiB in 10 min; possibly a leak in the kernel or a driver
         demand changed from 1 MiB/s to 80 MiB/s: its history counts less now
         memory that cannot be reclaimed runs out in 5 min
-        room for 200 MiB that cannot be given back, and it grows by 50 MiB/s: memory runs out in 4 s
-        hog (4711): 700 MiB, grows by 50 MiB/s: spared, the configuration spares it
-        hog (4711) is gone after 420 ms, and 700 MiB with it
-        otherwise: the kernel ends sshd (4711), 9 MiB, when memory is used up in 900 ms
-        room for 20 MiB more, growing by 50 MiB/s, and nobody who may be ended makes it: nothing is ended
-        memory runs out; another guard runs, and whom to end is left to it
+        headroom is 200 MiB, and memory that cannot be reclaimed grows by 50 MiB/s: memory runs out in 4 s
+        hog (4711): 700 MiB, grows by 50 MiB/s: exempt, guard.spare names it
+        hog (4711) is gone 420 ms after the signal, which frees 700 MiB
+        otherwise the kernel would OOM-kill sshd (4711), which holds 9 MiB, when memory is used up in 900 ms
+        headroom is 20 MiB, memory grows by 50 MiB/s, and no process that may be killed causes it: nothing is killed
+        memory runs out, and another guard runs: the kill is left to it
         the kill switch is on: nothing is held, nothing is set
-        another program drives the same knobs: nothing is held, nothing is set
+        another program drives the same knobs: Warmset puts its own back and sets none
         demand calls for a gap of 900 MiB; the budget allows 256 MiB
     "#]]
     .assert_eq(&lines(notices()));

@@ -1,4 +1,4 @@
-//! What is in use is held before it is lost, once somebody is about to have all of memory.
+//! Files in use are held before they are lost, once a process is about to fill memory.
 
 use super::{Bench, held};
 use crate::decide::runaway::tests::machine::process;
@@ -45,9 +45,9 @@ fn grows(bench: &mut Bench) -> Vec<(Act, Why)> {
 }
 
 #[test]
-fn a_file_in_use_is_held_once_memory_is_about_to_end_and_nothing_is_lost_yet() {
+fn a_file_in_use_is_held_once_memory_is_about_to_run_out_and_nothing_is_lost_yet() {
     let mut bench = bench(used(1, 100));
-    assert_eq!(held(&bench.second(0)), [0; 0], "there is room");
+    assert_eq!(held(&bench.second(0)), [0; 0], "there is headroom");
     let acts = grows(&mut bench);
     assert!(
         matches!(acts[0], (Act::Watch, Why::Filling { .. })),
@@ -66,7 +66,8 @@ fn a_file_in_use_is_held_once_memory_is_about_to_end_and_nothing_is_lost_yet() {
         "it is no time to rest"
     );
     let file = &mut bench.sample.warm.files[0];
-    (file.asked, file.held) = (file.used, Some(Bytes::mib(100)));
+    file.asked = file.used;
+    file.held = Some(Bytes::mib(100));
     bench.sample.warm.sums.watching = Some(1);
     bench.has(300);
     bench.seconds(50, 0);
@@ -101,16 +102,18 @@ fn of_a_file_of_which_a_part_is_in_use_nothing_else_is_held() {
 }
 
 #[test]
-fn what_is_seldom_used_and_what_nobody_tells_of_is_not_held() {
+fn files_that_are_seldom_used_or_not_reported_are_not_held() {
     type Case = (&'static str, fn(&mut WarmFile));
     let cases: [Case; 4] = [
         ("a stream comes round", |file| {
             file.every = Some(Micros::new(11_000_000));
         }),
         ("next to nothing is used", |file| file.uses = Some(7)),
-        ("nobody found it", |file| file.size = None),
+        ("it was not found", |file| file.size = None),
         ("the kernel does not tell", |file| {
-            (file.uses, file.every, file.used) = (None, None, None);
+            file.uses = None;
+            file.every = None;
+            file.used = None;
         }),
     ];
     for (what, change) in cases {
@@ -140,6 +143,6 @@ fn what_is_held_for_its_use_is_not_lent() {
             ..file
         }
         .is_lent(),
-        "nobody knows when"
+        "it is unknown when"
     );
 }

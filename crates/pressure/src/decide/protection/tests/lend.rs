@@ -1,4 +1,4 @@
-//! What comes back late is let go before anyone ends; what comes back soon is not.
+//! A file that refaults late is released before a process is killed; one that refaults soon is not.
 
 use super::{Bench, held, hot};
 use crate::decide::decide;
@@ -11,13 +11,13 @@ use units::{Bytes, Micros, Pages, Percent, Span};
 const MACHINE: u64 = 1000;
 const HELD: u64 = 200;
 
-/// A machine of which 200 MiB are locked for a file that comes back so late, and the rest is free.
-fn bench(away: Micros) -> Bench {
+/// A machine of which 200 MiB are locked for a file with this refault time, and the rest is free.
+fn bench(refault_time: Micros) -> Bench {
     let mut bench = Bench::new();
     bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
     bench.config.protect.budget = Percent::new(25);
     let file = WarmFile {
-        away: Some(away),
+        refault_time: Some(refault_time),
         idle: Some(Micros::new(0)),
         ..hot(1, HELD)
     };
@@ -37,20 +37,23 @@ fn bench(away: Micros) -> Bench {
 }
 
 impl Bench {
-    /// The one process has so much, what is held stays, and everything else is file cache.
+    /// The only process has `mib`, what is held stays, and everything else is file cache.
     pub(super) fn has(&mut self, mib: u64) {
         let held = self.sample.warm.files[0].held.unwrap_or_default();
         let memory = &mut self.sample.memory;
         memory.anon = Some(Bytes::mib(mib));
-        (memory.shmem, memory.slab_unreclaimable, memory.active_file) =
-            (Some(Bytes::ZERO), Some(Bytes::ZERO), Some(Bytes::ZERO));
+        memory.shmem = Some(Bytes::ZERO);
+        memory.slab_unreclaimable = Some(Bytes::ZERO);
+        memory.active_file = Some(Bytes::ZERO);
         memory.inactive_file = Some(Bytes::mib(MACHINE).less(Bytes::mib(mib)).less(held));
         self.sample.scan.candidates[0].resident = Bytes::mib(mib);
     }
 
-    /// It grows to so much, and what is decided about files is done: what was let go, and who was ended.
+    /// The process grows to `mib`, and decisions about files are applied. Returns why files were released,
+    /// and the number of kills.
     fn grows_to(&mut self, mib: u64) -> (Vec<Why>, usize) {
-        let (mut released, mut ended) = (Vec::new(), 0);
+        let mut released = Vec::new();
+        let mut ended = 0;
         for now in (300..=mib).step_by(60) {
             self.has(now);
             self.sample.scan.at = Span::new(self.sample.at.get() + Duration::from_secs(1));
@@ -58,7 +61,7 @@ impl Bench {
                 if matches!(act, Act::Release { .. }) {
                     released.push(why);
                     self.sample.warm.files[0] = hot(1, HELD);
-                    self.sample.warm.files[0].away = Some(Micros::new(9_000_000));
+                    self.sample.warm.files[0].refault_time = Some(Micros::new(9_000_000));
                 }
             }
             let steps = decide(&self.config, &self.history).steps;
@@ -72,11 +75,17 @@ impl Bench {
 }
 
 #[test]
-fn a_burst_that_fits_without_what_is_lent_is_not_ended_for_it() {
+fn a_burst_that_fits_without_lent_memory_is_not_killed_for_it() {
     let mut bench = bench(Micros::new(9_000_000));
     let (released, ended) = bench.grows_to(720);
     assert!(
-        matches!(released[..], [Why::Needed { away: Some(_), .. }]),
+        matches!(
+            released[..],
+            [Why::Needed {
+                refault_time: Some(_),
+                ..
+            }]
+        ),
         "{released:?}"
     );
     assert_eq!(ended, 0);
@@ -89,14 +98,14 @@ fn a_burst_that_fits_without_what_is_lent_is_not_ended_for_it() {
 }
 
 #[test]
-fn who_does_not_fit_beside_what_is_in_use_is_ended() {
+fn a_process_that_does_not_fit_beside_a_file_in_use_is_killed() {
     let (released, ended) = bench(Micros::new(400_000)).grows_to(780);
     assert_eq!(released, []);
     assert!(ended > 0);
 }
 
 #[test]
-fn a_machine_that_is_full_lets_go_although_nobody_grows() {
+fn a_full_machine_releases_although_no_process_grows() {
     let mut bench = bench(Micros::new(9_000_000));
     bench.has(790);
     bench.seconds(20, 0);

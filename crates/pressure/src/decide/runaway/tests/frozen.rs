@@ -1,4 +1,4 @@
-//! A person is asked before anyone ends.
+//! A user is asked before a unit is killed.
 
 use super::machine::{Machine, process};
 use crate::decision::{Action, Reason};
@@ -9,7 +9,7 @@ use units::{Bytes, Span};
 
 const PERSON: u32 = 1000;
 
-/// A hog of so many MiB a second in a unit of its own, and someone at the screen.
+/// A hog that grows by `speed` MiB/s in a unit of its own, and a user that can answer.
 fn machine(speed: u64) -> Machine {
     let mut hog = process(20, "hog", 10, speed);
     hog.candidate.place = Place::App;
@@ -24,7 +24,7 @@ fn machine(speed: u64) -> Machine {
     machine
 }
 
-/// Runs until someone is stopped.
+/// Runs until a unit is frozen.
 fn frozen(speed: u64) -> Machine {
     let mut machine = machine(speed);
     for _ in 0..400 {
@@ -34,7 +34,7 @@ fn frozen(speed: u64) -> Machine {
         }
     }
     panic!(
-        "nobody was stopped: {:?} {:?}",
+        "no unit was frozen: {:?} {:?}",
         machine.cgroup_actions, machine.signals
     );
 }
@@ -57,7 +57,7 @@ fn thawed(machine: &Machine) -> bool {
 }
 
 #[test]
-fn without_an_answer_it_ends_when_time_is_over() {
+fn without_an_answer_it_is_killed_when_time_is_over() {
     for speed in [20, 80, 150] {
         let mut machine = frozen(speed);
         assert!(machine.signals.is_empty(), "{:?}", machine.signals);
@@ -77,7 +77,7 @@ fn without_an_answer_it_ends_when_time_is_over() {
 fn what_is_answered_is_done() {
     let mut machine = frozen(80);
     machine.run(2.0);
-    answer(&mut machine, Answer::End);
+    answer(&mut machine, Answer::Kill);
     machine.tick();
     assert_eq!(machine.signals, [(20, Signal::Kill, Extent::Process)]);
     let why = machine
@@ -90,7 +90,7 @@ fn what_is_answered_is_done() {
         matches!(
             why,
             Some(Reason::Answered {
-                answer: Answer::End,
+                answer: Answer::Kill,
                 ..
             })
         ),
@@ -107,13 +107,13 @@ fn what_is_answered_is_done() {
     machine.run(3.0);
     assert!(
         thawed(&machine),
-        "there is room again: {:?}",
+        "there is headroom again: {:?}",
         machine.cgroup_actions
     );
 }
 
 #[test]
-fn who_may_go_on_goes_on_and_the_ladder_with_it() {
+fn a_unit_that_may_go_on_is_thawed_and_later_killed_if_it_must_be() {
     let mut machine = frozen(80);
     answer(&mut machine, Answer::GoOn);
     machine.run(30.0);
@@ -123,7 +123,7 @@ fn who_may_go_on_goes_on_and_the_ladder_with_it() {
         .iter()
         .filter(|cgroup_action| matches!(cgroup_action, CgroupAction::Freeze { .. }))
         .count();
-    assert_eq!(asked, 1, "nobody is asked the same again at once");
+    assert_eq!(asked, 1, "no user is asked the same again at once");
     assert!(
         machine.ended == [20] && !machine.out_of_memory,
         "{:?}",
@@ -132,7 +132,7 @@ fn who_may_go_on_goes_on_and_the_ladder_with_it() {
 }
 
 #[test]
-fn a_stopped_one_does_not_stop_the_ladder() {
+fn a_frozen_unit_does_not_delay_a_kill() {
     let mut machine = frozen(60);
     machine.processes.push(process(30, "other", 10, 60));
     machine.run(12.0);
@@ -144,13 +144,13 @@ fn a_stopped_one_does_not_stop_the_ladder() {
     assert!(!machine.out_of_memory);
 }
 
-/// Two that stand still, and nobody who answers.
+/// Two frozen units, and no answer.
 #[test]
-fn of_several_that_are_stopped_one_ends_at_a_time() {
+fn of_several_frozen_units_one_is_killed_at_a_time() {
     let mut machine = frozen(80);
     let mut other = process(30, "other", 150, 0);
-    (other.candidate.place, other.candidate.unit) =
-        (Place::App, UnitName::from("app-other.scope").unwrap());
+    other.candidate.place = Place::App;
+    other.candidate.unit = UnitName::from("app-other.scope").unwrap();
     other.candidate.group = Some(Group {
         id: 8,
         processes: 1,
@@ -171,9 +171,9 @@ fn of_several_that_are_stopped_one_ends_at_a_time() {
 }
 
 #[test]
-fn a_unit_of_which_nobody_was_seen_stands_still() {
+fn a_unit_of_which_no_process_was_scanned_stays_frozen() {
     let mut machine = frozen(80);
-    answer(&mut machine, Answer::End);
+    answer(&mut machine, Answer::Kill);
     machine
         .processes
         .retain(|process| process.candidate.identity.pid != 20);
@@ -186,14 +186,15 @@ fn a_unit_of_which_nobody_was_seen_stands_still() {
 }
 
 #[test]
-fn nobody_is_stopped_where_nobody_can_answer() {
+fn no_unit_is_frozen_where_no_user_can_answer() {
     let mut alone = machine(80);
     alone.sample.groups.users = vec![PERSON + 1];
     let mut off = machine(80);
     off.config.guard.ask_for = Span::default();
     let mut session = machine(80);
     for process in &mut session.processes {
-        (process.candidate.place, process.candidate.group) = (Place::Session, None);
+        process.candidate.place = Place::Session;
+        process.candidate.group = None;
     }
     for machine in [&mut alone, &mut off, &mut session] {
         machine.run(40.0);
@@ -210,15 +211,13 @@ fn nobody_is_stopped_where_nobody_can_answer() {
 }
 
 #[test]
-fn what_holds_who_is_spared_is_never_stopped() {
+fn a_unit_with_an_exempt_process_is_never_frozen() {
     let mut machine = machine(80);
     let mut shell = process(21, "gnome-shell", 30, 0);
     let hog = machine.processes[1].candidate;
-    (
-        shell.candidate.place,
-        shell.candidate.unit,
-        shell.candidate.group,
-    ) = (hog.place, hog.unit, hog.group);
+    shell.candidate.place = hog.place;
+    shell.candidate.unit = hog.unit;
+    shell.candidate.group = hog.group;
     shell.candidate.program = Some(Name::from("gnome-shell").unwrap());
     machine.processes.push(shell);
     machine.run(40.0);
@@ -234,7 +233,7 @@ fn what_holds_who_is_spared_is_never_stopped() {
 }
 
 #[test]
-fn who_goes_may_come_back_before_time_is_over() {
+fn a_user_that_leaves_may_come_back_before_time_is_over() {
     let mut machine = frozen(80);
     machine.run(2.0);
     machine.sample.groups.users.clear();
@@ -248,18 +247,19 @@ fn who_goes_may_come_back_before_time_is_over() {
     assert_eq!(
         machine.signalled(),
         [(20, Signal::Kill)],
-        "nobody is there to answer"
+        "no user is there to answer"
     );
 }
 
 #[test]
-fn where_there_is_room_again_nobody_ends_for_silence() {
+fn with_headroom_again_no_unit_is_killed_for_silence() {
     let mut machine = frozen(80);
     machine
         .processes
         .retain(|process| process.candidate.identity.pid != 10);
     let hog = &mut machine.processes[0];
-    (hog.speed, hog.candidate.resident) = (0, hog.candidate.resident.min(Bytes::mib(700)));
+    hog.speed = 0;
+    hog.candidate.resident = hog.candidate.resident.min(Bytes::mib(700));
     machine.run(20.0);
     assert!(
         machine.signals.is_empty() && thawed(&machine),
@@ -270,7 +270,7 @@ fn where_there_is_room_again_nobody_ends_for_silence() {
 }
 
 #[test]
-fn a_switch_to_off_lets_everyone_go_on() {
+fn the_kill_switch_thaws_every_unit() {
     let mut machine = frozen(80);
     machine.sample.circumstances.disabled = Some(1);
     machine.tick();

@@ -1,10 +1,10 @@
-//! Caches of names and inodes: a cap on names that do not exist, and a preference, both on request.
+//! Caches of dentries and inodes: a cap on negative dentries, and a preference, both on request.
 //!
-//! Mainline kernels have no limit on negative dentries. What they have is a count (`dentry-state`, since
-//! 5.0), a switch for one source of them (`fs.dentry-negative`), and a weight for the whole cache
-//! (`vm.vfs_cache_pressure`). So the cap is held by what is there, gentlest first, and let go at half of it.
+//! Mainline kernels have no limit on negative dentries. They have a count (`dentry-state`, since 5.0), a
+//! switch for one source of them (`fs.dentry-negative`), and a weight for the whole cache
+//! (`vm.vfs_cache_pressure`). So the cap is held by these, and released at half of it.
 
-use super::Draft;
+use super::draft::Draft;
 use crate::config::{NegativeDentries, Prefer};
 use crate::decision::Reason;
 use crate::knob::Knob;
@@ -14,11 +14,13 @@ use units::Bytes;
 
 /// Memory of one directory entry: `sizeof(struct dentry)` on 64-bit kernels.
 const DENTRY: u64 = 192;
+/// Memory that was short within this time still counts as short here: the caches change slowly.
+const SHORT: Duration = Duration::from_secs(60);
 const PRESSURE: Knob = Knob::VfsCachePressure;
 
 impl Draft<'_> {
     /// Watches and, on request, steers the caches.
-    pub(super) fn caches(&mut self) {
+    pub(super) fn object_caches(&mut self) {
         match self.config.caches.negative_dentries {
             NegativeDentries::Ignore => self.preference(),
             NegativeDentries::Watch | NegativeDentries::Limit => self.negative_dentries(),
@@ -56,7 +58,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Moves the weight of names and inodes against file contents, only while memory is short.
+    /// Moves the weight of dentries and inodes against file contents, only while memory is short.
     fn preference(&mut self) {
         let Some(count) = objects(self.sample) else {
             return;
@@ -69,7 +71,7 @@ impl Draft<'_> {
         let short = self
             .history
             .calm(self.sample.at)
-            .is_some_and(|calm| calm < Duration::from_secs(60));
+            .is_some_and(|calm| calm < SHORT);
         match self.config.caches.prefer {
             Prefer::Objects if short && per_second < 0 => {
                 self.drive(PRESSURE, self.weight(50), why);
@@ -80,7 +82,7 @@ impl Draft<'_> {
         }
     }
 
-    /// `percent` of the kernel's neutral weight, which newer kernels let one rescale.
+    /// `percent` of the kernel's neutral weight, which newer kernels can rescale.
     fn weight(&self, percent: u64) -> u64 {
         let neutral = self
             .sample

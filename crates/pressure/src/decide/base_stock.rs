@@ -1,4 +1,5 @@
-//! The gap as a base stock: hold what demand takes before kswapd answers, no more, and give it back.
+//! The gap as a base stock: hold free what demand takes before kswapd answers, no more, and give it
+//! back.
 //!
 //! ```text
 //!   high ─┬─            kswapd sleeps          the gap is the stock: from the wake-up at low to the
@@ -8,15 +9,15 @@
 //!   min  ─┴─            allocations stall
 //! ```
 //!
-//! - Law: `gap = widen · max over w of [ Q_p(D_w) − R·(w − τ)⁺ ]`, `p = stall/(stall + refault)` (newsvendor),
-//!   within budget; `factor = ⌈10000 · gap / managed⌉`, never below what was found.
+//! - Law: `gap = widen · max over w of [ Q_p(D_w) − R·(w − τ)⁺ ]`, `p = stall/(stall + refault)`
+//!   (newsvendor), within budget; `factor = ⌈10000 · gap / managed⌉`, never below what was found.
 //! - Cost: O(windows × buckets). Source: base-stock rule, Arrow, Harris, Marschak 1951; watermarks as
 //!   in `mm/page_alloc.c`, `__setup_per_zone_wmarks`.
-//! - While programs wait for their own pages to be read again, the gap goes, and at once where somebody is about to have all
-//!   of memory and the guard may end that: a base stock is for bursts.
-//! - Limit: a first burst larger than any before it is not foreseen; feedback widens after it.
+//! - A base stock is for bursts. So the gap is given back while programs wait for refaults of their own
+//!   pages, and at once when a process is about to fill memory and the guard may kill it.
+//! - Limit: a first burst larger than any before it is not foreseen; feedback widens the gap after it.
 
-use super::Draft;
+use super::draft::Draft;
 use crate::config::{Config, Share};
 use crate::decision::{Action, Notice, Phase, Reason};
 use crate::demand::Need;
@@ -24,15 +25,22 @@ use crate::distress::warns;
 use crate::knob::Knob;
 use crate::watermark;
 use std::time::Duration;
-use units::{Bytes, Percent, Span};
+use units::{Bytes, Pages, Percent, Span};
 
 const FACTOR: Knob = Knob::WatermarkScaleFactor;
-/// From the wake-up of kswapd to its first freed pages: tens of milliseconds, at worst a scheduler's
-/// round under load.
+/// Time from the wake-up of kswapd to its first freed pages: tens of milliseconds, under load one round
+/// of the scheduler.
 pub(crate) const RESPONSE: Duration = Duration::from_millis(100);
 
+/// Least time between two changes that follow load.
+const STEP_EVERY: Duration = Duration::from_secs(1);
+/// Minimum time between two notices that the budget is too small.
+const SHORT_OF_BUDGET_EVERY: Duration = Duration::from_secs(10);
+/// Under load the gap narrows only after this long without a stall.
+const QUIET: Duration = Duration::from_secs(30);
+
 impl Draft<'_> {
-    /// Sizes and drives the gap; says in which phase that leaves us.
+    /// Sizes and drives the gap. Returns the phase that this leaves.
     pub(super) fn base_stock(&mut self) -> Phase {
         let share = critical_share(self.config);
         self.forecast.quantile = Some(Percent::hundredths((share * 10_000.0) as u64));
@@ -66,7 +74,7 @@ impl Draft<'_> {
             .history
             .patience_with_calm(self.config.gap.give_back_after.get());
         if let Some(why) = self.thrash() {
-            return self.make_room(why);
+            return self.halve_gap(why);
         }
         match self.history.calm(self.sample.at) {
             Some(calm) if calm < give_back_after => self.hold(need, wanted),
@@ -75,8 +83,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether who grows has all of memory within seconds, swap or not. Until then the rest of it is what others use, which
-    /// kswapd would take for a gap; what stays free helps against a burst, and not against who does not stop.
+    /// Whether a growing process fills memory within seconds, swap or not. The rest of memory is then what
+    /// others use, and kswapd would take it for the gap. Free memory absorbs a burst, not unbounded growth.
     pub(super) fn runs_out(&self) -> Option<Reason> {
         let outlook = self
             .history
@@ -84,72 +92,77 @@ impl Draft<'_> {
             .outlook
             .filter(|_| self.config.mode.guards())?
             .without_swap();
-        let soon = self.distressed || warns(&outlook, self.config.guard.warn_ahead);
-        soon.then_some(Reason::RunsOut {
+        if !self.distressed && !warns(&outlook, self.config.guard.warn_ahead) {
+            return None;
+        }
+        Some(Reason::RunsOut {
             headroom: outlook.headroom,
         })
     }
 
-    /// Whether programs wait for their own pages more than is accepted. Memory is then short for good, and not for a
-    /// moment: no gap saves kswapd from coming too late, and what it holds free is missing where it is waited for.
+    /// Whether programs wait for refaults more than is accepted. Memory is then short for good and not for a
+    /// moment: no gap makes kswapd come in time, and what it holds free is missing where programs wait.
     fn thrash(&self) -> Option<Reason> {
-        let (per_second, target) = (self.history.waits as u64, self.config.gap.refault_target);
-        (per_second > target).then_some(Reason::Thrash { per_second, target })
+        let per_second = self.history.waits as u64;
+        let target = self.config.gap.refault_target;
+        if per_second <= target {
+            return None;
+        }
+        Some(Reason::Thrash { per_second, target })
     }
 
     /// Gives back half of what is held at a time, and the rest when it is little.
-    fn make_room(&mut self, why: Reason) -> Phase {
-        let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR))
-        else {
+    fn halve_gap(&mut self, why: Reason) -> Phase {
+        let Some((now, found)) = self.factor_now_and_found() else {
             return Phase::Yielding;
         };
         if self.sample.knobs.ours.of(FACTOR).is_none() {
             return Phase::Watching;
         }
-        if self.settled(Duration::from_secs(1)) {
-            let less = found + now.saturating_sub(found) / 2;
-            let matters =
-                watermark::least_effective(self.sample, self.history.page_size).unwrap_or(found);
-            if less <= matters.max(found + found / 4) {
-                self.release_gap(why);
-            } else {
-                self.set_factor(less, why);
-            }
+        if self.settled(STEP_EVERY) {
+            self.lower_to(found + now.saturating_sub(found) / 2, found, why);
         }
         Phase::Easing
     }
 
-    /// What demand calls for, before the budget: never less than what was found.
+    fn factor_now_and_found(&self) -> Option<(u64, u64)> {
+        let now = self.drivable(FACTOR)?;
+        let found = self.sample.knobs.found.of(FACTOR)?;
+        Some((now, found))
+    }
+
+    /// Lowers the factor, or releases the gap if little more than `found` would be left.
+    fn lower_to(&mut self, factor: u64, found: u64, why: Reason) {
+        let least_effective = watermark::least_effective(self.sample, self.history.page_size);
+        let matters = least_effective.unwrap_or(found).max(found + found / 4);
+        if factor <= matters {
+            self.release_gap(why);
+        } else {
+            self.set_factor(factor, why);
+        }
+    }
+
+    /// The gap that demand calls for, before the budget: never less than what was found.
     fn wanted(&self, need: Option<Need>, gap_found: Bytes) -> Bytes {
         let quantile = need.map_or(Bytes::ZERO, |need| need.gap);
         let widened = Bytes::new((quantile.get() as f64 * self.history.widen) as u64);
-        // Stalls without demand in sight: the gap itself is the only measure of what was too little.
+        // Stalls without known demand: the gap itself is the only measure of what was too small.
         let by_stalls = if self.history.widen > 1.0 {
             Bytes::new((gap_found.get() as f64 * self.history.widen) as u64)
         } else {
             Bytes::ZERO
         };
-        // A quarter of memory is beyond any budget: more says nothing.
+        // A quarter of memory is beyond any budget, so more makes no difference.
         let most = self.history.latest.sizes.managed.scaled(1, 4);
         widened.max(by_stalls).min(most).max(gap_found)
     }
 
-    /// Most that the gap may be: the budget, and what MemAvailable allows. Holding a gap takes about
-    /// four times its growth from MemAvailable, so a quarter of the room above the floor is ours.
+    /// The most that the gap may be: the budget, and what MemAvailable allows. A larger gap takes about
+    /// four times its growth from MemAvailable, so a quarter of the headroom above the floor may be held.
     fn allowed(&self, gap_found: Bytes) -> Bytes {
-        let memory = self
-            .history
-            .latest
-            .sizes
-            .managed
-            .less(self.history.latest.sizes.huge);
-        let level = u64::from(self.config.aggressiveness.get());
-        let budget = match self.config.gap.max {
-            Some(share) => share.of(memory),
-            None => Share::Percent(Percent::new(level))
-                .of(memory)
-                .max(Bytes::mib(128 * level).min(memory.scaled(1, 10))),
-        };
+        let sizes = self.history.latest.sizes;
+        let memory = sizes.managed.less(sizes.huge);
+        let budget = self.budget(memory);
         let floor = self.config.gap.available_floor.of(memory);
         let rival = self
             .sample
@@ -165,6 +178,17 @@ impl Draft<'_> {
         budget.min(gap_found + headroom.scaled(1, 4)).max(gap_found)
     }
 
+    /// The configured budget, or by aggressiveness 1, 2 or 3 % of memory, and at least 128, 256 or 384 MiB
+    /// where that is no more than a tenth of memory.
+    fn budget(&self, memory: Bytes) -> Bytes {
+        if let Some(share) = self.config.gap.max {
+            return share.of(memory);
+        }
+        let level = u64::from(self.config.aggressiveness.get());
+        let least = Bytes::mib(128 * level).min(memory.scaled(1, 10));
+        Share::Percent(Percent::new(level)).of(memory).max(least)
+    }
+
     fn hold(&mut self, need: Option<Need>, wanted: Bytes) -> Phase {
         let Some(now) = self.drivable(FACTOR) else {
             return Phase::Yielding;
@@ -172,8 +196,8 @@ impl Draft<'_> {
         let gap = self.forecast.gap.unwrap_or_default();
         let allowed = self.allowed(self.forecast.gap_found.unwrap_or_default());
         let target = wanted.min(allowed);
-        if wanted > allowed.scaled(11, 10) && self.history.enters_slot(Duration::from_secs(10)) {
-            self.say(Notice::ShortOfBudget { wanted, allowed });
+        if wanted > allowed.scaled(11, 10) && self.history.enters_slot(SHORT_OF_BUDGET_EVERY) {
+            self.notify(Notice::ShortOfBudget { wanted, allowed });
         }
         let held = self.sample.knobs.ours.of(FACTOR).is_some();
         let standing = if held {
@@ -188,7 +212,7 @@ impl Draft<'_> {
         let to = to.max(found);
         let band = self.config.gap.dead_band.of(gap);
         let reached = watermark::gap(self.sample, self.history.page_size, to).unwrap_or(target);
-        if reached > gap + band && self.settled(Duration::from_secs(1)) {
+        if reached > gap + band && self.settled(STEP_EVERY) {
             let why = self.why_raise(need, gap);
             self.raise(to, why);
             return Phase::Guarding;
@@ -206,7 +230,7 @@ impl Draft<'_> {
         let per_second = self.history.latest.refaults_per_second.unwrap_or(0);
         let target = self.config.gap.refault_target;
         let quiet = self.history.quiet_since_stall(self.sample.at);
-        if quiet >= Duration::from_secs(30) && per_second > target {
+        if quiet >= QUIET && per_second > target {
             self.set_factor(
                 to.max(now - now / 10),
                 Reason::Refaults { per_second, target },
@@ -252,71 +276,75 @@ impl Draft<'_> {
     /// `boost' = boost · high_found / high`, rounded down.
     fn cap_boost(&mut self, factor: u64) {
         let knobs = &self.sample.knobs;
-        let (Some(found), Some(boost)) = (
-            knobs.found.of(FACTOR),
-            knobs.found.of(Knob::WatermarkBoostFactor),
-        ) else {
+        let Some(found) = knobs.found.of(FACTOR) else {
             return;
         };
-        let page_size = self.history.page_size;
-        let high = |factor| {
-            let base = watermark::Base::of(self.sample, page_size)?;
-            let pages: Option<units::Pages> = self
-                .sample
-                .zones
-                .iter()
-                .map(|zone| base.marks(zone, factor).map(|marks| marks.high))
-                .sum();
-            Some(pages?.to_bytes(page_size))
+        let Some(boost) = knobs.found.of(Knob::WatermarkBoostFactor) else {
+            return;
         };
-        if let (Some(high_found), Some(high)) = (high(found), high(factor)) {
-            let kept = Bytes::new(boost)
-                .scaled(high_found.get(), high.get().max(1))
-                .get()
-                .min(boost);
-            self.drive(
-                Knob::WatermarkBoostFactor,
-                kept,
-                Reason::BoostKept { high_found, high },
-            );
+        let Some(high_found) = self.high_watermark(found) else {
+            return;
+        };
+        let Some(high) = self.high_watermark(factor) else {
+            return;
+        };
+        let kept = Bytes::new(boost)
+            .scaled(high_found.get(), high.get().max(1))
+            .get()
+            .min(boost);
+        let why = Reason::BoostKept { high_found, high };
+        self.drive(Knob::WatermarkBoostFactor, kept, why);
+    }
+
+    /// The high watermark of all zones under `factor`.
+    fn high_watermark(&self, factor: u64) -> Option<Bytes> {
+        let page_size = self.history.page_size;
+        let base = watermark::Base::of(self.sample, page_size)?;
+        let pages: Option<Pages> = self
+            .sample
+            .zones
+            .iter()
+            .map(|zone| base.marks(zone, factor).map(|marks| marks.high))
+            .sum();
+        Some(pages?.to_bytes(page_size))
+    }
+
+    /// A raised low watermark wakes kswapd only at the next slow allocation. Where the kernel takes a
+    /// request per node, this asks for what is missing, at most 1 % of the node at once.
+    fn reclaim_ahead(&mut self, factor: u64) {
+        let Some(base) = watermark::Base::of(self.sample, self.history.page_size) else {
+            return;
+        };
+        let sample = self.sample;
+        for node in &sample.nodes {
+            if node.amounts.can_reclaim == Some(1) {
+                self.reclaim_in(node.id, base, factor);
+            }
         }
     }
 
-    /// A raised low watermark wakes kswapd only at the next slow allocation; where the kernel takes a
-    /// request per node, ask for what is missing, at most 1 % of the node at once.
-    fn reclaim_ahead(&mut self, factor: u64) {
+    fn reclaim_in(&mut self, node: u32, base: watermark::Base, factor: u64) {
         let page_size = self.history.page_size;
-        let Some(base) = watermark::Base::of(self.sample, page_size) else {
+        let sample = self.sample;
+        let zones = || sample.zones.iter().filter(|zone| zone.node == node);
+        let low: Option<Pages> = zones()
+            .map(|zone| base.marks(zone, factor).map(|marks| marks.low))
+            .sum();
+        let free: Option<Pages> = zones().map(|zone| zone.amounts.free).sum();
+        let managed: Option<Pages> = zones().map(|zone| zone.amounts.managed).sum();
+        let Some(low) = low else { return };
+        let Some(free) = free else { return };
+        let Some(managed) = managed else { return };
+        let missing = low.less(free).min(managed.scaled(1, 100));
+        let amount = missing.to_bytes(page_size);
+        if amount == Bytes::ZERO {
             return;
-        };
-        for node in &self.sample.nodes {
-            let zones = || self.sample.zones.iter().filter(|zone| zone.node == node.id);
-            let low: Option<units::Pages> = zones()
-                .map(|zone| base.marks(zone, factor).map(|marks| marks.low))
-                .sum();
-            let free: Option<units::Pages> = zones().map(|zone| zone.amounts.free).sum();
-            let managed: Option<units::Pages> = zones().map(|zone| zone.amounts.managed).sum();
-            let (Some(low), Some(free), Some(managed)) = (low, free, managed) else {
-                continue;
-            };
-            let amount = low
-                .less(free)
-                .min(managed.scaled(1, 100))
-                .to_bytes(page_size);
-            if node.amounts.can_reclaim == Some(1) && amount > Bytes::ZERO {
-                let why = Reason::Ahead {
-                    free: free.to_bytes(page_size),
-                    low: low.to_bytes(page_size),
-                };
-                self.step(
-                    Action::Reclaim {
-                        node: node.id,
-                        amount,
-                    },
-                    why,
-                );
-            }
         }
+        let why = Reason::Ahead {
+            free: free.to_bytes(page_size),
+            low: low.to_bytes(page_size),
+        };
+        self.step(Action::Reclaim { node, amount }, why);
     }
 
     /// Gives back three quarters of what is held at a time, and the rest when it is little.
@@ -327,17 +355,10 @@ impl Draft<'_> {
         let why = Reason::Quiet {
             calm: Span::new(calm),
         };
-        let (Some(now), Some(found)) = (self.drivable(FACTOR), self.sample.knobs.found.of(FACTOR))
-        else {
+        let Some((now, found)) = self.factor_now_and_found() else {
             return Phase::Yielding;
         };
-        let less = found + now.saturating_sub(found) / 4;
-        let matters = watermark::least_effective(self.sample, self.history.page_size);
-        if less <= matters.unwrap_or(found).max(found + found / 4) {
-            self.release_gap(why);
-        } else {
-            self.set_factor(less, why);
-        }
+        self.lower_to(found + now.saturating_sub(found) / 4, found, why);
         Phase::Easing
     }
 
@@ -357,9 +378,7 @@ impl Draft<'_> {
 pub(crate) fn critical_share(config: &Config) -> f64 {
     let gap = &config.gap;
     let weight = [5.0, 1.0, 0.2][usize::from(config.aggressiveness.get() - 1)];
-    let (stall, refault) = (
-        gap.stall_cost.get().as_secs_f64(),
-        weight * gap.refault_cost.get().as_secs_f64(),
-    );
+    let stall = gap.stall_cost.get().as_secs_f64();
+    let refault = weight * gap.refault_cost.get().as_secs_f64();
     (stall / (stall + refault)).clamp(0.5, 0.999)
 }

@@ -1,4 +1,4 @@
-//! Memory that stays with units.
+//! Memory that is protected for units.
 
 use super::{Bench, held, hot};
 use crate::decide::decide;
@@ -25,7 +25,7 @@ pub(super) fn cgroup(id: u64, warm: u64) -> Protected {
     }
 }
 
-/// A second passes; what was decided about wards is done.
+/// A second passes; what was decided about protected cgroups is applied.
 fn cgroup_actions(bench: &mut Bench, stalls: u64) -> Vec<(CgroupAction, Why)> {
     bench.second(stalls);
     let decision = decide(&bench.config, &bench.history);
@@ -61,7 +61,7 @@ fn kept(cgroup_actions: &[(CgroupAction, Why)]) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn what_was_seen_to_keep_nothing_is_not_counted_on() {
+fn memory_min_that_does_not_work_is_not_relied_on() {
     for (seen, expected) in [(Some(0), 0), (Some(1), 1), (None, 1)] {
         let mut bench = Bench::new();
         bench.sample.groups.protected = vec![cgroup(5, 20)];
@@ -72,7 +72,7 @@ fn what_was_seen_to_keep_nothing_is_not_counted_on() {
 }
 
 #[test]
-fn what_a_ward_uses_stays_while_memory_is_short_and_goes_back_afterwards() {
+fn what_a_cgroup_uses_is_protected_while_memory_is_short() {
     let mut bench = Bench::new();
     bench.sample.groups.protected = vec![cgroup(5, 20)];
     bench.seconds(4, 0);
@@ -110,9 +110,11 @@ fn a_full_machine_is_short_before_anything_is_reclaimed() {
     bench.sample.groups.protected = vec![cgroup(5, 20)];
     bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
     let memory = &mut bench.sample.memory;
-    (memory.anon, memory.shmem, memory.slab_unreclaimable) =
-        (Some(Bytes::mib(900)), Some(Bytes::ZERO), Some(Bytes::ZERO));
-    (memory.active_file, memory.inactive_file) = (Some(Bytes::ZERO), Some(Bytes::ZERO));
+    memory.anon = Some(Bytes::mib(900));
+    memory.shmem = Some(Bytes::ZERO);
+    memory.slab_unreclaimable = Some(Bytes::ZERO);
+    memory.active_file = Some(Bytes::ZERO);
+    memory.inactive_file = Some(Bytes::ZERO);
     bench.seconds(3, 0);
     assert_eq!(kept(&cgroup_actions(&mut bench, 0)), [(5, 24)]);
 }
@@ -173,7 +175,7 @@ fn locks_and_floors_share_a_quarter_of_memory() {
 }
 
 #[test]
-fn what_someone_else_has_set_is_theirs_and_what_a_manager_reset_is_set_again() {
+fn a_foreign_floor_is_left_alone_and_one_that_a_manager_reset_is_set_again() {
     let mut bench = Bench::new();
     let theirs = Protected {
         floor: Bytes::mib(1),
@@ -210,7 +212,7 @@ fn the_kill_switch_and_another_mode_put_all_back() {
 }
 
 proptest! {
-    /// Whatever the wards say, at every moment: floors and locks are within a quarter of memory.
+    /// Whatever is read of the cgroups, `memory.min` and locks are always within a quarter of memory.
     #[test]
     fn it_cannot_be_overcommitted(
         readings in prop::collection::vec((0_usize..6, 0_u64..4000, 0_u64..500), 1..60),
@@ -225,7 +227,9 @@ proptest! {
         bench.sample.groups.protected = (0..6).map(|id| cgroup(id, 10)).collect();
         for (which, warm, missed) in readings {
             let cgroup = &mut bench.sample.groups.protected[which];
-            (cgroup.at, cgroup.used, cgroup.warm) = (bench.sample.at, Bytes::mib(warm), Bytes::mib(warm));
+            cgroup.at = bench.sample.at;
+            cgroup.used = Bytes::mib(warm);
+            cgroup.warm = Bytes::mib(warm);
             cgroup.refaulted += Bytes::mib(missed);
             cgroup_actions(&mut bench, 1);
             let kept: Bytes = bench.sample.groups.protected.iter().filter_map(|cgroup| cgroup.ours).sum();

@@ -1,11 +1,11 @@
-//! Decisions in plain words: what the log and `why` print.
+//! Decisions as text: what the log and `why` print.
 
 use crate::config::{Mode, Predictor};
-use crate::decision::{Action, Event, Notice, Phase, Reason, Step};
+use crate::decision::{Action, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
+use crate::event::Event;
 use crate::groups::Answer;
 use std::fmt::{Display, Formatter, Result};
-use units::{Rate, Span};
 
 impl Display for Phase {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -115,24 +115,23 @@ impl Display for Reason {
                 gap,
             } => write!(
                 f,
-                "a gap of {gap} was too little: {allocation} allocations reclaimed for themselves, {compaction} \
-                 compacted, kswapd fell back {hit_quickly} times"
+                "a gap of {gap} was too small: {allocation} allocations entered direct reclaim, {compaction} \
+                 direct compaction, kswapd fell back below low {hit_quickly} times"
             ),
             Self::Quiet { calm } => write!(f, "quiet for {calm}, so held memory goes back"),
             Self::Refaults { per_second, target } => {
                 write!(
                     f,
-                    "no stalls, but {per_second} pages/s are read again (accepted: {target})"
+                    "no stalls, but {per_second} refaults/s (accepted: {target})"
                 )
             }
             Self::Thrash { per_second, target } => write!(
                 f,
-                "programs wait {per_second} times/s for their own pages to be read again (accepted: {target}), which the \
-                 gap takes a part of"
+                "programs wait for {per_second} refaults/s (accepted: {target}), and the gap holds memory that they need"
             ),
             Self::RunsOut { headroom } => write!(
                 f,
-                "memory runs out, {headroom} are left, which the gap takes a part of"
+                "only {headroom} of headroom left, and the gap holds a part of it"
             ),
             Self::Worse { before, after } => {
                 write!(
@@ -168,7 +167,7 @@ impl Display for Reason {
                 )
             }
             Self::NegativeDentries { count, cap } => {
-                write!(f, "{count} names that do not exist are cached, cap {cap}")
+                write!(f, "{count} negative dentries are cached, the cap is {cap}")
             }
             Self::ObjectCache {
                 objects,
@@ -176,19 +175,19 @@ impl Display for Reason {
             } => {
                 write!(
                     f,
-                    "{objects} names and inodes are cached, {per_second:+} a second"
+                    "{objects} dentries and inodes are cached, {per_second:+} per second"
                 )
             }
             Self::Balance { file, anon } => {
                 write!(
                     f,
-                    "{file} pages of files and {anon} of programs' own memory are read again per second"
+                    "{file} refaults/s of file pages and {anon} of anonymous pages"
                 )
             }
             Self::ReadAhead { ahead, used } => {
                 write!(
                     f,
-                    "of {ahead} pages per second that are read from swap ahead of their use {used} are used"
+                    "of {ahead} pages/s that are read ahead from swap, {used} are used"
                 )
             }
             Self::Lags {
@@ -197,14 +196,14 @@ impl Display for Reason {
             } => {
                 write!(
                     f,
-                    "all tasks wait {stalled} of the time for memory, and {per_second} pages are read again per second"
+                    "all tasks wait for memory {stalled} of the time, at {per_second} refaults/s"
                 )
             }
-            Self::Verge { headroom } => write!(
+            Self::NearOom { headroom } => write!(
                 f,
-                "memory runs out, {headroom} are left: the kernel is not to choose who ends"
+                "only {headroom} of headroom left: min_ttl_ms restored, so that the kernel does not OOM-kill"
             ),
-            Self::Configured { on } => write!(f, "the configuration asks for it on {on}"),
+            Self::Configured { on } => write!(f, "the configuration sets it on {on}"),
             Self::ClassicReclaim {
                 falling,
                 reclaimed,
@@ -229,22 +228,24 @@ impl Display for Reason {
             } => {
                 write!(
                     f,
-                    "it grows by {growth}, of {of} in all; room for {headroom} more"
+                    "it grows by {growth}, of {of} in all; headroom is {headroom}"
                 )?;
-                left.map_or(Ok(()), |left: Span| write!(f, ", used up in {left}"))?;
+                if let Some(left) = left {
+                    write!(f, ", used up in {left}")?;
+                }
                 match stalled.filter(|stalled| stalled.get() >= 100) {
                     Some(stalled) => write!(f, "; all tasks stalled {stalled} of the last seconds"),
                     None => Ok(()),
                 }
             }
-            Self::Deaf { asked, headroom } => write!(
+            Self::SigtermIgnored { asked, headroom } => write!(
                 f,
-                "asked to end {asked} ago, it did not; room for {headroom} more"
+                "SIGTERM was sent {asked} ago and it still runs; headroom is {headroom}"
             ),
             Self::Hopeless { since, stalled } => {
                 write!(
                     f,
-                    "no room at all for {since}, all tasks stalled {stalled} of the time, and it holds the most"
+                    "no headroom for {since}, all tasks stalled {stalled} of the time, and it holds the most memory"
                 )
             }
             Self::Fills {
@@ -254,50 +255,50 @@ impl Display for Reason {
                 left,
             } => write!(
                 f,
-                "it grows by {growth} and fills memory in {left}; of room for {headroom}, {reserve} are kept for all others"
+                "it grows by {growth} and fills memory in {left}; of {headroom} of headroom, {reserve} are reserved for all others"
             ),
-            Self::Pushes { since, headroom } => {
+            Self::AtLimit { since, headroom } => {
                 write!(
                     f,
-                    "held up at its ceiling for {since}, it still wants more, and there is room for {headroom}"
+                    "throttled at memory.high for {since}, it still grows; headroom is {headroom}"
                 )
             }
-            Self::Ask { growth, headroom } => {
+            Self::AskUser { growth, headroom } => {
                 write!(
                     f,
-                    "it grows by {growth}, and there is room for {headroom} more: its user is asked what becomes of it"
+                    "it grows by {growth}, and headroom is {headroom}: its user is asked what to do"
                 )
             }
             Self::Answered {
-                answer: Answer::End,
+                answer: Answer::Kill,
                 after,
-            } => write!(f, "its user said after {after}: end it"),
+            } => write!(f, "its user answered after {after}: kill it"),
             Self::Answered {
                 answer: Answer::Keep,
                 after,
             } => {
-                write!(f, "its user said after {after}: it shall wait")
+                write!(f, "its user answered after {after}: keep it frozen")
             }
             Self::Answered {
                 answer: Answer::GoOn,
                 after,
             } => {
-                write!(f, "its user said after {after}: it shall go on")
+                write!(f, "its user answered after {after}: let it run")
             }
             Self::Unanswered { since, headroom } => {
                 write!(
                     f,
-                    "stopped for {since}, nobody has answered, and there is room for {headroom} only"
+                    "frozen for {since} without an answer, and headroom is only {headroom}"
                 )
             }
             Self::StillShort { since, headroom } => {
                 write!(
                     f,
-                    "stopped for {since}, memory runs out all the same: room for {headroom}"
+                    "frozen for {since}, and memory still runs out: headroom is {headroom}"
                 )
             }
             Self::Eased { headroom } => {
-                write!(f, "room for {headroom}: nobody is to be slowed down")
+                write!(f, "headroom is {headroom}: no limit is needed")
             }
             Self::Protect(why) => why.fmt(f),
             Self::Stop => f.write_str("nothing is to be held now"),
@@ -330,7 +331,7 @@ impl Display for Notice {
             Self::Foreign { knob, ours, now } => {
                 write!(
                     f,
-                    "{} is {now}, we had set {ours}: someone else drives it, we let go",
+                    "{} is {now}, Warmset had set {ours}: another program sets it, so Warmset leaves it alone",
                     knob.spec().name
                 )
             }
@@ -343,10 +344,7 @@ impl Display for Notice {
                     "allocations stalled: {allocation} in reclaim, {compaction} in compaction"
                 )
             }
-            Self::OomKill { count } => write!(
-                f,
-                "processes killed by the kernel for want of memory: {count}"
-            ),
+            Self::OomKill { count } => write!(f, "processes OOM-killed by the kernel: {count}"),
             Self::Leak {
                 growth,
                 grown,
@@ -372,7 +370,7 @@ impl Display for Notice {
                 left,
             } => write!(
                 f,
-                "room for {headroom} that cannot be given back, and it grows by {growth}: memory runs out in {left}"
+                "headroom is {headroom}, and memory that cannot be reclaimed grows by {growth}: memory runs out in {left}"
             ),
             Self::Considered(considered) => considered.fmt(f),
             Self::Otherwise {
@@ -383,12 +381,13 @@ impl Display for Notice {
             } => {
                 write!(
                     f,
-                    "otherwise: the kernel ends {name} ({}), {size}",
+                    "otherwise the kernel would OOM-kill {name} ({}), which holds {size}",
                     identity.pid
                 )?;
-                within
-                    .iter()
-                    .try_for_each(|within| write!(f, ", when memory is used up in {within}"))
+                match within {
+                    Some(within) => write!(f, ", when memory is used up in {within}"),
+                    None => Ok(()),
+                }
             }
             Self::Gone {
                 name,
@@ -398,20 +397,20 @@ impl Display for Notice {
             } => {
                 write!(
                     f,
-                    "{name} ({}) is gone after {after}, and {size} with it",
+                    "{name} ({}) is gone {after} after the signal, which frees {size}",
                     identity.pid
                 )
             }
             Self::NoCulprit { growth, headroom } => write!(
                 f,
-                "room for {headroom} more, growing by {growth}, and nobody who may be ended makes it: nothing is ended"
+                "headroom is {headroom}, memory grows by {growth}, and no process that may be killed causes it: nothing is killed"
             ),
             Self::LeftToRival => {
-                f.write_str("memory runs out; another guard runs, and whom to end is left to it")
+                f.write_str("memory runs out, and another guard runs: the kill is left to it")
             }
             Self::Disabled => f.write_str("the kill switch is on: nothing is held, nothing is set"),
             Self::Rival => f.write_str(
-                "another program drives the same knobs: nothing is held, nothing is set",
+                "another program drives the same knobs: Warmset puts its own back and sets none",
             ),
             Self::ShortOfBudget { wanted, allowed } => {
                 write!(
@@ -426,12 +425,13 @@ impl Display for Notice {
 impl Display for Considered {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "{} ({}): {}", self.name, self.identity.pid, self.size)?;
-        self.growth
-            .map_or(Ok(()), |growth: Rate| write!(f, ", grows by {growth}"))?;
+        if let Some(growth) = self.growth {
+            write!(f, ", grows by {growth}")?;
+        }
         match self.verdict {
             Verdict::Chosen => f.write_str(": chosen"),
-            Verdict::Behind => f.write_str(": behind"),
-            Verdict::Exempt(exemption) => write!(f, ": spared, {}", exemption.why()),
+            Verdict::Behind => f.write_str(": not chosen"),
+            Verdict::Exempt(exemption) => write!(f, ": exempt, {}", exemption.why()),
         }
     }
 }
