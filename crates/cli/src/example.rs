@@ -1,7 +1,7 @@
 //! A guard at work, to be shown in tests.
 
 use arrayvec::ArrayVec;
-use host::survey::{By, Holding};
+use inspect::survey::{By, Holding};
 use pressure::config::{Mode, Predictor};
 use pressure::decision::{
     Action, Attention, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,

@@ -15,7 +15,7 @@ use crate::notify::Notify;
 use crate::recorder::Recorder;
 use crate::shared_status::SharedStatus;
 use crate::users::Users;
-use host::{Machine, Outcome, OwnCost, Permission, Restored, Woken};
+use host::{Applied, Machine, Outcome, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
 use pressure::decision::{Action, Notice, Phase, Step};
 use pressure::protect::Act;
@@ -233,16 +233,9 @@ impl Guard {
             recorder.push(&self.sample, &decision, state);
         }
         let outcome = self.machine.act(&decision);
-        self.tally.writes += outcome.written;
-        self.tally.put_back += outcome.put_back;
-        self.tally.refused += outcome.refused;
-        self.tally.compactions += outcome.compactions;
-        self.tally.reclaims += outcome.reclaims;
-        self.tally.asked += outcome.asked;
-        self.tally.killed += outcome.killed;
-        self.tally.missed += outcome.missed;
-        self.tally.protections += outcome.protected;
-        self.tally.cgroup_actions += outcome.cgroup_actions;
+        for (step, applied) in decision.steps.iter().zip(outcome.steps()) {
+            self.count_step(&step.action, applied);
+        }
         self.count(&decision);
         self.tell(&decision, &outcome);
         self.spread(&decision, &outcome);
@@ -255,6 +248,26 @@ impl Guard {
             REST
         };
         decision.patience().max(begun.elapsed() * rest)
+    }
+
+    /// Counts what came of one step.
+    fn count_step(&mut self, action: &Action, applied: &Applied) {
+        let tally = &mut self.tally;
+        match (applied, action) {
+            (Applied::Written | Applied::Overtaken, _) => tally.writes += 1,
+            (Applied::PutBack, _) => tally.put_back += 1,
+            (Applied::Refused { .. }, _) => tally.refused += 1,
+            (Applied::HandedToWorker, Action::Compact { .. }) => tally.compactions += 1,
+            (Applied::HandedToWorker, Action::Reclaim { .. }) => tally.reclaims += 1,
+            (Applied::Signalled, Action::Kill { signal, .. }) => match signal {
+                pressure::scan::Signal::Term => tally.asked += 1,
+                pressure::scan::Signal::Kill => tally.killed += 1,
+            },
+            (Applied::Missed(_), _) => tally.missed += 1,
+            (Applied::HandedToHolder, _) => tally.protections += 1,
+            (Applied::Limited, _) => tally.cgroup_actions += 1,
+            _ => {}
+        }
     }
 
     /// To hooks and to people, both by threads of their own.

@@ -242,7 +242,7 @@ fn variables(news: &News, occasion: Occasion) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::Outcome;
+    use host::{Applied, Outcome};
     use pressure::decision::Reason;
     use pressure::distress::Extent;
     use pressure::scan::{Identity, Signal};
@@ -273,7 +273,8 @@ mod tests {
     }
 
     fn tell(hooks: &Hooks) {
-        let (sample, outcome) = (Sample::default(), Outcome::default().doing(0));
+        let sample = Sample::default();
+        let outcome = Outcome::from_iter([Applied::Signalled]);
         hooks.tell(&Turn {
             sample: &sample,
             decision: &decision(),

@@ -5,6 +5,7 @@
 //! descriptor that it may have been given besides.
 #![allow(unsafe_code, reason = "two system calls that have no wrapper")]
 
+use host::writes::OOM_SCORE_ADJ;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{
@@ -18,6 +19,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::{io, ptr};
 
 /// The first descriptor beyond standard input, output and error.
@@ -105,8 +107,8 @@ fn give_up() -> io::Result<()> {
     rustix::process::chdir("/")?;
     rustix::process::umask(Mode::from_raw_mode(0o077));
     setpriority_process(None, 0)?;
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let adjust = rustix::fs::open("/proc/self/oom_score_adj", flags, Mode::empty())?;
+    let own = Path::new("/proc/self/oom_score_adj");
+    let adjust = OOM_SCORE_ADJ.open(own, OFlags::empty())?;
     rustix::io::write(&adjust, b"0")?;
     let none = Rlimit {
         current: Some(0),

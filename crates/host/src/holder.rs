@@ -9,6 +9,7 @@ pub mod wire;
 
 pub use check::{Check, checks};
 
+use crate::applied::Applied;
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
 use rustix::io::Errno;
 use rustix::net::{
@@ -53,22 +54,20 @@ impl Holder {
     pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
         let running = Some(Running::start(program, arguments)?);
         let arguments = arguments.to_vec();
-        let (names, warnings) = (Vec::with_capacity(MOST_NAMES), Vec::new());
-        let (again, pause) = (Instant::now(), PAUSE);
         Ok(Self {
             program: program.to_owned(),
             arguments,
             running,
             warm: Warm::default(),
-            names,
-            warnings,
-            again,
-            pause,
+            names: Vec::with_capacity(MOST_NAMES),
+            warnings: Vec::new(),
+            again: Instant::now(),
+            pause: PAUSE,
         })
     }
 
-    /// Hears what it has told since the last time, and says what is known. Allocates nothing but for names.
-    pub(crate) fn hear(&mut self) -> &Warm {
+    /// Receives its messages, and returns its last report. Allocates nothing but for names.
+    pub(crate) fn observe(&mut self) -> &Warm {
         if self.running.is_none() && Instant::now() >= self.again {
             self.start_again();
         }
@@ -85,14 +84,14 @@ impl Holder {
         &self.warm
     }
 
-    /// Has an act done; `false` if nobody is there to do it.
-    pub(crate) fn act(&mut self, act: &Act) -> bool {
+    /// Hands an act over; drops it if the process does not run.
+    pub(crate) fn apply(&mut self, act: &Act) -> Applied {
         let Some(running) = &self.running else {
-            return false;
+            return Applied::Dropped;
         };
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         if send(&running.socket, &wire::order(act), flags).is_err() {
-            return false;
+            return Applied::Dropped;
         }
         // Until the next report this is what is asked, so that it is not asked again.
         let asked = match act {
@@ -116,11 +115,12 @@ impl Holder {
             {
                 file.asked = ranges.map(|ranges| ranges.segments);
                 if let Some(ranges) = ranges {
-                    (file.hot, file.shift) = (Some(ranges.segments), Some(ranges.shift.into()));
+                    file.hot = Some(ranges.segments);
+                    file.shift = Some(ranges.shift.into());
                 }
             }
         }
-        true
+        Applied::HandedToHolder
     }
 
     /// Names of files, as far as they are known.
@@ -250,7 +250,7 @@ mod tests {
         holder.warm.sums.watching = Some(1);
         let deadline = Instant::now() + Duration::from_secs(10);
         while holder.running.is_some() && Instant::now() < deadline {
-            holder.hear();
+            holder.observe();
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(holder.warm.is_empty(), "nothing is held by nobody");
@@ -259,9 +259,9 @@ mod tests {
             warnings.len() == 1 && warnings[0].contains("ended"),
             "{warnings:?}"
         );
-        assert!(!holder.act(&Act::Watch));
+        assert_eq!(holder.apply(&Act::Watch), Applied::Dropped);
         holder.again = Instant::now();
-        holder.hear();
+        holder.observe();
         assert!(holder.running.is_some() || !holder.warnings.is_empty());
         assert!(holder.pause >= PAUSE * 2);
     }
@@ -276,13 +276,17 @@ mod tests {
         holder.warm.places_mut()[0].device = Some(1);
         holder.warm.places_mut()[0].inode = Some(2);
         let ranges = pressure::protect::Ranges::whole(10);
-        assert!(holder.act(&Act::Hold {
+        let hold = Act::Hold {
             file,
             ranges,
-            amount: units::Bytes::ZERO
-        }));
-        assert!(holder.hear().files[0].is_held());
-        assert!(holder.act(&Act::Release { file }));
-        assert!(!holder.hear().files[0].is_held());
+            amount: units::Bytes::ZERO,
+        };
+        assert_eq!(holder.apply(&hold), Applied::HandedToHolder);
+        assert!(holder.observe().files[0].is_held());
+        assert_eq!(
+            holder.apply(&Act::Release { file }),
+            Applied::HandedToHolder
+        );
+        assert!(!holder.observe().files[0].is_held());
     }
 }

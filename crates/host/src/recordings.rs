@@ -5,21 +5,21 @@
 //! The folder is 0700, a file 0600; a file is never opened through a link, nor over another. The text
 //! is [`pressure::recording`].
 
-mod directory;
+mod files;
 mod reader;
 
-pub use directory::{list, newest};
+pub use files::{list, newest};
 pub use reader::{ReadError, Reader, read};
 
-use directory::Directory;
+use crate::writes;
+use files::Directory;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pressure::recording::{Encoder, Opening};
 use pressure::sample::Wall;
 use pressure::{Config, Decision, Facts, History, Sample};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::Span;
@@ -114,11 +114,7 @@ impl RecordingWriter {
         let out = if path == Path::new("-") {
             Stream::Stdout(io::stdout())
         } else {
-            let created = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(path);
+            let created = writes::create_new(path, 0o600);
             Stream::File(created.map_err(|error| io_at(path, error))?)
         };
         let gzip = path.extension().is_some_and(|extension| extension == "gz");

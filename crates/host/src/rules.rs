@@ -9,14 +9,16 @@
 //!
 //! A process is named with its start, so that a later one with the same number is not meant; memory is kept for units only.
 
+pub use crate::cgroups::is_there;
+use crate::cgroups::place::place;
 use crate::error::Error;
-pub use crate::groups::is_there;
-use crate::procs::{cgroup, place};
+use crate::parse::process::{self, cgroup};
+use crate::writes;
 use pressure::Config;
 use pressure::config::ConfigError;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Where the file is.
@@ -78,13 +80,9 @@ impl Rules {
             .map_err(at)?;
         let draft = run.join("rules.new");
         let _ = fs::remove_file(&draft);
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&draft)
-            .map_err(at)?;
-        let (spare, units) = (quoted(&self.spare), quoted(&self.protect));
+        let mut file = writes::create_new(&draft, 0o600).map_err(at)?;
+        let spare = quoted(&self.spare);
+        let units = quoted(&self.protect);
         let head = "# Made by `warmset spare` and `warmset protect`; gone at the next boot.";
         let text = format!("{head}\n[guard]\nspare = [{spare}]\n[protect]\nunits = [{units}]\n");
         io::Write::write_all(&mut file, text.as_bytes())
@@ -112,7 +110,7 @@ fn toml_text(text: &str) -> String {
 pub fn of_process(root: &Path, pid: u32) -> Result<String, Error> {
     let path = root.join(format!("proc/{pid}/stat"));
     let text = fs::read(&path).map_err(|error| Error::unreadable(&path, error))?;
-    match crate::procs::start_of(&text) {
+    match process::stat(&text).map(|stat| stat.start) {
         Some(start) => Ok(format!("pid:{pid}@{start}")),
         None => Err(Error::unreadable(
             &path,

@@ -16,6 +16,7 @@
 pub(crate) mod limit;
 
 use crate::error::Error;
+use crate::writes;
 use limit::{Kind, Limit, shown};
 use pressure::knob::{COUNT, KNOBS, Knob};
 use rustix::fs::{Mode, OFlags};
@@ -136,9 +137,7 @@ impl UndoLog {
         let draft = self.places.run.join("undo.new");
         let write = || -> io::Result<()> {
             let _ = fs::remove_file(&draft);
-            let flags =
-                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut file = File::from(rustix::fs::open(&draft, flags, Mode::from_raw_mode(0o600))?);
+            let mut file = writes::create_new(&draft, 0o600)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&draft, &path)?;
@@ -176,10 +175,11 @@ impl fmt::Display for Restored {
             writeln!(f, "put back {knob} {} → {}", shown(*from), shown(*to))?;
         }
         for Change { knob, from, to } in &self.left_alone {
-            let (from, to) = (shown(*from), shown(*to));
+            let ours = shown(*from);
+            let now = shown(*to);
             writeln!(
                 f,
-                "left {knob} alone: it is {to}, we had set {from}; someone else has set it since"
+                "left {knob} alone: it is {now}, we had set {ours}; someone else has set it since"
             )?;
         }
         self.notes
@@ -205,7 +205,7 @@ pub fn restore(places: &Places) -> Result<Restored, Error> {
     let boot_id = boot_id(&places.root)?;
     let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
     let Some(theirs) = first.strip_prefix(MAGIC) else {
-        return Err(refused(
+        return Err(Error::refused(
             &path,
             format!("it begins with {:?}, which no undo log does", cut(first)),
         ));
@@ -228,7 +228,7 @@ pub fn restore(places: &Places) -> Result<Restored, Error> {
             (true, None) => match Limit::parse(line.trim_end_matches('\n')) {
                 Some((limit, held)) => undo_limit(places, &limit, held, &mut restored)?,
                 None => {
-                    return Err(refused(
+                    return Err(Error::refused(
                         &path,
                         format!("{:?} names no knob", cut(line.trim_end())),
                     ));
@@ -281,7 +281,7 @@ fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Res
             .push(format!("{name} is gone: nothing to put back")),
         Some(now) if now == held.found => {}
         Some(now) if now == held.ours || now == held.before => {
-            write_number(&path, held.found)?;
+            write_number(places, knob, held.found)?;
             restored.back.push(Change {
                 knob: name.to_owned(),
                 from: now,
@@ -363,13 +363,13 @@ fn read_log(path: &Path) -> Result<Option<String>, Error> {
         || meta.uid() != rustix::process::geteuid().as_raw()
         || meta.mode() & 0o022 != 0
     {
-        return Err(refused(
+        return Err(Error::refused(
             path,
             "it is not a plain file that only we can write".to_owned(),
         ));
     }
     if meta.len() > MOST_BYTES {
-        return Err(refused(
+        return Err(Error::refused(
             path,
             format!("it is longer than {MOST_BYTES} bytes"),
         ));
@@ -392,17 +392,16 @@ fn own_directory(path: &Path) -> Result<(), Error> {
     }
     let meta = fs::symlink_metadata(path).map_err(at)?;
     if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refused(path, "it is not a directory of ours".to_owned()));
+        return Err(Error::refused(
+            path,
+            "it is not a directory of ours".to_owned(),
+        ));
     }
     if meta.mode() & 0o022 != 0 {
-        return Err(refused(path, "others can write to it".to_owned()));
+        return Err(Error::refused(path, "others can write to it".to_owned()));
     }
     // Others may pass, to the one socket that is for everyone; each file in it has a mode of its own.
     fs::set_permissions(path, fs::Permissions::from_mode(0o711)).map_err(at)
-}
-
-fn refused(path: &Path, why: String) -> Error {
-    Error::unreadable(path, io::Error::other(why))
 }
 
 fn cut(text: &str) -> String {
@@ -430,7 +429,7 @@ pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => match text.trim().parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(refused(
+            Err(_) => Err(Error::refused(
                 path,
                 format!("{:?} is not a number", cut(text.trim())),
             )),
@@ -441,14 +440,14 @@ pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Error> {
 }
 
 /// Writes a number to a knob's file, which must be there and must not be a link.
-pub(crate) fn write_number(path: &Path, number: u64) -> Result<(), Error> {
+pub(crate) fn write_number(places: &Places, knob: Knob, number: u64) -> Result<(), Error> {
+    let path = places.knob(knob);
     // A kernel file ignores truncation; in a recorded machine it keeps the old digits from staying.
-    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let write = || -> io::Result<()> {
-        let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let mut file = writes::knob(knob).open(&path, OFlags::TRUNC)?;
         file.write_all(format!("{number}\n").as_bytes())
     };
-    write().map_err(|error| refused(path, format!("{number} cannot be written: {error}")))
+    write().map_err(|error| Error::refused(&path, format!("{number} cannot be written: {error}")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Real processes, found and ended: the right one, at once, without taking memory or opening anything.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use host::procs::{Missed, Order, Processes};
+use host::processes::{Missed, Order, Processes};
 use pressure::distress::Extent;
 use pressure::scan::{Candidate, Identity, ProcessScan, Signal};
 use std::io::Write;

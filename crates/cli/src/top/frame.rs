@@ -4,7 +4,7 @@ use super::holdings::{self, Columns};
 use crate::bar::Parts;
 use crate::page::{Paint, Screen, Style, wrapped};
 use crate::shown;
-use host::survey::Holding;
+use inspect::survey::Holding;
 use pressure::Sample;
 use pressure::decision::Forecast;
 use pressure::distress::{Exemption, Outlook};

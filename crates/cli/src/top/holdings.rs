@@ -1,7 +1,7 @@
 //! Whose memory is warm: a row for each unit, or each process group where control groups do not count memory.
 
 use crate::page::Style;
-use host::survey::Holding;
+use inspect::survey::Holding;
 use pressure::distress::keeps_the_system_up;
 use pressure::scan::Place;
 use units::{Bytes, Rate};

@@ -6,7 +6,7 @@ use super::living::{
 use super::{Args, Engine};
 use crate::hinted::Hinted;
 use anyhow::Result;
-use host::tracee::{Damon, NoDamon, Space, mappings};
+use inspect::tracee::{Damon, NoDamon, Space, mappings};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

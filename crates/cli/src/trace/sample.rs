@@ -6,7 +6,7 @@ use super::living::{
 use super::watch::{PART, every, explained, nobody};
 use super::{Args, Engine};
 use anyhow::Result;
-use host::tracee::{Pages, Touched};
+use inspect::tracee::{Pages, Touched};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::path::Path;

@@ -1,5 +1,5 @@
 use super::*;
-use host::Outcome;
+use host::{Applied, Outcome};
 use pressure::Sample;
 use pressure::decision::Reason;
 use pressure::distress::Extent;
@@ -117,7 +117,7 @@ fn a_visitor_hears_a_question_and_its_answer_arrives() {
     wait("nobody was let in", || connected(&users) == 1);
     let mut decision = crate::testing::decision();
     decision.steps.push(freeze());
-    let outcome = Outcome::default().doing(0);
+    let outcome = Outcome::from_iter([Applied::Signalled]);
     users.tell(&Turn {
         sample: &Sample::default(),
         decision: &decision,
@@ -178,7 +178,7 @@ fn who_has_closed_the_sending_side_hears_and_cannot_be_asked() {
         panic!()
     };
     decision.steps.push(step);
-    let outcome = Outcome::default().doing(0);
+    let outcome = Outcome::from_iter([Applied::Signalled]);
     users.tell(&Turn {
         sample: &Sample::default(),
         decision: &decision,
@@ -224,7 +224,7 @@ fn who_does_not_read_is_shown_out_and_nobody_waits_for_them() {
     wait("nobody was let in", || connected(&users) == 1);
     let mut decision = crate::testing::decision();
     decision.steps.push(freeze());
-    let outcome = Outcome::default().doing(0);
+    let outcome = Outcome::from_iter([Applied::Signalled]);
     let begun = Instant::now();
     while connected(&users) == 1 {
         assert!(begun.elapsed() < PATIENCE);

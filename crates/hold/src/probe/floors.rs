@@ -3,6 +3,8 @@
 //! Two groups are made for that and removed: reclaim is asked of the outer one, the floor is on the inner one, which holds
 //! a file of [`SIZE`]. The floor is honoured if the file stays with it and goes without it.
 
+use host::writes::{Entry, PROBE_CONTROL, PROBE_MIN, PROBE_MOVE, PROBE_RECLAIM, create_new};
+use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -63,9 +65,10 @@ impl Place {
             home,
         };
         fs::create_dir(&place.outer).map_err(|error| at(&place.outer, &error))?;
-        put(&place.outer.join("cgroup.subtree_control"), "+memory")?;
+        let control = place.outer.join("cgroup.subtree_control");
+        put(&PROBE_CONTROL, &control, "+memory")?;
         fs::create_dir(&place.inner)?;
-        put(&place.inner.join("cgroup.procs"), "0")?;
+        put(&PROBE_MOVE, &place.inner.join("cgroup.procs"), "0")?;
         Ok(place)
     }
 
@@ -73,25 +76,22 @@ impl Place {
     fn fill(&self) -> io::Result<File> {
         // Not below /tmp: what is in a tmpfs cannot be reclaimed without swap.
         let path = Path::new("/var/tmp").join(format!("{PREFIX}{}", std::process::id()));
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)?;
+        let mut file = create_new(&path, 0o600)?;
         fs::remove_file(&path)?;
         (0..SIZE >> 12).try_for_each(|_| file.write_all(&[1; 4096]))?;
         file.sync_all()?;
         file.rewind()?;
         io::copy(&mut Read::by_ref(&mut file), &mut io::sink())?;
-        put(&self.home.join("cgroup.procs"), "0")?;
+        put(&PROBE_MOVE, &self.home.join("cgroup.procs"), "0")?;
         Ok(file)
     }
 
     /// What is left of the file after all of it was asked back, with this floor.
     fn left_of(&self, floor: &str) -> io::Result<u64> {
-        put(&self.inner.join("memory.min"), floor)?;
+        put(&PROBE_MIN, &self.inner.join("memory.min"), floor)?;
         // Less than was asked for, or nothing, is what a floor is for.
-        let _ = put(&self.outer.join("memory.reclaim"), &SIZE.to_string());
+        let reclaim = self.outer.join("memory.reclaim");
+        let _ = put(&PROBE_RECLAIM, &reclaim, &SIZE.to_string());
         let stat = fs::read_to_string(self.inner.join("memory.stat"))?;
         let file = stat
             .lines()
@@ -103,21 +103,18 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = put(&self.home.join("cgroup.procs"), "0");
+        let _ = put(&PROBE_MOVE, &self.home.join("cgroup.procs"), "0");
         let _ = fs::remove_dir(&self.inner);
         let _ = fs::remove_dir(&self.outer);
     }
 }
 
 /// Writes a file that is there.
-fn put(path: &Path, text: &str) -> io::Result<()> {
-    let write = || {
-        File::options()
-            .write(true)
-            .open(path)?
-            .write_all(text.as_bytes())
-    };
-    write().map_err(|error| at(path, &error))
+fn put(entry: &Entry, path: &Path, text: &str) -> io::Result<()> {
+    entry
+        .open(path, OFlags::empty())
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| at(path, &error))
 }
 
 fn at(path: &Path, error: &io::Error) -> io::Error {

@@ -113,12 +113,12 @@ fn files_are_private_and_named_by_time_and_number() {
 
 #[test]
 fn the_days_have_their_dates() {
-    let days = |days: u64| directory::utc(Wall(days * 86_400_000));
+    let days = |days: u64| files::utc(Wall(days * 86_400_000));
     assert_eq!(days(0), "19700101T000000Z");
     assert_eq!(days(11_016), "20000229T000000Z");
     assert_eq!(days(11_017), "20000301T000000Z");
     assert_eq!(days(20_453), "20251231T000000Z");
-    assert!(directory::utc(Wall(u64::MAX)).ends_with('Z'));
+    assert!(files::utc(Wall(u64::MAX)).ends_with('Z'));
 }
 
 #[test]
@@ -249,7 +249,10 @@ fn a_full_disk_is_told_once() {
     let temp = tempfile::tempdir().unwrap();
     let mut recorder =
         RecordingWriter::single(&temp.path().join("a.rec"), &facts(), &config, &history).unwrap();
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
     recorder.target = Target::Stream {
         path: "/dev/full".into(),
         out: Stream::File(full),

@@ -8,7 +8,7 @@
 //! that was removed took its limits along, and another that has its name since has another inode: nothing is put back then.
 
 use super::Held;
-use crate::procs::Directory;
+use crate::writes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
@@ -38,6 +38,15 @@ impl Kind {
             Self::Min => "memory.min",
             Self::High => "memory.high",
             Self::Freeze => "cgroup.freeze",
+        }
+    }
+
+    /// The limit in the table of writes.
+    const fn entry(self) -> writes::Entry {
+        match self {
+            Self::Min => writes::MEMORY_MIN,
+            Self::High => writes::MEMORY_HIGH,
+            Self::Freeze => writes::CGROUP_FREEZE,
         }
     }
 }
@@ -99,20 +108,21 @@ impl Limit {
             return None;
         }
         let mut number = || words.next()?.parse().ok();
-        let (inode, found, ours, before) = (number()?, number()?, number()?, number()?);
-        let is_whole = words.next().is_none();
-        is_whole.then_some((
-            Self {
-                directory,
-                inode,
-                kind,
-            },
-            Held {
-                found,
-                ours,
-                before,
-            },
-        ))
+        let inode = number()?;
+        let held = Held {
+            found: number()?,
+            ours: number()?,
+            before: number()?,
+        };
+        if words.next().is_some() {
+            return None;
+        }
+        let limit = Self {
+            directory,
+            inode,
+            kind,
+        };
+        Some((limit, held))
     }
 }
 
@@ -136,15 +146,9 @@ pub(crate) fn read(directory: impl AsFd, kind: Kind) -> io::Result<Option<u64>> 
 /// Sets a limit. It does not wait for memory to be reclaimed where the kernel can be told so (6.16), and the values that
 /// are written leave nothing to reclaim.
 pub(crate) fn write(directory: impl AsFd, kind: Kind, to: u64) -> io::Result<()> {
-    let flags =
-        OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut file = std::fs::File::from(rustix::fs::openat(
-        directory,
-        kind.file(),
-        flags,
-        Mode::empty(),
-    )?);
-    file.write_all(shown(to).as_bytes())
+    let flags = OFlags::TRUNC | OFlags::NONBLOCK;
+    let file = kind.entry().open_at(directory, kind.file(), flags)?;
+    std::fs::File::from(file).write_all(shown(to).as_bytes())
 }
 
 /// As the kernel prints it.
@@ -199,16 +203,6 @@ fn plain(text: &str) -> Option<Vec<u8>> {
         }
     }
     Some(bytes)
-}
-
-impl From<(&Directory, Kind)> for Limit {
-    fn from((directory, kind): (&Directory, Kind)) -> Self {
-        Self {
-            directory: directory.path.clone(),
-            inode: directory.inode,
-            kind,
-        }
-    }
 }
 
 #[cfg(test)]
