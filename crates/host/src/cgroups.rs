@@ -1,4 +1,4 @@
-//! Control groups: protected ones, whose memory reclaim leaves, and throttled and frozen ones, which may not take more.
+//! Control groups: protected ones, which keep their memory, and throttled and frozen ones, which may not take more.
 //!
 //! ```text
 //! patterns ─► find ─► protected: used, warm, refaulted, memory.min ─┐
@@ -55,9 +55,9 @@ pub(crate) struct Cgroups {
     throttled: Vec<ThrottledCgroup>,
     /// Frozen now, or thawed a moment ago.
     frozen: Vec<FrozenCgroup>,
-    /// Throttled cgroups whose limit could not be put back: tried again at the end.
+    /// Throttled cgroups with a limit that could not be put back: tried again at the end.
     stuck: Vec<ThrottledCgroup>,
-    /// Inodes of cgroups that are never throttled: our own, and those whose limit could not be set.
+    /// Inodes of cgroups that are never throttled: our own, and those that refused a limit.
     never: Vec<u64>,
     read_at: Option<Duration>,
     searched_at: Option<Duration>,

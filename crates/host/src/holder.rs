@@ -1,4 +1,4 @@
-//! The process that locks, as the guard sees it: `warmset-hold`, started, told, heard, and ended.
+//! `warmset-hold`, the process that locks files in memory, as the guard sees it: its start, orders, reports and end.
 //!
 //! It is a process of its own, so that the guard keeps its budget and a fault there cannot stop the guard. It
 //! holds nothing but mappings, which the kernel takes back when it ends, and it ends when the guard does, however
@@ -22,10 +22,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use wire::Tale;
 
-/// A holder that ends is started again after this long, twice as long each time.
+/// Time before a holder that ended is started again; it doubles each time, so that one that crashes at once costs little.
 const PAUSE: Duration = Duration::from_secs(10);
 const MOST_PAUSE: Duration = Duration::from_secs(600);
-/// It may unmap for so long at the end.
+/// Time that it has to unmap at the end before it is killed. Its locks go with it either way.
 const GOODBYE: Duration = Duration::from_millis(500);
 /// Names kept: of all files in a report, and some of the one before.
 const MOST_NAMES: usize = 4 * MAX_FILES;
@@ -148,7 +148,7 @@ impl Holder {
             Some(Tale::Report | Tale::Error(_)) => {}
             None => self
                 .warnings
-                .push("warmset-hold: a message that makes no sense".to_owned()),
+                .push("warmset-hold: sent a message that makes no sense: dropped".to_owned()),
         }
     }
 
@@ -208,7 +208,7 @@ impl Running {
     }
 }
 
-/// The socket's end is its order to leave.
+/// Closing the socket orders it to end.
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
@@ -238,8 +238,8 @@ pub fn program() -> PathBuf {
 mod tests {
     use super::*;
 
-    /// No script of our own: while it is written, a child that another test starts may have it open, and who is open for
-    /// writing does not start.
+    /// No script of our own: while one is written, a child that another test starts may hold it open, and a file that is
+    /// open for writing cannot be executed (`ETXTBSY`).
     fn shell(text: &str) -> Holder {
         Holder::start(Path::new("/bin/sh"), &["-c".to_owned(), text.to_owned()]).unwrap()
     }

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Nobody but the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A program that was found to be its owner's alone, with every folder on its path.
+/// A program that was found to be its owner's alone, with every directory on its path.
 #[derive(Debug)]
 pub struct Hook {
     program: OwnedFd,
@@ -62,7 +62,7 @@ pub fn check(root: &Path, hooks: &Hooks) -> Result<(), ConfigError> {
 }
 
 impl Hook {
-    /// Opens the program at an absolute path below `root`, whose folders and file must be root's, or ours, and nobody
+    /// Opens the program at an absolute path below `root`, whose directories and file must be root's, or ours, and nobody
     /// else's to write.
     pub fn open(root: &Path, path: &str) -> Result<Self, Error> {
         let mut at = root.to_owned();
@@ -106,7 +106,7 @@ impl Hook {
                 FileType::RegularFile if is_last => Err("not executable"),
                 FileType::Symlink => Err("a symbolic link; name what it leads to"),
                 _ if is_last => Err("no program"),
-                _ => Err("no folder"),
+                _ => Err("no directory"),
             };
             fits.and_then(|()| alone(&found))
                 .map_err(|what| wrong(&at, what))?;
@@ -167,7 +167,7 @@ fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, Error> {
     rustix::fs::fstat(file).map_err(|error| Error::unreadable(path, error.into()))
 }
 
-/// Whether nobody but root, or who we are, can change it.
+/// Returns why others than root, or our own user, could change it; `Ok` if they cannot.
 fn alone(found: &Stat) -> Result<(), &'static str> {
     if found.st_uid != 0 && found.st_uid != rustix::process::geteuid().as_raw() {
         return Err("does not belong to root");
@@ -208,7 +208,7 @@ mod tests {
         assert!(refused(&dir, "/opt/none").contains("opt/none: cannot read"));
         assert!(refused(&dir, "/opt").ends_with("opt: no program"));
         assert!(refused(&dir, "/").ends_with(": no program"));
-        assert!(refused(&dir, "/opt/hook/more").contains("hook: no folder"));
+        assert!(refused(&dir, "/opt/hook/more").contains("hook: no directory"));
         assert!(refused(&dir, "/opt/../opt/hook").ends_with("..: not in the path of a hook"));
     }
 
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_too_long_is_killed_with_its_group() {
+    fn a_hook_that_takes_too_long_is_killed_with_its_group() {
         let dir = machine("");
         let launcher = dir.path().join("launcher");
         let child = dir.path().join("child");

@@ -10,7 +10,7 @@
 //! | `processes` | the process scan, handles of candidates, signals |
 //! | `cgroups` | protected, throttled and frozen control groups |
 //! | `holder` | `warmset-hold`, the process that locks files in memory |
-//! | `users` | logged-in users who can be asked, and the process that thaws if the guard dies |
+//! | `users` | logged-in users that can be asked, and the process that thaws if the guard dies |
 //! | `undo` | the undo log, from which everything is put back |
 //! | `parse` | kernel texts to numbers |
 //!

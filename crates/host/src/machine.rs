@@ -205,7 +205,7 @@ impl Machine {
         &self.run
     }
 
-    /// Hot and held files whose names are known.
+    /// Hot and held files, with their names where known.
     pub fn files(&self) -> &[(FileId, String)] {
         self.holder.as_ref().map_or(&[], Holder::names)
     }

@@ -18,7 +18,7 @@ pub fn lock_in_memory() -> io::Result<()> {
     Ok(rustix::mm::mlockall(flags)?)
 }
 
-/// Asks the kernel not to kill this process for want of memory, short of forbidding it.
+/// Asks the kernel to OOM-kill this process last. -900, not -1000: a guard that leaks must still be killable.
 pub fn spare_from_oom(root: &Path) -> Result<(), Error> {
     let path = root.join("proc/self/oom_score_adj");
     let told = |error| {
@@ -32,12 +32,12 @@ pub fn spare_from_oom(root: &Path) -> Result<(), Error> {
         .map_err(|error| Error::unreadable(&path, told(error)))
 }
 
-/// Asks to run before others: who has to end a runaway cannot wait in a line with it.
+/// Raises the priority of this process: a guard that has to kill a runaway cannot wait in one queue with it.
 pub fn be_first() -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, -20)?)
 }
 
-/// What this process costs: processor time since it started, and resident memory.
+/// What this process costs: CPU time since it started, and resident memory.
 ///
 /// Reads a kept descriptor into the stack; allocates nothing.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl OwnCost {
         }
     }
 
-    /// Processor time, and resident memory if the kernel tells.
+    /// CPU time, and resident memory where the kernel tells it.
     pub fn read(&self) -> (Micros, Option<Bytes>) {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let micros = time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1000;
@@ -113,7 +113,7 @@ impl OnlyOne {
     }
 }
 
-/// Leaves nothing behind: the lock goes, and the folder if nothing else is in it.
+/// Removes the lock, and the run directory if nothing else is in it.
 impl Drop for OnlyOne {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);

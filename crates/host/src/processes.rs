@@ -1,15 +1,15 @@
-//! Processes: who holds memory, and the means to end one.
+//! Processes: the ones that hold most memory, and the means to kill one.
 //!
-//! Nothing here runs while memory is plenty. When a decision asks for suspects, all of `/proc` is gone through, in parts
+//! Nothing here runs while memory is plenty. When a decision asks for candidates, all of `/proc` is gone through, in parts
 //! where that takes long:
 //!
 //! ```text
-//! stat of every process ─► the largest by resident memory ─► status: anonymous memory and swap ─► the suspects
-//!                                                             a dossier of each, made once: unit, program, owner,
+//! stat of every process ─► the largest by resident memory ─► status: anonymous memory and swap ─► the candidates
+//!                                                             a handle of each, opened once: unit, program, owner,
 //!                                                             pidfd, the unit's files, all held open
 //! ```
 //!
-//! So when one has to end, everything is open already: its `stat` is read again through the folder that the pidfd was
+//! So when one has to be killed, everything is open already: its `stat` is read again through the directory that the pidfd was
 //! opened beside, and the signal goes through the pidfd. No file is opened, no memory is taken, and none of the
 //! victim's locks (`cmdline`, `environ`, `maps`, `smaps` take them) is waited for.
 //!
@@ -51,20 +51,22 @@ use units::{Bytes, Span};
 
 pub use table::MOST;
 
-/// Of the largest by resident memory, so many have their anonymous memory and swap read.
+/// Of so many, the largest by resident memory, anonymous memory and swap are read. Twice the candidates: what is
+/// resident and what a kill gives back differ by shared and file pages.
 const LOOKED_INTO: usize = 2 * MAX_CANDIDATES;
-/// Between two scans, at least.
+/// Minimum time between two scans: a scan of a thousand processes takes some milliseconds.
 const PACE: Duration = Duration::from_millis(180);
-/// All of `/proc` is gone through in parts of about this, so that whoever is known is followed meanwhile.
+/// Time that one part of a pass through `/proc` takes: between two parts the known candidates are read again.
 const PATIENCE: Duration = Duration::from_millis(80);
-/// Once through, nothing is looked at for at least so many times as long as that took, but no longer than this.
+/// After a pass, the rest is this many times as long as the pass took, so that scans take at most one part in seventeen
+/// of the time; and at most [`LONGEST_REST`], so that a runaway is seen in time.
 const REST: u32 = 16;
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// Whom the kernel did not let us signal is left out of the suspects for so long.
+/// Time for which a process that the kernel did not let us signal is no candidate: long enough to try others first.
 const REFUSED: Duration = Duration::from_secs(30);
 
-/// All processes of a machine, looked at when asked.
+/// The processes of a machine, read while a decision asks for them.
 #[derive(Debug)]
 pub struct Processes {
     root: PathBuf,
@@ -72,11 +74,11 @@ pub struct Processes {
     table: ProcessTable,
     handles: Vec<CandidateHandle>,
     killed: Vec<Killed>,
-    /// Whom the kernel did not let us signal, and when.
+    /// Processes that the kernel did not let us signal, and when.
     refused: ArrayVec<(Identity, Duration), MAX_CANDIDATES>,
-    /// Units of suspects, and who is in them.
+    /// Units of candidates, and how many of their members are exempt.
     units: ArrayVec<members::Unit, { members::UNITS }>,
-    /// Who may not be ended.
+    /// Which processes are exempt.
     rules: Guard,
     reaper: Reaper,
     page_size: Bytes,
@@ -102,7 +104,7 @@ impl Processes {
         })
     }
 
-    /// Whom the configuration spares, from the next look on.
+    /// Takes the exemptions of the configuration, for the next scan on.
     pub fn rule(&mut self, rules: &Guard) {
         self.rules.clone_from(rules);
         self.units.clear();
@@ -132,7 +134,7 @@ impl Processes {
         }
     }
 
-    /// Reads who holds most memory into `census`, unless that was done a moment ago: then it stays as it is.
+    /// Reads the processes that hold most memory into `scan`, unless that was done less than [`PACE`] ago.
     ///
     /// A process that vanishes while it is read is left out.
     pub fn look(&mut self, at: Span, scan: &mut ProcessScan) {
@@ -142,7 +144,7 @@ impl Processes {
         let begun = monotonic();
         let is_through = self.table.read(&self.proc, PATIENCE);
         let mut largest = self.table.largest::<LOOKED_INTO>();
-        // Never ourselves, whatever we hold; on a recorded machine nobody is.
+        // The guard itself is no candidate. On a recorded machine none of the processes is the guard.
         let own = (self.root == Path::new("/")).then(std::process::id);
         largest.retain(|entry| Some(entry.pid) != own && self.look_into(entry));
         largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
@@ -151,7 +153,7 @@ impl Processes {
         self.handles
             .iter_mut()
             .for_each(|handle| handle.wanted = false);
-        // Whom we may not signal stands in the way of whom we may.
+        // A process that we may not signal would take the place of one that we may.
         self.refused
             .retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
         largest.retain(|entry| {
@@ -176,7 +178,7 @@ impl Processes {
         self.next = at.get() + PACE.max(took + rest);
     }
 
-    /// The folder of a suspect's unit, opened anew, as its suspect may go before it.
+    /// The directory of a candidate's unit, opened anew, as its candidate may go before it.
     pub(crate) fn unit(&self, id: u64) -> Option<Directory> {
         let path = self
             .handles
@@ -185,7 +187,7 @@ impl Processes {
         Directory::open(&self.root, path).filter(|directory| directory.inode == id)
     }
 
-    /// Forgets who was looked at; those who were signalled are still watched.
+    /// Forgets the candidates; processes that were signalled are still watched.
     pub fn rest(&mut self, scan: &mut ProcessScan) {
         scan.clear();
         self.handles.clear();
@@ -209,7 +211,7 @@ impl Processes {
         true
     }
 
-    /// One of the largest as a suspect; `None` if it is gone.
+    /// One of the largest as a candidate; `None` if it is gone.
     fn candidate(&mut self, at: Span, entry: &Entry) -> Option<Candidate> {
         let page_size = self.page_size;
         let mut candidate = self.handle(entry)?.candidate(entry, page_size);
@@ -218,7 +220,7 @@ impl Processes {
         Some(candidate)
     }
 
-    /// The dossier of a process, made if there is none, or it has changed; `None` if it is gone.
+    /// The handle of a process, opened if there is none, or it has changed; `None` if it is gone.
     fn handle(&mut self, entry: &Entry) -> Option<&mut CandidateHandle> {
         let index = match self
             .handles

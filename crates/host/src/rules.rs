@@ -1,4 +1,4 @@
-//! What a person has asked for, until the next boot: a small file in the run directory.
+//! Exemptions and protected units by hand, until the next boot: a small file in the run directory.
 //!
 //! ```toml
 //! [guard]
@@ -26,17 +26,17 @@ pub fn path(run: &Path) -> PathBuf {
     run.join("rules.toml")
 }
 
-/// Whom to spare, and for whom to keep memory.
+/// Exempt processes and units, and protected units.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Who is never ended, as `guard.spare` names them.
+    /// Exempt ones, as `guard.spare` names them.
     pub spare: Vec<String>,
-    /// Whose memory is to stay, as `protect.units` names them.
+    /// Protected units, as `protect.units` names them.
     pub protect: Vec<String>,
 }
 
 impl Rules {
-    /// What a person has asked for; nothing if there is no file.
+    /// The rules that were made by hand; none if there is no file.
     pub fn read(run: &Path) -> Result<Self, ConfigError> {
         let path = path(run);
         let name = path.display().to_string();
@@ -44,7 +44,7 @@ impl Rules {
             return Ok(Self::default());
         };
         let config = Config::parse(&name, &text)?;
-        // A file without the key has nobody there, and not those of the defaults.
+        // A file without the key protects nothing, where the defaults would.
         let named = config.protect.units != Config::default().protect.units;
         let protect = if named {
             config.protect.units

@@ -8,7 +8,7 @@
 //! | every | what | why |
 //! |---|---|---|
 //! | 1 s | our control group, huge page pools | reading `memory.stat` makes the kernel add up its groups |
-//! | 10 s | `dentry-state`, `inode-nr`, each node's `meminfo` | sums over all processors |
+//! | 10 s | `dentry-state`, `inode-nr`, each node's `meminfo` | sums over all CPUs |
 //!
 //! Which nodes and pools there are is looked up at start, when the nodes in `zoneinfo` change, when
 //! a file vanishes, and once a minute while some file cannot be opened.
@@ -57,7 +57,7 @@ pub struct SystemReader {
     zones: Zoneinfo,
     buddyinfo: Source,
     swaps: Source,
-    /// Memory, I/O, processor.
+    /// Memory, I/O, CPU.
     pressures: [Source; 3],
     /// In the order of [`KNOBS`].
     knobs: Vec<Source>,
@@ -72,7 +72,7 @@ pub struct SystemReader {
 }
 
 impl SystemReader {
-    /// Opens the machine at `root`: `/`, or the folder of a recorded one.
+    /// Opens the machine at `root`: `/`, or the directory of a recorded one.
     ///
     /// A recording has its page size, in bytes, in the file `page_size`, the time since boot in
     /// nanoseconds in `at`, and milliseconds since 1970 in `wall`; the times are zero without.
@@ -260,7 +260,7 @@ impl SystemReader {
             .chain(found)
     }
 
-    /// What is wrong now, at most one trouble for each file. A file that reads well again has none.
+    /// What is wrong now, at most one error for each file. A file that reads well again has none.
     pub fn warnings(&self) -> impl Iterator<Item = &Error> {
         self.sources()
             .filter_map(Source::error)

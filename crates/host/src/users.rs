@@ -1,4 +1,4 @@
-//! Users who can be asked what becomes of a unit that was frozen: between the loop and the thread that talks to them.
+//! Questions to users about frozen units, between the loop and the thread that talks to the users.
 //!
 //! The loop never waits for that thread: while it holds the lock, what was known stays.
 
@@ -44,8 +44,8 @@ impl Users {
         heard.users = users.into_iter().take(MAX_USERS).collect();
     }
 
-    /// Takes a user's answer about the unit whose cgroup has this inode. Whether the user may answer is checked where
-    /// the unit is known.
+    /// Takes a user's answer about the unit with this cgroup inode. Whether the user may answer is checked where the unit
+    /// is known.
     pub fn answer(&self, id: u64, user: u32, answer: Answer) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard
@@ -58,8 +58,8 @@ impl Users {
         heard.answers.push(Said { id, user, answer });
     }
 
-    /// Puts those who can be asked into `users`, and takes what was answered. Nothing changes while the other thread
-    /// has the lock.
+    /// Puts the users that can be asked into `users`, and takes the answers. Nothing changes while the other thread has
+    /// the lock.
     fn take(&self, users: &mut Vec<u32>) -> ArrayVec<Said, MOST_ANSWERS> {
         let Ok(mut heard) = self.heard.try_lock() else {
             return ArrayVec::new();
@@ -70,7 +70,7 @@ impl Users {
     }
 }
 
-/// The loop's part: users who are asked, and the process that thaws their units should the guard die.
+/// The loop's part: the users, and the process that thaws their units if the guard dies.
 #[derive(Debug)]
 pub(crate) struct Consultation {
     users: Option<Arc<Users>>,
@@ -97,7 +97,7 @@ impl Consultation {
         self.users = users;
     }
 
-    /// Puts those who can be asked into `users`, and returns what was answered since the last sample.
+    /// Puts the users that can be asked into `users`, and returns the answers since the last sample.
     pub(crate) fn observe(&mut self, users: &mut Vec<u32>) -> ArrayVec<Said, MOST_ANSWERS> {
         let answers = match &self.users {
             Some(heard) => heard.take(users),

@@ -1,17 +1,17 @@
-//! Whose memory is warm: every control group that is a unit of its own, else every group of processes.
+//! Working set by cgroup: every control group that is a unit of its own, else every process group.
 //!
 //! ```text
 //! memory control of version 2 ─► each unit: memory.current, memory.stat, and, where root may, the ages of its pages
 //! none ────────────────────────► each process group: what is resident, of the largest what was used (smaps_rollup)
 //! ```
 //!
-//! For people who look, not for the guard: it opens and allocates as it goes. Nothing is written, and no accessed bit is
+//! For the command, not for the guard: it opens files and allocates as it goes. Nothing is written, and no accessed bit is
 //! taken back, so a use that was never cleared counts for ever; `tracee::watch` measures one process or group properly.
 //!
 //! The files of the twelve warmest can be asked, too, for what was evicted of them of late.
 //!
-//! Cost: three files a unit; of process groups one walk of the page tables of the twelve largest. Who asks files asks at
-//! most 512, and of each at most 1 GiB, 20 ns a page.
+//! Cost: three files a unit; of process groups one walk of the page tables of the twelve largest. Evictions are asked of at
+//! most 512 files, and of each at most 1 GiB, 20 ns a page.
 
 mod ages;
 mod cgroups;
@@ -106,17 +106,16 @@ impl By {
 impl Survey {
     /// Of the machine at `root`. Reads nothing yet.
     pub fn of(root: &Path, page_size: Bytes) -> Self {
-        let (before, process_groups) = (HashMap::new(), HashMap::new());
         Self {
             root: root.to_owned(),
             page_size,
-            before,
-            process_groups,
+            before: HashMap::new(),
+            process_groups: HashMap::new(),
             at: Span::default(),
         }
     }
 
-    /// Everyone who has memory now, the most warm first.
+    /// Every unit that has memory now, the warmest first.
     ///
     /// Errors: `/proc` cannot be read, where there are no units.
     pub fn look(&mut self, at: Span) -> Result<Vec<Holding>, Error> {

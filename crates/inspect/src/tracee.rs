@@ -9,8 +9,9 @@ pub(crate) mod watch;
 pub use damon::{Damon, NoDamon, Space};
 pub use maps::{Mapping, mappings};
 pub use pages::{Pages, Touched};
-pub use watch::{Used, Watch, Whom};
+pub use watch::{Used, Watch, Watched};
 
-/// Held by a test while it looks at the accessed bits of the process that all tests share: one who takes them back blinds the others.
+/// Held by a test while it looks at the accessed bits of the process that all tests share: a test that takes them back
+/// blinds the others.
 #[cfg(test)]
 pub(crate) static ACCESSED_BITS: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -5,7 +5,7 @@ use crate::hinted::Hinted;
 use crate::{Context, Form, json_line};
 use anyhow::{Context as _, Result};
 use host::{Error, ErrorKind};
-use inspect::tracee::{Used, Watch, Whom};
+use inspect::tracee::{Used, Watch, Watched};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -122,16 +122,16 @@ fn named(args: &Args) -> String {
         .unwrap_or_default()
 }
 
-fn whom(args: &Args) -> Result<Whom> {
+fn whom(args: &Args) -> Result<Watched> {
     if let Some(pid) = args.pid {
-        return Ok(Whom::Process(pid));
+        return Ok(Watched::Process(pid));
     }
     let text = named(args);
     if let Some(directory) = args.what.first().filter(|_| text.contains('/')) {
-        return Ok(Whom::Group(PathBuf::from(directory)));
+        return Ok(Watched::Group(PathBuf::from(directory)));
     }
     let meant = || format!("'{text}': a process's number or a control group's folder is meant");
-    Ok(Whom::Process(text.parse().with_context(meant)?))
+    Ok(Watched::Process(text.parse().with_context(meant)?))
 }
 
 /// A refusal, with who may.

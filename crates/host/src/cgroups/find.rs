@@ -1,7 +1,7 @@
-//! Where the wards are: by the names of the system's services, the desktop's slice, or a path.
+//! Where the protected cgroups are: by the names of the system's services, the desktop's slice, or a path.
 //!
 //! Only root names what is in `/system.slice`, so a name is looked for there and nowhere else: a user's unit that calls
-//! itself `ssh.service` is no ward. What a user runs is a ward only by its path, which a person has asked for.
+//! itself `ssh.service` is no protected cgroup. What a user runs is a protected cgroup only by its path, which a person has asked for.
 
 use super::directory::Directory;
 use super::place::place;
@@ -87,7 +87,7 @@ fn asked(root: &Path, path: &str) -> Option<Directory> {
         .flatten()
 }
 
-/// The desktop of each user who is logged in.
+/// The desktop of each logged-in user.
 fn desktops(root: &Path) -> Vec<Directory> {
     let begins = |path: &[u8], name: &[u8]| base(path).starts_with(name);
     let users = children(root, b"/user.slice")

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 use units::Span;
 
-/// Minimum time between two questions about one unit: a user who has just answered is not asked the same again.
+/// Minimum time between two questions about one unit: after an answer the same question does not come at once.
 const AGAIN: Duration = Duration::from_secs(60);
 /// Frozen, as `cgroup.freeze` has it.
 const FROZEN: u64 = 1;

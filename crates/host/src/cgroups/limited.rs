@@ -1,4 +1,4 @@
-//! A group and the one limit of it that we set.
+//! A cgroup, and the one limit of it that we set.
 
 use super::directory::Directory;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::undo::{Change, Held, Restored, UndoLog};
 use std::io;
 use std::path::Path;
 
-/// A group's folder, and its limit.
+/// A cgroup's directory, and its limit.
 #[derive(Debug)]
 pub(super) struct Limited {
     pub(super) directory: Directory,
@@ -21,7 +21,7 @@ pub(super) enum Back {
     Nothing,
     /// It is as found.
     Done(Change),
-    /// Someone else has set it since.
+    /// Another program has set it since.
     Theirs(Change),
 }
 
@@ -54,8 +54,8 @@ impl Limited {
         limit::read(&self.directory.file, self.limit.kind)
     }
 
-    /// What is held of it. What someone else has set since is let go of; what is as found again was reset by a manager,
-    /// and is held on to.
+    /// What the log holds of it. A limit that another program has set since is forgotten. One that is as found again was
+    /// reset by the service manager, and stays held.
     pub(super) fn held(&self, now: u64, log: &mut UndoLog) -> Option<Held> {
         let held = log.limit(&self.limit)?;
         if now == held.ours || now == held.found {
@@ -74,7 +74,7 @@ impl Limited {
     pub(super) fn set(&self, to: u64, log: &mut UndoLog) -> Result<(), Error> {
         let now = self.now().map_err(|error| self.error(error))?;
         let Some(now) = now else {
-            return Err(self.error(io::Error::other("the group is gone")));
+            return Err(self.error(io::Error::other("the cgroup is gone")));
         };
         let before = log.limit(&self.limit);
         if before.is_some_and(|held| now != held.ours && now != held.found) {
@@ -132,7 +132,7 @@ impl Limited {
         Ok(back)
     }
 
-    /// Takes it out of the log: the group is gone, or the limit is someone else's.
+    /// Takes it out of the log: the cgroup is gone, or the limit is another program's.
     pub(super) fn forget(&self, log: &mut UndoLog) {
         if log.limit(&self.limit).is_some() {
             // The next entry writes the whole log anew, and restoring tells a group that is gone.
@@ -145,7 +145,7 @@ impl Limited {
     }
 }
 
-/// Adds what became of one limit to the account.
+/// Adds what became of one limit to what is reported.
 pub(super) fn tell(back: Result<Back, Error>, restored: &mut Restored) {
     match back {
         Ok(Back::Done(change)) => restored.back.push(change),

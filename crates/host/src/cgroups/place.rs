@@ -31,7 +31,7 @@ const CONTAINERS: &[&[u8]] = &[
 ///
 /// A guard in a container with a namespace of control groups is told of others by the way up and down from its own group,
 /// `/../../system.slice/a.service`. The way up is left out: what follows begins at the root, unless both are in one slice, and then
-/// the folder is not found, which takes the unit's files and nothing else.
+/// the directory is not found, which takes the unit's files and nothing else.
 pub fn place(path: &[u8]) -> Found<'_> {
     let mut path = path;
     while let Some(rest) = path

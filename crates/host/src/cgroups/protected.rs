@@ -22,9 +22,9 @@ pub(super) struct ProtectedCgroups {
     all: Vec<ProtectedCgroup>,
     /// Cgroups above them, each of which must keep as much as all below it.
     above: Vec<Limited>,
-    /// Inodes of cgroups whose floor could not be set: not protected any more.
+    /// Inodes of cgroups that refused a floor: not protected any more.
     refused: Vec<u64>,
-    /// Cgroups whose floor could not be put back: tried again at the end.
+    /// Cgroups with a floor that could not be put back: tried again at the end.
     stuck: Vec<Limited>,
     /// What all of them together may keep.
     most: Bytes,

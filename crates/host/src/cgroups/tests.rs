@@ -13,7 +13,7 @@ const IMPOSTOR: &str = "user.slice/user-1000.slice/user@1000.service/app.slice/s
 const HOG: &str = "system.slice/batch.service";
 const MIB: u64 = 1 << 20;
 
-/// A machine of folders and files, its groups, and its undo log.
+/// A machine of directories and files, its groups, and its undo log.
 struct Bench {
     _dir: tempfile::TempDir,
     places: Places,

@@ -58,7 +58,7 @@ pub fn amount(directory: impl AsFd, name: &str) -> Option<Bytes> {
     number(text(directory, name)?.trim_ascii()).map(Bytes::new)
 }
 
-/// The text of a file in a group's folder, as far as it is read at all.
+/// The text of a file in a group's directory, as far as it is read at all.
 pub fn text(directory: impl AsFd, name: &str) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = std::fs::File::from(rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?);

@@ -1,7 +1,7 @@
 //! Programs and settings that do a part of the same work, found by looking.
 //!
-//! Two hands on one knob fight. So before anything is set we look who else is there, say so by name,
-//! and step back from what is theirs.
+//! Two programs that set one knob undo each other's work. So before a knob is set we look for such programs, name them,
+//! and leave to them what they drive.
 
 use crate::cgroups::place::place;
 use crate::parse::process::{self, cgroup};
@@ -71,7 +71,7 @@ const PROGRAMS: &[(&str, RivalKind, Option<u64>)] = &[
     ("oomd", RivalKind::Guard, None),
 ];
 
-/// Everyone found at `root`. Walks `/proc`, so it costs milliseconds: not for the loop.
+/// All rivals found at `root`. Walks `/proc`, which takes milliseconds, so the worker calls it and not the loop.
 pub fn rivals(root: &Path) -> Vec<Rival> {
     let mut found = programs(root);
     found.extend(damon(root));
@@ -115,7 +115,7 @@ fn programs(root: &Path) -> Vec<Rival> {
     known.collect()
 }
 
-/// Whether the process is one of this system's own users, and in no container: anyone may call a process `earlyoom`.
+/// Returns true if the process runs as a system user and in no container: any user may call a process `earlyoom`.
 fn is_the_systems(directory: &Path) -> bool {
     let status = fs::read(directory.join("status")).unwrap_or_default();
     let groups = fs::read(directory.join("cgroup")).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! The kernel prints the same names in the same order at every reading. The plan keeps, for each
 //! line, the bytes it starts with and what the rest is for. A steady reading compares those bytes
 //! and takes the rest; it searches no names. When a line starts otherwise, or there are more or
-//! fewer lines, the plan does not hold and is made again from the new text: a new processor or zone
+//! fewer lines, the plan does not hold and is made again from the new text: a new CPU or zone
 //! costs one slow reading. Every line is compared, so a plan never gives another answer than no plan.
 //!
 //! Cost: O(bytes), about one comparison per line.

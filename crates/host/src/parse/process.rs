@@ -6,7 +6,7 @@ use units::{Bytes, Pages};
 
 /// The kernel's mark of its own threads in the flags.
 const PF_KTHREAD: u64 = 0x0020_0000;
-/// And of who is on its way out.
+/// The kernel's mark of a process that exits.
 const PF_EXITING: u64 = 0x0000_0004;
 
 /// What is taken from `stat`.

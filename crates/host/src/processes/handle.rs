@@ -1,4 +1,4 @@
-//! What is known of one suspect, and what is held open to end it.
+//! What is known of one candidate, and the files that are held open to kill it.
 
 use super::program::{Running, program, running};
 use super::table::{self, Entry, read};
@@ -19,12 +19,13 @@ use units::{Bytes, Span};
 
 /// Clock ticks in a second, as the kernel counts them for programs on every architecture.
 const TICKS: u64 = 100;
-/// Members of one unit that a look sees, at most: of a fork bomb the first will do.
+/// Processes of one unit that are looked at, at most. One exempt process is enough to exempt a unit, and of a fork bomb
+/// all are alike.
 pub(super) const MEMBERS: usize = 256;
 /// The text of `/proc/PID/cgroup`, at most.
 const GROUPS: usize = 4096;
 
-/// A process's folder and everything that its end may need, open.
+/// A process's directory and every file that a kill may need, open.
 #[derive(Debug)]
 pub(super) struct CandidateHandle {
     pub(super) identity: Identity,
@@ -35,7 +36,7 @@ pub(super) struct CandidateHandle {
     /// Which groups it is in, and what that said when this was opened.
     groups: Option<OwnedFd>,
     home: Vec<u8>,
-    /// Its folder in `/proc`, and the file it ran when this was opened.
+    /// Its directory in `/proc`, and the file it ran when this was opened.
     directory: OwnedFd,
     runs: Option<Running>,
     program: Option<Name>,
@@ -45,7 +46,7 @@ pub(super) struct CandidateHandle {
     group: Option<GroupFiles>,
 }
 
-/// What is needed to end a process, and to see that it has ended.
+/// What is needed to kill a process, and to see that it is gone.
 #[derive(Debug)]
 pub(super) struct Hold {
     /// `None` on a recorded machine, or a kernel without pidfd (before 5.3).
@@ -53,7 +54,7 @@ pub(super) struct Hold {
     pub(super) stat: OwnedFd,
     /// The unit's `cgroup.kill`, since 5.14, if we may write to it.
     pub(super) unit: Option<OwnedFd>,
-    /// The unit's `cgroup.events`: whether anyone is left in it.
+    /// The unit's `cgroup.events`: whether it is empty.
     pub(super) events: Option<OwnedFd>,
 }
 
@@ -80,7 +81,7 @@ impl CandidateHandle {
         let pidfd = live
             .then(|| pidfd_open(pid, PidfdFlags::empty()).ok())
             .flatten();
-        // The folder is of one process for ever. If it still is of the one that was seen, after the pidfd was had by
+        // The directory is of one process for ever. If it still is of the one that was seen, after the pidfd was had by
         // the number, the pidfd is of that one too.
         let mut buffer = [0; 1024];
         if process::stat(read(&stat, &mut buffer)?)?.start != entry.start {
@@ -125,8 +126,8 @@ impl CandidateHandle {
         })
     }
 
-    /// Whether it has gone to another group since, or runs another program: a unit is judged, and ended, by who is in it
-    /// now, and a process by what it is now.
+    /// Returns true if it has moved to another cgroup since, or runs another program: a unit is judged, and killed, by
+    /// the processes in it now, and a process by the program that it is now.
     pub(super) fn has_changed(&self) -> bool {
         let mut buffer = [0; GROUPS];
         let text = self
@@ -137,7 +138,7 @@ impl CandidateHandle {
             || running(self.directory.as_fd()) != self.runs
     }
 
-    /// Who is in its unit, as far as one look goes; nobody if it has none.
+    /// The processes of its unit, as far as one read goes; empty if it has none.
     pub(super) fn members(&self) -> ArrayVec<u32, MEMBERS> {
         let mut buffer = [0; 8 * MEMBERS];
         let file = self.group.as_ref().and_then(|group| group.members.as_ref());
@@ -158,7 +159,7 @@ impl CandidateHandle {
             .collect()
     }
 
-    /// Where its unit's folder is, if that is this one.
+    /// Where its unit's directory is, if that is this one.
     pub(super) fn group_path(&self, id: u64) -> Option<&Path> {
         self.group
             .as_ref()
@@ -166,7 +167,7 @@ impl CandidateHandle {
             .map(|group| group.path.as_path())
     }
 
-    /// The suspect as it is now.
+    /// The candidate as it is now.
     pub(super) fn candidate(&self, entry: &Entry, page_size: Bytes) -> Candidate {
         let started = Duration::from_millis(entry.start.saturating_mul(1000 / TICKS));
         let mut buffer = [0; 32];
@@ -260,13 +261,13 @@ fn home_of(groups: &OwnedFd) -> Vec<u8> {
         .to_vec()
 }
 
-/// A file below an open folder; never through a link.
+/// A file below an open directory; never through a link.
 fn file(directory: impl AsFd, name: &str) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     rustix::fs::openat(directory, name, flags, Mode::empty()).ok()
 }
 
-/// What the unit's attributes ask for, and whether root says so. Who may set one: root, and the folder's owner.
+/// What the unit's attributes ask for, and whether root says so: root and the directory's owner may set them.
 fn mark(directory: &OwnedFd) -> Mark {
     let mut buffer = [0; 8];
     let mut has = |names: [&str; 2]| {

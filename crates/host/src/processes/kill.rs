@@ -1,4 +1,4 @@
-//! Ending a process: the identity is checked, the signal sent, and its end watched.
+//! Signals: the identity is checked, the signal sent, and the process watched until it is gone.
 
 use super::Processes;
 use super::handle::Hold;
@@ -12,8 +12,9 @@ use std::fmt;
 use std::time::Duration;
 use units::{Bytes, Span};
 
-/// Who is gone is remembered for so long, and who does not go for so long.
+/// Time for which a process that is gone stays in the sample, so that the decision sees what it gave back.
 const REMEMBERED: Duration = Duration::from_secs(10);
+/// Time for which a process that does not end stays in the sample; after that it counts as stuck for good.
 const WATCHED: Duration = Duration::from_secs(60);
 
 /// What a decision asks for.
@@ -23,18 +24,18 @@ pub struct Order {
     pub identity: Identity,
     /// What it called itself.
     pub name: Name,
-    /// How.
+    /// Which signal.
     pub signal: Signal,
     /// Alone, or with its unit.
     pub extent: Extent,
-    /// What that is to give back.
+    /// What that is expected to give back.
     pub size: Bytes,
 }
 
 /// Why a process was not signalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
-    /// It was not looked at, or is not any more.
+    /// It is no candidate of the last scan.
     Unknown,
     /// It ended by itself, or its number has passed to another.
     Gone,
@@ -47,7 +48,7 @@ pub enum Missed {
 impl fmt::Display for Missed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("it was not looked at"),
+            Self::Unknown => f.write_str("it is no candidate of the last process scan"),
             Self::Gone => f.write_str("it has ended by itself"),
             Self::NoMeans => f.write_str("there is no pidfd: the kernel is older than 5.3"),
             Self::Refused(errno) => write!(f, "the kernel refuses: {errno}"),
@@ -64,7 +65,7 @@ pub(super) struct Killed {
 }
 
 impl Processes {
-    /// Ends a process that the last look has found. Takes no memory, opens nothing, waits for nobody.
+    /// Signals a process that the last scan has found. Takes no memory, opens nothing, and never waits.
     pub fn kill(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
         let (mut hold, before) = match self
             .killed
@@ -116,7 +117,7 @@ impl Processes {
             at,
             gone: None,
         };
-        // What it was asked before stands if it cannot be asked again.
+        // If the signal fails, the one before it is still watched.
         if let Some((victim, extent)) = sent.ok().map(|extent| (victim, extent)).or(before) {
             if self.killed.len() == MAX_VICTIMS {
                 self.killed.remove(0);
@@ -130,7 +131,7 @@ impl Processes {
         sent.map(drop)
     }
 
-    /// Tells what became of those who were signalled.
+    /// Puts what became of signalled processes into the sample.
     pub fn watch(&mut self, at: Span, scan: &mut ProcessScan) {
         scan.victims.clear();
         let since = |then: Span| at.get().saturating_sub(then.get());
@@ -176,18 +177,18 @@ fn send(hold: &Hold, order: &Order) -> Result<Extent, Missed> {
     }
 }
 
-/// Whether nobody is left in its unit: until then memory of those who were in it is on its way.
+/// Returns true if its unit is empty: until then memory of its processes is still being freed.
 fn is_empty(hold: &Hold) -> bool {
     let mut buffer = [0; 64];
     let events = hold
         .events
         .as_ref()
         .and_then(|file| read(file, &mut buffer));
-    // The folder goes with the last of them.
+    // A unit that is gone has no process left.
     events.is_none_or(|text| text.starts_with(b"populated 0"))
 }
 
-/// Whether the process is dead, and its memory given back. Its folder stays of the one it was opened for.
+/// Whether the process is dead, and its memory given back. Its directory stays of the one it was opened for.
 fn is_gone(hold: &Hold, identity: Identity) -> bool {
     let mut buffer = [0; 1024];
     let stat = read(&hold.stat, &mut buffer).and_then(process::stat);

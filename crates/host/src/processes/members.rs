@@ -1,7 +1,7 @@
-//! Who else lives in a suspect's unit. A unit in which one may not be ended is not ended, stopped or slowed down whole,
-//! however small that one is: a compositor beside what was started in it, a shell as root beside a build.
+//! The other processes of a candidate's unit. A unit with an exempt process is not killed, frozen or throttled as a whole,
+//! however small that process is: a compositor beside what was started in it, a shell as root beside a build.
 //!
-//! Cost: some files of each member, at most once a second for each unit while suspects are looked at, and never more than
+//! Cost: some files of each member, at most once a second for each unit while candidates are looked at, and never more than
 //! one part in seventeen of the time.
 
 use super::handle::MEMBERS;
@@ -32,7 +32,7 @@ pub(super) struct Unit {
 }
 
 impl Processes {
-    /// How many in a suspect's unit may not be ended, by a look not long ago.
+    /// How many processes in a candidate's unit are exempt, by a look at most [`PACE`] ago, or longer if looks are slow.
     pub(super) fn exempt_beside(&mut self, at: Span, candidate: &Candidate) -> u32 {
         let Some(group) = candidate.group.filter(|group| group.processes > 1) else {
             return 0;
@@ -68,7 +68,7 @@ impl Processes {
         exempt
     }
 
-    /// One of a suspect's unit, as far as it matters to whether it may be ended; `None` if it is gone or on its way out.
+    /// A process of a candidate's unit, as far as exemption needs it; `None` if it is gone or exiting.
     fn member(&self, pid: u32, like: &Candidate) -> Option<Candidate> {
         let Kind::Process(entry) = table::entry(&self.proc, pid)? else {
             return None;
@@ -77,7 +77,7 @@ impl Processes {
             return None;
         }
         let directory = table::directory(&self.proc, pid)?;
-        // Who a member is matters in services only: there persons are told from the service itself.
+        // The user matters in services only: there users' processes are told from the service itself.
         let is_service = like.place == Place::Service;
         let status = is_service.then(|| table::status(&self.proc, pid)).flatten();
         let mut buffer = [0; 32];

@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 pub const PRESENT: u64 = 1 << 63;
 /// It is in swap.
 pub const SWAPPED: u64 = 1 << 62;
-/// The frame it is in; 0 for who may not know.
+/// The number of its frame; 0 without CAP_SYS_ADMIN.
 pub const FRAME: u64 = (1 << 55) - 1;
-/// Entries read at once.
+/// Entries read at once: 32 KiB, so that a system call is worth its cost.
 const ENTRIES: usize = 1 << 12;
 
 /// Tells `each` the entries of these pages, until it has enough.
@@ -20,7 +20,8 @@ pub fn entries(
     pages: Range<u64>,
     mut each: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let (mut page, mut bytes) = (pages.start, vec![0; ENTRIES * 8]);
+    let mut page = pages.start;
+    let mut bytes = vec![0; ENTRIES * 8];
     while page < pages.end {
         let wanted =
             usize::try_from(pages.end - page).map_or(ENTRIES, |left| left.min(ENTRIES)) * 8;

@@ -6,11 +6,11 @@ use std::io;
 use std::path::Path;
 use units::Bytes;
 
-/// Groups below a ward, at most so deep.
+/// Depth of cgroups below a protected one that is followed: a service has one or two levels.
 const DEPTH: usize = 4;
 
-/// Reads at most `amount` back, of `group` of the machine at `root` and of those below it. Who ends meanwhile, or may not be
-/// read, is passed over.
+/// Reads at most `amount` back, of `group` of the machine at `root` and of those below it. A process that ends meanwhile,
+/// or may not be read, is passed over.
 pub(crate) fn recall(root: &Path, group: &Path, amount: Bytes) -> io::Result<()> {
     let page = rustix::param::page_size() as u64;
     let mut left = (amount.get() / page) as usize;

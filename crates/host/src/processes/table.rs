@@ -1,4 +1,4 @@
-//! Every process once, by `stat`.
+//! The table of all processes, by `stat`.
 
 use crate::parse::lines::number;
 use crate::parse::process::{self, Status};
@@ -14,16 +14,16 @@ use units::{Bytes, Pages};
 /// Processes kept in mind, at most; of more, the larger ones. Bounds the memory of the guard at about 1 MiB, and the time
 /// of a scan.
 pub const MOST: usize = 10_000;
-/// Folders are read by so many bytes at once.
+/// Buffer for directory entries: one page, which holds about 150 of `/proc`.
 const DIRECTORIES: usize = 4096;
-/// So many processes are seen in each part, however long it takes.
+/// Processes that each part reads at least, however long it takes: else a slow machine would never finish a round.
 const AT_LEAST: usize = 256;
 /// Kernel threads are passed over, and looked at again every so many rounds: a number may pass to a process.
 const KERNELS_AGAIN: u32 = 16;
-/// Of the processes that are small in RAM, so many are asked for their swap in each part.
+/// Processes that have their swap read in each part: 10,000 small ones are covered in 625 parts.
 const ASKED: usize = 16;
 
-/// One process in the roll.
+/// One process in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) pid: u32,
@@ -44,8 +44,8 @@ pub(super) struct Entry {
 
 /// All processes but the kernel's, in the order of their numbers. Keeps its storage.
 ///
-/// It is read in rounds, and where there are very many processes a round in parts; who was not come to yet is as in the
-/// round before.
+/// It is read in rounds, and a round of very many processes in parts. A process that the round has not reached is as in
+/// the round before.
 #[derive(Debug)]
 pub(super) struct ProcessTable {
     page_size: Bytes,
@@ -61,7 +61,7 @@ pub(super) struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// Nobody is known yet.
+    /// No process is known yet.
     pub(super) const fn new(page_size: Bytes) -> Self {
         Self {
             page_size,
@@ -75,7 +75,7 @@ impl ProcessTable {
         }
     }
 
-    /// Goes on through `/proc`, for about `patience`; whether that was the end of a round.
+    /// Reads on through `/proc` for about `patience`. Returns true at the end of a round.
     pub(super) fn read(&mut self, proc: &OwnedFd, patience: Duration) -> bool {
         self.parts = self.parts.wrapping_add(1);
         if self.is_through && !self.begin(proc) {
@@ -102,7 +102,7 @@ impl ProcessTable {
         rustix::fs::seek(proc, SeekFrom::Start(0)).is_ok()
     }
 
-    /// Reads on, into the entries; whether it came to the end.
+    /// Reads on into the entries. Returns true at the end of `/proc`.
     fn go_on(&mut self, proc: &OwnedFd, patience: Duration) -> bool {
         let begun = monotonic();
         let mut sorted = self.entries.len();
@@ -160,7 +160,7 @@ impl ProcessTable {
         self.entries.iter().filter(|entry| entry.runs)
     }
 
-    /// Some of all, in turn, so that who is on swap altogether is found in the end.
+    /// Reads the swap of some processes, round robin: one that is wholly in swap is found in the end.
     fn ask_some(&mut self, proc: &OwnedFd) {
         for _ in 0..ASKED.min(self.entries.len()) {
             self.asked = (self.asked + 1) % self.entries.len();
@@ -171,7 +171,7 @@ impl ProcessTable {
         }
     }
 
-    /// One of the roll as it is now; `None` if it is gone.
+    /// An entry as it is now; `None` if the process is gone.
     pub(super) fn renew(&mut self, proc: &OwnedFd, old: &Entry) -> Option<Entry> {
         if old.part == self.parts {
             return Some(*old);
@@ -241,7 +241,7 @@ impl Entry {
     }
 }
 
-/// Where there are too many, the smaller half is forgotten: whoever matters is large. Whether that was so.
+/// Forgets the smaller half if there are too many: a process that matters is large. Returns true if it did.
 fn make_room(entries: &mut Vec<Entry>, page_size: Bytes) -> bool {
     let is_full = entries.len() == MOST;
     if is_full {
@@ -279,7 +279,7 @@ pub(super) fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
     }))
 }
 
-/// The folder of a process, which stays of that one.
+/// The directory of a process: the descriptor stays of this process, whatever takes its number later.
 pub(super) fn directory(proc: &OwnedFd, pid: u32) -> Option<OwnedFd> {
     let mut name = arrayvec::ArrayString::<16>::new();
     std::fmt::Write::write_fmt(&mut name, format_args!("{pid}")).ok()?;
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_too_many_the_larger_stay_and_who_comes_last_is_seen() {
+    fn of_too_many_the_larger_stay_and_the_last_is_seen() {
         let entry = |pid: u32| Entry {
             pid,
             start: 1,
@@ -345,7 +345,7 @@ mod tests {
         );
     }
 
-    /// Processes in a folder, each of so many pages.
+    /// Processes in a directory, each of so many pages.
     fn write(directory: &std::path::Path, pid: u32, pages: u64) {
         let process = directory.join(pid.to_string());
         std::fs::create_dir_all(&process).unwrap();
@@ -355,7 +355,8 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_some_are_read_at_a_time_and_who_is_gone_is_forgotten_at_the_end_of_a_round() {
+    fn of_very_many_some_are_read_at_a_time_and_one_that_is_gone_is_forgotten_at_the_end_of_a_round()
+     {
         let directory = tempfile::tempdir().unwrap();
         let many = 4 * AT_LEAST as u32;
         (1..=many).for_each(|pid| write(directory.path(), pid, 1));
@@ -369,7 +370,7 @@ mod tests {
         assert!(!roll.read(&proc, Duration::ZERO));
         let known = roll.entries.len();
         assert!((AT_LEAST..many as usize).contains(&known), "{known}");
-        // Who is known is followed, whether this part comes by it or not.
+        // A known process is read again, whether this part reaches it or not.
         let first = roll.entries[0];
         write(directory.path(), first.pid, 1000);
         assert!(!roll.read(&proc, Duration::ZERO));

@@ -1,4 +1,4 @@
-//! A machine in a folder: processes with hostile names, groups, programs that can be trusted and such that cannot.
+//! A machine in a directory: processes with hostile names, groups, programs that can be trusted and such that cannot.
 
 use super::*;
 use pressure::scan::{Candidate, Life, Mark, Place};

@@ -32,14 +32,12 @@ impl Which {
     }
 }
 
-/// Uses at most `most` such pages of the process whose folder in `/proc` this is, by address; says how many.
+/// Uses at most `most` such pages of the process of this directory in `/proc`, by address. Returns how many.
 pub(crate) fn touch(directory: &OwnedFd, which: Which, most: usize) -> io::Result<usize> {
     let mut text = Vec::new();
     open(directory, "maps", OFlags::RDONLY)?.read_to_end(&mut text)?;
-    let (map, memory) = (
-        open(directory, "pagemap", OFlags::RDONLY)?,
-        open(directory, "mem", OFlags::RDONLY)?,
-    );
+    let map = open(directory, "pagemap", OFlags::RDONLY)?;
+    let memory = open(directory, "mem", OFlags::RDONLY)?;
     let size = rustix::param::page_size() as u64;
     let mut used = 0;
     for (from, to) in String::from_utf8_lossy(&text).lines().filter_map(readable) {
@@ -59,7 +57,7 @@ pub(crate) fn touch(directory: &OwnedFd, which: Which, most: usize) -> io::Resul
     Ok(used)
 }
 
-/// Opens a file of a process's folder.
+/// Opens a file of a process's directory.
 pub(crate) fn open(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
     Ok(File::from(openat(
         directory,

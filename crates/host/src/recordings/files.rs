@@ -1,4 +1,4 @@
-//! A folder of recordings: names, rotation, and nothing that a stranger could plant.
+//! A directory of recordings: names, rotation, and nothing that a stranger could plant.
 
 use super::{RecordError, io_at};
 use crate::writes;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const PREFIX: &str = "warmset-";
 const SUFFIX: &str = ".rec.gz";
 
-/// The recordings in `folder`, oldest first; other files are passed over.
+/// The recordings in `directory`, oldest first; other files are passed over.
 ///
 /// They are in the order of their running number, for the clock in the name may have been set back.
 pub fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
@@ -43,7 +43,7 @@ fn number(name: &str) -> Option<u64> {
     number.parse().ok()
 }
 
-/// A folder that recordings are written to.
+/// A directory that recordings are written to.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
@@ -61,7 +61,7 @@ struct Current {
 }
 
 impl Directory {
-    /// Opens `path`, and makes it if it is not there. A folder that others may write to is refused:
+    /// Opens `path`, and makes it if it is not there. A directory that others may write to is refused:
     /// they could make names of ours.
     pub(super) fn open(path: &Path, limits: &Recording) -> Result<Self, RecordError> {
         let at = |error| io_at(path, error);
@@ -78,7 +78,7 @@ impl Directory {
             .st_mode;
         if mode & 0o022 != 0 {
             let refusal = format!(
-                "others may write to this folder (mode {:o}, want 700)",
+                "others may write to this directory (mode {:o}, want 700)",
                 mode & 0o7777
             );
             return Err(at(io::Error::new(io::ErrorKind::PermissionDenied, refusal)));

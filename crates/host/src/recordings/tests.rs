@@ -232,7 +232,7 @@ fn what_others_may_write_to_is_refused() {
     let config = Config::default();
     let error = recorder(&path, &config).unwrap_err().to_string();
     assert!(
-        error.contains("others may write to this folder (mode 777, want 700)"),
+        error.contains("others may write to this directory (mode 777, want 700)"),
         "{error}"
     );
     let link = path.with_file_name("link");

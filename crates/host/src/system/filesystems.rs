@@ -1,4 +1,4 @@
-//! File systems on local disks, whose files stay what they are and can be asked without a wait for anyone else.
+//! File systems on local disks: a file of one stays what it is, and can be opened without a wait for a server.
 //!
 //! Source: include/uapi/linux/magic.h and `file_system_type` of each, of Linux.
 
@@ -25,7 +25,7 @@ pub fn is_local(f_type: u64) -> bool {
     LOCAL.iter().any(|(known, _)| *known == f_type)
 }
 
-/// Whether this is the `f_type` of one whose parts each have a device number of their own in `stat`.
+/// Returns true for the `f_type` of a file system with subvolumes, each of which has a device number of its own in `stat`.
 pub fn has_subvolumes(f_type: u64) -> bool {
     f_type == BTRFS
 }

@@ -30,7 +30,7 @@ struct NodeFiles {
 }
 
 impl Nodes {
-    /// Looks for nodes under `root`, and opens their files. No folder means no nodes.
+    /// Looks for nodes under `root`, and opens their files. No directory means no nodes.
     pub(super) fn scan(root: &Path) -> Self {
         let directory = root.join("sys/devices/system/node");
         let entries = fs::read_dir(&directory).into_iter().flatten().flatten();

@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The longest text taken. `/proc/zoneinfo` prints about 120 bytes for each processor and zone:
-/// 1024 processors with 16 nodes of two zones make 4 MB.
+/// The longest text taken. `/proc/zoneinfo` prints about 120 bytes for each CPU and zone:
+/// 1024 CPUs with 16 nodes of two zones make 4 MB.
 const LIMIT: usize = 8 << 20;
 
 /// How the kernel hands out the text.
@@ -46,7 +46,7 @@ pub(crate) enum ReadOutcome {
 }
 
 impl Source {
-    /// Opens `path`, which may be absent; what else goes wrong is kept as the trouble.
+    /// Opens `path`, which may be absent; what else goes wrong is kept as the error.
     ///
     /// `room` is the size of the buffer at first; it grows when the text does not fit.
     pub(crate) fn open(path: PathBuf, length: Length, headroom: usize) -> Self {
@@ -96,7 +96,7 @@ impl Source {
     /// Reads the whole file and hands its text to `parse`.
     ///
     /// Cost: one `pread`, or one per page of text; no allocation unless the text outgrows the buffer
-    /// or a new trouble is met.
+    /// or a new error is met.
     pub(crate) fn read<'s, P>(&'s mut self, parse: P) -> ReadOutcome
     where
         P: FnOnce(&'s [u8]) -> Result<(), Malformed<'s>>,
@@ -177,7 +177,7 @@ impl Source {
 }
 
 /// The errors that mean "not there": no file, no node or control group behind it (ENODEV), no process
-/// (ESRCH), a path through something that is no folder (ENOTDIR), or a feature that is off.
+/// (ESRCH), a path through something that is no directory (ENOTDIR), or a feature that is off.
 fn is_absence(error: &io::Error) -> bool {
     let absences = [Errno::NOENT, Errno::NODEV, Errno::SRCH, Errno::NOTDIR];
     is_off(error) || Errno::from_io_error(error).is_some_and(|errno| absences.contains(&errno))

@@ -1,10 +1,10 @@
-//! Limits of control groups in the undo log: a line names the group's folder, its inode and the file.
+//! Limits of control groups in the undo log: a line names the group's directory, its inode and the file.
 //!
 //! ```text
 //! sys/fs/cgroup/system.slice/ssh.service/memory.min<TAB>4711<TAB>0<TAB>25165824<TAB>0
 //! ```
 //!
-//! A group's name may hold any byte but `/` and a newline, so what is not plain is written as `%` and two digits. A group
+//! A cgroup's name may hold any byte but `/` and a newline, so what is not plain is written as `%` and two digits. A group
 //! that was removed took its limits along, and another that has its name since has another inode: nothing is put back then.
 
 use super::Held;
@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// What the kernel calls a limit that is none.
+/// How the kernel prints "no limit".
 const MAX: &str = "max";
 /// Where control groups of version 2 are.
 const TOP: &str = "sys/fs/cgroup";
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Min,
     /// Memory beyond which its tasks are slowed down.
     High,
-    /// Whether its tasks stand still: 1 or 0.
+    /// Whether its tasks are frozen: 1 or 0.
     Freeze,
 }
 
@@ -54,19 +54,19 @@ impl Kind {
 /// One limit of one control group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// The group's folder, from the machine's root.
+    /// The group's directory, from the machine's root.
     pub(crate) directory: PathBuf,
     pub(crate) inode: u64,
     pub(crate) kind: Kind,
 }
 
 impl Limit {
-    /// Its name, for people.
+    /// Its name in messages: the path of its file.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.directory.display(), self.kind.file())
     }
 
-    /// The group's folder, if it is the one that was meant.
+    /// The group's directory, if it is the one that was meant.
     pub(super) fn open(&self, root: &Path) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = match rustix::fs::open(root.join(&self.directory), flags, Mode::empty()) {

@@ -54,8 +54,8 @@ impl fmt::Display for Restored {
 
 /// Puts back what a guard that did not end well has left.
 ///
-/// Writes nothing but knobs of the table and limits of control groups whose value is still one of ours. Every line that is
-/// understood is put back, whatever becomes of the others. A line that is not understood, or whose value cannot be put
+/// Writes nothing but knobs of the table and limits of control groups, and those only if the value is still one of ours. Every line that is
+/// understood is put back, whatever becomes of the others. A line that is not understood, or that cannot be put
 /// back, stays in the log, and is the error: the guard does not start before a person, or the version that wrote the
 /// line, has seen to it. A log that is not ours is refused, and stays as it is.
 pub fn restore(places: &Places) -> Result<Restored, Error> {

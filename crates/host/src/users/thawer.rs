@@ -1,7 +1,7 @@
-//! The process that lets go on who was stopped, should the guard die before it can.
+//! The process that thaws frozen cgroups if the guard dies before it can: `warmset-hold --thaw`.
 //!
-//! It is started when the first person can be asked, waits for the end of a socket, and needs nothing of the guard's: the
-//! undo log says who was stopped. A guard that ends as it should has put everything back before, so nothing is left to it.
+//! It is started when a user can be asked, waits for the end of a socket, and needs nothing of the guard: the undo log
+//! says what is frozen. A guard that ends in order has put everything back before, and leaves it nothing to do.
 
 use crate::error::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,10 +14,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// It has nothing to do at a good end, and ends as soon.
+/// Time that it has to end with the guard. It has nothing to do then, so this only bounds a fault.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Until it says that it is there: a program that ends at once is none.
+/// Time for its first message. One that does not come is taken for a program that does not know the option.
 const READY: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 300_000_000,
@@ -45,7 +45,7 @@ impl Thawer {
                 .stdin(Stdio::from(theirs))
                 .stdout(Stdio::null())
                 .env_clear()
-                // What a terminal sends to the guard is not for it.
+                // A signal that a terminal sends to the guard's group must not reach it.
                 .process_group(0)
                 .spawn()?;
             let thawer = Self {
@@ -55,7 +55,7 @@ impl Thawer {
             if thawer.is_ready() {
                 Ok(thawer)
             } else {
-                Err(std::io::Error::other("it is not there to thaw"))
+                Err(std::io::Error::other("--thaw did not answer within 300 ms"))
             }
         };
         start().map_err(|error| Error::unreadable(program, error))
@@ -69,7 +69,7 @@ impl Thawer {
         matches!(recv(socket, &mut [0; 1], RecvFlags::DONTWAIT), Ok((1, _)))
     }
 
-    /// Whether it is there to do its work.
+    /// Returns true if it runs.
     pub(crate) fn is_there(&self) -> bool {
         let Some(socket) = &self.socket else {
             return false;
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_not_there_at_once_is_none() {
+    fn a_program_that_does_not_answer_at_once_is_refused() {
         // It does not know the option.
         assert!(Thawer::start(Path::new("/bin/cat"), Path::new("/")).is_err());
         assert!(Thawer::start(Path::new("/none"), Path::new("/")).is_err());

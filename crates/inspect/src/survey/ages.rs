@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use units::Bytes;
 
-/// Pages used so lately are warm.
+/// Pages used within this time are warm: a minute, as long as `warmset top` is usually watched.
 const WARM_MS: u64 = 60_000;
 /// The youngest generations, which the kernel calls active.
 const ACTIVE: usize = 2;
@@ -47,23 +47,14 @@ impl Ages {
             } else if line.trim_ascii_start().starts_with(b"node") {
                 ages.put(&group, &mut generations, page_size);
             } else {
-                // A generation that is no more has a mark behind its count.
-                let mut numbers =
-                    words(line).map(|word| number(word.strip_suffix(b"x").unwrap_or(word)));
-                if let (Some(Some(_)), Some(Some(age)), Some(Some(anon)), Some(Some(file))) = (
-                    numbers.next(),
-                    numbers.next(),
-                    numbers.next(),
-                    numbers.next(),
-                ) {
-                    generations.push((age, anon.saturating_add(file)));
-                }
+                generations.extend(generation(line));
             }
         }
         ages.put(&group, &mut generations, page_size);
         ages
     }
 
+    /// Adds the warm ones of a node's generations to a group.
     fn put(&mut self, group: &[u8], generations: &mut Vec<(u64, u64)>, page_size: Bytes) {
         let from = generations.len().saturating_sub(ACTIVE);
         let young = generations
@@ -94,6 +85,17 @@ impl Ages {
         found.peek()?;
         Some(found.sum())
     }
+}
+
+/// The age in milliseconds and the pages of a generation: its number, age, anonymous pages, file pages.
+fn generation(line: &[u8]) -> Option<(u64, u64)> {
+    // A count that has just changed has a mark behind it.
+    let mut numbers = words(line).map(|word| number(word.strip_suffix(b"x").unwrap_or(word)));
+    numbers.next()??;
+    let age = numbers.next()??;
+    let anon = numbers.next()??;
+    let file = numbers.next()??;
+    Some((age, anon.saturating_add(file)))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::path::Path;
 const MOST: usize = 2000;
 const DEEPEST: usize = 12;
 
-/// Every unit whose memory is counted; empty where control groups do not count it.
+/// Every unit with counted memory; empty where control groups do not count it.
 pub(super) fn all(root: &Path, ages: &Ages) -> Vec<Holding> {
     let mut walk = Walk {
         root,
@@ -65,7 +65,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Takes units in; goes on below what is none.
+    /// Takes units, and walks on below cgroups that are none.
     fn below(&mut self, above: &Directory, path: &[u8], depth: usize) {
         for name in above.names_below(self.root) {
             if self.left == 0 {

@@ -1,7 +1,7 @@
-//! What was evicted of late of the files that somebody has in use: `cachestat`, since 6.5.
+//! What was recently evicted of the files that processes have in use: `cachestat`, since 6.5.
 //!
 //! Pages count that would be active at once if they came back now: they belong to the warm set and are not in memory.
-//! A file that two have in use counts for both.
+//! A file that two units have in use counts for both.
 //!
 //! No file is opened that could keep us waiting. A descriptor is opened only if its mount is of a local file system, a
 //! mapping only through `map_files`, which leads past every name, and only on a device of its own (not Btrfs, overlays).
@@ -18,26 +18,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use units::{Bytes, Pages};
 
-/// Of so many, the warmest, files are asked.
+/// Units, the warmest, that have their files asked: about what a terminal shows.
 pub(super) const ASKED: usize = 12;
 /// Processes of one, and files in all, at most.
 const PROCESSES: usize = 32;
 const FILES: usize = 512;
-/// Of a larger file so much is asked, in so many parts.
+/// Bytes of a larger file that are asked, in so many parts: 20 ns a page are 5 ms for a GiB.
 const WHOLE: u64 = 1 << 30;
 const PARTS: u64 = 64;
 
 /// A file by its device and inode.
 type FileId = (u64, u64);
 
-/// One look at the files of many; each file is asked once.
+/// One look at the files of many units; each file is asked once.
 #[derive(Debug)]
 pub(super) struct Evictions {
     proc: PathBuf,
     page_size: Bytes,
     left: usize,
     asked: HashMap<FileId, Option<u64>>,
-    /// Numbers of local mounts, no two on a machine alike, and the namespaces with roots whose mounts are among them.
+    /// Numbers of local mounts, which are unique on a machine, and the namespaces with roots that were read for them.
     mounts: HashSet<u64>,
     views: HashSet<[PathBuf; 2]>,
 }
@@ -81,17 +81,14 @@ impl Evictions {
             return;
         };
         for entry in entries.flatten() {
-            let is_local =
-                fs::read(directory.join("fdinfo").join(entry.file_name())).is_ok_and(|text| {
-                    let mut mount = lines(&text).filter_map(|line| line.strip_prefix(b"mnt_id:"));
-                    mount
-                        .next()
-                        .and_then(|id| number(id.trim_ascii()))
-                        .is_some_and(|id| self.mounts.contains(&id))
-                });
-            if let Some(file) = is_local.then(|| pinned(&entry.path())).flatten() {
-                seen.insert(file.0);
-                self.ask(file.0, || reopened(&file.1));
+            let info = directory.join("fdinfo").join(entry.file_name());
+            let mount = mount_of(&fs::read(info).unwrap_or_default());
+            if !mount.is_some_and(|mount| self.mounts.contains(&mount)) {
+                continue;
+            }
+            if let Some((id, file)) = pinned(&entry.path()) {
+                seen.insert(id);
+                self.ask(id, || reopened(&file));
             }
         }
     }
@@ -119,6 +116,12 @@ impl Evictions {
     }
 }
 
+/// The number of the mount in a descriptor's `fdinfo`.
+fn mount_of(text: &[u8]) -> Option<u64> {
+    let mount = lines(text).find_map(|line| line.strip_prefix(b"mnt_id:"))?;
+    number(mount.trim_ascii())
+}
+
 /// The mounts, by number, of a `mountinfo` that have a local file system.
 fn local_mounts(text: &[u8]) -> HashSet<u64> {
     let local = |line: &[u8]| {
@@ -135,13 +138,16 @@ fn local_mounts(text: &[u8]) -> HashSet<u64> {
 fn mapped(line: &[u8]) -> Option<(&[u8], FileId)> {
     // range, rights, place in the file, device as two numbers to the base of 16, inode.
     let mut words = words(line);
-    let (range, device, inode) = (words.next()?, words.nth(2)?, number(words.next()?)?);
-    let mut parts = std::str::from_utf8(device)
-        .ok()?
-        .split(':')
-        .map(|part| u32::from_str_radix(part, 16).ok());
-    let (major, minor) = (parts.next()??, parts.next()??);
-    (major != 0 && inode != 0).then(|| (range, (makedev(major, minor), inode)))
+    let range = words.next()?;
+    let device = words.nth(2)?;
+    let inode = number(words.next()?)?;
+    let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
+    let major = u32::from_str_radix(major, 16).ok()?;
+    let minor = u32::from_str_radix(minor, 16).ok()?;
+    if major == 0 || inode == 0 {
+        return None;
+    }
+    Some((range, (makedev(major, minor), inode)))
 }
 
 /// The regular file that this link leads to, held without opening it.
@@ -150,11 +156,14 @@ fn pinned(link: &Path) -> Option<(FileId, OwnedFd)> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = statx(&file, "", flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
     let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
-    (FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile)
-        .then_some(((device, stat.stx_ino), file))
+    let kind = FileType::from_raw_mode(stat.stx_mode.into());
+    if kind != FileType::RegularFile {
+        return None;
+    }
+    Some(((device, stat.stx_ino), file))
 }
 
-/// The same file, to be asked. Nobody's lease is waited for.
+/// The same file, open for `cachestat`. Without a wait for the holder of a lease.
 fn reopened(file: &OwnedFd) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     open(

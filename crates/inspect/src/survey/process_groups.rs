@@ -11,22 +11,32 @@ use std::fs;
 use std::path::Path;
 use units::{Bytes, Pages};
 
-/// Of so many, the largest, the page tables are walked.
+/// Process groups, the largest, that have their page tables walked: a walk takes about 5 ms for each GiB.
 const WALKED: usize = 12;
 
 /// One group, being added up.
 #[derive(Debug, Default)]
-struct Crew {
+struct ProcessGroup {
     name: Vec<u8>,
     pids: Vec<u32>,
     resident: Bytes,
+}
+
+/// What the page tables of a process group say.
+#[derive(Debug, Default, Clone, Copy)]
+struct Walked {
+    /// A page that several processes map counts by its share (`Pss`).
+    resident: Bytes,
+    /// Of it, with its accessed bit set.
+    used: Bytes,
+    swapped: Bytes,
 }
 
 /// Every process group that has memory of its own, and its processes.
 pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32>)>, Error> {
     let proc = root.join("proc");
     let entries = fs::read_dir(&proc).map_err(|error| Error::unreadable(&proc, error))?;
-    let mut process_groups: HashMap<u64, Crew> = HashMap::new();
+    let mut process_groups: HashMap<u64, ProcessGroup> = HashMap::new();
     for entry in entries.flatten() {
         let Some(pid) = entry
             .file_name()
@@ -35,28 +45,28 @@ pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32
         else {
             continue;
         };
-        // Who has ended meanwhile is left out.
-        let Some((group, name, resident)) = fs::read(entry.path().join("stat"))
+        // A process that has ended meanwhile is left out.
+        let Some((id, name, resident)) = fs::read(entry.path().join("stat"))
             .ok()
             .and_then(|text| member(&text, page_size))
         else {
             continue;
         };
-        let crew = process_groups.entry(group).or_default();
-        if crew.name.is_empty() || u64::from(pid) == group {
-            crew.name = name;
+        let group = process_groups.entry(id).or_default();
+        if group.name.is_empty() || u64::from(pid) == id {
+            group.name = name;
         }
-        crew.pids.push(pid);
-        crew.resident += resident;
+        group.pids.push(pid);
+        group.resident += resident;
     }
-    let mut process_groups: Vec<(u64, Crew)> = process_groups
+    let mut process_groups: Vec<(u64, ProcessGroup)> = process_groups
         .into_iter()
-        .filter(|(_, crew)| crew.resident > Bytes::ZERO)
+        .filter(|(_, group)| group.resident > Bytes::ZERO)
         .collect();
-    process_groups.sort_by_key(|(group, crew)| (std::cmp::Reverse(crew.resident), *group));
+    process_groups.sort_by_key(|(id, group)| (std::cmp::Reverse(group.resident), *id));
     let holdings = process_groups.into_iter().enumerate();
     Ok(holdings
-        .map(|(index, (group, crew))| crew.holding(&proc, group, index < WALKED))
+        .map(|(index, (id, group))| group.holding(&proc, id, index < WALKED))
         .collect())
 }
 
@@ -66,25 +76,27 @@ fn member(text: &[u8], page_size: Bytes) -> Option<(u64, Vec<u8>, Bytes)> {
     // state ppid, then pgrp; session to starttime and vsize, then rss.
     let group = number(fields.nth(2)?)?;
     let resident = number(fields.nth(18)?).map(Pages::new)?.to_bytes(page_size);
-    (group > 0).then(|| (group, name.to_vec(), resident))
+    if group == 0 {
+        return None;
+    }
+    Some((group, name.to_vec(), resident))
 }
 
-impl Crew {
-    fn holding(self, proc: &Path, group: u64, is_walked: bool) -> (Holding, Vec<u32>) {
+impl ProcessGroup {
+    fn holding(self, proc: &Path, id: u64, is_walked: bool) -> (Holding, Vec<u32>) {
         let walked = if is_walked { self.walk(proc) } else { None };
-        let (used, warm, swapped) = walked.unwrap_or((self.resident, self.resident, Bytes::ZERO));
+        let by = match &walked {
+            Some(_) => By::Bits,
+            None => By::Resident,
+        };
         let holding = Holding {
-            path: group.to_string(),
+            path: id.to_string(),
             name: printable::<64>(&self.name).to_string(),
             place: Place::Unknown,
-            used,
-            warm,
-            by: if walked.is_some() {
-                By::Bits
-            } else {
-                By::Resident
-            },
-            swapped: walked.map(|_| swapped),
+            used: walked.map_or(self.resident, |walked| walked.resident),
+            warm: walked.map_or(self.resident, |walked| walked.used),
+            by,
+            swapped: walked.map(|walked| walked.swapped),
             floor: Bytes::ZERO,
             refaults: None,
             growth: None,
@@ -94,17 +106,19 @@ impl Crew {
         (holding, self.pids)
     }
 
-    /// Resident, shared parts shared; of it used; and swapped. `None` if anyone's may not be looked at.
-    fn walk(&self, proc: &Path) -> Option<(Bytes, Bytes, Bytes)> {
-        let mut sum = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
+    /// `None` if the page tables of a process may not be walked.
+    fn walk(&self, proc: &Path) -> Option<Walked> {
+        let mut sum = Walked::default();
         for pid in &self.pids {
             let text = fs::read(proc.join(pid.to_string()).join("smaps_rollup")).ok()?;
             let field = |name| kilobytes(&text, name);
-            let (rss, shared, used) = (field("Rss")?, field("Pss")?, field("Referenced")?);
-            sum.0 += shared;
-            // Of what is shared the same part is used.
-            sum.1 += used.scaled(shared.get(), rss.get().max(1));
-            sum.2 += field("Swap")?;
+            let resident = field("Rss")?;
+            let shared = field("Pss")?;
+            let used = field("Referenced")?;
+            sum.resident += shared;
+            // Of shared pages the same part is taken as used.
+            sum.used += used.scaled(shared.get(), resident.get().max(1));
+            sum.swapped += field("Swap")?;
         }
         Some(sum)
     }

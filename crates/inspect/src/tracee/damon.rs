@@ -2,11 +2,11 @@
 //!
 //! - How: one kdamond is set up under `/sys/kernel/mm/damon/admin`, and what it finds is read from an instance of tracefs
 //!   of our own (`damon:damon_aggregated`). Both are gone with [`Damon`], also when the program is ended by a signal that
-//!   it handles. DAMON has one owner: who finds another's kdamond leaves it alone.
+//!   it handles. DAMON has one owner: another program's kdamond is left alone.
 //! - Resolution: regions, 10 to 1000 of them, split and merged by what they find; a sample every twentieth of the interval.
 //!   Small hot places within a region are not told apart.
 //! - Cannot see: order and number of uses within an interval.
-//! - Cost: `samples × regions` looks at one page each: the kdamond's own processor time is told by [`Damon::cost`].
+//! - Cost: `samples × regions` looks at one page each: the kdamond's own CPU time is told by [`Damon::cost`].
 //! - Source: Documentation/admin-guide/mm/damon/usage.rst of Linux; sysfs since 5.18.
 
 use host::parse::lines::{number, stat};
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 const ADMIN: &str = "sys/kernel/mm/damon/admin/kdamonds";
 const TRACING: &str = "sys/kernel/tracing";
-/// Samples in one interval.
+/// Samples in one interval, as in DAMON's defaults.
 const SAMPLES: u128 = 20;
-/// A sample no oftener: each is a look at every region.
+/// Shortest time between two samples, in microseconds: each sample looks at every region.
 const LEAST_SAMPLE: u128 = 1000;
 /// Clock ticks in a second, as `/proc/PID/stat` counts.
 const TICK: Duration = Duration::from_millis(10);
@@ -51,7 +51,7 @@ pub enum NoDamon {
     /// No sysfs.
     #[error("this kernel has no DAMON for programs: it was built without CONFIG_DAMON_SYSFS")]
     Absent,
-    /// Someone else uses it.
+    /// Another program uses it.
     #[error("DAMON is in use: another program has set up a kdamond, which is left alone")]
     InUse,
     /// Not this kind of address.
@@ -216,12 +216,12 @@ impl Damon {
         let _ = self.set("state", "off");
     }
 
-    /// Whether it still looks: it stops by itself when the process ends.
+    /// Returns true while it looks: it stops by itself when the process ends.
     pub fn is_on(&self) -> bool {
         fs::read_to_string(self.ours().join("state")).is_ok_and(|state| state.trim() == "on")
     }
 
-    /// Processor time that the kdamond took; `None` when it has stopped. In steps of 10 ms.
+    /// CPU time that the kdamond took; `None` when it has stopped. In steps of 10 ms.
     pub fn cost(&self) -> Option<Duration> {
         let pid = fs::read_to_string(self.ours().join("pid")).ok()?;
         let text = fs::read(self.root.join(format!("proc/{}/stat", pid.trim()))).ok()?;
@@ -287,11 +287,12 @@ fn memory(line: &str) -> Option<(u64, u64)> {
     let (from, to) = range
         .split_once('-')
         .filter(|_| name == "System RAM" && !range.starts_with(' '))?;
-    let (from, to) = (
-        u64::from_str_radix(from, 16).ok()?,
-        u64::from_str_radix(to, 16).ok()?,
-    );
-    (from < to).then_some((from, to.checked_add(1)?))
+    let from = u64::from_str_radix(from, 16).ok()?;
+    let to = u64::from_str_radix(to, 16).ok()?;
+    if from >= to {
+        return None;
+    }
+    Some((from, to.checked_add(1)?))
 }
 
 #[cfg(test)]

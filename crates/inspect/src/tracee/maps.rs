@@ -45,10 +45,8 @@ pub fn mappings(root: &Path, pid: u32) -> Result<Vec<Mapping>, Error> {
 pub(super) fn mapping(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
     let (from, to) = fields.next()?.split_once('-')?;
-    let (from, to) = (
-        u64::from_str_radix(from, 16).ok()?,
-        u64::from_str_radix(to, 16).ok()?,
-    );
+    let from = u64::from_str_radix(from, 16).ok()?;
+    let to = u64::from_str_radix(to, 16).ok()?;
     let rights = fields
         .next()
         .filter(|rights| rights.len() == 4 && from < to)?;

@@ -4,12 +4,12 @@
 //!   Elsewhere `clear_refs` takes the bits back and `smaps` counts, for each mapping, those set since. The kernel tells how
 //!   many then, not which: the first pages of the mapping stand for them.
 //! - Resolution: the time between two looks, whole pages; a huge page is all or nothing.
-//! - Cannot see: how often, in what order, by which thread; use by `read` and `write` that no mapping shows; pages whose
-//!   translation a processor still holds (at most its TLB's, 1500 to 4000 small pages). `PAGEMAP_SCAN` tells of writes only,
-//!   and only of who asked for it himself.
+//! - Cannot see: how often, in what order, by which thread; use by `read` and `write` that no mapping shows; pages with a
+//!   translation that a CPU still holds (at most its TLB's, 1500 to 4000 small pages). `PAGEMAP_SCAN` tells of writes only,
+//!   and only of the process that asks for it.
 //! - Disturbs: reclaim sees fewer pages as used than there are, for as long as it looks.
 //! - Cost: two walks of the page tables, about 5 ms for each GiB resident; with idle pages eight bytes and a look at all
-//!   who map it for each page.
+//!   processes that map it for each page.
 //! - Source: Documentation/filesystems/proc.rst and admin-guide/mm/{pagemap,idle_page_tracking}.rst of Linux.
 
 use super::idle::Idle;
@@ -29,7 +29,7 @@ const PAGE: u64 = 4096;
 /// The pages of a process, looked at again and again.
 #[derive(Debug)]
 pub struct Pages {
-    /// Its folder in `/proc`, open: a later process with the same number is another.
+    /// Its directory in `/proc`, open: a later process with the same number is another.
     directory: OwnedFd,
     path: PathBuf,
     idle: Option<Idle>,
@@ -190,17 +190,21 @@ impl Pages {
 }
 
 fn touched(areas: Vec<Area>, pages: impl Fn(&Area) -> Vec<(u64, u64)>) -> Vec<Touched> {
-    let of = areas.into_iter().filter(|area| area.resident > 0);
-    let of = of.map(|area| Touched {
-        pages: pages(&area),
-        mapping: area.mapping,
-    });
-    of.map(|one| Touched {
-        pages: one.pages.into_iter().filter(|run| run.1 > 0).collect(),
-        ..one
-    })
-    .filter(|one| !one.pages.is_empty())
-    .collect()
+    let mut touched = Vec::new();
+    for area in areas {
+        if area.resident == 0 {
+            continue;
+        }
+        let mut pages = pages(&area);
+        pages.retain(|(_, count)| *count > 0);
+        if !pages.is_empty() {
+            touched.push(Touched {
+                mapping: area.mapping,
+                pages,
+            });
+        }
+    }
+    touched
 }
 
 #[cfg(test)]
@@ -233,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_and_who_has_no_memory_are_said() {
+    fn a_process_that_is_not_there_or_has_no_memory_is_told() {
         assert!(Pages::of(Path::new("/"), u32::MAX).is_err());
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let mut pages = Pages::of(Path::new("/"), child.id()).unwrap();
@@ -279,7 +283,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(pages.end().unwrap().unwrap()[0].pages, [(1, 1)]);
-        // Who may not know where pages are is told frame 0.
+        // Without the right to know where pages are, every frame is told as 0.
         fs::write(
             process.join("pagemap"),
             [[0; 8], here(0), [0; 8], here(0)].concat(),

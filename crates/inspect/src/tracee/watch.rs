@@ -3,8 +3,8 @@
 //! - How: `/proc/PID/clear_refs` takes the bits back, `smaps_rollup` counts those set since. Nothing is stopped but for
 //!   the process's own map lock while its page tables are walked.
 //! - Resolution: the time between two looks, whole pages; a huge page is all or nothing.
-//! - Cannot see: how often a page was used, in what order, and use by `read` and `write` that no mapping shows; pages whose
-//!   translation a processor still holds (at most its TLB's, 1500 to 4000 small pages), as the bits are taken back without a
+//! - Cannot see: how often a page was used, in what order, and use by `read` and `write` that no mapping shows; pages with a
+//!   translation that a CPU still holds (at most its TLB's, 1500 to 4000 small pages), as the bits are taken back without a
 //!   flush. A page that others have mapped too counts as used if they marked it so.
 //! - Disturbs: reclaim sees fewer pages as used than there are, for as long as it is watched.
 //! - Cost: two walks of the page tables, about 5 ms for each GiB resident; what each look took is told.
@@ -24,15 +24,15 @@ use units::Bytes;
 #[derive(Debug)]
 pub struct Watch {
     root: PathBuf,
-    whom: Whom,
+    watched: Watched,
 }
 
-/// Who is watched.
+/// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whom {
+pub enum Watched {
     /// A process.
     Process(u32),
-    /// All in the control group of this folder, those included that come later.
+    /// All in the control group of this directory, those included that come later.
     Group(PathBuf),
 }
 
@@ -49,24 +49,24 @@ pub struct Used {
     pub swapped: Bytes,
     /// Faults so far that needed no disk, and that did.
     pub faults: (u64, u64),
-    /// Processor time that looking took.
+    /// CPU time that looking took.
     pub cost: Duration,
 }
 
 impl Watch {
-    /// Whom to watch: the number of a process, or the folder of a control group.
+    /// Watches a process by its number, or a control group by its directory.
     ///
     /// Errors: there is none of the kind.
-    pub fn of(root: &Path, whom: Whom) -> Result<Self, Error> {
+    pub fn of(root: &Path, watched: Watched) -> Result<Self, Error> {
         let watch = Self {
             root: root.to_owned(),
-            whom,
+            watched,
         };
         watch.pids()?;
         Ok(watch)
     }
 
-    /// Forgets what was used so far. The processor time that it took; `None` if nobody is left.
+    /// Forgets what was used so far. The CPU time that it took; `None` if no process is left.
     pub fn begin(&self) -> Result<Option<Duration>, Error> {
         let began = cpu_time();
         let mut any = false;
@@ -80,7 +80,7 @@ impl Watch {
         Ok(any.then(|| cpu_time().saturating_sub(began)))
     }
 
-    /// What was used since the beginning. `None` if nobody is left.
+    /// What was used since the beginning. `None` if no process is left.
     pub fn end(&self) -> Result<Option<Used>, Error> {
         let began = cpu_time();
         let mut sum = Used::default();
@@ -109,16 +109,16 @@ impl Watch {
     }
 
     fn pids(&self) -> Result<Vec<u32>, Error> {
-        let group = match &self.whom {
-            Whom::Process(pid) => return Ok(vec![*pid]),
-            Whom::Group(directory) => directory.join("cgroup.procs"),
+        let group = match &self.watched {
+            Watched::Process(pid) => return Ok(vec![*pid]),
+            Watched::Group(directory) => directory.join("cgroup.procs"),
         };
         let text = fs::read_to_string(&group).map_err(|error| Error::unreadable(&group, error))?;
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 }
 
-/// What this thread has had of a processor.
+/// What this thread has had of a CPU.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(
@@ -167,7 +167,7 @@ mod tests {
     fn what_is_touched_is_seen_and_what_is_not_is_not() {
         let _ours = crate::tracee::ACCESSED_BITS.lock();
         let mut memory = vec![1_u8; 64 << 20];
-        let watch = Watch::of(Path::new("/"), Whom::Process(std::process::id())).unwrap();
+        let watch = Watch::of(Path::new("/"), Watched::Process(std::process::id())).unwrap();
         assert!(watch.begin().unwrap().is_some());
         let idle = watch.end().unwrap().unwrap();
         memory.iter_mut().step_by(4096).for_each(|byte| *byte += 1);
@@ -184,9 +184,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_nobody() {
-        let watch = Watch::of(Path::new("/"), Whom::Process(u32::MAX)).unwrap();
+    fn a_process_or_group_that_is_not_there_is_told() {
+        let watch = Watch::of(Path::new("/"), Watched::Process(u32::MAX)).unwrap();
         assert_eq!((watch.begin().unwrap(), watch.end().unwrap()), (None, None));
-        assert!(Watch::of(Path::new("/"), Whom::Group("/no/such".into())).is_err());
+        assert!(Watch::of(Path::new("/"), Watched::Group("/no/such".into())).is_err());
     }
 }

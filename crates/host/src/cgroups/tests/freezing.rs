@@ -1,4 +1,4 @@
-//! Who stands still until a person has answered.
+//! Cgroups that are frozen until their user has answered.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn what_a_killed_guard_stopped_is_let_go_on_and_nothing_else_is_touched() {
 }
 
 #[test]
-fn what_someone_else_stopped_or_let_go_on_is_theirs() {
+fn what_another_program_froze_or_thawed_is_left_to_it() {
     let mut bench = Bench::new();
     bench.set(HOG, "cgroup.freeze", "1");
     assert!(
