@@ -118,7 +118,8 @@ mod tests {
         /// Of this mapping: other tests lock memory of this process too.
         pub(crate) fn locked_kib(&self) -> usize {
             let range = self.at as usize..self.at as usize + self.pages as usize * self.page;
-            let (mut is_inside, mut locked) = (false, 0);
+            let mut is_inside = false;
+            let mut locked = 0;
             for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {
                 let begins = line
                     .split_once('-')

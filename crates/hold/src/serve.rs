@@ -245,9 +245,8 @@ impl<'s> Server<'s> {
     }
 
     fn drain(&mut self) {
-        let (Some(points), Some(rings)) = (&self.points, &mut self.rings) else {
-            return;
-        };
+        let Some(points) = &self.points else { return };
+        let Some(rings) = &mut self.rings else { return };
         let at = self.begun.elapsed();
         let own = std::process::id();
         let Self {

@@ -15,12 +15,7 @@ pub fn wait_and_thaw(socket: BorrowedFd<'_>, run: PathBuf) -> Result<(), Error> 
     // Tells the guard that it may freeze a unit. If the guard has gone, so is its end of the socket, and recv says so.
     let _ = send(socket, b"r", SendFlags::NOSIGNAL);
     let mut nothing = [0; 16];
-    loop {
-        match recv(socket, &mut nothing, RecvFlags::empty()) {
-            Ok((1.., _)) | Err(Errno::INTR) => {}
-            _ => break,
-        }
-    }
+    while let Ok((1.., _)) | Err(Errno::INTR) = recv(socket, &mut nothing, RecvFlags::empty()) {}
     let places = Places {
         root: "/".into(),
         run,

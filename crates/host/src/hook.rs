@@ -7,8 +7,9 @@
 //!                           and becomes it
 //! ```
 //!
-//! So whoever may write to none of these can change neither the program nor which one is run, at no moment. The program
-//! is started by another that does not share our memory: a copy of the guard's would make the guard wait for memory.
+//! So a user that may write to none of these can change neither the program nor which one is run, at no moment. The
+//! program is started by one that does not share our memory: to copy the guard's page tables, the guard would wait for
+//! memory.
 
 use crate::error::Error;
 use pressure::config::{ConfigError, Hooks, Occasion};
@@ -24,9 +25,9 @@ use std::time::{Duration, Instant};
 
 /// Where programs that a hook starts are looked for.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-/// Between two looks whether it has ended.
+/// Time between two looks whether it has ended: hooks take longer, and a look is one system call.
 const LOOK: Duration = Duration::from_millis(20);
-/// Nobody but the owner may write.
+/// The mode bits by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// A program that was found to be its owner's alone, with every directory on its path.
@@ -62,8 +63,8 @@ pub fn check(root: &Path, hooks: &Hooks) -> Result<(), ConfigError> {
 }
 
 impl Hook {
-    /// Opens the program at an absolute path below `root`, whose directories and file must be root's, or ours, and nobody
-    /// else's to write.
+    /// Opens the program at an absolute path below `root`. Every directory on the path and the file must belong to root or
+    /// to our own user, and no other may write to it.
     pub fn open(root: &Path, path: &str) -> Result<Self, Error> {
         let mut at = root.to_owned();
         let wrong =
@@ -117,8 +118,8 @@ impl Hook {
         })
     }
 
-    /// Runs it with these variables and no others but `PATH`, and waits for it, for `timeout` at most. What it leaves
-    /// behind in its process group ends with it. `launcher` is `warmset-hold`, which becomes it.
+    /// Runs it with these variables and no others but `PATH`, and waits for it, for `timeout` at most. Processes that it
+    /// leaves in its process group are killed then. `launcher` is `warmset-hold`, which becomes it.
     pub fn run(
         self,
         launcher: &Path,
@@ -137,7 +138,7 @@ impl Hook {
             .spawn()?;
         let in_time = wait(&child, timeout);
         let group = Pid::from_child(&child);
-        // Its number is not free before it is waited for, so this can reach nobody else's group.
+        // Its number is not free before it is waited for, so no other group can have it.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
         let status = child.wait()?;
         Ok(if in_time? {
@@ -148,7 +149,7 @@ impl Hook {
     }
 }
 
-/// Whether it ended in time; it is not yet waited for.
+/// Returns true if it ended in time; it is not reaped yet.
 fn wait(child: &Child, timeout: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + timeout;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

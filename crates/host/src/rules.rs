@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_nobody_leaves_no_file() {
+    fn what_is_written_is_read_and_no_rule_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("run");
         assert_eq!(Rules::read(&run).unwrap(), Rules::default());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_before_has_nobody_to_protect() {
+    fn a_file_of_an_older_version_protects_nothing() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(path(dir.path()), "[guard]\nspare = [\"a.service\"]\n").unwrap();
         let rules = Rules::read(dir.path()).unwrap();

@@ -266,7 +266,12 @@ pub fn all() -> impl Iterator<Item = Entry> {
 /// The table as `warmsetd --list-writes` prints it: a line for each entry, its pattern, kind, what undoes it and what it
 /// is, with tabs between.
 pub fn list() -> String {
-    all().map(|entry| format!("{entry}\n")).collect()
+    let mut list = String::new();
+    for entry in all() {
+        list.push_str(&entry.to_string());
+        list.push('\n');
+    }
+    list
 }
 
 impl fmt::Display for Entry {

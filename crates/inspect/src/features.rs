@@ -7,12 +7,12 @@ use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
-/// A thing that a kernel may offer.
+/// A feature that a kernel may have.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Feature {
     /// Its name.
     pub name: &'static str,
-    /// Whether it is here.
+    /// Whether this kernel has it.
     pub presence: Presence,
     /// The first release that has it, where configured.
     pub since: &'static str,
@@ -66,9 +66,9 @@ const TABLE: &[Row] = &[
     Row("watermark boost", Look::File(&["proc/sys/vm/watermark_boost_factor"]), "5.0", "mm/page_alloc.c",
         "boost kept to its bytes while the gap is raised", "nothing: there is no boost to keep"),
     Row("proactive compaction", Look::File(&["proc/sys/vm/compaction_proactiveness"]), "5.9", "mm/compaction.c",
-        "the gentle rung of compaction", "only whole nodes can be compacted, at most once a minute"),
+        "compaction in the background, the gentlest kind", "only whole nodes can be compacted, at most once a minute"),
     Row("compaction of a node", Look::File(&["sys/devices/system/node/node0/compact"]), "3.2", "mm/compaction.c",
-        "the firm rung of compaction", "no compaction of one node"),
+        "compaction of one node at once", "no compaction of one node"),
     Row("reclaim from a node", Look::File(&["sys/devices/system/node/node0/reclaim"]), "6.17", "mm/vmscan.c",
         "reclaim starts when the gap is raised", "kswapd starts at the next slow allocation"),
     Row("reclaim counters of a node", Look::Text("sys/devices/system/node/node0/vmstat", "pgsteal_kswapd"), "7.0", "mm/vmstat.c",
@@ -78,7 +78,7 @@ const TABLE: &[Row] = &[
     Row("multi-gen LRU", Look::File(&["sys/kernel/mm/lru_gen/enabled"]), "6.1", "mm/vmscan.c",
         "ages of pages", "the classic lists: no ages"),
     Row("memory control, version 2", Look::Text("sys/fs/cgroup/cgroup.controllers", "memory"), "4.5", "mm/memcontrol.c",
-        "memory.min for units that must answer, memory.high before a runaway ends", "no floors by unit, and nobody is slowed down before an end"),
+        "memory.min for units that must answer, memory.high before a runaway is killed", "no floors by unit, and no unit is throttled before a kill"),
     Row("proactive reclaim of a group", Look::File(&["sys/fs/cgroup/init.scope/memory.reclaim", "sys/fs/cgroup/system.slice/memory.reclaim"]), "5.19", "mm/memcontrol.c",
         "sizing of a group's working set", "no probing of groups"),
     Row("kill of a group", Look::File(&["sys/fs/cgroup/init.scope/cgroup.kill", "sys/fs/cgroup/system.slice/cgroup.kill"]), "5.14", "kernel/cgroup/cgroup.c",
@@ -88,7 +88,7 @@ const TABLE: &[Row] = &[
     Row("pools of huge pages", Look::File(&["sys/kernel/mm/hugepages"]), "2.6.27", "mm/hugetlb.c",
         "pools are left out of memory to manage", "nothing: there are none"),
     Row("count of negative dentries", Look::File(&["proc/sys/fs/dentry-state"]), "5.0", "fs/dcache.c",
-        "names that do not exist are counted", "they cannot be capped"),
+        "negative dentries are counted", "they cannot be capped"),
     Row("switch for negative dentries", Look::File(&["proc/sys/fs/dentry-negative"]), "6.16", "fs/dcache.c",
         "the gentle cap on them", "the cap works by vm.vfs_cache_pressure"),
     Row("limit of negative dentries", Look::File(&["proc/sys/fs/negative-dentry-limit"]), "Oracle UEK only", "fs/dcache.c",
@@ -111,7 +111,7 @@ const TABLE: &[Row] = &[
         "files that thrash are learned", "nothing is learned, and nothing held"),
     Row("cachestat", Look::CallOnly, "6.5", "mm/filemap.c",
         "what was evicted of the files that a unit has in use, in `warmset top`", "not shown"),
-    Row("pidfd", Look::CallOnly, "5.3", "kernel/pid.c", "a signal reaches the process that was meant, and no other", "nobody is ended"),
+    Row("pidfd", Look::CallOnly, "5.3", "kernel/pid.c", "a signal reaches the process that was meant, and no other", "no process is killed"),
     Row("process_mrelease", Look::CallOnly, "5.15", "mm/oom_kill.c",
         "memory of a killed process back although it is stuck or frozen", "it frees its memory itself"),
 ];

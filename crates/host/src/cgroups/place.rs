@@ -52,7 +52,8 @@ pub fn place(path: &[u8]) -> Found<'_> {
         return found;
     }
     let found = |part: Part<'_>, place| {
-        let (start, end) = (part.end - part.name.len(), part.end);
+        let end = part.end;
+        let start = end - part.name.len();
         Found {
             place,
             unit: &path[start..end],
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_by_who_names_them() {
+    fn places_are_told_by_the_user_that_names_them() {
         for (path, place_, unit, directory) in [
             ("/", Place::Unknown, "", "/"),
             ("/init.scope", Place::Service, "init.scope", "/init.scope"),

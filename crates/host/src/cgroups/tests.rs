@@ -94,7 +94,8 @@ impl Bench {
     }
 
     fn keep(&mut self, path: &str, mib: u64) -> Result<(), String> {
-        let (id, unit) = (self.id(path), UnitName::new());
+        let id = self.id(path);
+        let unit = UnitName::new();
         self.cgroup_action(&CgroupAction::Keep {
             id,
             unit,
@@ -104,7 +105,10 @@ impl Bench {
     }
 
     fn throttle(&mut self, mib: u64) -> Result<(), String> {
-        let (id, unit, used, reserve) = (self.id(HOG), UnitName::new(), Bytes::ZERO, Bytes::ZERO);
+        let id = self.id(HOG);
+        let unit = UnitName::new();
+        let used = Bytes::ZERO;
+        let reserve = Bytes::ZERO;
         self.cgroup_action(&CgroupAction::Throttle {
             id,
             unit,
@@ -115,11 +119,9 @@ impl Bench {
     }
 
     fn freeze(&mut self) -> Result<(), String> {
-        let (id, unit, headroom) = (
-            self.id(HOG),
-            UnitName::from("batch.service").unwrap(),
-            Bytes::mib(60),
-        );
+        let id = self.id(HOG);
+        let unit = UnitName::from("batch.service").unwrap();
+        let headroom = Bytes::mib(60);
         self.cgroup_action(&CgroupAction::Freeze {
             id,
             unit,
@@ -131,7 +133,8 @@ impl Bench {
     }
 
     fn thaw(&mut self) -> Result<(), String> {
-        let (id, unit) = (self.id(HOG), UnitName::new());
+        let id = self.id(HOG);
+        let unit = UnitName::new();
         self.cgroup_action(&CgroupAction::Thaw { id, unit })
     }
 
@@ -176,7 +179,7 @@ fn protected(units: &[&str]) -> Bench {
 }
 
 #[test]
-fn a_ward_is_who_root_names_the_desktop_itself_or_what_was_asked_for() {
+fn protected_are_units_that_root_names_the_desktop_and_what_was_asked_for() {
     let names = |units: &[&str]| {
         let bench = protected(units);
         bench
@@ -245,7 +248,8 @@ fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
     };
     assert_eq!(mins(&bench), [24, 24, 100, 100, 100, 0]);
     assert_eq!(bench.sample.groups.protected[0].ours, Some(Bytes::mib(24)));
-    let (id, unit) = (bench.id(DESKTOP), UnitName::new());
+    let id = bench.id(DESKTOP);
+    let unit = UnitName::new();
     bench
         .cgroup_action(&CgroupAction::Leave { id, unit })
         .unwrap();
@@ -257,7 +261,7 @@ fn what_is_kept_is_kept_above_too_and_nothing_more_and_all_goes_back() {
 }
 
 #[test]
-fn a_floor_of_somebody_else_below_the_same_group_takes_no_part_of_it() {
+fn a_floor_of_another_program_below_the_same_cgroup_takes_no_part_of_it() {
     let mut bench = protected(&["ssh.service", "session.slice"]);
     // The guard's own, by its unit, of which it uses all; one that asks for more than it has.
     bench.set("system.slice/warmsetd.service", "memory.min", "8388608");
@@ -311,7 +315,7 @@ fn no_more_than_a_quarter_is_kept_whoever_asks() {
 }
 
 #[test]
-fn what_a_killed_guard_kept_and_contained_is_put_back() {
+fn what_a_killed_guard_protected_and_throttled_is_put_back() {
     let mut bench = protected(&["ssh.service"]);
     bench.keep(SSH, 24).unwrap();
     bench.throttle(400).unwrap();
@@ -364,7 +368,8 @@ fn a_group_that_is_gone_or_another_by_its_name_is_left_alone() {
 #[test]
 fn a_group_that_vanishes_between_reading_and_writing_costs_nothing() {
     let mut bench = protected(&["ssh.service"]);
-    let (id, unit) = (bench.id(SSH), UnitName::new());
+    let id = bench.id(SSH);
+    let unit = UnitName::new();
     fs::remove_dir_all(bench.file(SSH, "")).unwrap();
     assert!(
         bench
@@ -470,10 +475,8 @@ fn what_cannot_be_put_back_now_is_put_back_at_the_end_or_by_the_next_guard() {
     let mut bench = protected(&["ssh.service"]);
     bench.keep(SSH, 24).unwrap();
     bench.throttle(400).unwrap();
-    let (min, high) = (
-        bench.file(SSH, "memory.min"),
-        bench.file(HOG, "memory.high"),
-    );
+    let min = bench.file(SSH, "memory.min");
+    let high = bench.file(HOG, "memory.high");
     let away = |path: &Path| {
         fs::rename(path, path.with_extension("away")).unwrap();
         std::os::unix::fs::symlink("/dev/null", path).unwrap();

@@ -176,7 +176,8 @@ mod tests {
         warm.sums.watching = Some(0);
         warm.places_mut()[15].inode = Some(77);
         warm.places_mut()[3].hot = Some(u64::MAX - 1);
-        let (mut out, mut got) = (Vec::new(), Warm::default());
+        let mut out = Vec::new();
+        let mut got = Warm::default();
         report(&warm, &mut out);
         assert!(out.len() < MOST_BYTES);
         assert_eq!(tale(&out, &mut got), Some(Tale::Report));
@@ -184,8 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn names_and_troubles_arrive_and_long_ones_are_cut() {
-        let (mut out, mut warm) = (Vec::new(), Warm::default());
+    fn names_and_errors_arrive_and_long_ones_are_cut() {
+        let mut out = Vec::new();
+        let mut warm = Warm::default();
         let file = FileId {
             device: 1,
             inode: 2,

@@ -46,7 +46,7 @@ impl RivalKind {
         match self {
             Self::Tuner => "we drive nothing while it runs",
             Self::Guard => {
-                "we end nobody while it runs, and keep available memory above its threshold"
+                "we kill no process while it runs, and keep available memory above its threshold"
             }
             Self::Damon => "we leave it alone",
             Self::Sysctl => "we never go below that value, and put it back",
@@ -280,7 +280,7 @@ mod tests {
         expect_test::expect![[r#"
             [
                 "DAMON (sys/kernel/mm/damon/admin/kdamonds/0/state): we leave it alone",
-                "earlyoom (process 12): we end nobody while it runs, and keep available memory above its threshold",
+                "earlyoom (process 12): we kill no process while it runs, and keep available memory above its threshold",
                 "tuned (process 14): we drive nothing while it runs",
                 "vm.watermark_scale_factor (etc/sysctl.d/10.conf:2): we never go below that value, and put it back",
             ]

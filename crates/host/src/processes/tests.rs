@@ -341,7 +341,7 @@ fn a_small_one_that_may_not_end_saves_the_unit_it_lives_in() {
 }
 
 #[test]
-fn who_moves_is_known_by_where_it_is_now() {
+fn a_process_that_moves_is_known_by_where_it_is_now() {
     let machine = Machine::new();
     machine.add(&Told {
         pid: 600,
@@ -364,7 +364,7 @@ fn who_moves_is_known_by_where_it_is_now() {
 }
 
 #[test]
-fn who_becomes_another_program_is_known_by_what_it_is_now() {
+fn a_process_that_becomes_another_program_is_known_by_what_it_is_now() {
     let machine = Machine::new();
     let root = machine.directory.path();
     // A wrapper of root's, at the path by which this machine knows it, that becomes what it was to start.
@@ -400,7 +400,7 @@ fn who_becomes_another_program_is_known_by_what_it_is_now() {
 }
 
 #[test]
-fn what_is_read_is_kept_for_a_moment_and_who_is_gone_is_gone() {
+fn what_is_read_is_kept_for_a_moment_and_a_process_that_is_gone_is_left_out() {
     let machine = Machine::new();
     for pid in 1000..1040 {
         machine.add(&Told { pid, ..PLAIN });
@@ -409,7 +409,7 @@ fn what_is_read_is_kept_for_a_moment_and_who_is_gone_is_gone() {
     let mut scan = ProcessScan::default();
     processes.look(Span::secs(1), &mut scan);
     let first = scan.clone();
-    // A moment later nothing is read again; when it is, who is gone is gone.
+    // A moment later nothing is read again; when it is, a process that is gone is left out.
     fs::remove_dir_all(machine.directory.path().join("proc/1000")).unwrap();
     processes.look(Span::millis(1050), &mut scan);
     assert_eq!(scan, first);
@@ -425,7 +425,7 @@ fn what_is_read_is_kept_for_a_moment_and_who_is_gone_is_gone() {
 }
 
 #[test]
-fn a_recorded_machine_has_nobody_to_end() {
+fn a_recorded_machine_has_no_process_to_kill() {
     let machine = Machine::new();
     machine.add(&PLAIN);
     let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();

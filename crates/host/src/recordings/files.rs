@@ -153,9 +153,11 @@ impl Directory {
 /// `20261121T014805Z`: sorts as it reads, and is a plain file name.
 pub(super) fn utc(wall: Wall) -> String {
     let seconds = wall.0 / 1000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let days = seconds / 86_400;
+    let second = seconds % 86_400;
     let (year, month, day) = date(days);
-    let (hour, minute) = (second / 3600, second / 60 % 60);
+    let hour = second / 3600;
+    let minute = second / 60 % 60;
     format!(
         "{year:04}{month:02}{day:02}T{hour:02}{minute:02}{:02}Z",
         second % 60

@@ -47,20 +47,27 @@ fn page_size(root: &Path) -> Bytes {
 
 /// How many numbers are in a list such as `0-3,8`.
 fn count(list: &str) -> u64 {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (number(first.as_bytes())?, number(last.as_bytes())?);
-        last.checked_sub(first)?.checked_add(1)
-    };
     list.split(',')
-        .filter_map(range)
+        .filter_map(length_of)
         .fold(0, u64::saturating_add)
+}
+
+/// How many numbers are in a range such as `0-3`, or in `8`.
+fn length_of(range: &str) -> Option<u64> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let first = number(first.as_bytes())?;
+    let last = number(last.as_bytes())?;
+    last.checked_sub(first)?.checked_add(1)
 }
 
 /// The order of a huge page of `size` bytes.
 fn pmd_order(size: &str, page_size: Bytes) -> Option<u32> {
     let pages = number(size.as_bytes())?.checked_div(page_size.get())?;
-    pages.is_power_of_two().then(|| pages.trailing_zeros())
+    if pages.is_power_of_two() {
+        Some(pages.trailing_zeros())
+    } else {
+        None
+    }
 }
 
 /// The mode is decided by where the memory controller is; the mount tells, without trying anything.
@@ -78,7 +85,7 @@ fn cgroups(mounts: &[Mount]) -> Cgroups {
     }
 }
 
-/// Whether this `/proc` hides processes of others; `hidepid=0` and `off` do not.
+/// Returns true if this `/proc` hides processes of other users; `hidepid=0` and `off` do not.
 fn hides(mount: &Mount) -> bool {
     let hiding = ["1", "2", "4", "noaccess", "invisible", "ptraceable"];
     let value = mount

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_file_is_no_trouble_and_can_come_later() {
+    fn an_absent_file_is_no_error_and_can_come_later() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let mut source = Source::open(path.clone(), Length::One, 16);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_place_of_a_file_is_a_trouble_with_its_path() {
+    fn a_directory_in_place_of_a_file_is_an_error_with_its_path() {
         let directory = tempfile::tempdir().unwrap();
         let mut source = Source::open(directory.path().to_owned(), Length::One, 16);
         assert_eq!(length_of(&mut source).0, ReadOutcome::Wrong);

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_are_there_and_those_of_nobody_are_not() {
+    fn our_own_are_there_and_those_of_no_process_are_not() {
         let own = mappings(Path::new("/"), std::process::id()).unwrap();
         assert!(
             own.iter()

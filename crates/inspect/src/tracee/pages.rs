@@ -250,10 +250,8 @@ mod tests {
     #[test]
     fn single_pages_are_told_where_the_kernel_knows_them() {
         let root = tempfile::tempdir().unwrap();
-        let (process, tracking) = (
-            root.path().join("proc/7"),
-            root.path().join("sys/kernel/mm/page_idle"),
-        );
+        let process = root.path().join("proc/7");
+        let tracking = root.path().join("sys/kernel/mm/page_idle");
         fs::create_dir_all(&process).unwrap();
         fs::create_dir_all(&tracking).unwrap();
         fs::write(process.join("clear_refs"), "").unwrap();

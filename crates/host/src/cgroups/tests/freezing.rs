@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn who_is_stopped_stands_still_until_it_is_let_go_on_and_is_remembered_for_a_while() {
+fn a_unit_is_frozen_until_it_is_thawed_and_is_remembered_for_a_while() {
     let mut bench = Bench::new();
     bench.freeze().unwrap();
     assert_eq!(bench.get(HOG, "cgroup.freeze"), "1");
@@ -61,7 +61,6 @@ fn what_another_program_froze_or_thawed_is_left_to_it() {
         bench
             .freeze()
             .unwrap_err()
-            .to_string()
             .contains("another program has frozen it")
     );
     bench.look(101);
@@ -98,7 +97,7 @@ fn a_stopped_group_that_is_empty_or_gone_is_let_go_of() {
 }
 
 #[test]
-fn at_the_end_nobody_stands_still() {
+fn at_the_end_nothing_is_frozen() {
     let mut bench = Bench::new();
     bench.freeze().unwrap();
     let mut restored = Restored::default();
