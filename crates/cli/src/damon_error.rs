@@ -1,7 +1,7 @@
 //! Why DAMON cannot be used, and what to do about it.
 
 use crate::ui::hinted::Hinted;
-use host::tracee::NoDamon;
+use inspect::tracee::NoDamon;
 use std::io::ErrorKind;
 
 /// Adds a hint: what is missing, or what to use `instead`.

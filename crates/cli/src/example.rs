@@ -1,7 +1,7 @@
 //! A guard at work, for tests of what is printed.
 
 use arrayvec::ArrayVec;
-use host::survey::{By, Holding};
+use inspect::survey::{By, Holding};
 use pressure::decision::{
     Action, BlockForecast, Decision, Exhaustion, Forecast, Notice, Phase, Reason, Step,
 };

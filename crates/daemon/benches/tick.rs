@@ -56,7 +56,7 @@ fn look_at_processes(bencher: divan::Bencher<'_, '_>) {
     let sleeper = || Command::new("sleep").arg("600").spawn().expect("sleep");
     let mut sleepers: Vec<Child> = std::iter::repeat_with(sleeper).take(600).collect();
     let page = Bytes::new(rustix::param::page_size() as u64);
-    let mut processes = host::procs::Processes::open(Path::new("/"), page).expect("a machine");
+    let mut processes = host::processes::Processes::open(Path::new("/"), page).expect("a machine");
     let mut scan = pressure::scan::ProcessScan::default();
     let mut at = std::time::Duration::ZERO;
     bencher.bench_local(|| {

@@ -248,7 +248,7 @@ fn step_variables(step: &Step) -> Vec<(&'static str, String)> {
 mod tests {
     use super::*;
     use crate::testing::kill_step;
-    use host::Outcome;
+    use host::{Applied, Outcome};
     use pressure::{Decision, Sample};
     use std::fs;
     use units::{Bytes, Rate, Span};
@@ -281,7 +281,7 @@ mod tests {
         hooks.hand_over(&Tick {
             sample: &Sample::default(),
             decision: &decision(),
-            outcome: &Outcome::default().doing(0),
+            outcome: &Outcome::from_iter([Applied::Signalled]),
         });
     }
 

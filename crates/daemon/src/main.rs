@@ -35,6 +35,7 @@ fn main() -> ExitCode {
     };
     let text = match options.task {
         Task::Help => options::help(),
+        Task::ListWrites => host::writes::list(),
         Task::Version => format!("warmsetd {}\n", env!("CARGO_PKG_VERSION")),
         Task::Guard => match guard(&options) {
             Ok(summary) => summary,

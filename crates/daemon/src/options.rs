@@ -90,6 +90,12 @@ pub const OPTIONS: &[Opt] = &[
         None,
         "Say more; each time it is given, one level more than the configuration",
     ),
+    opt(
+        "list-writes",
+        None,
+        None,
+        "Print every file that may be opened for writing, one a line",
+    ),
     opt("version", Some('V'), None, "Print the version"),
     opt("help", Some('h'), None, "Print this help"),
 ];
@@ -125,6 +131,8 @@ pub struct Options {
 pub enum Task {
     /// Run the loop.
     Guard,
+    /// Print the table of writes and end.
+    ListWrites,
     /// Print the version and end.
     Version,
     /// Print the help and end.
@@ -188,6 +196,7 @@ fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Resul
         "state" => options.state = path(parser)?,
         "run" => options.run = path(parser)?,
         "verbose" => options.verbose = options.verbose.saturating_add(1),
+        "list-writes" => options.task = Task::ListWrites,
         "version" => options.task = Task::Version,
         "help" => options.task = Task::Help,
         other => return Err(format!("--{other} is in the table but not in the parser")),
@@ -347,6 +356,7 @@ mod tests {
                   --state DIR      Keep recordings here [default: /var/lib/warmset]
                   --run DIR        Keep the undo log, the lock and the socket here [default: /run/warmset]
               -v, --verbose        Say more; each time it is given, one level more than the configuration
+                  --list-writes    Print every file that may be opened for writing, one a line
               -V, --version        Print the version
               -h, --help           Print this help
 

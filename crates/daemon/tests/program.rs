@@ -50,6 +50,20 @@ fn help_and_version_are_printed_and_a_wrong_option_is_refused() {
     assert!(texts(&output).1.contains("--obsrve"));
 }
 
+/// The lines are `pattern<TAB>kind<TAB>undone by<TAB>what`.
+#[test]
+fn the_table_of_writes_is_printed_with_every_knob() {
+    let output = warmsetd().arg("--list-writes").output().expect("it runs");
+    assert!(output.status.success());
+    let (list, _) = told(&output);
+    for spec in pressure::knob::KNOBS {
+        let line = format!("/{}\tknob\tthe undo log\t{}\n", spec.path, spec.name);
+        assert!(list.contains(&line), "{line}");
+    }
+    assert!(list.contains("/sys/fs/cgroup/*/memory.min\tcgroup limit\tthe undo log\t"));
+    assert!(list.lines().all(|line| line.split('\t').count() == 4));
+}
+
 #[test]
 fn an_error_in_the_configuration_names_its_line() {
     let dir = tempfile::tempdir().expect("a directory");

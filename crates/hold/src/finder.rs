@@ -21,7 +21,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Descriptors of a task that are looked at.
+/// Descriptors of a task that are looked at: each is a system call, and most programs have fewer.
 const MOST_DESCRIPTORS: usize = 256;
 
 /// A file that was found.
@@ -55,7 +55,7 @@ pub(crate) fn find(id: FileId, task: Option<u32>, since: i64) -> Result<Found, U
     fit(id, opened, since)
 }
 
-/// Whether it may be held; looked at once it is open, so that nobody can change it under the look.
+/// Returns the file if it may be held. It is open already, so that it cannot be exchanged between check and use.
 pub(crate) fn fit(id: FileId, file: File, since: i64) -> Result<Found, Unfit> {
     let meta = file.metadata().map_err(|_| Unfit::NotFound)?;
     if !is(&file, id) {
@@ -81,7 +81,7 @@ pub(crate) fn fit(id: FileId, file: File, since: i64) -> Result<Found, Unfit> {
     })
 }
 
-/// Whether what was found may be held no longer: it has become shorter, or has lost its last name.
+/// Returns true if a file may be held no longer: it has become shorter, or has lost its last name.
 pub(crate) fn is_gone(file: &File, size: u64) -> bool {
     file.metadata()
         .map_or(true, |meta| meta.len() < size || meta.nlink() == 0)
@@ -123,7 +123,7 @@ fn open(path: &Path) -> Option<File> {
     openat(CWD, path, flags, Mode::empty()).ok().map(File::from)
 }
 
-/// What the page cache knows this file by.
+/// The device and inode by which the page cache knows this file.
 pub(crate) fn id_of(file: &File) -> std::io::Result<FileId> {
     let meta = file.metadata()?;
     let is_btrfs =

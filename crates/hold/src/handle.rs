@@ -6,8 +6,8 @@
 //! | Btrfs | inode, subvolume, generation 0 for any | `btrfs_get_dentry` in fs/btrfs/export.c |
 //!
 //! An event does not tell the subvolume, and each counts its inodes from the start: those that are mounted are tried,
-//! and the file that is most in memory is the one that somebody reads. XFS asks for the generation, which nobody may
-//! know but who may do everything.
+//! and the file that is most in memory is the one that is being read. XFS asks for the generation, which only a process
+//! with every capability may learn.
 //!
 //! Cost: a read of `mountinfo`, and two system calls for each subvolume.
 
@@ -23,7 +23,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 /// `FILEID_INO32_GEN`, and `FILEID_BTRFS_WITHOUT_PARENT`.
 const BY_INODE: u32 = 1;
 const BY_SUBVOLUME: u32 = 0x4d;
-/// Each may have one of that number.
+/// Subvolumes that are tried: each may have a file of that number.
 const MOST_SUBVOLUMES: usize = 64;
 
 /// Where a file system is mounted that takes such handles.
@@ -34,7 +34,7 @@ struct Mount {
     subvolume: Option<u64>,
 }
 
-/// The file of this number, if the file system lets itself be asked.
+/// The file of this number, if its file system takes such handles.
 pub(crate) fn open(id: FileId) -> Option<File> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mut files = BTreeMap::new();
@@ -49,12 +49,16 @@ pub(crate) fn open(id: FileId) -> Option<File> {
     if files.len() < 2 {
         return files.into_values().next();
     }
-    files
-        .into_values()
-        .filter_map(|file| Some((in_memory(&file)?, file)))
-        .max_by_key(|(pages, _)| *pages)?
-        .1
-        .into()
+    let mut most = None;
+    for file in files.into_values() {
+        let Some(pages) = in_memory(&file) else {
+            continue;
+        };
+        if most.as_ref().is_none_or(|(other, _)| pages >= *other) {
+            most = Some((pages, file));
+        }
+    }
+    most.map(|(_, file)| file)
 }
 
 /// Its pages that are in memory; `None` if there are none.
@@ -75,7 +79,8 @@ impl Mount {
         let mut words = mount.split(' ').skip(2);
         let is_here = words.next()? == format!("{}:{}", major(device), minor(device));
         let point = unescaped(words.nth(1).filter(|_| is_here)?);
-        let (kind, options) = (kind.split(' ').next()?, kind.rsplit(' ').next()?);
+        let options = kind.rsplit(' ').next()?;
+        let kind = kind.split(' ').next()?;
         let subvolume = options
             .split(',')
             .find_map(|option| option.strip_prefix("subvolid="));
@@ -97,8 +102,8 @@ impl Mount {
         let mount = openat(CWD, &self.point, flags, Mode::empty()).ok()?;
         let handle = self.handle(inode)?;
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-        // SAFETY: the handle is as long as it says, and longer than that, and lives through the call; the descriptor is
-        // new and ours.
+        // SAFETY: `handle` is laid out as `struct file_handle`, is longer than the length in it, and outlives the call.
+        // A result that is no error is a new descriptor that nothing else owns.
         unsafe {
             let fd = libc::syscall(
                 libc::SYS_open_by_handle_at,
@@ -115,14 +120,16 @@ impl Mount {
         let Some(subvolume) = self.subvolume else {
             return Some([8, BY_INODE, u32::try_from(inode).ok()?, 0, 0, 0, 0]);
         };
-        let ([a, b], [c, d]) = (halves(inode), halves(subvolume));
+        let [a, b] = halves(inode);
+        let [c, d] = halves(subvolume);
         Some([20, BY_SUBVOLUME, a, b, c, d, 0])
     }
 }
 
 /// As they are in memory.
 fn halves(number: u64) -> [u32; 2] {
-    let (low, high) = (number as u32, (number >> 32) as u32);
+    let low = number as u32;
+    let high = (number >> 32) as u32;
     if cfg!(target_endian = "little") {
         [low, high]
     } else {

@@ -9,11 +9,11 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Pages brought in before the guard is heard again: 1 MiB.
+/// Pages brought in before the guard is heard again, 1 MiB: a slow disk reads that in some 10 ms.
 const PIECE: u64 = 256;
-/// Pages that are made sure of at each check: 4 MiB.
+/// Pages that are mapped again at each check, 4 MiB: a GiB is gone through in a minute.
 const RENEWED: u64 = 1024;
-/// Between two counts of what is really there.
+/// Time between two counts of what is locked: a count asks the kernel for every page.
 const COUNT: Duration = Duration::from_secs(10);
 
 /// One file that is held.
@@ -32,7 +32,7 @@ pub(crate) struct Holding {
     pages: u64,
     /// Runs still to be brought in, the last first.
     todo: Vec<(u64, u64)>,
-    /// Runs still to be made sure of, the last first.
+    /// Runs still to be mapped again, the last first.
     unsure: Vec<(u64, u64)>,
     watch: Option<i32>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Holding {
 pub(crate) struct Holdings {
     all: Vec<Holding>,
     usage: Option<Usage>,
-    /// Pages that may be asked for in all, whatever the guard says.
+    /// Pages that may be held in all, whatever the guard orders.
     budget: u64,
     counted: Instant,
 }
@@ -99,19 +99,17 @@ impl Holdings {
             .usage
             .as_ref()
             .and_then(|usage| usage.watch(&file).ok());
-        let (asked, used) = (Ranges::default(), Instant::now());
-        let (todo, unsure) = (Vec::new(), Vec::new());
         let mut holding = Holding {
             id,
             size,
-            asked,
+            asked: Ranges::default(),
             locked: 0,
-            used,
+            used: Instant::now(),
             file,
             map,
             pages,
-            todo,
-            unsure,
+            todo: Vec::new(),
+            unsure: Vec::new(),
             watch,
         };
         holding.ask(ranges)?;
@@ -119,7 +117,7 @@ impl Holdings {
         Ok(())
     }
 
-    /// Lets a file go.
+    /// Releases a file.
     pub(crate) fn release(&mut self, id: FileId) {
         let gone = self
             .all
@@ -131,22 +129,22 @@ impl Holdings {
         }
     }
 
-    /// Brings one piece in; whether there is more to bring in. A file that does not let itself be brought in is let
-    /// go, and told.
+    /// Brings one piece in. Returns true if there is more to bring in. A file that cannot be read is released, and
+    /// reported.
     pub(crate) fn bring_in(&mut self, tell: &mut dyn FnMut(String)) -> bool {
         let Some(holding) = self.all.iter_mut().find(|holding| !holding.todo.is_empty()) else {
             return false;
         };
         let id = holding.id;
         if let Err(error) = holding.bring_in() {
-            tell(format!("{id}: let go: {error}"));
+            tell(format!("{id}: released: {error}"));
             self.release(id);
         }
         self.is_busy()
     }
 
-    /// Notes who was used, lets go of what was replaced or cut short, makes sure of a part of the others, and now and
-    /// then counts what is there.
+    /// Notes which files were used, releases those that were replaced or cut short, maps a part of the others again, and
+    /// every [`COUNT`] counts what is locked.
     pub(crate) fn check(&mut self, now: Instant, tell: &mut dyn FnMut(String)) {
         for watch in self.usage.as_ref().map(Usage::used).unwrap_or_default() {
             self.all
@@ -155,14 +153,14 @@ impl Holdings {
                 .for_each(|holding| holding.used = now);
         }
         let gone = |holding: &&Holding| finder::is_gone(&holding.file, holding.size);
-        for id in self
+        let gone: Vec<FileId> = self
             .all
             .iter()
             .filter(gone)
             .map(|holding| holding.id)
-            .collect::<Vec<_>>()
-        {
-            tell(format!("{id}: let go: it was replaced or cut short"));
+            .collect();
+        for id in gone {
+            tell(format!("{id}: released: it was replaced or cut short"));
             self.release(id);
         }
         self.make_sure();
@@ -172,7 +170,7 @@ impl Holdings {
         }
     }
 
-    /// Goes on with one file after the other.
+    /// Maps pages again, one file after the other.
     fn make_sure(&mut self) {
         let mut left = RENEWED;
         for _ in 0..self.all.len() {
@@ -196,7 +194,9 @@ impl Holding {
         for (first, count) in &self.todo {
             self.map.keep(*first, *count)?;
         }
-        (self.asked, self.locked, self.unsure) = (ranges, 0, Vec::new());
+        self.asked = ranges;
+        self.locked = 0;
+        self.unsure.clear();
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl Holding {
                 self.locked += piece;
                 Ok(())
             }
-            // Later, then.
+            // It is tried again.
             Err(error)
                 if matches!(
                     Errno::from_io_error(&error),

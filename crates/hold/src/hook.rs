@@ -1,10 +1,11 @@
-//! Becomes a hook: the guard's word that something happened, in a program of root's.
+//! Becomes a hook: a program of root's that the guard runs when something happens.
 //!
 //! It is started with the program as its standard input, already checked, and gives up all that a hook does not need: its
-//! capabilities for good, its priority, its place behind everyone else for the OOM killer, locked memory, and every
+//! capabilities for good, its priority, its protection from the OOM killer, locked memory, and every
 //! descriptor that it may have been given besides.
 #![allow(unsafe_code, reason = "two system calls that have no wrapper")]
 
+use host::writes::OOM_SCORE_ADJ;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{
@@ -18,6 +19,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::{io, ptr};
 
 /// The first descriptor beyond standard input, output and error.
@@ -63,7 +65,8 @@ fn execute(program: &File, name: &OsStr) -> io::Result<Infallible> {
         .map(|one| one.as_ptr())
         .chain([ptr::null()])
         .collect();
-    // SAFETY: C strings that live until the call returns, and two lists of such, each with null at its end.
+    // SAFETY: `path` is a C string, `arguments` and `environment` are lists of C strings with null at their end, and all
+    // live until the call returns.
     unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
     Err(io::Error::last_os_error())
 }
@@ -88,13 +91,14 @@ fn program() -> io::Result<File> {
 
 /// Closes all but the standard three.
 fn close_others() {
-    let (first, last, flags) = (FIRST as libc::c_uint, libc::c_uint::MAX, 0);
-    // SAFETY: three numbers; no descriptor above the standard three is used by this process yet.
-    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } == 0;
-    if !closed {
+    let first = FIRST as libc::c_uint;
+    let last = libc::c_uint::MAX;
+    // SAFETY: the arguments are numbers, and no object of this process owns a descriptor above the standard three yet.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    if result != 0 {
         // Before 5.9 the kernel has no such call.
         for descriptor in FIRST..MOST {
-            // SAFETY: as above; one that is not open is refused.
+            // SAFETY: as above; the kernel refuses one that is not open.
             unsafe { libc::close(descriptor) };
         }
     }
@@ -105,8 +109,8 @@ fn give_up() -> io::Result<()> {
     rustix::process::chdir("/")?;
     rustix::process::umask(Mode::from_raw_mode(0o077));
     setpriority_process(None, 0)?;
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let adjust = rustix::fs::open("/proc/self/oom_score_adj", flags, Mode::empty())?;
+    let own = Path::new("/proc/self/oom_score_adj");
+    let adjust = OOM_SCORE_ADJ.open(own, OFlags::empty())?;
     rustix::io::write(&adjust, b"0")?;
     let none = Rlimit {
         current: Some(0),

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io;
 use std::ptr::null_mut;
 
-/// A mapping of a file, whose pages nobody reads or writes.
+/// A mapping of a file. Its pages are never read or written.
 #[derive(Debug)]
 pub(crate) struct Map {
     at: *mut c_void,
@@ -32,7 +32,7 @@ impl Map {
             .ok()
             .and_then(|pages| pages.checked_mul(page))
             .ok_or(Errno::OVERFLOW)?;
-        // SAFETY: a new mapping at a place of the kernel's choice; nothing in this process points into it.
+        // SAFETY: the kernel chooses the place of this new mapping, so no object of this process is in it.
         let at = unsafe {
             mmap(
                 null_mut(),
@@ -49,7 +49,7 @@ impl Map {
     /// From now on what is in memory of these pages, or comes in by [`Map::bring_in`], stays.
     pub(crate) fn keep(&self, first: u64, count: u64) -> io::Result<()> {
         let (at, length) = self.part(first, count)?;
-        // SAFETY: the range is inside the mapping, and locking changes no content.
+        // SAFETY: `part` has checked that the range is inside the mapping, and locking changes no content.
         match unsafe { mlock_with(at, length, MlockFlags::ONFAULT) } {
             // Before 4.4 there is no such call; bring_in locks then.
             Err(Errno::NOSYS | Errno::INVAL) => Ok(()),
@@ -60,7 +60,7 @@ impl Map {
     /// Brings these pages in, from the disk if need be.
     pub(crate) fn bring_in(&self, first: u64, count: u64) -> io::Result<()> {
         let (at, length) = self.part(first, count)?;
-        // SAFETY: the range is inside the mapping; populating reads nothing into this process.
+        // SAFETY: `part` has checked that the range is inside the mapping, and populating changes no content.
         match unsafe { madvise(at, length, Advice::LinuxPopulateRead) } {
             // SAFETY: as above.
             Err(Errno::INVAL) => Ok(unsafe { mlock(at, length) }?),
@@ -68,11 +68,11 @@ impl Map {
         }
     }
 
-    /// How many of these pages are in memory.
+    /// How many of these pages are resident.
     pub(crate) fn resident(&self, first: u64, count: u64) -> io::Result<u64> {
         let (at, length) = self.part(first, count)?;
         let mut there = vec![0_u8; length / self.page];
-        // SAFETY: the range is inside the mapping, and `there` has a byte for each of its pages.
+        // SAFETY: `part` has checked that the range is inside the mapping, and `there` has a byte for each of its pages.
         if unsafe { libc::mincore(at, length, there.as_mut_ptr()) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -96,14 +96,15 @@ impl Map {
             return Err(Errno::INVAL.into());
         }
         // Both fit: the mapping's own length does.
-        let (offset, length) = (first as usize * self.page, count as usize * self.page);
+        let offset = first as usize * self.page;
+        let length = count as usize * self.page;
         Ok((self.at.wrapping_byte_add(offset), length))
     }
 }
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping, which nothing points into; its locks go with it.
+        // SAFETY: this is the whole mapping, and nothing points into it: its pages are never accessed.
         let _ = unsafe { munmap(self.at, self.pages as usize * self.page) };
     }
 }
@@ -117,7 +118,8 @@ mod tests {
         /// Of this mapping: other tests lock memory of this process too.
         pub(crate) fn locked_kib(&self) -> usize {
             let range = self.at as usize..self.at as usize + self.pages as usize * self.page;
-            let (mut is_inside, mut locked) = (false, 0);
+            let mut is_inside = false;
+            let mut locked = 0;
             for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {
                 let begins = line
                     .split_once('-')

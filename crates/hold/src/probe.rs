@@ -13,10 +13,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Files that nearly every system has and nobody maps, and one that is there always but mapped, and so cannot be dropped.
+/// Files that nearly every system has and no program maps, and one that is always there, but mapped: such a file cannot
+/// be dropped from the cache.
 const COMMON: [&str; 3] = ["/usr/lib/os-release", "/etc/passwd", "/proc/self/exe"];
 
-/// Each rung, tried.
+/// Every means of protection, tried.
 pub fn probe() -> Vec<Check> {
     let check = |name: &str, tried: io::Result<String>| match tried {
         Ok(says) => Check {
@@ -62,7 +63,7 @@ fn lock() -> io::Result<String> {
     Ok("hot files can be held in memory".to_owned())
 }
 
-/// `VmLck` of this process: others in it must not lock meanwhile.
+/// `VmLck` of this process, in KiB: no other thread may lock meanwhile.
 fn locked_kib() -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/self/status")?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmLck:"));
@@ -70,21 +71,37 @@ fn locked_kib() -> io::Result<u64> {
     number.ok_or_else(|| io::Error::other("/proc/self/status: no VmLck"))
 }
 
-/// What comes in and leaves, and what is read where it is.
+/// Events of pages that come in and leave, and of pages that are read from memory.
 fn events() -> (io::Result<String>, io::Result<String>) {
     match heard() {
-        Err(error) => (Err(error), Err(io::Error::other("no events of the page cache"))),
+        Err(error) => (
+            Err(error),
+            Err(io::Error::other("no events of the page cache")),
+        ),
         Ok([evictions, uses]) => (
-            evictions
-                .then(|| "files that thrash are learned".to_owned())
-                .ok_or_else(|| io::Error::other("a page was dropped and read again, and nothing was heard")),
-            uses.then(|| "files in use are known before they are lost".to_owned()).ok_or_else(|| {
-                io::Error::other("this kernel does not tell of them: files in use are known once they are lost")
-            }),
+            says(
+                evictions,
+                "files that thrash are learned",
+                "a page was dropped and read again, and no event came",
+            ),
+            says(
+                uses,
+                "files in use are known before they are evicted",
+                "this kernel has no such events: files in use are known once they are evicted",
+            ),
         ),
     }
 }
 
+fn says(works: bool, yes: &str, no: &str) -> io::Result<String> {
+    if works {
+        Ok(yes.to_owned())
+    } else {
+        Err(io::Error::other(no.to_owned()))
+    }
+}
+
+/// Whether events of evictions came, and events of uses.
 fn heard() -> io::Result<[bool; 2]> {
     let points = of_the_page_cache(Path::new("/"))?;
     let mut rings = Rings::open(&points)?;

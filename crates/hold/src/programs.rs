@@ -1,6 +1,6 @@
-//! Programs that must answer, and what of their files is in memory: looked up in calm, a process at a time.
+//! Programs that must answer, and which parts of their files are in memory: looked up while memory is not short.
 //!
-//! A program is known by its executable: a path of the list, a file that is root's and that nobody else may change.
+//! A program is known by its executable: a path of the list, a file that is root's and that only root may change.
 //! What runs under such a name from elsewhere is another program. Of its mappings the unchanging ones of files
 //! count (code and constants), and of these what is resident now.
 
@@ -13,9 +13,9 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files told of, those with the most resident pages; the rest of the report is for what thrashes.
+/// Files reported, those with the most resident pages: half of the report, which leaves the rest to files that thrash.
 const MOST: usize = 8;
-/// A program's own mappings are a few hundred lines.
+/// Lines of `maps` read: a program has a few hundred mappings.
 const MOST_LINES: usize = 4096;
 
 /// A file that a program runs from.
@@ -70,21 +70,22 @@ fn processes(proc: &Path) -> impl Iterator<Item = PathBuf> {
         .map(|entry| entry.path())
 }
 
-/// Whether a process runs one of the listed executables, and nobody but root could have put it there.
+/// Returns true if a process runs one of the listed executables, and only root could have put it there.
 fn is_listed(process: &Path, list: &[PathBuf]) -> bool {
     let own = process.join("exe");
     let named = std::fs::read_link(&own).is_ok_and(|path| list.contains(&path));
     named && std::fs::metadata(&own).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
 }
 
-/// What of these runs is in memory, by segments of the file.
+/// The resident parts of these runs, by segments of the file.
 fn resident(id: FileId, path: &Path, runs: &[(u64, u64)]) -> Option<Used> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(open(path, flags, Mode::empty()).ok()?);
     let found = finder::fit(id, file, i64::MAX).ok()?;
     let pages = found.size.div_ceil(rustix::param::page_size() as u64);
     let map = Map::of(&found.file, pages).ok()?;
-    let (mut ranges, mut sum) = (Ranges::default(), 0);
+    let mut ranges = Ranges::default();
+    let mut sum = 0;
     for (first, count) in runs.iter().filter(|(first, _)| *first < pages) {
         let count = (*count).min(pages - first);
         // Sixteen pages at a time: what a fault brings in around itself.
@@ -97,12 +98,20 @@ fn resident(id: FileId, path: &Path, runs: &[(u64, u64)]) -> Option<Used> {
             }
         }
     }
-    (!ranges.is_empty()).then_some(Used {
+    if ranges.is_empty() {
+        return None;
+    }
+    Some(Used {
         id,
         found,
         ranges,
         resident: sum,
     })
+}
+
+/// A number to the base of 16.
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
 }
 
 impl Part {
@@ -111,26 +120,28 @@ impl Part {
         let mut words = line.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;
         let kind = words.next()?;
-        let [offset, start, end] =
-            [words.next()?, start, end].map(|word| u64::from_str_radix(word, 16).ok());
+        let offset = words.next()?;
         let (major, minor) = words.next()?.split_once(':')?;
-        let [major, minor] = [major, minor].map(|word| u32::from_str_radix(word, 16).ok());
         let inode = words.next()?.parse().ok().filter(|inode| *inode != 0)?;
-        let path = line
-            .find('/')
-            .and_then(|at| line.get(at..))
-            .filter(|path| !path.ends_with(" (deleted)"))?;
+        let path = line.get(line.find('/')?..)?;
+        if path.ends_with(" (deleted)") {
+            return None;
+        }
+        let length = hex(end)?.checked_sub(hex(start)?)?;
+        let is_constant = kind.starts_with("r-");
+        if !is_constant || length == 0 {
+            return None;
+        }
+        let major = u32::try_from(hex(major)?).ok()?;
+        let minor = u32::try_from(hex(minor)?).ok()?;
         let page = rustix::param::page_size() as u64;
-        let length = end?.checked_sub(start?)?;
-        let id = FileId {
-            device: rustix::fs::makedev(major?, minor?),
-            inode,
-        };
-        let kept = kind.starts_with('r') && kind.get(1..2) == Some("-") && length > 0;
-        kept.then(|| Self {
-            id,
+        Some(Self {
+            id: FileId {
+                device: rustix::fs::makedev(major, minor),
+                inode,
+            },
             path: path.into(),
-            first: offset.unwrap_or(0) / page,
+            first: hex(offset).unwrap_or(0) / page,
             count: length.div_ceil(page),
         })
     }

@@ -1,4 +1,4 @@
-//! The kernel's events of the page cache, by `perf_event_open(2)`: one ring for each processor.
+//! The kernel's events of the page cache, by `perf_event_open(2)`: one ring for each CPU.
 //!
 //! Opened while memory is short and closed after, so a calm machine pays nothing; both vanish with the process.
 //! The kernel's filter passes one page in [`STRIDE`] by its place in the file, so the rings carry an eighth.
@@ -67,7 +67,7 @@ pub(crate) enum Said<'r> {
     Lost(u64),
 }
 
-/// The rings of all processors.
+/// The rings of all CPUs.
 #[derive(Debug)]
 pub(crate) struct Rings {
     rings: Vec<Ring>,
@@ -84,15 +84,13 @@ struct Ring {
 }
 
 impl Rings {
-    /// Opens a ring for each processor that is on, fed by these tracepoints.
+    /// Opens a ring for each CPU that is on, fed by these tracepoints.
     pub(crate) fn open(points: &[Tracepoint]) -> io::Result<Self> {
         let cpus = online(&std::fs::read_to_string("/sys/devices/system/cpu/online")?);
         let pages = (MOST_PAGES / cpus.len().max(1)).clamp(*RING_PAGES.start(), *RING_PAGES.end());
         let pages = 1 << pages.ilog2();
-        let (mut rings, mut sources) = (
-            Vec::with_capacity(cpus.len()),
-            Vec::with_capacity(points.len() * cpus.len()),
-        );
+        let mut rings = Vec::with_capacity(cpus.len());
+        let mut sources = Vec::with_capacity(points.len() * cpus.len());
         let (feeds, others) = points
             .split_first()
             .ok_or_else(|| io::Error::other("no tracepoints"))?;
@@ -116,30 +114,34 @@ impl Rings {
 
     /// No more events until [`Rings::resume`]; what came is still there.
     pub(crate) fn pause(&self) {
-        self.sources.iter().for_each(|source| {
+        for source in &self.sources {
             let _ = control(source, DISABLE, 0);
-        });
+        }
     }
 
     /// Events come again.
     pub(crate) fn resume(&self) {
-        self.sources.iter().for_each(|source| {
+        for source in &self.sources {
             let _ = control(source, ENABLE, 0);
-        });
+        }
     }
 
     /// Hands over everything that came since the last time.
     pub(crate) fn drain(&mut self, take: &mut dyn FnMut(Said<'_>)) {
-        self.rings.iter_mut().for_each(|ring| ring.drain(take));
+        for ring in &mut self.rings {
+            ring.drain(take);
+        }
     }
 }
 
 impl Ring {
     fn of(source: &OwnedFd, pages: usize) -> io::Result<Self> {
         let page = rustix::param::page_size();
-        let (size, length) = (pages * page, (pages + 1) * page);
+        let size = pages * page;
+        let length = size + page;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place of the kernel's choice, as long as the ring and its page are.
+        // SAFETY: the kernel chooses the place of this new mapping, so no object of this process is in it. Its length is
+        // that of the shared page and the ring.
         let at = unsafe { mmap(null_mut(), length, protection, MapFlags::SHARED, source, 0) }?;
         Ok(Self { at, size, page })
     }
@@ -191,7 +193,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping, into which no reference is left.
+        // SAFETY: this is the whole mapping, and every reference into it borrows `self`, which ends here.
         let _ = unsafe { munmap(self.at, self.size + self.page) };
     }
 }
@@ -200,10 +202,9 @@ impl Drop for Ring {
 fn shape(header: [u8; 8]) -> (u32, usize) {
     // Kind, two bytes of flags, length.
     let whole = u64::from_le_bytes(header);
-    (
-        u32::from_le(whole as u32),
-        u16::from_le((whole >> 48) as u16).into(),
-    )
+    let kind = u32::from_le(whole as u32);
+    let length = u16::from_le((whole >> 48) as u16);
+    (kind, length.into())
 }
 
 /// What a record says after its header; `None` for kinds that do not matter.
@@ -216,17 +217,20 @@ fn said(kind: u32, body: &[u8]) -> Option<Said<'_>> {
     };
     match kind {
         SAMPLE => {
-            let (task, length) = (word(4)?, word(8)? as usize);
-            Some(Said::Record(task, body.get(12..12 + length)?))
+            let task = word(4)?;
+            let length = word(8)? as usize;
+            let record = body.get(12..12 + length)?;
+            Some(Said::Record(task, record))
         }
-        LOST => Some(Said::Lost(u64::from_ne_bytes(
-            body.get(8..16)?.try_into().ok()?,
-        ))),
+        LOST => {
+            let count = body.get(8..16)?.try_into().ok()?;
+            Some(Said::Lost(u64::from_ne_bytes(count)))
+        }
         _ => None,
     }
 }
 
-/// An event of one tracepoint on one processor, counting from now on.
+/// An event of one tracepoint on one CPU, counting from now on.
 fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: TRACEPOINT,
@@ -267,11 +271,15 @@ fn control(source: &OwnedFd, request: libc::c_ulong, argument: usize) -> io::Res
 
 /// `0-3,8` as numbers; what is malformed is left out.
 fn online(text: &str) -> Vec<u32> {
-    let ranges = text.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse().ok()?..=last.parse().ok().filter(|last| *last < 65_536)?)
-    });
-    ranges.flatten().collect()
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+/// `0-3`, or `8` alone. A last CPU that no machine has is malformed.
+fn range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let first = first.parse().ok()?;
+    let last = last.parse().ok().filter(|last| *last < 65_536)?;
+    Some(first..=last)
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use crate::programs::{self, Used};
 use crate::ring::{Rings, Said};
 use crate::tracepoint::{Tracepoint, of_the_page_cache};
 use host::holder::wire;
-use pressure::protect::{Act, Event, EventKind, FileId, Hot, Learner, MAX_FILES, Warm, WarmFile};
+use pressure::protect::{
+    Act, Event, EventKind, FileId, Hot, Learner, MAX_FILES, Ranges, Warm, WarmFile,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -18,34 +20,34 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use units::{Bytes, Micros};
 
-/// How often rings are read; a stream fills one in seconds.
+/// Time between two reads of the rings: a stream of reads fills one in seconds.
 const DRAIN: Duration = Duration::from_millis(200);
 const REPORT: Duration = DRAIN;
-/// While nothing is watched.
+/// Time between two checks of what is held while nothing is watched.
 const LOOK: Duration = Duration::from_secs(2);
-/// Between two looks for programs; each reads the mappings of a few processes.
+/// Time between two looks for programs; each reads the mappings of a few processes.
 const PROGRAMS: Duration = Duration::from_secs(60);
-/// Events are on all the time for so long after the watch began, or a file was last seen to thrash that may be held.
+/// Events are on all the time for this long after the watch began, or after a file that may be held last thrashed.
 const EAGER: Duration = Duration::from_secs(30);
-/// Of the files that are used again and have lost nothing, so many are looked for.
+/// Files that are in use and have lost nothing: so many of them are opened.
 const MOST_USED: usize = 4;
-/// Less comes back of any file now and then.
+/// Refaults below which a file is not looked into: a few pages of any file come back now and then.
 const LEAST_RETURNS: u64 = 8;
 /// A file that was not found is looked for again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// One that cannot be held, after this.
 const LOOK_LATER: Duration = Duration::from_secs(60);
-/// Tasks remembered by the file they read last.
+/// Tasks remembered by the file they read last: about 100 KiB.
 const MOST_TASKS: usize = 4096;
 
 /// Serves the guard at the other end of `socket`, until it goes.
-/// `programs` are the executables of those that must answer.
+/// `programs` are the executables of programs that must answer.
 pub fn serve(socket: BorrowedFd<'_>, programs: Vec<PathBuf>) -> io::Result<()> {
     let mut server = Server::new(socket);
     server.programs = programs;
     server.report();
     while server.hear()? {
-        server.turn();
+        server.tick();
     }
     Ok(())
 }
@@ -60,7 +62,7 @@ struct Server<'s> {
     eager: Instant,
     paused: bool,
     learner: Learner,
-    /// Who last brought pages of a file in.
+    /// The task that last brought pages of a file in.
     tasks: HashMap<FileId, u32>,
     found: HashMap<FileId, Found>,
     /// Not to be looked for before.
@@ -184,7 +186,8 @@ impl<'s> Server<'s> {
             Ok(rings) => {
                 self.since = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
                 self.rings = Some(rings);
-                (self.eager, self.paused) = (Instant::now() + EAGER, false);
+                self.eager = Instant::now() + EAGER;
+                self.paused = false;
             }
             Err(error) => {
                 self.points = None;
@@ -196,9 +199,9 @@ impl<'s> Server<'s> {
     }
 
     /// What is due: the rings, a piece of a file, the report.
-    fn turn(&mut self) {
+    fn tick(&mut self) {
         self.drain();
-        self.spare();
+        self.pause_or_resume();
         let mut told = Vec::new();
         self.holdings.bring_in(&mut |text| told.push(text));
         let now = Instant::now();
@@ -215,7 +218,7 @@ impl<'s> Server<'s> {
     }
 
     /// Whether there is more of a file to learn: it thrashes, it is not so large that it never will be held, and what
-    /// comes back is not held yet.
+    /// refaults is not held yet.
     fn may_be_held(&self, hot: &Hot) -> bool {
         let headroom = self
             .found
@@ -229,8 +232,8 @@ impl<'s> Server<'s> {
     }
 
     /// Each event costs the task that caused it some microseconds: after a while without news they are on for a
-    /// quarter of the time. A page's eviction and its return may then be missed; those of a file are many.
-    fn spare(&mut self) {
+    /// quarter of the time. A page's eviction and its refault may then be missed; those of a file are many.
+    fn pause_or_resume(&mut self) {
         let Some(rings) = &self.rings else { return };
         let on = Instant::now() < self.eager || self.begun.elapsed().as_secs() % 4 == 0;
         match (on, self.paused) {
@@ -242,10 +245,10 @@ impl<'s> Server<'s> {
     }
 
     fn drain(&mut self) {
-        let (Some(points), Some(rings)) = (&self.points, &mut self.rings) else {
-            return;
-        };
-        let (at, own) = (self.begun.elapsed(), std::process::id());
+        let Some(points) = &self.points else { return };
+        let Some(rings) = &mut self.rings else { return };
+        let at = self.begun.elapsed();
+        let own = std::process::id();
         let Self {
             learner,
             tasks,
@@ -258,7 +261,7 @@ impl<'s> Server<'s> {
             Said::Record(task, record) => {
                 *events += 1;
                 let event = points.iter().find_map(|point| point.event(record));
-                // What we bring in ourselves is nobody's use.
+                // Pages that this process brings in are not a use.
                 if let Some(event) =
                     event.filter(|event| task != own || event.kind == EventKind::Evicted)
                 {
@@ -269,12 +272,13 @@ impl<'s> Server<'s> {
         });
     }
 
-    /// Tells what is held, and the hottest of the rest.
+    /// Reports what is held, and the hottest of the rest.
     fn report(&mut self) {
         let mut warm = Warm::default();
         warm.sums.watching = self.points.as_ref().map(|_| self.rings.is_some().into());
         warm.sums.floors = self.floors.map(u64::from);
-        (warm.sums.events, warm.sums.lost) = (Some(self.events), Some(self.lost));
+        warm.sums.events = Some(self.events);
+        warm.sums.lost = Some(self.lost);
         let page = Bytes::new(rustix::param::page_size() as u64);
         let bytes = |pages: u64| units::Pages::new(pages).to_bytes(page);
         warm.sums.held = Some(self.holdings.iter().map(|held| bytes(held.locked)).sum());
@@ -290,23 +294,22 @@ impl<'s> Server<'s> {
                 held: Some(bytes(held.locked)),
                 ..file(held.id)
             };
-            (place.asked, place.shift) = (Some(held.asked.segments), Some(held.asked.shift.into()));
+            tell_asked(place, held.asked);
             place.idle = Some(Micros::new(held.used.elapsed().as_micros() as u64));
             place.program = self.used.iter().any(|used| used.id == held.id).then_some(1);
-            (place.refault_time, place.every) = self.learner.means(held.id);
+            let (refault_time, every) = self.learner.means(held.id);
+            place.refault_time = refault_time;
+            place.every = every;
             if let Some(hot) = hot.iter().find(|hot| hot.file == held.id) {
                 // All in one measure: the coarser.
                 let asked = held.asked.measured_as(hot.ranges);
-                (place.asked, place.shift) = (Some(asked.segments), Some(asked.shift.into()));
-                let (ranges, used) = (hot.ranges.measured_as(asked), hot.used.measured_as(asked));
-                tell(
-                    place,
-                    &Hot {
-                        ranges,
-                        used,
-                        ..*hot
-                    },
-                );
+                tell_asked(place, asked);
+                let measured = Hot {
+                    ranges: hot.ranges.measured_as(asked),
+                    used: hot.used.measured_as(asked),
+                    ..*hot
+                };
+                tell(place, &measured);
             }
         }
         let free = |id: FileId| self.holdings.get(id).is_none();
@@ -316,11 +319,10 @@ impl<'s> Server<'s> {
             .filter(|used| free(used.id))
             .zip(places.by_ref())
         {
-            let (shift, hot) = (Some(used.ranges.shift.into()), Some(used.ranges.segments));
             *place = WarmFile {
                 size: Some(Bytes::new(used.found.size)),
-                shift,
-                hot,
+                shift: Some(used.ranges.shift.into()),
+                hot: Some(used.ranges.segments),
                 program: Some(1),
                 ..file(used.id)
             };
@@ -414,7 +416,7 @@ impl<'s> Server<'s> {
         self.send();
     }
 
-    /// What the guard cannot take now it will hear with the next report.
+    /// A message that the guard cannot take now is dropped: the next report says the same.
     fn send(&self) {
         let _ = send(
             self.socket,
@@ -443,12 +445,20 @@ fn file(id: FileId) -> WarmFile {
 
 fn tell(place: &mut WarmFile, hot: &Hot) {
     place.hot = Some(hot.ranges.segments);
-    (place.refaults, place.refault_time, place.again) =
-        (Some(hot.refaults), hot.refault_time, Some(hot.again));
-    let seen = hot.every.is_some();
-    (place.uses, place.every, place.used) = (
-        seen.then_some(hot.uses),
-        hot.every,
-        seen.then_some(hot.used.segments),
-    );
+    place.refaults = Some(hot.refaults);
+    place.refault_time = hot.refault_time;
+    place.again = Some(hot.again);
+    place.every = hot.every;
+    if hot.every.is_some() {
+        place.uses = Some(hot.uses);
+        place.used = Some(hot.used.segments);
+    } else {
+        place.uses = None;
+        place.used = None;
+    }
+}
+
+fn tell_asked(place: &mut WarmFile, asked: Ranges) {
+    place.asked = Some(asked.segments);
+    place.shift = Some(asked.shift.into());
 }

@@ -37,8 +37,8 @@ pub(crate) struct Tracepoint {
     last: Option<Field>,
 }
 
-/// The tracepoints of the kernel whose trace files are under one of the usual folders: what comes in, what leaves, and where
-/// it is told what is read from memory.
+/// The kernel's tracepoints of the page cache, from trace files in one of the usual directories: pages that come in, pages
+/// that leave, and, where the kernel has it, pages that are read from memory.
 pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<Vec<Tracepoint>> {
     let directories = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
     let open = |directory: &&str| root.join(directory).join("events/filemap").is_dir();
@@ -61,7 +61,7 @@ pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<Vec<Tracepoint>> {
 }
 
 impl Tracepoint {
-    /// Whether it tells of reads from memory.
+    /// Returns true if it tells of reads from memory.
     pub(crate) fn tells_uses(&self) -> bool {
         self.kind == EventKind::Used
     }
@@ -80,15 +80,16 @@ impl Tracepoint {
             .parse()
             .ok()?;
         let field = |name: &str| text.lines().find_map(|line| Field::parse(line, name));
-        let (inode, index, device) = (field("i_ino")?, field("index")?, field("s_dev")?);
         let last = field("last_index");
-        let sound = last.is_some() == (kind == EventKind::Used);
-        sound.then_some(Self {
+        if last.is_some() != (kind == EventKind::Used) {
+            return None;
+        }
+        Some(Self {
             id,
             kind,
-            inode,
-            index,
-            device,
+            inode: field("i_ino")?,
+            index: field("index")?,
+            device: field("s_dev")?,
             order: field("order"),
             last,
         })
@@ -129,9 +130,14 @@ impl Field {
             .map(str::trim);
         let declared = parts.next()?.rsplit(' ').next()?;
         let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse().ok();
-        let (offset, size) = (number("offset:")?, number("size:")?);
-        let sound = declared == name && matches!(size, 1 | 2 | 4 | 8) && offset < 4096;
-        sound.then_some(Self { offset, size })
+        let offset = number("offset:")?;
+        let size = number("size:")?;
+        let is_word = matches!(size, 1 | 2 | 4 | 8);
+        if declared == name && is_word && offset < 4096 {
+            Some(Self { offset, size })
+        } else {
+            None
+        }
     }
 
     fn of(self, record: &[u8]) -> Option<u64> {

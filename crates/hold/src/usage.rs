@@ -23,7 +23,7 @@ impl Usage {
         })
     }
 
-    /// Watches a file; the answer is the watch's number.
+    /// Watches a file. Returns the number of the watch.
     pub(crate) fn watch(&self, file: &File) -> io::Result<i32> {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         Ok(inotify::add_watch(
@@ -37,7 +37,7 @@ impl Usage {
         let _ = inotify::remove_watch(&self.inotify, watch);
     }
 
-    /// The watches whose files were used since the last call, some of them more than once.
+    /// The watches of files that were used since the last call, some of them more than once.
     pub(crate) fn used(&self) -> Vec<i32> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(&self.inotify, &mut buffer);

@@ -91,7 +91,7 @@ impl Holder {
 
 /// In a process of its own: what is locked is counted by process.
 #[test]
-fn each_rung_is_tried_and_says_something() {
+fn each_means_of_protection_is_tried_and_says_something() {
     let output = Command::new(PROGRAM).arg("--probe").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let checks: Vec<Vec<&str>> = text

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Quoted text is cut after so many bytes: enough to recognise, short enough for a log.
+/// Quoted text is cut after so many bytes: enough to recognise the line, and still one line of a log.
 const QUOTED: usize = 120;
 
 /// A file that could not be read or understood.
 ///
-/// An absent file is no trouble: it is a kernel without that feature.
+/// An absent file is no error: it is a kernel without that feature.
 #[derive(Debug)]
 pub struct Error {
     /// Which file.
@@ -34,14 +34,21 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    pub(crate) fn unreadable(path: &Path, error: io::Error) -> Self {
+    /// A file that could not be opened, read or written.
+    pub fn unreadable(path: &Path, error: io::Error) -> Self {
         Self {
             path: path.to_owned(),
             kind: ErrorKind::Unreadable(error),
         }
     }
 
-    pub(crate) fn malformed(path: &Path, malformed: &Malformed<'_>) -> Self {
+    /// A file that we refuse ourselves; `why` says all that there is to say.
+    pub fn refused(path: &Path, why: impl Into<String>) -> Self {
+        Self::unreadable(path, io::Error::other(why.into()))
+    }
+
+    /// A text that is not what the kernel prints.
+    pub fn malformed(path: &Path, malformed: &Malformed<'_>) -> Self {
         let text = &malformed.text[..malformed.text.len().min(QUOTED)];
         let text = String::from_utf8_lossy(text).into_owned();
         Self {
@@ -58,7 +65,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.kind {
-            // What we refuse ourselves says all in its text.
+            // The text of our own refusals says all.
             ErrorKind::Unreadable(error) if error.kind() == io::ErrorKind::Other => {
                 write!(f, "{path}: {error}")
             }
@@ -83,15 +90,16 @@ impl std::error::Error for Error {
 /// Text that is not what the kernel prints. It borrows the text: a file that stays malformed costs
 /// no allocation per reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed<'t> {
+pub struct Malformed<'t> {
     /// What should have been there.
-    pub(crate) field: &'static str,
+    pub field: &'static str,
     /// What was there.
-    pub(crate) text: &'t [u8],
+    pub text: &'t [u8],
 }
 
 impl<'t> Malformed<'t> {
-    pub(crate) fn new(field: &'static str, text: &'t [u8]) -> Self {
+    /// `field` should have been in `text`.
+    pub fn new(field: &'static str, text: &'t [u8]) -> Self {
         Self { field, text }
     }
 }
@@ -101,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trouble_is_one_line_with_the_path_and_the_escaped_text() {
+    fn an_error_is_one_line_with_the_path_and_the_escaped_text() {
         let malformed = Malformed::new("nr_free_pages", b"nr_free_pages \x1b[2J\nx");
         let shown = Error::malformed(Path::new("/proc/vmstat"), &malformed).to_string();
         assert_eq!(

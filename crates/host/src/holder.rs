@@ -1,4 +1,4 @@
-//! The process that locks, as the guard sees it: `warmset-hold`, started, told, heard, and ended.
+//! `warmset-hold`, the process that locks files in memory, as the guard sees it: its start, orders, reports and end.
 //!
 //! It is a process of its own, so that the guard keeps its budget and a fault there cannot stop the guard. It
 //! holds nothing but mappings, which the kernel takes back when it ends, and it ends when the guard does, however
@@ -9,6 +9,7 @@ pub mod wire;
 
 pub use check::{Check, checks};
 
+use crate::applied::Applied;
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
 use rustix::io::Errno;
 use rustix::net::{
@@ -21,10 +22,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use wire::Tale;
 
-/// A holder that ends is started again after this long, twice as long each time.
+/// Time before a holder that ended is started again; it doubles each time, so that one that crashes at once costs little.
 const PAUSE: Duration = Duration::from_secs(10);
 const MOST_PAUSE: Duration = Duration::from_secs(600);
-/// It may unmap for so long at the end.
+/// Time that it has to unmap at the end before it is killed. Its locks go with it either way.
 const GOODBYE: Duration = Duration::from_millis(500);
 /// Names kept: of all files in a report, and some of the one before.
 const MOST_NAMES: usize = 4 * MAX_FILES;
@@ -53,22 +54,20 @@ impl Holder {
     pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
         let running = Some(Running::start(program, arguments)?);
         let arguments = arguments.to_vec();
-        let (names, warnings) = (Vec::with_capacity(MOST_NAMES), Vec::new());
-        let (again, pause) = (Instant::now(), PAUSE);
         Ok(Self {
             program: program.to_owned(),
             arguments,
             running,
             warm: Warm::default(),
-            names,
-            warnings,
-            again,
-            pause,
+            names: Vec::with_capacity(MOST_NAMES),
+            warnings: Vec::new(),
+            again: Instant::now(),
+            pause: PAUSE,
         })
     }
 
-    /// Hears what it has told since the last time, and says what is known. Allocates nothing but for names.
-    pub(crate) fn hear(&mut self) -> &Warm {
+    /// Receives its messages, and returns its last report. Allocates nothing but for names.
+    pub(crate) fn observe(&mut self) -> &Warm {
         if self.running.is_none() && Instant::now() >= self.again {
             self.start_again();
         }
@@ -85,14 +84,14 @@ impl Holder {
         &self.warm
     }
 
-    /// Has an act done; `false` if nobody is there to do it.
-    pub(crate) fn act(&mut self, act: &Act) -> bool {
+    /// Hands an act over; drops it if the process does not run.
+    pub(crate) fn apply(&mut self, act: &Act) -> Applied {
         let Some(running) = &self.running else {
-            return false;
+            return Applied::Dropped;
         };
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         if send(&running.socket, &wire::order(act), flags).is_err() {
-            return false;
+            return Applied::Dropped;
         }
         // Until the next report this is what is asked, so that it is not asked again.
         let asked = match act {
@@ -116,11 +115,12 @@ impl Holder {
             {
                 file.asked = ranges.map(|ranges| ranges.segments);
                 if let Some(ranges) = ranges {
-                    (file.hot, file.shift) = (Some(ranges.segments), Some(ranges.shift.into()));
+                    file.hot = Some(ranges.segments);
+                    file.shift = Some(ranges.shift.into());
                 }
             }
         }
-        true
+        Applied::HandedToHolder
     }
 
     /// Names of files, as far as they are known.
@@ -148,7 +148,7 @@ impl Holder {
             Some(Tale::Report | Tale::Error(_)) => {}
             None => self
                 .warnings
-                .push("warmset-hold: a message that makes no sense".to_owned()),
+                .push("warmset-hold: sent a message that makes no sense: dropped".to_owned()),
         }
     }
 
@@ -208,7 +208,7 @@ impl Running {
     }
 }
 
-/// The socket's end is its order to leave.
+/// Closing the socket orders it to end.
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
@@ -238,8 +238,8 @@ pub fn program() -> PathBuf {
 mod tests {
     use super::*;
 
-    /// No script of our own: while it is written, a child that another test starts may have it open, and who is open for
-    /// writing does not start.
+    /// No script of our own: while one is written, a child that another test starts may hold it open, and a file that is
+    /// open for writing cannot be executed (`ETXTBSY`).
     fn shell(text: &str) -> Holder {
         Holder::start(Path::new("/bin/sh"), &["-c".to_owned(), text.to_owned()]).unwrap()
     }
@@ -250,7 +250,7 @@ mod tests {
         holder.warm.sums.watching = Some(1);
         let deadline = Instant::now() + Duration::from_secs(10);
         while holder.running.is_some() && Instant::now() < deadline {
-            holder.hear();
+            holder.observe();
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(holder.warm.is_empty(), "nothing is held by nobody");
@@ -259,9 +259,9 @@ mod tests {
             warnings.len() == 1 && warnings[0].contains("ended"),
             "{warnings:?}"
         );
-        assert!(!holder.act(&Act::Watch));
+        assert_eq!(holder.apply(&Act::Watch), Applied::Dropped);
         holder.again = Instant::now();
-        holder.hear();
+        holder.observe();
         assert!(holder.running.is_some() || !holder.warnings.is_empty());
         assert!(holder.pause >= PAUSE * 2);
     }
@@ -276,13 +276,17 @@ mod tests {
         holder.warm.places_mut()[0].device = Some(1);
         holder.warm.places_mut()[0].inode = Some(2);
         let ranges = pressure::protect::Ranges::whole(10);
-        assert!(holder.act(&Act::Hold {
+        let hold = Act::Hold {
             file,
             ranges,
-            amount: units::Bytes::ZERO
-        }));
-        assert!(holder.hear().files[0].is_held());
-        assert!(holder.act(&Act::Release { file }));
-        assert!(!holder.hear().files[0].is_held());
+            amount: units::Bytes::ZERO,
+        };
+        assert_eq!(holder.apply(&hold), Applied::HandedToHolder);
+        assert!(holder.observe().files[0].is_held());
+        assert_eq!(
+            holder.apply(&Act::Release { file }),
+            Applied::HandedToHolder
+        );
+        assert!(!holder.observe().files[0].is_held());
     }
 }

@@ -7,8 +7,9 @@
 //!                           and becomes it
 //! ```
 //!
-//! So whoever may write to none of these can change neither the program nor which one is run, at no moment. The program
-//! is started by another that does not share our memory: a copy of the guard's would make the guard wait for memory.
+//! So a user that may write to none of these can change neither the program nor which one is run, at no moment. The
+//! program is started by one that does not share our memory: to copy the guard's page tables, the guard would wait for
+//! memory.
 
 use crate::error::Error;
 use pressure::config::{ConfigError, Hooks, Occasion};
@@ -24,12 +25,12 @@ use std::time::{Duration, Instant};
 
 /// Where programs that a hook starts are looked for.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-/// Between two looks whether it has ended.
+/// Time between two looks whether it has ended: hooks take longer, and a look is one system call.
 const LOOK: Duration = Duration::from_millis(20);
-/// Nobody but the owner may write.
+/// The mode bits by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A program that was found to be its owner's alone, with every folder on its path.
+/// A program that was found to be its owner's alone, with every directory on its path.
 #[derive(Debug)]
 pub struct Hook {
     program: OwnedFd,
@@ -62,8 +63,8 @@ pub fn check(root: &Path, hooks: &Hooks) -> Result<(), ConfigError> {
 }
 
 impl Hook {
-    /// Opens the program at an absolute path below `root`, whose folders and file must be root's, or ours, and nobody
-    /// else's to write.
+    /// Opens the program at an absolute path below `root`. Every directory on the path and the file must belong to root or
+    /// to our own user, and no other may write to it.
     pub fn open(root: &Path, path: &str) -> Result<Self, Error> {
         let mut at = root.to_owned();
         let wrong =
@@ -106,7 +107,7 @@ impl Hook {
                 FileType::RegularFile if is_last => Err("not executable"),
                 FileType::Symlink => Err("a symbolic link; name what it leads to"),
                 _ if is_last => Err("no program"),
-                _ => Err("no folder"),
+                _ => Err("no directory"),
             };
             fits.and_then(|()| alone(&found))
                 .map_err(|what| wrong(&at, what))?;
@@ -117,8 +118,8 @@ impl Hook {
         })
     }
 
-    /// Runs it with these variables and no others but `PATH`, and waits for it, for `timeout` at most. What it leaves
-    /// behind in its process group ends with it. `launcher` is `warmset-hold`, which becomes it.
+    /// Runs it with these variables and no others but `PATH`, and waits for it, for `timeout` at most. Processes that it
+    /// leaves in its process group are killed then. `launcher` is `warmset-hold`, which becomes it.
     pub fn run(
         self,
         launcher: &Path,
@@ -137,7 +138,7 @@ impl Hook {
             .spawn()?;
         let in_time = wait(&child, timeout);
         let group = Pid::from_child(&child);
-        // Its number is not free before it is waited for, so this can reach nobody else's group.
+        // Its number is not free before it is waited for, so no other group can have it.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
         let status = child.wait()?;
         Ok(if in_time? {
@@ -148,7 +149,7 @@ impl Hook {
     }
 }
 
-/// Whether it ended in time; it is not yet waited for.
+/// Returns true if it ended in time; it is not reaped yet.
 fn wait(child: &Child, timeout: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + timeout;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -167,7 +168,7 @@ fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, Error> {
     rustix::fs::fstat(file).map_err(|error| Error::unreadable(path, error.into()))
 }
 
-/// Whether nobody but root, or who we are, can change it.
+/// Returns why others than root, or our own user, could change it; `Ok` if they cannot.
 fn alone(found: &Stat) -> Result<(), &'static str> {
     if found.st_uid != 0 && found.st_uid != rustix::process::geteuid().as_raw() {
         return Err("does not belong to root");
@@ -208,7 +209,7 @@ mod tests {
         assert!(refused(&dir, "/opt/none").contains("opt/none: cannot read"));
         assert!(refused(&dir, "/opt").ends_with("opt: no program"));
         assert!(refused(&dir, "/").ends_with(": no program"));
-        assert!(refused(&dir, "/opt/hook/more").contains("hook: no folder"));
+        assert!(refused(&dir, "/opt/hook/more").contains("hook: no directory"));
         assert!(refused(&dir, "/opt/../opt/hook").ends_with("..: not in the path of a hook"));
     }
 
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_too_long_is_killed_with_its_group() {
+    fn a_hook_that_takes_too_long_is_killed_with_its_group() {
         let dir = machine("");
         let launcher = dir.path().join("launcher");
         let child = dir.path().join("child");

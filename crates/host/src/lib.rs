@@ -1,42 +1,48 @@
-//! The machine: samples in, knobs out, and everything put back.
+//! The machine: samples in, decisions carried out, and everything put back.
 //!
-//! [`Machine::at`] serves `/` and a recorded fixture alike. Reading is in [`SystemReader`], writing in `hands`,
-//! waiting in `alarm`; nothing else in the project touches `/proc`, `/sys` or `/run`.
+//! One room for each kind of kernel object. The loop's part of a room is a struct with `observe`, `apply` and
+//! `restore`; [`Machine`] holds them and fixes the order.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `system` | [`SystemReader`]: the machine's counters, its facts, the wake-up by pressure |
+//! | `knobs` | the knobs of [`pressure::knob::KNOBS`], and [`rivals`] that drive the same ones |
+//! | `processes` | the process scan, handles of candidates, signals |
+//! | `cgroups` | protected, throttled and frozen control groups |
+//! | `holder` | `warmset-hold`, the process that locks files in memory |
+//! | `users` | logged-in users that can be asked, and the process that thaws if the guard dies |
+//! | `undo` | the undo log, from which everything is put back |
+//! | `parse` | kernel texts to numbers |
+//!
+//! [`Machine::at`] serves `/` and a recorded machine in a directory alike. [`writes`] is the table of every file that
+//! may be opened for writing.
 
-mod alarm;
-mod error;
-mod facts;
-pub mod features;
-pub mod filesystems;
-mod groups;
+pub mod applied;
+pub mod cgroups;
+pub mod error;
 pub mod holder;
 pub mod hook;
-mod lock;
+mod knobs;
 mod machine;
-mod pagemap;
-mod parse;
-pub mod procs;
-mod reader;
+mod own_process;
+pub mod parse;
+pub mod processes;
 pub mod recordings;
-mod rivals;
 pub mod rules;
 pub mod settings;
-mod source;
-pub mod survey;
-mod thawer;
-mod touch;
-pub mod tracee;
+mod system;
+pub mod system_calls;
 mod undo;
 mod users;
 mod worker;
-mod writer;
+pub mod writes;
 
-pub use alarm::Woken;
+pub use applied::{Applied, Outcome};
 pub use error::{Error, ErrorKind};
-pub use lock::{OnlyOne, OwnCost, be_first, lock_in_memory, spare_from_oom};
-pub use machine::Machine;
-pub use reader::SystemReader;
-pub use rivals::{Rival, RivalKind, rivals};
+pub use knobs::rivals::{Rival, RivalKind, rivals};
+pub use machine::{Machine, Permission};
+pub use own_process::{OnlyOne, OwnCost, be_first, lock_in_memory, spare_from_oom};
+pub use system::alarm::Woken;
+pub use system::{SystemReader, filesystems};
 pub use undo::{Change, Places, Restored, restore, thaw};
 pub use users::Users;
-pub use writer::{Outcome, Permission};

@@ -1,41 +1,50 @@
-//! A machine: eyes to see it, hands to change it, an alarm to wait by.
+//! A machine: the parts that read it and write it, in the order in which they do.
 
-use crate::alarm::{Alarm, Woken};
+use crate::applied::{Applied, Outcome};
+use crate::cgroups::Cgroups;
 use crate::error::Error;
 use crate::holder::{self, Holder};
-use crate::lock::OnlyOne;
-use crate::procs::{Order, Processes};
-use crate::reader::SystemReader;
-use crate::rivals::{self, RivalKind};
-use crate::thawer::Thawer;
-use crate::undo::{Places, Restored, restore};
-use crate::users::Users;
+use crate::knobs::Knobs;
+use crate::knobs::rivals::{self, RivalKind};
+use crate::own_process::OnlyOne;
+use crate::processes::{Order, Processes};
+use crate::system::SystemReader;
+use crate::system::alarm::{Alarm, Woken};
+use crate::undo::{Places, Restored, UndoLog, boot_id, restore};
+use crate::users::{Consultation, Users};
 use crate::worker::Worker;
-use crate::writer::{KnobWriter, Outcome, Permission};
 use pressure::config::Wake;
 use pressure::decision::{Action, Attention};
-use pressure::knob::KNOBS;
+use pressure::knob::{KNOBS, KnobValues};
 use pressure::protect::FileId;
-use pressure::scan::Signal;
+use pressure::sample::Circumstances;
 use pressure::{Decision, Facts, Sample};
 use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Span;
 
-/// After so many there is no other that sees to thawing.
-const MOST_THAWERS: u32 = 4;
-/// Signals that could not be sent, told at a time.
+/// Signals that were not sent, remembered between two calls of [`Machine::warnings`]. A decision has fewer steps than
+/// this, so a caller that asks after each decision misses none.
 const MOST_MISSED: usize = 16;
+
+/// What this run may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Permission {
+    /// Only read; the text says why.
+    Observe(String),
+    /// Write too.
+    Act,
+}
 
 /// A live or recorded machine.
 ///
 /// Dropping it puts back everything that is still ours.
 #[derive(Debug)]
 pub struct Machine {
-    reader: SystemReader,
-    /// Before `only_one`, so that everything is back before another guard may start.
-    writer: Option<KnobWriter>,
+    system: SystemReader,
+    /// Before `only_one`: everything is put back before another guard may start.
+    acting: Option<Acting>,
     worker: Worker,
     processes: Processes,
     /// What the last decision wants to see.
@@ -44,63 +53,117 @@ pub struct Machine {
     missed: Vec<String>,
     at: Span,
     holder: Option<Holder>,
-    users: Option<Arc<Users>>,
-    /// After `hands`, so that there is no moment in which nobody sees to it.
-    thawer: Option<Thawer>,
-    /// How often one was started.
-    thawers: u32,
+    /// After `acting`: the process that thaws lives until nothing is frozen any more.
+    consultation: Consultation,
     run: PathBuf,
     alarm: Alarm,
+    /// While this file is there, nothing new is decided.
     switch: PathBuf,
     woken: Woken,
     read_only: Option<bool>,
     permission: Permission,
-    /// What a guard before us had left, and we put back at start.
     leftover: Restored,
     _only_one: Option<OnlyOne>,
 }
 
+/// The parts that change settings of the kernel, and the log by which they are put back.
+#[derive(Debug)]
+struct Acting {
+    log: UndoLog,
+    knobs: Knobs,
+    cgroups: Cgroups,
+    /// What the kernel refused, since the last call of [`Machine::warnings`].
+    refused: Vec<String>,
+}
+
+impl Acting {
+    fn open(places: &Places) -> Result<Self, Error> {
+        Ok(Self {
+            log: UndoLog::open(places, &boot_id(&places.root)?)?,
+            knobs: Knobs::at(places),
+            cgroups: Cgroups::at(&places.root),
+            refused: Vec::new(),
+        })
+    }
+
+    fn restore(&mut self) -> Restored {
+        let mut restored = Restored::default();
+        self.cgroups.restore(&mut self.log, &mut restored);
+        self.knobs.restore(&mut self.log, &mut restored);
+        restored
+    }
+}
+
+impl Drop for Acting {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
+
+/// In which order the steps of a decision are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// A process that has to be killed comes before any write: nothing is to delay it.
+    Signals,
+    Holder,
+    Cgroups,
+    /// Knobs, and requests to the worker.
+    Rest,
+}
+
+impl Pass {
+    const ALL: [Self; 4] = [Self::Signals, Self::Holder, Self::Cgroups, Self::Rest];
+
+    const fn of(action: &Action) -> Self {
+        match action {
+            Action::Kill { .. } => Self::Signals,
+            Action::Protect(_) => Self::Holder,
+            Action::Group(_) => Self::Cgroups,
+            _ => Self::Rest,
+        }
+    }
+}
+
 impl Machine {
-    /// The machine at `places`. With [`Permission::Act`] it first undoes what a killed guard has left; a
-    /// second guard is refused.
+    /// The machine at `places`. With [`Permission::Act`] it first undoes what a killed guard has left, and refuses to
+    /// start beside another guard.
     pub fn at(places: &Places, permission: Permission, wake: &Wake) -> Result<Self, Error> {
-        let reader = SystemReader::open(&places.root)?;
+        let system = SystemReader::open(&places.root)?;
         let read_only = is_read_only(&places.root);
         let permission = match permission {
             Permission::Act if read_only == Some(true) => {
                 Permission::Observe("/proc/sys is read-only here, as in a container".to_owned())
             }
-            asked => asked,
+            permission => permission,
         };
-        let (mut writer, mut only_one, mut leftover) = (None, None, Restored::default());
+        let mut acting = None;
+        let mut only_one = None;
+        let mut leftover = Restored::default();
         if permission == Permission::Act {
-            let opened = KnobWriter::open(places)?;
+            let opened = Acting::open(places)?;
             only_one = Some(OnlyOne::take(&places.run)?);
             leftover = restore(places)?;
-            writer = Some(opened);
+            acting = Some(opened);
         }
         let worker =
             Worker::start(&places.root).map_err(|error| Error::unreadable(&places.root, error))?;
-        let processes = Processes::open(&places.root, reader.facts().page_size)
+        let processes = Processes::open(&places.root, system.facts().page_size)
             .map_err(|error| Error::unreadable(&places.root.join("proc"), error))?;
         let alarm = Alarm::new(&places.root, wake)
             .map_err(|error| Error::unreadable(&places.root, error))?;
-        let switch = places.run.join("disable");
         Ok(Self {
-            reader,
-            writer,
+            system,
+            acting,
             worker,
             processes,
             attention: Attention::Rest,
             missed: Vec::new(),
             at: Span::default(),
             holder: None,
-            users: None,
-            thawer: None,
-            thawers: 0,
+            consultation: Consultation::at(&places.run),
             run: places.run.clone(),
             alarm,
-            switch,
+            switch: places.run.join("disable"),
             woken: Woken::Timer,
             read_only,
             permission,
@@ -109,9 +172,11 @@ impl Machine {
         })
     }
 
-    /// Starts the process that locks, if this run may act and there is none. Call it from the thread that lives as
-    /// long as the machine: the kernel ends that process with it.
-    /// `programs` are the executables of those that must answer.
+    /// Starts `warmset-hold`, if this run may act and it does not run yet; `programs` are the executables that it holds
+    /// from the start.
+    ///
+    /// Call it from the thread that lives as long as the machine: the kernel kills a child with the thread that
+    /// started it.
     pub fn hold(&mut self, programs: &[String]) -> Result<(), Error> {
         if self.holder.is_none() && self.permission == Permission::Act {
             let program = holder::program();
@@ -122,207 +187,159 @@ impl Machine {
         Ok(())
     }
 
-    /// Whose memory is to stay while it is short, if this run may act: units as the configuration names them.
+    /// Protects the memory of these units, as the configuration names them, if this run may act.
     pub fn cgroup(&mut self, units: &[String]) {
-        if let Some(writer) = &mut self.writer {
-            writer.cgroup(units);
+        if let Some(acting) = &mut self.acting {
+            acting.cgroups.protect(units);
         }
     }
 
-    /// Asks these people before anyone ends, if this run may act.
+    /// Asks these users before a unit of theirs is killed, if this run may act.
     pub fn ask(&mut self, users: Arc<Users>) {
-        self.users = (self.permission == Permission::Act).then_some(users);
+        let users = (self.permission == Permission::Act).then_some(users);
+        self.consultation.ask(users);
     }
 
-    /// The folder for what must not outlive a boot.
+    /// The directory for files that must not outlive a boot.
     pub fn run_directory(&self) -> &Path {
         &self.run
     }
 
-    /// Files that are hot or held, by name, as far as names are known.
+    /// Hot and held files, with their names where known.
     pub fn files(&self) -> &[(FileId, String)] {
         self.holder.as_ref().map_or(&[], Holder::names)
     }
 
-    /// What does not change while it runs.
+    /// What does not change while the machine runs.
     pub fn facts(&self) -> &Facts {
-        self.reader.facts()
+        self.system.facts()
     }
 
-    /// What this run may do, which is less than was asked for where the machine forbids it.
+    /// What this run may do: less than was asked for where the machine forbids it.
     pub fn permission(&self) -> &Permission {
         &self.permission
     }
 
-    /// What a guard before us had left, and we put back.
+    /// What a killed guard had left and was put back at the start.
     pub fn leftover(&self) -> &Restored {
         &self.leftover
     }
 
     /// Reads the machine. Never fails: what cannot be read is `None`, and [`Machine::warnings`] has the reason.
     pub fn sample(&mut self, sample: &mut Sample) {
-        self.reader.read(sample);
+        self.system.read(sample);
         self.at = sample.at;
-        self.look_at_processes(sample);
-        match &mut self.writer {
-            Some(writer) => {
-                if let Some(users) = &self.users {
-                    users
-                        .take(&mut sample.groups.users)
-                        .into_iter()
-                        .for_each(|said| writer.answered(said));
+        self.processes
+            .observe(self.attention, sample.at, &mut sample.scan);
+        let answers = self.consultation.observe(&mut sample.groups.users);
+        match &mut self.acting {
+            Some(acting) => {
+                for said in answers {
+                    acting.cgroups.answered(said.id, said.user, said.answer);
                 }
-                writer.note(&mut sample.knobs);
-                writer.look(sample);
+                acting.knobs.observe(&mut sample.knobs, &mut acting.log);
+                acting.cgroups.observe(sample, &mut acting.log);
             }
             None => {
                 // Nothing is ours, so everything is as found.
                 sample.knobs.found = sample.knobs.now;
-                sample.knobs.ours = pressure::knob::KnobValues::default();
+                sample.knobs.ours = KnobValues::default();
             }
         }
-        self.see_to_thawing(sample);
         if let Some(holder) = &mut self.holder {
-            sample.warm.copy(holder.hear());
+            sample.warm.copy(holder.observe());
         }
-        self.tell_circumstances(sample);
+        self.read_circumstances(&mut sample.circumstances, sample.memory.total);
     }
 
-    /// As far as the last decision wants to know of them.
-    fn look_at_processes(&mut self, sample: &mut Sample) {
-        match self.attention {
-            Attention::Candidates => self.processes.look(sample.at, &mut sample.scan),
-            Attention::Rest => self.processes.rest(&mut sample.scan),
-        }
-        self.processes.watch(sample.at, &mut sample.scan);
-    }
-
-    fn tell_circumstances(&self, sample: &mut Sample) {
-        let circumstances = &mut sample.circumstances;
+    fn read_circumstances(&self, circumstances: &mut Circumstances, memory: Option<units::Bytes>) {
         circumstances.woken_by_pressure = Some(u64::from(self.woken == Woken::Pressure));
-        circumstances.disabled = Some(u64::from(
-            rustix::fs::accessat(
-                CWD,
-                &self.switch,
-                rustix::fs::Access::EXISTS,
-                AtFlags::empty(),
-            )
-            .is_ok(),
-        ));
+        circumstances.disabled = Some(u64::from(is_there(&self.switch)));
         circumstances.read_only = self.read_only.map(u64::from);
-        let memory = sample.memory.total.unwrap_or_default();
-        let seen = self.worker.peek(|findings| {
-            let tuner = findings
-                .rivals
-                .iter()
-                .any(|rival| rival.kind == RivalKind::Tuner);
-            let guard = findings
-                .rivals
-                .iter()
-                .any(|rival| rival.kind == RivalKind::Guard);
-            (
-                u64::from(tuner),
-                u64::from(guard),
-                rivals::floor(&findings.rivals, memory),
-            )
+        let memory = memory.unwrap_or_default();
+        // While the worker writes its findings, those of the last sample stand.
+        self.worker.peek(|findings| {
+            let runs = |kind| findings.rivals.iter().any(|rival| rival.kind == kind);
+            circumstances.rival_tuner = Some(u64::from(runs(RivalKind::Tuner)));
+            circumstances.rival_guard = Some(u64::from(runs(RivalKind::Guard)));
+            circumstances.rival_floor = rivals::floor(&findings.rivals, memory);
         });
-        if let Some((tuner, guard, floor)) = seen {
-            circumstances.rival_tuner = Some(tuner);
-            circumstances.rival_guard = Some(guard);
-            circumstances.rival_floor = floor;
-        }
     }
 
-    /// Nobody is stopped who would stand still for ever if we died: without the process that sees to it nobody is asked.
-    fn see_to_thawing(&mut self, sample: &mut Sample) {
-        if sample.groups.users.is_empty() || self.thawer.as_ref().is_some_and(Thawer::is_there) {
-            return;
-        }
-        // One that died is followed at once by another: who stands still now is not to pay for it.
-        self.thawer = None;
-        let next = if self.thawers < MOST_THAWERS {
-            Thawer::start(&holder::program(), &self.run).map_err(|error| error.to_string())
-        } else {
-            Err("what lets people go on dies again and again".to_owned())
-        };
-        self.thawers += 1;
-        match next {
-            Ok(thawer) => self.thawer = Some(thawer),
-            Err(why) => {
-                self.users = None;
-                sample.groups.users.clear();
-                self.missed.push(format!("nobody is asked: {why}"));
-            }
-        }
-    }
-
-    /// Carries out a decision, if we may.
+    /// Carries out a decision, if this run may act. Returns what came of each step.
     pub fn act(&mut self, decision: &Decision) -> Outcome {
         self.attention = decision.attention;
-        match &mut self.writer {
-            Some(_) if !decision.steps.is_empty() => {}
-            _ => return Outcome::default(),
+        if self.acting.is_none() {
+            return Outcome::default();
         }
-        // Whoever has to end comes before any write.
-        let mut outcome = Outcome::default();
-        for (place, step) in decision.steps.iter().enumerate() {
-            if let Action::Kill {
+        let mut outcome = Outcome::of(decision.steps.len());
+        for pass in Pass::ALL {
+            for (place, step) in decision.steps.iter().enumerate() {
+                if Pass::of(&step.action) == pass {
+                    let applied = self.apply(&step.action);
+                    self.note_failure(&step.action, &applied);
+                    outcome.set(place, applied);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Has the part that an action concerns carry it out. A signal takes no memory unless it fails.
+    fn apply(&mut self, action: &Action) -> Applied {
+        let Some(acting) = &mut self.acting else {
+            return Applied::Dropped;
+        };
+        match *action {
+            Action::Kill {
                 identity,
                 name,
                 signal,
                 extent,
                 size,
                 ..
-            } = step.action
-            {
-                outcome = self.end(
-                    &Order {
-                        identity,
-                        name,
-                        signal,
-                        extent,
-                        size,
-                    },
-                    place,
-                    outcome,
-                );
+            } => {
+                let order = Order {
+                    identity,
+                    name,
+                    signal,
+                    extent,
+                    size,
+                };
+                self.processes.apply(self.at, &order)
             }
-        }
-        for step in &decision.steps {
-            if let (Action::Protect(act), Some(holder)) = (step.action, &mut self.holder) {
-                outcome.protected += u64::from(holder.act(&act));
+            Action::Protect(act) => match &mut self.holder {
+                Some(holder) => holder.apply(&act),
+                None => Applied::Dropped,
+            },
+            Action::Group(cgroup_action) => {
+                let unit = |id| self.processes.unit(id);
+                acting.cgroups.apply(&cgroup_action, &mut acting.log, &unit)
             }
+            Action::Set { .. } | Action::PutBack { .. } => {
+                acting.knobs.apply(action, &mut acting.log)
+            }
+            Action::Recall { id, amount, .. } => acting.cgroups.recall(id, amount, &self.worker),
+            Action::Compact { .. } | Action::Reclaim { .. } => self.worker.apply(action),
         }
-        let Some(writer) = &mut self.writer else {
-            return outcome;
-        };
-        let outcome = writer.cgroup_action(decision, outcome, &|id| self.processes.unit(id));
-        writer.act(decision, outcome, &self.worker)
     }
 
-    /// Signals a process. Takes no memory unless that fails.
-    fn end(&mut self, order: &Order, place: usize, outcome: Outcome) -> Outcome {
-        match (self.processes.kill(self.at, order), order.signal) {
-            (Ok(()), Signal::Term) => Outcome {
-                asked: outcome.asked + 1,
-                ..outcome.doing(place)
-            },
-            (Ok(()), Signal::Kill) => Outcome {
-                killed: outcome.killed + 1,
-                ..outcome.doing(place)
-            },
-            (Err(why), _) => {
-                if self.missed.len() < MOST_MISSED {
-                    self.missed.push(format!(
-                        "{} ({}) was not signalled: {why}",
-                        order.name, order.identity.pid
-                    ));
-                }
-                Outcome {
-                    missed: outcome.missed + 1,
-                    ..outcome
+    /// Keeps the reason of a step that failed, for [`Machine::warnings`].
+    fn note_failure(&mut self, action: &Action, applied: &Applied) {
+        match (applied, action) {
+            (Applied::Missed(why), Action::Kill { identity, name, .. })
+                if self.missed.len() < MOST_MISSED =>
+            {
+                let pid = identity.pid;
+                self.missed
+                    .push(format!("{name} ({pid}) was not signalled: {why}"));
+            }
+            (Applied::Refused { why }, _) => {
+                if let Some(acting) = &mut self.acting {
+                    acting.refused.push(format!("given up: {why}"));
                 }
             }
+            _ => {}
         }
     }
 
@@ -332,47 +349,48 @@ impl Machine {
         self.woken
     }
 
-    /// Puts back everything that is still ours, and tells.
+    /// Puts back everything that is still ours, and says what.
     pub fn put_everything_back(&mut self) -> Restored {
-        // What is locked is let go with the process that locks it.
+        // The files that it locks are unlocked with the process that locks them.
         self.holder = None;
-        self.writer
-            .as_mut()
-            .map(KnobWriter::put_everything_back)
-            .unwrap_or_default()
+        match &mut self.acting {
+            Some(acting) => acting.restore(),
+            None => Restored::default(),
+        }
     }
 
-    /// Puts everything back and only looks from now on, whatever is decided; only another run can act again.
+    /// Puts everything back and only observes from now on, whatever is decided; only another run can act again.
     pub fn only_observe(&mut self) -> Restored {
         let restored = self.put_everything_back();
-        self.writer = None;
-        self.users = None;
-        self.thawer = None;
+        self.acting = None;
+        self.consultation.end();
         self.permission = Permission::Observe("as asked".to_owned());
         restored
     }
 
-    /// Whom the configuration spares, from the next look on.
+    /// Takes the exemptions of the configuration, for the next process scan on.
     pub fn rule(&mut self, rules: &pressure::config::Guard) {
         self.processes.rule(rules);
     }
 
     /// What went wrong, in one line each; the same line may come again while it lasts.
     pub fn warnings(&mut self) -> Vec<String> {
-        let mut warnings: Vec<String> = self.reader.warnings().map(Error::to_string).collect();
+        let mut warnings: Vec<String> = self.system.warnings().map(Error::to_string).collect();
         warnings.append(&mut self.missed);
+        warnings.extend(self.consultation.take_warning());
         warnings.extend(self.alarm.without.take());
-        warnings.extend(self.writer.iter_mut().flat_map(KnobWriter::take_warnings));
-        warnings.extend(self.holder.iter_mut().flat_map(Holder::take_warnings));
-        warnings.extend(
-            self.worker
-                .peek(|findings| findings.warnings.clone())
-                .unwrap_or_default(),
-        );
+        if let Some(acting) = &mut self.acting {
+            warnings.append(&mut acting.refused);
+            warnings.append(&mut acting.knobs.take_warnings());
+        }
+        if let Some(holder) = &mut self.holder {
+            warnings.append(&mut holder.take_warnings());
+        }
+        warnings.extend(self.worker.warnings());
         warnings
     }
 
-    /// Who else does a part of our work.
+    /// Programs and settings that do a part of our work, one line each.
     pub fn rivals(&self) -> Vec<String> {
         self.worker
             .peek(|findings| findings.rivals.iter().map(ToString::to_string).collect())
@@ -380,13 +398,19 @@ impl Machine {
     }
 }
 
-/// Whether no knob that is here can be written; `None` if there is none. Asked of each knob's own file: under
-/// systemd's `ReadOnlyPaths=/proc/sys` with `ReadWritePaths=` for the knobs, `/proc/sys` itself is read-only.
+fn is_there(path: &Path) -> bool {
+    let access = rustix::fs::Access::EXISTS;
+    rustix::fs::accessat(CWD, path, access, AtFlags::empty()).is_ok()
+}
+
+/// Whether all knobs that are here are read-only; `None` if there is no knob.
+///
+/// Each knob's own file is asked: under systemd's `ReadOnlyPaths=/proc/sys` with `ReadWritePaths=` for the knobs,
+/// `/proc/sys` itself is read-only and the knobs are not.
 fn is_read_only(root: &Path) -> Option<bool> {
-    let mounts = KNOBS
+    KNOBS
         .iter()
-        .filter_map(|knob| statvfs(root.join(knob.path.trim_start_matches('/'))).ok());
-    mounts
+        .filter_map(|knob| statvfs(root.join(knob.path.trim_start_matches('/'))).ok())
         .map(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
         .reduce(|all, this| all && this)
 }

@@ -2,24 +2,24 @@
 //!
 //! A file is a row of gzip members, each whole in itself, of at most 64 KiB of text or thirty seconds.
 //! `zcat` reads it. Each file opens with a header, so that each can be read, moved or deleted alone.
-//! The folder is 0700, a file 0600; a file is never opened through a link, nor over another. The text
+//! The directory is 0700, a file 0600; a file is never opened through a link, nor over another. The text
 //! is [`pressure::recording`].
 
-mod directory;
+mod files;
 mod reader;
 
-pub use directory::{list, newest};
+pub use files::{list, newest};
 pub use reader::{ReadError, Reader, read};
 
-use directory::Directory;
+use crate::writes;
+use files::Directory;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pressure::recording::{Encoder, Opening};
 use pressure::sample::Wall;
 use pressure::{Config, Decision, Facts, History, Sample};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::Span;
@@ -28,13 +28,13 @@ use units::Span;
 const MEMBER: usize = 64 * 1024;
 /// Time that a member waits for more, at most.
 const WAIT: Duration = Duration::from_secs(30);
-/// The same for a recording that someone watches, and may end with Ctrl-C.
+/// The same for a recording in a terminal, which Ctrl-C may end.
 const WAIT_WATCHED: Duration = Duration::from_secs(1);
 
 /// A recording that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The file or its folder.
+    /// The file or its directory.
     #[error("{}: cannot record: {source}", path.display())]
     Io {
         /// Which.
@@ -90,7 +90,7 @@ enum Stream {
 }
 
 impl RecordingWriter {
-    /// Records into `folder`, which is made if it is not there; the first sample makes the first file.
+    /// Records into `directory`, which is made if it is not there; the first sample makes the first file.
     ///
     /// `state` is the decision core before the first sample that will be pushed.
     pub fn create(
@@ -114,11 +114,7 @@ impl RecordingWriter {
         let out = if path == Path::new("-") {
             Stream::Stdout(io::stdout())
         } else {
-            let created = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(path);
+            let created = writes::create_new(path, 0o600);
             Stream::File(created.map_err(|error| io_at(path, error))?)
         };
         let gzip = path.extension().is_some_and(|extension| extension == "gz");
@@ -280,7 +276,7 @@ impl RecordingWriter {
 
 impl Drop for RecordingWriter {
     fn drop(&mut self) {
-        // Nobody is left to tell; whoever wants to know calls `flush` before.
+        // There is no caller to tell of an error; one that wants to know calls `flush` before.
         let _ = self.flush();
     }
 }

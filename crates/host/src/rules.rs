@@ -1,4 +1,4 @@
-//! What a person has asked for, until the next boot: a small file in the run directory.
+//! Exemptions and protected units by hand, until the next boot: a small file in the run directory.
 //!
 //! ```toml
 //! [guard]
@@ -9,14 +9,16 @@
 //!
 //! A process is named with its start, so that a later one with the same number is not meant; memory is kept for units only.
 
+pub use crate::cgroups::is_there;
+use crate::cgroups::place::place;
 use crate::error::Error;
-pub use crate::groups::is_there;
-use crate::procs::{cgroup, place};
+use crate::parse::process::{self, cgroup};
+use crate::writes;
 use pressure::Config;
 use pressure::config::ConfigError;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Where the file is.
@@ -24,17 +26,17 @@ pub fn path(run: &Path) -> PathBuf {
     run.join("rules.toml")
 }
 
-/// Whom to spare, and for whom to keep memory.
+/// Exempt processes and units, and protected units.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Who is never ended, as `guard.spare` names them.
+    /// Exempt ones, as `guard.spare` names them.
     pub spare: Vec<String>,
-    /// Whose memory is to stay, as `protect.units` names them.
+    /// Protected units, as `protect.units` names them.
     pub protect: Vec<String>,
 }
 
 impl Rules {
-    /// What a person has asked for; nothing if there is no file.
+    /// The rules that were made by hand; none if there is no file.
     pub fn read(run: &Path) -> Result<Self, ConfigError> {
         let path = path(run);
         let name = path.display().to_string();
@@ -42,7 +44,7 @@ impl Rules {
             return Ok(Self::default());
         };
         let config = Config::parse(&name, &text)?;
-        // A file without the key has nobody there, and not those of the defaults.
+        // A file without the key protects nothing, where the defaults would.
         let named = config.protect.units != Config::default().protect.units;
         let protect = if named {
             config.protect.units
@@ -78,13 +80,9 @@ impl Rules {
             .map_err(at)?;
         let draft = run.join("rules.new");
         let _ = fs::remove_file(&draft);
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&draft)
-            .map_err(at)?;
-        let (spare, units) = (quoted(&self.spare), quoted(&self.protect));
+        let mut file = writes::create_new(&draft, 0o600).map_err(at)?;
+        let spare = quoted(&self.spare);
+        let units = quoted(&self.protect);
         let head = "# Made by `warmset spare` and `warmset protect`; gone at the next boot.";
         let text = format!("{head}\n[guard]\nspare = [{spare}]\n[protect]\nunits = [{units}]\n");
         io::Write::write_all(&mut file, text.as_bytes())
@@ -112,7 +110,7 @@ fn toml_text(text: &str) -> String {
 pub fn of_process(root: &Path, pid: u32) -> Result<String, Error> {
     let path = root.join(format!("proc/{pid}/stat"));
     let text = fs::read(&path).map_err(|error| Error::unreadable(&path, error))?;
-    match crate::procs::start_of(&text) {
+    match process::stat(&text).map(|stat| stat.start) {
         Some(start) => Ok(format!("pid:{pid}@{start}")),
         None => Err(Error::unreadable(
             &path,
@@ -142,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_nobody_leaves_no_file() {
+    fn what_is_written_is_read_and_no_rule_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("run");
         assert_eq!(Rules::read(&run).unwrap(), Rules::default());
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_before_has_nobody_to_protect() {
+    fn a_file_of_an_older_version_protects_nothing() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(path(dir.path()), "[guard]\nspare = [\"a.service\"]\n").unwrap();
         let rules = Rules::read(dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Configuration files: found, checked for who may write them, and laid over each other.
+//! Configuration files: found, checked for their owner and mode, and laid over each other.
 
 use pressure::config::{Config, ConfigError, Layers};
 use pressure::import::{Legacy, legacy};
@@ -26,7 +26,8 @@ pub struct Settings {
 pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
     let main = root.join(MAIN);
     let mut layers = Layers::default();
-    let (mut files, mut notes) = (Vec::new(), Vec::new());
+    let mut files = Vec::new();
+    let mut notes = Vec::new();
     if let Some(text) = read(&main)? {
         notes = layers.add(&main.display().to_string(), &text)?;
         files.push(main);

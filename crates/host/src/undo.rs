@@ -1,34 +1,37 @@
-//! The undo log: what we changed, written down before we change it.
+//! The undo log: settings of the kernel that the guard changed, written down before it changes them.
 //!
-//! One small file in the run directory holds, for each knob we hold, what was found, what we last
-//! wrote, and what we wrote before that. It is replaced whole and synced before each write to a knob, so
-//! at any moment, also after `kill -9`, it says how to put everything back.
+//! One small file in the run directory holds, for each knob and each limit of a control group, the value that was found,
+//! the one that was last written, and the one before that. It is replaced whole and synced before each write, so at any
+//! moment, also after `kill -9`, it says how to put everything back.
 //!
 //! ```text
 //! warmset-undo 1 <boot id>
 //! proc/sys/vm/watermark_scale_factor<TAB>10<TAB>240<TAB>160
 //! ```
 //!
-//! A value is put back only if it is still one of ours. A file of another boot says nothing about this
-//! kernel and is dropped. Only paths in [`pressure::knob::KNOBS`] are ever written. A line that is cut
-//! short was never acted on: the write comes after the file is whole.
+//! A value is put back only if it is still one of ours. A file of another boot says nothing about this kernel and is
+//! dropped. A line names a knob of [`pressure::knob::KNOBS`] or a limit of a control group; every other line is refused,
+//! and stays in the file. A line that is cut short was never acted on: the write comes after the file is whole.
 
 pub(crate) mod limit;
+mod restoring;
+
+pub use restoring::{Change, Restored, restore, thaw};
 
 use crate::error::Error;
-use limit::{Kind, Limit, shown};
+use crate::writes;
+use limit::Limit;
 use pressure::knob::{COUNT, KNOBS, Knob};
 use rustix::fs::{Mode, OFlags};
-use serde::Serialize;
 use std::fmt::Write as _;
+use std::fs;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 const MAGIC: &str = "warmset-undo 1 ";
-/// No log of ours is longer.
+/// Longest log that is read: a line has about 100 bytes, and fewer than a hundred settings are held at a time.
 const MOST_BYTES: u64 = 64 * 1024;
 
 /// Where things are: the machine's root, and the directory for what must not outlive a boot.
@@ -55,6 +58,21 @@ impl Places {
 
     fn log(&self) -> PathBuf {
         self.run.join("undo")
+    }
+
+    /// Replaces the undo log as a whole; on return it is on the medium.
+    fn replace_log(&self, text: &str) -> Result<(), Error> {
+        let path = self.log();
+        let draft = self.run.join("undo.new");
+        let write = || -> io::Result<()> {
+            let _ = fs::remove_file(&draft);
+            let mut file = writes::create_new(&draft, 0o600)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            File::open(&self.run)?.sync_all()
+        };
+        write().map_err(|error| Error::unreadable(&path, error))
     }
 }
 
@@ -133,220 +151,8 @@ impl UndoLog {
             }
         }
         text.extend(self.limits.iter().map(|(limit, held)| limit.line(*held)));
-        let draft = self.places.run.join("undo.new");
-        let write = || -> io::Result<()> {
-            let _ = fs::remove_file(&draft);
-            let flags =
-                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut file = File::from(rustix::fs::open(&draft, flags, Mode::from_raw_mode(0o600))?);
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&draft, &path)?;
-            File::open(&self.places.run)?.sync_all()
-        };
-        write().map_err(|error| Error::unreadable(&path, error))
+        self.places.replace_log(&text)
     }
-}
-
-/// What was put back, and what was not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Restored {
-    /// Knobs set to what was found.
-    pub back: Vec<Change>,
-    /// Knobs that someone else has set since: theirs.
-    pub left_alone: Vec<Change>,
-    /// What else there is to say.
-    pub notes: Vec<String>,
-}
-
-/// A knob, and two values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// Its name, or the path of a control group's limit.
-    pub knob: String,
-    /// What it was (put back), or what we had written (left alone).
-    pub from: u64,
-    /// What it is.
-    pub to: u64,
-}
-
-impl fmt::Display for Restored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Change { knob, from, to } in &self.back {
-            writeln!(f, "put back {knob} {} → {}", shown(*from), shown(*to))?;
-        }
-        for Change { knob, from, to } in &self.left_alone {
-            let (from, to) = (shown(*from), shown(*to));
-            writeln!(
-                f,
-                "left {knob} alone: it is {to}, we had set {from}; someone else has set it since"
-            )?;
-        }
-        self.notes
-            .iter()
-            .try_for_each(|note| writeln!(f, "{note}"))?;
-        if self.back.is_empty() && self.left_alone.is_empty() && self.notes.is_empty() {
-            writeln!(f, "nothing to put back")?;
-        }
-        Ok(())
-    }
-}
-
-/// Undoes what a guard that did not end well has left.
-///
-/// Nothing is written but knobs of the table whose value is still one of ours. Refuses a log that is not
-/// ours, and leaves it where it is.
-pub fn restore(places: &Places) -> Result<Restored, Error> {
-    let path = places.log();
-    let mut restored = Restored::default();
-    let Some(text) = read_log(&path)? else {
-        return Ok(restored);
-    };
-    let boot_id = boot_id(&places.root)?;
-    let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
-    let Some(theirs) = first.strip_prefix(MAGIC) else {
-        return Err(refused(
-            &path,
-            format!("it begins with {:?}, which no undo log does", cut(first)),
-        ));
-    };
-    if theirs.trim() != boot_id {
-        restored.notes.push(
-            "dropped an undo log of another boot: the kernel has forgotten those values".to_owned(),
-        );
-        remove(&path)?;
-        return Ok(restored);
-    }
-    for line in lines
-        .split_inclusive('\n')
-        .collect::<Vec<_>>()
-        .into_iter()
-        .rev()
-    {
-        match (line.ends_with('\n'), entry(line.trim_end())) {
-            (true, Some((knob, held))) => undo(places, knob, held, &mut restored)?,
-            (true, None) => match Limit::parse(line.trim_end_matches('\n')) {
-                Some((limit, held)) => undo_limit(places, &limit, held, &mut restored)?,
-                None => {
-                    return Err(refused(
-                        &path,
-                        format!("{:?} names no knob", cut(line.trim_end())),
-                    ));
-                }
-            },
-            (false, _) => {
-                let line = cut(line);
-                restored.notes.push(format!(
-                    "ignored a half-written line {line:?}: it was never acted on"
-                ));
-            }
-        }
-    }
-    remove(&path)?;
-    Ok(restored)
-}
-
-/// Lets go on what a guard that is gone had stopped, and leaves all else to [`restore`]: another guard may run already.
-pub fn thaw(places: &Places) -> Result<Restored, Error> {
-    let mut restored = Restored::default();
-    let Some(text) = read_log(&places.log())? else {
-        return Ok(restored);
-    };
-    let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
-    if first.strip_prefix(MAGIC).map(str::trim) != Some(boot_id(&places.root)?.as_str()) {
-        return Ok(restored);
-    }
-    let whole = lines
-        .split_inclusive('\n')
-        .filter_map(|line| line.strip_suffix('\n'));
-    let mut first = None;
-    for (limit, held) in whole
-        .filter_map(Limit::parse)
-        .filter(|(limit, _)| limit.kind == Kind::Freeze)
-    {
-        // One that fails keeps nobody else standing still.
-        if let Err(error) = undo_limit(places, &limit, held, &mut restored) {
-            first.get_or_insert(error);
-        }
-    }
-    first.map_or(Ok(restored), Err)
-}
-
-fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<(), Error> {
-    let name = knob.spec().name;
-    let path = places.knob(knob);
-    match read_number(&path)? {
-        None => restored
-            .notes
-            .push(format!("{name} is gone: nothing to put back")),
-        Some(now) if now == held.found => {}
-        Some(now) if now == held.ours || now == held.before => {
-            write_number(&path, held.found)?;
-            restored.back.push(Change {
-                knob: name.to_owned(),
-                from: now,
-                to: held.found,
-            });
-        }
-        Some(now) => restored.left_alone.push(Change {
-            knob: name.to_owned(),
-            from: held.ours,
-            to: now,
-        }),
-    }
-    Ok(())
-}
-
-fn undo_limit(
-    places: &Places,
-    limit: &Limit,
-    held: Held,
-    restored: &mut Restored,
-) -> Result<(), Error> {
-    let path = places.root.join(&limit.directory).join(limit.kind.file());
-    let at = |error| Error::unreadable(&path, error);
-    let directory = limit.open(&places.root).map_err(at)?;
-    let now = match &directory {
-        Some(directory) => limit::read(directory, limit.kind).map_err(at)?,
-        None => None,
-    };
-    let knob = limit.name();
-    match (directory, now) {
-        (Some(directory), Some(now))
-            if now != held.found && (now == held.ours || now == held.before) =>
-        {
-            limit::write(&directory, limit.kind, held.found).map_err(at)?;
-            restored.back.push(Change {
-                knob,
-                from: now,
-                to: held.found,
-            });
-        }
-        (_, Some(now)) if now != held.found => restored.left_alone.push(Change {
-            knob,
-            from: held.ours,
-            to: now,
-        }),
-        (_, Some(_)) => {}
-        (_, None) => restored
-            .notes
-            .push(format!("{knob} is gone: nothing to put back")),
-    }
-    Ok(())
-}
-
-/// `path<TAB>found<TAB>ours<TAB>before`, all within the knob's range.
-fn entry(line: &str) -> Option<(Knob, Held)> {
-    let mut words = line.split('\t');
-    let knob = Knob::from_path(words.next()?)?;
-    let mut number = || words.next()?.parse().ok();
-    let held = Held {
-        found: number()?,
-        ours: number()?,
-        before: number()?,
-    };
-    let range = &knob.spec().range;
-    (words.next().is_none() && range.contains(&held.found)).then_some((knob, held))
 }
 
 fn read_log(path: &Path) -> Result<Option<String>, Error> {
@@ -363,13 +169,13 @@ fn read_log(path: &Path) -> Result<Option<String>, Error> {
         || meta.uid() != rustix::process::geteuid().as_raw()
         || meta.mode() & 0o022 != 0
     {
-        return Err(refused(
+        return Err(Error::refused(
             path,
             "it is not a plain file that only we can write".to_owned(),
         ));
     }
     if meta.len() > MOST_BYTES {
-        return Err(refused(
+        return Err(Error::refused(
             path,
             format!("it is longer than {MOST_BYTES} bytes"),
         ));
@@ -392,17 +198,16 @@ fn own_directory(path: &Path) -> Result<(), Error> {
     }
     let meta = fs::symlink_metadata(path).map_err(at)?;
     if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refused(path, "it is not a directory of ours".to_owned()));
+        return Err(Error::refused(
+            path,
+            "it is not a directory of ours".to_owned(),
+        ));
     }
     if meta.mode() & 0o022 != 0 {
-        return Err(refused(path, "others can write to it".to_owned()));
+        return Err(Error::refused(path, "others can write to it".to_owned()));
     }
     // Others may pass, to the one socket that is for everyone; each file in it has a mode of its own.
     fs::set_permissions(path, fs::Permissions::from_mode(0o711)).map_err(at)
-}
-
-fn refused(path: &Path, why: String) -> Error {
-    Error::unreadable(path, io::Error::other(why))
 }
 
 fn cut(text: &str) -> String {
@@ -430,7 +235,7 @@ pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => match text.trim().parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(refused(
+            Err(_) => Err(Error::refused(
                 path,
                 format!("{:?} is not a number", cut(text.trim())),
             )),
@@ -441,14 +246,14 @@ pub(crate) fn read_number(path: &Path) -> Result<Option<u64>, Error> {
 }
 
 /// Writes a number to a knob's file, which must be there and must not be a link.
-pub(crate) fn write_number(path: &Path, number: u64) -> Result<(), Error> {
+pub(crate) fn write_number(places: &Places, knob: Knob, number: u64) -> Result<(), Error> {
+    let path = places.knob(knob);
     // A kernel file ignores truncation; in a recorded machine it keeps the old digits from staying.
-    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let write = || -> io::Result<()> {
-        let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let mut file = writes::knob(knob).open(&path, OFlags::TRUNC)?;
         file.write_all(format!("{number}\n").as_bytes())
     };
-    write().map_err(|error| refused(path, format!("{number} cannot be written: {error}")))
+    write().map_err(|error| Error::refused(&path, format!("{number} cannot be written: {error}")))
 }
 
 #[cfg(test)]

@@ -5,12 +5,14 @@
 //! still matters. Whatever is asked, a node is compacted at most once a minute and reclaimed from at most
 //! once a second.
 
-use crate::groups::recall;
-use crate::rivals::{Rival, rivals};
-use rustix::fs::{Mode, OFlags};
+use crate::applied::Applied;
+use crate::knobs::rivals::{Rival, rivals};
+use crate::processes::recall::recall;
+use crate::writes;
+use pressure::decision::Action;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -75,7 +77,8 @@ impl Worker {
             warnings: Vec::new(),
         }));
         let (queue, jobs) = sync_channel(8);
-        let (root, shared) = (root.to_owned(), Arc::clone(&findings));
+        let root = root.to_owned();
+        let shared = Arc::clone(&findings);
         let thread = std::thread::Builder::new()
             .name("warmset-worker".to_owned())
             .stack_size(STACK)
@@ -87,11 +90,30 @@ impl Worker {
         })
     }
 
-    /// Hands a job over; `false` if the queue is full.
-    pub(crate) fn ask(&self, job: Job) -> bool {
-        self.queue
-            .as_ref()
-            .is_some_and(|queue| queue.try_send(job).is_ok())
+    /// Hands a job over; drops it if the queue is full.
+    pub(crate) fn ask(&self, job: Job) -> Applied {
+        let queue = self.queue.as_ref();
+        if queue.is_some_and(|queue| queue.try_send(job).is_ok()) {
+            Applied::HandedToWorker
+        } else {
+            Applied::Dropped
+        }
+    }
+
+    /// Hands over the request of an action; drops what is no request.
+    pub(crate) fn apply(&self, action: &Action) -> Applied {
+        let job = match *action {
+            Action::Compact { node } => Job::Compact(node),
+            Action::Reclaim { node, amount } => Job::Reclaim(node, amount),
+            _ => return Applied::Dropped,
+        };
+        self.ask(job)
+    }
+
+    /// Requests that failed, one line each; a line stays for as long as the worker runs.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.peek(|findings| findings.warnings.clone())
+            .unwrap_or_default()
     }
 
     /// Looks at the findings, unless the worker is just writing them.
@@ -165,22 +187,25 @@ fn note(findings: &Mutex<Findings>, text: String) {
 fn run(job: &Job, root: &Path, path: &Path) -> io::Result<()> {
     match job {
         Job::Recall(_, amount) => recall(root, path, *amount),
-        Job::Compact(_) => write(path, "1"),
-        Job::Reclaim(_, amount) => match write(path, &amount.get().to_string()) {
-            Err(error)
-                if matches!(
-                    Errno::from_io_error(&error),
-                    Some(Errno::AGAIN | Errno::BUSY | Errno::INTR)
-                ) =>
-            {
-                Ok(())
+        Job::Compact(_) => write(&writes::NODE_COMPACT, path, "1"),
+        Job::Reclaim(_, amount) => {
+            match write(&writes::NODE_RECLAIM, path, &amount.get().to_string()) {
+                Err(error)
+                    if matches!(
+                        Errno::from_io_error(&error),
+                        Some(Errno::AGAIN | Errno::BUSY | Errno::INTR)
+                    ) =>
+                {
+                    Ok(())
+                }
+                result => result,
             }
-            result => result,
-        },
+        }
     }
 }
 
-fn write(path: &Path, request: &str) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    File::from(rustix::fs::open(path, flags, Mode::empty())?).write_all(request.as_bytes())
+fn write(entry: &writes::Entry, path: &Path, request: &str) -> io::Result<()> {
+    entry
+        .open(path, OFlags::empty())?
+        .write_all(request.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Files that are missing, cut, binary, huge or not files; nodes that come and go. Each is a `None` and a trouble
+//! Files that are missing, cut, binary, huge or not files; nodes that come and go. Each is a `None` and an error
 //! that names the file, and everything else is still read.
 
 mod recorded;

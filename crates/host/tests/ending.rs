@@ -1,7 +1,7 @@
 //! Real processes, found and ended: the right one, at once, without taking memory or opening anything.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use host::procs::{Missed, Order, Processes};
+use host::processes::{Missed, Order, Processes};
 use pressure::distress::Extent;
 use pressure::scan::{Candidate, Identity, ProcessScan, Signal};
 use std::io::Write;
@@ -109,7 +109,8 @@ fn processes() -> Processes {
 
 #[test]
 fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
-    let (mut victim, mut other) = (Holder::new(400, ""), Holder::new(300, ""));
+    let mut victim = Holder::new(400, "");
+    let mut other = Holder::new(300, "");
     let mut processes = processes();
     let candidate = found(&mut processes, &victim);
     assert!(
@@ -118,7 +119,9 @@ fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
         candidate.size()
     );
     assert_eq!(candidate.name.as_str(), "tail");
-    let (order, at, open) = (order(&candidate, Signal::Kill), now(), descriptors());
+    let order = order(&candidate, Signal::Kill);
+    let at = now();
+    let open = descriptors();
     let mut killed = None;
     let taken = allocation_counter::measure(|| killed = Some(processes.kill(at, &order)));
     assert_eq!(
@@ -132,7 +135,7 @@ fn the_one_that_was_meant_is_killed_with_nothing_taken_and_nothing_opened() {
 }
 
 #[test]
-fn who_ignores_sigterm_is_still_held_and_falls_to_sigkill() {
+fn a_process_that_ignores_sigterm_is_killed() {
     let mut deaf = Holder::new(350, "trap '' TERM;");
     let mut processes = processes();
     let candidate = found(&mut processes, &deaf);
@@ -159,7 +162,7 @@ fn who_ignores_sigterm_is_still_held_and_falls_to_sigkill() {
 }
 
 #[test]
-fn who_has_ended_by_itself_is_not_signalled_nor_is_who_has_its_number_now() {
+fn a_process_that_ended_is_not_signalled_nor_is_one_with_its_number() {
     let mut gone = Holder::new(250, "");
     let mut machine = processes();
     let candidate = found(&mut machine, &gone);

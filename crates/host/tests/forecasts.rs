@@ -11,7 +11,8 @@ const POINTS: f64 = 0.05;
 #[test]
 fn forecasts_cover_what_happens_as_often_as_they_say() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/lab");
-    let (mut growth, mut demand) = (Coverage::default(), Coverage::default());
+    let mut growth = Coverage::default();
+    let mut demand = Coverage::default();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|end| end == "gz") {

@@ -16,16 +16,15 @@ fn sample() -> Sample {
 
 #[test]
 fn meminfo_agrees() {
-    let (ours, theirs) = (
-        sample().memory,
-        procfs::Meminfo::current().expect("meminfo"),
-    );
+    let ours = sample().memory;
+    let theirs = procfs::Meminfo::current().expect("meminfo");
     assert_eq!(ours.total, Some(Bytes::new(theirs.mem_total)));
     assert_eq!(ours.swap_total, Some(Bytes::new(theirs.swap_total)));
     assert_eq!(ours.percpu, theirs.per_cpu.map(Bytes::new));
     // These move between the two readings.
     let near = |ours: Option<Bytes>, theirs: u64| {
-        let (ours, theirs) = (ours.expect("known"), Bytes::new(theirs));
+        let ours = ours.expect("known");
+        let theirs = Bytes::new(theirs);
         assert!(
             ours.less(theirs) + theirs.less(ours) < Bytes::mib(512),
             "{ours} and {theirs}"
@@ -39,11 +38,9 @@ fn meminfo_agrees() {
 
 #[test]
 fn vmstat_lies_between_two_readings_of_theirs() {
-    let (before, ours, after) = (
-        procfs::vmstat().expect("vmstat"),
-        sample().counters,
-        procfs::vmstat().expect("vmstat"),
-    );
+    let before = procfs::vmstat().expect("vmstat");
+    let ours = sample().counters;
+    let after = procfs::vmstat().expect("vmstat");
     for (name, ours) in [
         ("pgfault", ours.pgfault),
         ("pgfree", ours.pgfree),

@@ -2,8 +2,9 @@
 
 use super::Guard;
 use crate::recorder::Recorder;
-use host::Outcome;
-use pressure::decision::Notice;
+use host::{Applied, Outcome};
+use pressure::decision::{Action, Notice};
+use pressure::scan::Signal;
 use pressure::{Decision, Sample, rates};
 use units::{Bytes, Micros, Span};
 
@@ -28,7 +29,9 @@ impl Counted {
 impl Guard {
     /// Counts one tick.
     pub(super) fn count(&mut self, decision: &Decision, outcome: &Outcome) {
-        self.count_outcome(outcome);
+        for (step, applied) in decision.steps.iter().zip(outcome.steps()) {
+            self.count_step(&step.action, applied);
+        }
         self.tally.samples += 1;
         self.count_since_last_sample(decision);
         self.count_notices(decision);
@@ -40,18 +43,30 @@ impl Guard {
         self.count_own_cost();
     }
 
-    fn count_outcome(&mut self, outcome: &Outcome) {
+    fn count_step(&mut self, action: &Action, applied: &Applied) {
         let tally = &mut self.tally;
-        tally.writes += outcome.written;
-        tally.put_back += outcome.put_back;
-        tally.refused += outcome.refused;
-        tally.compactions += outcome.compactions;
-        tally.reclaims += outcome.reclaims;
-        tally.asked += outcome.asked;
-        tally.killed += outcome.killed;
-        tally.missed += outcome.missed;
-        tally.protections += outcome.protected;
-        tally.cgroup_actions += outcome.cgroup_actions;
+        match applied {
+            Applied::Written => tally.writes += 1,
+            Applied::PutBack => tally.put_back += 1,
+            Applied::Limited => tally.cgroup_actions += 1,
+            Applied::HandedToHolder => tally.protections += 1,
+            Applied::Missed(_) => tally.missed += 1,
+            Applied::Refused { .. } => tally.refused += 1,
+            Applied::HandedToWorker => match action {
+                Action::Compact { .. } => tally.compactions += 1,
+                Action::Reclaim { .. } => tally.reclaims += 1,
+                _ => {}
+            },
+            Applied::Signalled => match action {
+                Action::Kill {
+                    signal: Signal::Kill,
+                    ..
+                } => tally.killed += 1,
+                _ => tally.asked += 1,
+            },
+            // Nothing was changed.
+            Applied::Overtaken | Applied::Dropped => {}
+        }
     }
 
     /// Adds what the kernel's counters gained since the sample before.

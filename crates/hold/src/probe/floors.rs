@@ -1,8 +1,10 @@
-//! Whether `memory.min` has its effect here: memory of a group of our own is asked back, with a floor and without.
+//! Whether `memory.min` has its effect here: a cgroup of our own is reclaimed from, with a floor and without.
 //!
-//! Two groups are made for that and removed: reclaim is asked of the outer one, the floor is on the inner one, which holds
+//! Two cgroups are made for that and removed. The outer one is reclaimed from; the floor is on the inner one, which holds
 //! a file of [`SIZE`]. The floor is honoured if the file stays with it and goes without it.
 
+use host::writes::{Entry, PROBE_CONTROL, PROBE_MIN, PROBE_MOVE, PROBE_RECLAIM, create_new};
+use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 const TOP: &str = "/sys/fs/cgroup";
 const PREFIX: &str = "warmset-probe-";
 const INNER: &str = "kept";
-/// The file's bytes.
+/// Bytes of the file: more than the kernel's counters per CPU hide, and little to read.
 const SIZE: u64 = 4 << 20;
 
 /// Whether the kernel was found to honour a floor. Writes and reads [`SIZE`].
@@ -22,13 +24,13 @@ pub(crate) fn hold() -> io::Result<bool> {
     drop(file);
     if without >= SIZE / 2 {
         return Err(io::Error::other(
-            "reclaim took nothing of a group without a floor: it cannot be told",
+            "reclaim took nothing from a cgroup without a floor: the effect of one cannot be told",
         ));
     }
     Ok(with >= SIZE / 2)
 }
 
-/// What a killed probe left behind goes; one that runs has somebody in its group, and stays.
+/// Removes the cgroups of a killed probe. Those of a probe that runs are populated, and stay.
 fn sweep() {
     for entry in fs::read_dir(TOP).into_iter().flatten().flatten() {
         if entry
@@ -42,7 +44,7 @@ fn sweep() {
     }
 }
 
-/// Two groups, one in the other, and where this process was before.
+/// Two cgroups, one in the other, and the one of this process before.
 struct Place {
     outer: PathBuf,
     inner: PathBuf,
@@ -63,35 +65,35 @@ impl Place {
             home,
         };
         fs::create_dir(&place.outer).map_err(|error| at(&place.outer, &error))?;
-        put(&place.outer.join("cgroup.subtree_control"), "+memory")?;
+        let control = place.outer.join("cgroup.subtree_control");
+        put(&PROBE_CONTROL, &control, "+memory")?;
         fs::create_dir(&place.inner)?;
-        put(&place.inner.join("cgroup.procs"), "0")?;
+        put(&PROBE_MOVE, &place.inner.join("cgroup.procs"), "0")?;
         Ok(place)
     }
 
-    /// A file whose pages are charged to the inner group.
+    /// A file with its pages charged to the inner cgroup.
     fn fill(&self) -> io::Result<File> {
         // Not below /tmp: what is in a tmpfs cannot be reclaimed without swap.
         let path = Path::new("/var/tmp").join(format!("{PREFIX}{}", std::process::id()));
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)?;
+        let mut file = create_new(&path, 0o600)?;
         fs::remove_file(&path)?;
-        (0..SIZE >> 12).try_for_each(|_| file.write_all(&[1; 4096]))?;
+        for _ in 0..SIZE / 4096 {
+            file.write_all(&[1; 4096])?;
+        }
         file.sync_all()?;
         file.rewind()?;
         io::copy(&mut Read::by_ref(&mut file), &mut io::sink())?;
-        put(&self.home.join("cgroup.procs"), "0")?;
+        put(&PROBE_MOVE, &self.home.join("cgroup.procs"), "0")?;
         Ok(file)
     }
 
-    /// What is left of the file after all of it was asked back, with this floor.
+    /// Bytes of the file that are left after a reclaim of all of it, with this floor.
     fn left_of(&self, floor: &str) -> io::Result<u64> {
-        put(&self.inner.join("memory.min"), floor)?;
-        // Less than was asked for, or nothing, is what a floor is for.
-        let _ = put(&self.outer.join("memory.reclaim"), &SIZE.to_string());
+        put(&PROBE_MIN, &self.inner.join("memory.min"), floor)?;
+        // With a floor the kernel reclaims less than was requested, and says so by an error.
+        let reclaim = self.outer.join("memory.reclaim");
+        let _ = put(&PROBE_RECLAIM, &reclaim, &SIZE.to_string());
         let stat = fs::read_to_string(self.inner.join("memory.stat"))?;
         let file = stat
             .lines()
@@ -103,21 +105,18 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = put(&self.home.join("cgroup.procs"), "0");
+        let _ = put(&PROBE_MOVE, &self.home.join("cgroup.procs"), "0");
         let _ = fs::remove_dir(&self.inner);
         let _ = fs::remove_dir(&self.outer);
     }
 }
 
 /// Writes a file that is there.
-fn put(path: &Path, text: &str) -> io::Result<()> {
-    let write = || {
-        File::options()
-            .write(true)
-            .open(path)?
-            .write_all(text.as_bytes())
-    };
-    write().map_err(|error| at(path, &error))
+fn put(entry: &Entry, path: &Path, text: &str) -> io::Result<()> {
+    entry
+        .open(path, OFlags::empty())
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| at(path, &error))
 }
 
 fn at(path: &Path, error: &io::Error) -> io::Error {

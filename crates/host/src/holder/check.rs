@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rung_is_read_as_it_was_printed() {
+    fn a_check_is_read_as_it_was_printed() {
         let check = Check {
             name: "locks".to_owned(),
             works: false,

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! guard ─► holder   five numbers: an act of protection
-//! guard ◄─ holder   'R' and the numbers of a report · 'N' a file and its name · 'T' a trouble, in words
+//! guard ◄─ holder   'R' and the numbers of a report · 'N' a file and its name · 'T' an error, in words
 //! ```
 //!
-//! Both are of one build and one machine, so numbers are as the processor has them, and an unknown one is all ones.
+//! Both are of one build and one machine, so numbers are as the CPU has them, and an unknown one is all ones.
 
 use pressure::protect::{Act, FileId, Ranges, Warm};
 use units::Bytes;
@@ -101,7 +101,7 @@ pub fn name(file: FileId, name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&name.as_bytes()[cut.unwrap_or(name.len())..]);
 }
 
-/// A trouble as a message, put into `out`.
+/// A error as a message, put into `out`.
 pub fn error(text: &str, out: &mut Vec<u8>) {
     out.clear();
     out.push(b'T');
@@ -176,7 +176,8 @@ mod tests {
         warm.sums.watching = Some(0);
         warm.places_mut()[15].inode = Some(77);
         warm.places_mut()[3].hot = Some(u64::MAX - 1);
-        let (mut out, mut got) = (Vec::new(), Warm::default());
+        let mut out = Vec::new();
+        let mut got = Warm::default();
         report(&warm, &mut out);
         assert!(out.len() < MOST_BYTES);
         assert_eq!(tale(&out, &mut got), Some(Tale::Report));
@@ -184,8 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn names_and_troubles_arrive_and_long_ones_are_cut() {
-        let (mut out, mut warm) = (Vec::new(), Warm::default());
+    fn names_and_errors_arrive_and_long_ones_are_cut() {
+        let mut out = Vec::new();
+        let mut warm = Warm::default();
         let file = FileId {
             device: 1,
             inode: 2,

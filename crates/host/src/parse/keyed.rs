@@ -77,7 +77,7 @@ impl Keyed {
 
     /// Sets the fields of `section` that the text names; the others are left as they are.
     ///
-    /// A line whose number is wrong leaves its field; the first such line is the error.
+    /// A line with a wrong number leaves its field; the first such line is the error.
     pub(crate) fn parse<'t>(
         &mut self,
         text: &'t [u8],

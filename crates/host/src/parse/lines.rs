@@ -3,7 +3,7 @@
 //! The kernel prints the same names in the same order at every reading. The plan keeps, for each
 //! line, the bytes it starts with and what the rest is for. A steady reading compares those bytes
 //! and takes the rest; it searches no names. When a line starts otherwise, or there are more or
-//! fewer lines, the plan does not hold and is made again from the new text: a new processor or zone
+//! fewer lines, the plan does not hold and is made again from the new text: a new CPU or zone
 //! costs one slow reading. Every line is compared, so a plan never gives another answer than no plan.
 //!
 //! Cost: O(bytes), about one comparison per line.
@@ -16,7 +16,7 @@ pub(crate) fn next_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The terminated lines of `text`.
-pub(crate) fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn lines(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (line, rest) = next_line(text)?;
         text = rest;
@@ -34,7 +34,7 @@ pub(crate) fn tail(text: &[u8]) -> &[u8] {
 }
 
 /// A decimal number and nothing else; `None` if it does not fit into 64 bits.
-pub(crate) fn number(text: &[u8]) -> Option<u64> {
+pub fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }
@@ -49,7 +49,7 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
 
 /// The command's name in `/proc/PID/stat`, and the fields behind it, the state first. The name may hold anything, spaces
 /// and brackets too, so it ends at the last bracket.
-pub(crate) fn stat(text: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> {
+pub fn stat(text: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> {
     let open = text.iter().position(|byte| *byte == b'(')?;
     let close = text
         .iter()
@@ -62,7 +62,7 @@ pub(crate) fn stat(text: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> 
 }
 
 /// Words between spaces and tabs.
-pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
 }

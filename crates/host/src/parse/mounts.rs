@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Which folder of the file system is mounted.
+    /// Which directory of the file system is mounted.
     pub(crate) root: PathBuf,
     /// Where.
     pub(crate) point: PathBuf,
@@ -65,7 +65,7 @@ fn path(word: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(&bytes))
 }
 
-/// The folder of our own control group of version 2, from the root of the machine.
+/// The directory of our own control group of version 2, from the root of the machine.
 ///
 /// `None` if version 2 is not mounted, or our group is outside of what we see.
 pub(crate) fn own_cgroup(mounts: &[Mount], cgroup: &[u8]) -> Option<PathBuf> {

@@ -100,7 +100,8 @@ impl Zoneinfo {
                 rest.is_empty()
             }
             Target::Field(index) => {
-                let (index, value) = (usize::from(index), number(rest));
+                let index = usize::from(index);
+                let value = number(rest);
                 if let Some(zone) = &mut open {
                     zone.amounts.set(index, value);
                 }

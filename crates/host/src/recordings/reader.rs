@@ -45,7 +45,8 @@ pub fn read(
     files: &[PathBuf],
     told: &mut dyn FnMut(&Path, usize),
 ) -> Result<(Vec<Entry>, Vec<String>), ReadError> {
-    let (mut entries, mut notes) = (Vec::new(), Vec::new());
+    let mut entries = Vec::new();
+    let mut notes = Vec::new();
     for path in files {
         let before = entries.len();
         let mut reader = Reader::open(path)?;
@@ -157,7 +158,8 @@ impl Reader {
             }
             Err(error) => return Err(error),
         };
-        let (path, lines) = (self.path.display(), self.lines);
+        let path = self.path.display();
+        let lines = self.lines;
         self.notes.push(format!(
             "{path}: {cut}, after line {lines}; what comes before it is read"
         ));

@@ -101,12 +101,12 @@ fn files_are_private_and_named_by_time_and_number() {
 
 #[test]
 fn the_days_have_their_dates() {
-    let days = |days: u64| directory::utc(Wall(days * 86_400_000));
+    let days = |days: u64| files::utc(Wall(days * 86_400_000));
     assert_eq!(days(0), "19700101T000000Z");
     assert_eq!(days(11_016), "20000229T000000Z");
     assert_eq!(days(11_017), "20000301T000000Z");
     assert_eq!(days(20_453), "20251231T000000Z");
-    assert!(directory::utc(Wall(u64::MAX)).ends_with('Z'));
+    assert!(files::utc(Wall(u64::MAX)).ends_with('Z'));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn what_others_may_write_to_is_refused() {
     let config = Config::default();
     let error = recorder(&path, &config).unwrap_err().to_string();
     assert!(
-        error.contains("others may write to this folder (mode 777, want 700)"),
+        error.contains("others may write to this directory (mode 777, want 700)"),
         "{error}"
     );
     let link = path.with_file_name("link");
@@ -237,7 +237,10 @@ fn a_full_disk_is_told_once() {
     let temp = tempfile::tempdir().unwrap();
     let mut recorder =
         RecordingWriter::single(&temp.path().join("a.rec"), &facts(), &config, &history).unwrap();
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
     recorder.target = Target::Stream {
         path: "/dev/full".into(),
         out: Stream::File(full),

@@ -1,14 +1,14 @@
-//! Limits of control groups in the undo log: a line names the group's folder, its inode and the file.
+//! Limits of control groups in the undo log: a line names the group's directory, its inode and the file.
 //!
 //! ```text
 //! sys/fs/cgroup/system.slice/ssh.service/memory.min<TAB>4711<TAB>0<TAB>25165824<TAB>0
 //! ```
 //!
-//! A group's name may hold any byte but `/` and a newline, so what is not plain is written as `%` and two digits. A group
+//! A cgroup's name may hold any byte but `/` and a newline, so what is not plain is written as `%` and two digits. A group
 //! that was removed took its limits along, and another that has its name since has another inode: nothing is put back then.
 
 use super::Held;
-use crate::procs::Directory;
+use crate::writes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// What the kernel calls a limit that is none.
+/// How the kernel prints "no limit".
 const MAX: &str = "max";
 /// Where control groups of version 2 are.
 const TOP: &str = "sys/fs/cgroup";
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Min,
     /// Memory beyond which its tasks are slowed down.
     High,
-    /// Whether its tasks stand still: 1 or 0.
+    /// Whether its tasks are frozen: 1 or 0.
     Freeze,
 }
 
@@ -40,24 +40,33 @@ impl Kind {
             Self::Freeze => "cgroup.freeze",
         }
     }
+
+    /// The limit in the table of writes.
+    const fn entry(self) -> writes::Entry {
+        match self {
+            Self::Min => writes::MEMORY_MIN,
+            Self::High => writes::MEMORY_HIGH,
+            Self::Freeze => writes::CGROUP_FREEZE,
+        }
+    }
 }
 
 /// One limit of one control group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// The group's folder, from the machine's root.
+    /// The group's directory, from the machine's root.
     pub(crate) directory: PathBuf,
     pub(crate) inode: u64,
     pub(crate) kind: Kind,
 }
 
 impl Limit {
-    /// Its name, for people.
+    /// Its name in messages: the path of its file.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.directory.display(), self.kind.file())
     }
 
-    /// The group's folder, if it is the one that was meant.
+    /// The group's directory, if it is the one that was meant.
     pub(super) fn open(&self, root: &Path) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = match rustix::fs::open(root.join(&self.directory), flags, Mode::empty()) {
@@ -99,20 +108,21 @@ impl Limit {
             return None;
         }
         let mut number = || words.next()?.parse().ok();
-        let (inode, found, ours, before) = (number()?, number()?, number()?, number()?);
-        let is_whole = words.next().is_none();
-        is_whole.then_some((
-            Self {
-                directory,
-                inode,
-                kind,
-            },
-            Held {
-                found,
-                ours,
-                before,
-            },
-        ))
+        let inode = number()?;
+        let held = Held {
+            found: number()?,
+            ours: number()?,
+            before: number()?,
+        };
+        if words.next().is_some() {
+            return None;
+        }
+        let limit = Self {
+            directory,
+            inode,
+            kind,
+        };
+        Some((limit, held))
     }
 }
 
@@ -136,15 +146,9 @@ pub(crate) fn read(directory: impl AsFd, kind: Kind) -> io::Result<Option<u64>> 
 /// Sets a limit. It does not wait for memory to be reclaimed where the kernel can be told so (6.16), and the values that
 /// are written leave nothing to reclaim.
 pub(crate) fn write(directory: impl AsFd, kind: Kind, to: u64) -> io::Result<()> {
-    let flags =
-        OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut file = std::fs::File::from(rustix::fs::openat(
-        directory,
-        kind.file(),
-        flags,
-        Mode::empty(),
-    )?);
-    file.write_all(shown(to).as_bytes())
+    let flags = OFlags::TRUNC | OFlags::NONBLOCK;
+    let file = kind.entry().open_at(directory, kind.file(), flags)?;
+    std::fs::File::from(file).write_all(shown(to).as_bytes())
 }
 
 /// As the kernel prints it.
@@ -199,16 +203,6 @@ fn plain(text: &str) -> Option<Vec<u8>> {
         }
     }
     Some(bytes)
-}
-
-impl From<(&Directory, Kind)> for Limit {
-    fn from((directory, kind): (&Directory, Kind)) -> Self {
-        Self {
-            directory: directory.path.clone(),
-            inode: directory.inode,
-            kind,
-        }
-    }
 }
 
 #[cfg(test)]

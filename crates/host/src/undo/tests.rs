@@ -163,3 +163,122 @@ proptest! {
         prop_assert_eq!(get(&places, Knob::Swappiness), 60);
     }
 }
+
+/// A log that version 0.1.0 has left: two knobs, the floor of a service and the limit of a scope.
+const LEFT_BY_0_1_0: &str = include_str!("../../../../fixtures/undo/0.1.0");
+const SERVICE: &str = "sys/fs/cgroup/system.slice/ssh.service";
+const SCOPE: &str = "sys/fs/cgroup/user.slice/a b.scope";
+
+/// The machine on which that log was left, as the guard was killed, and its log with the inodes of this machine.
+fn machine_of_0_1_0() -> (tempfile::TempDir, Places, String) {
+    let (dir, places) = machine(b"");
+    set(&places, Knob::Swappiness, 1);
+    let mut log = LEFT_BY_0_1_0.to_owned();
+    for (path, file, value, inode) in [
+        (SERVICE, "memory.min", "25165824\n", "\t4711\t"),
+        (SCOPE, "memory.high", "1073741824\n", "\t4712\t"),
+    ] {
+        let directory = dir.path().join(path);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(file), value).unwrap();
+        let own = fs::metadata(&directory).unwrap().ino();
+        log = log.replace(inode, &format!("\t{own}\t"));
+    }
+    (dir, places, log)
+}
+
+fn limit_of(places: &Places, path: &str) -> String {
+    fs::read_to_string(places.root.join(path)).unwrap()
+}
+
+fn assert_all_is_back(places: &Places) {
+    assert_eq!(get(places, FACTOR), 10);
+    assert_eq!(get(places, Knob::Swappiness), 60);
+    assert_eq!(limit_of(places, &format!("{SERVICE}/memory.min")), "0");
+    assert_eq!(limit_of(places, &format!("{SCOPE}/memory.high")), "max");
+}
+
+#[test]
+fn a_log_of_0_1_0_is_put_back() {
+    let (_dir, places, log) = machine_of_0_1_0();
+    fs::write(places.log(), log).unwrap();
+    let restored = restore(&places).unwrap();
+    assert_eq!(restored.back.len(), 4, "{restored}");
+    assert_all_is_back(&places);
+    assert!(!places.log().exists());
+}
+
+/// Fails when the format changes. Then keep this fixture, add one of the new version, and test that both are read.
+#[test]
+fn a_log_is_written_as_0_1_0_wrote_it() {
+    let (_dir, places, log) = machine_of_0_1_0();
+    let mut undo = UndoLog::open(&places, BOOT).unwrap();
+    let held = |found, ours, before| {
+        Some(Held {
+            found,
+            ours,
+            before,
+        })
+    };
+    undo.set(FACTOR, held(10, 240, 160)).unwrap();
+    undo.set(Knob::Swappiness, held(60, 1, 60)).unwrap();
+    for (path, kind, held) in [
+        (SERVICE, limit::Kind::Min, held(0, 25_165_824, 0)),
+        (SCOPE, limit::Kind::High, held(u64::MAX, 1 << 30, u64::MAX)),
+    ] {
+        let limit = Limit {
+            directory: path.into(),
+            inode: fs::metadata(places.root.join(path)).unwrap().ino(),
+            kind,
+        };
+        undo.set_limit(&limit, held).unwrap();
+    }
+    let written = fs::read_to_string(places.log()).unwrap();
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&written), sorted(&log));
+}
+
+#[test]
+fn a_line_of_another_version_is_kept_and_told_and_all_else_is_put_back() {
+    let (_dir, places, log) = machine_of_0_1_0();
+    let unknown = "sys/kernel/mm/lru_gen/min_ttl_ms2\t0\t1000\t0\n";
+    let (head, lines) = log.split_once('\n').unwrap();
+    for log in [
+        format!("{log}{unknown}"),
+        format!("{head}\n{unknown}{lines}"),
+    ] {
+        fs::write(places.log(), log).unwrap();
+        let error = restore(&places).unwrap_err().to_string();
+        assert!(
+            error.contains("run/warmset/undo: \"sys/kernel/mm/lru_gen/min_ttl_ms2")
+                && error.contains("names no knob or limit that this version knows"),
+            "{error}"
+        );
+        assert_all_is_back(&places);
+        let left = fs::read_to_string(places.log()).unwrap();
+        assert_eq!(left, format!("{head}\n{unknown}"), "nothing is forgotten");
+    }
+}
+
+#[test]
+fn a_knob_that_cannot_be_put_back_stays_in_the_log_and_keeps_no_other_from_it() {
+    let (_dir, places, log) = machine_of_0_1_0();
+    fs::write(places.log(), &log).unwrap();
+    fs::write(places.knob(Knob::Swappiness), "many\n").unwrap();
+    let error = restore(&places).unwrap_err().to_string();
+    assert!(error.contains("swappiness"), "{error}");
+    assert_eq!(get(&places, FACTOR), 10);
+    let left = fs::read_to_string(places.log()).unwrap();
+    assert!(
+        left.ends_with("\nproc/sys/vm/swappiness\t60\t1\t60\n"),
+        "{left}"
+    );
+    assert_eq!(left.lines().count(), 2);
+    set(&places, Knob::Swappiness, 1);
+    restore(&places).unwrap();
+    assert_all_is_back(&places);
+}

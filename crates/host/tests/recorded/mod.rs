@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Copies a folder with everything in it.
+/// Copies a directory with everything in it.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("a folder").flatten() {
@@ -16,7 +16,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A machine that is gone with its folder.
+/// A machine that is gone with its directory.
 pub(crate) fn machine() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a folder");
     copy(

@@ -7,8 +7,8 @@
 
 use crate::damon_error;
 use anyhow::Result;
-use host::survey::{By, Holding, Survey};
-use host::tracee::{Damon, NoDamon, Space};
+use inspect::survey::{By, Holding, Survey};
+use inspect::tracee::{Damon, NoDamon, Space};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};

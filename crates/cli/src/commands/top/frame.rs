@@ -3,7 +3,7 @@
 use super::holdings::{self, Columns};
 use crate::ui::bar::Parts;
 use crate::ui::text::{Paint, Screen, Style, or_unknown, wrapped};
-use host::survey::Holding;
+use inspect::survey::Holding;
 use pressure::Sample;
 use pressure::decision::Forecast;
 use pressure::distress::{Exemption, Outlook};

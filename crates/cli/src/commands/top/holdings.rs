@@ -1,7 +1,7 @@
 //! The table of working sets: a row for each unit, or for each process group where control groups do not count memory.
 
 use crate::ui::text::Style;
-use host::survey::Holding;
+use inspect::survey::Holding;
 use pressure::distress::keeps_the_system_up;
 use pressure::scan::Place;
 use units::{Bytes, Rate};

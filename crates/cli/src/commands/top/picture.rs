@@ -1,7 +1,7 @@
 //! One picture as data: `--json`.
 
 use super::frame::Frame;
-use host::survey::Holding;
+use inspect::survey::Holding;
 use pressure::decision::Forecast;
 use pressure::distress::Exemption;
 use pressure::scan::Candidate;

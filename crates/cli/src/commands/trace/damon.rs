@@ -7,7 +7,7 @@ use super::live::{
 };
 use crate::damon_error::explained;
 use anyhow::Result;
-use host::tracee::{Damon, NoDamon, Space, mappings};
+use inspect::tracee::{Damon, NoDamon, Space, mappings};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

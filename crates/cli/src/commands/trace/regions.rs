@@ -1,6 +1,6 @@
 //! What the pages of a program are: its mappings are read when a page is first used.
 
-use host::tracee::{Mapping, mappings};
+use inspect::tracee::{Mapping, mappings};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use super::live::{
 };
 use super::watch::{PART, explained, interval, no_process};
 use anyhow::Result;
-use host::tracee::{Pages, Touched};
+use inspect::tracee::{Pages, Touched};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::path::Path;

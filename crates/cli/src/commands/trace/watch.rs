@@ -4,8 +4,8 @@ use super::arguments::Args;
 use crate::ui::hinted::Hinted;
 use crate::ui::{Context, Form, json_line};
 use anyhow::{Context as _, Result};
-use host::tracee::{Used, Watch, Whom};
 use host::{Error, ErrorKind};
+use inspect::tracee::{Used, Watch, Watched};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -115,18 +115,18 @@ fn named(args: &Args) -> String {
     }
 }
 
-fn target(args: &Args) -> Result<Whom> {
+fn target(args: &Args) -> Result<Watched> {
     if let Some(pid) = args.pid {
-        return Ok(Whom::Process(pid));
+        return Ok(Watched::Process(pid));
     }
     let text = named(args);
     if let Some(directory) = args.what.first().filter(|_| text.contains('/')) {
-        return Ok(Whom::Group(PathBuf::from(directory)));
+        return Ok(Watched::Group(PathBuf::from(directory)));
     }
     let pid = text.parse().with_context(|| {
         format!("'{text}' is neither a process number nor the directory of a control group")
     })?;
-    Ok(Whom::Process(pid))
+    Ok(Watched::Process(pid))
 }
 
 /// A refusal, with what to do about it.

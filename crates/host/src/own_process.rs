@@ -1,0 +1,152 @@
+//! This process itself: locked in memory, last to be OOM-killed, and the only guard.
+
+use crate::error::Error;
+use crate::writes;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::mm::MlockAllFlags;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use units::{Bytes, Micros};
+
+/// Locks what this process has in memory, and each page it touches from now on.
+///
+/// Only touched pages are locked, so the cost is what is used, not what is mapped.
+pub fn lock_in_memory() -> io::Result<()> {
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    Ok(rustix::mm::mlockall(flags)?)
+}
+
+/// Asks the kernel to OOM-kill this process last. -900, not -1000: a guard that leaks must still be killable.
+pub fn spare_from_oom(root: &Path) -> Result<(), Error> {
+    let path = root.join("proc/self/oom_score_adj");
+    let told = |error| {
+        io::Error::other(format!(
+            "cannot be lowered, so the kernel may kill the guard first: {error}"
+        ))
+    };
+    writes::OOM_SCORE_ADJ
+        .open(&path, OFlags::empty())
+        .and_then(|mut file| file.write_all(b"-900"))
+        .map_err(|error| Error::unreadable(&path, told(error)))
+}
+
+/// Raises the priority of this process: a guard that has to kill a runaway cannot wait in one queue with it.
+pub fn be_first() -> io::Result<()> {
+    Ok(rustix::process::setpriority_process(None, -20)?)
+}
+
+/// What this process costs: CPU time since it started, and resident memory.
+///
+/// Reads a kept descriptor into the stack; allocates nothing.
+#[derive(Debug)]
+pub struct OwnCost {
+    statm: Option<File>,
+    page_size: Bytes,
+}
+
+impl OwnCost {
+    /// Opens the process's own file.
+    pub fn open() -> Self {
+        let page_size = Bytes::new(rustix::param::page_size() as u64);
+        Self {
+            statm: File::open("/proc/self/statm").ok(),
+            page_size,
+        }
+    }
+
+    /// CPU time, and resident memory where the kernel tells it.
+    pub fn read(&self) -> (Micros, Option<Bytes>) {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let micros = time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1000;
+        (Micros::new(micros), self.resident())
+    }
+
+    fn resident(&self) -> Option<Bytes> {
+        let mut buffer = [0; 128];
+        let length =
+            std::os::unix::fs::FileExt::read_at(self.statm.as_ref()?, &mut buffer, 0).ok()?;
+        let pages: u64 = std::str::from_utf8(&buffer[..length])
+            .ok()?
+            .split_ascii_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()?;
+        Some(units::Pages::new(pages).to_bytes(self.page_size))
+    }
+}
+
+/// Held while a guard runs: the kernel drops it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct OnlyOne {
+    file: File,
+    path: PathBuf,
+}
+
+impl OnlyOne {
+    /// Takes the lock in `run`; an error names the process that has it.
+    pub fn take(run: &Path) -> Result<Self, Error> {
+        let path = run.join("lock");
+        let at = |error: io::Error| Error::unreadable(&path, error);
+        loop {
+            let mut file = writes::open_lock(&path).map_err(at)?;
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+                let mut holder = String::new();
+                let _ = (&file).take(20).read_to_string(&mut holder);
+                return Err(at(io::Error::other(format!(
+                    "a guard is running already: process {}",
+                    holder.trim()
+                ))));
+            }
+            // A guard that just ended may have removed the file between the two calls.
+            let inode = |meta: std::fs::Metadata| meta.ino();
+            if file.metadata().map(inode).ok() != std::fs::metadata(&path).map(inode).ok() {
+                continue;
+            }
+            let write = file
+                .set_len(0)
+                .and_then(|()| write!(file, "{}", std::process::id()));
+            write.map_err(at)?;
+            return Ok(Self { file, path });
+        }
+    }
+}
+
+/// Removes the lock, and the run directory if nothing else is in it.
+impl Drop for OnlyOne {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        if let Some(run) = self.path.parent() {
+            let _ = std::fs::remove_dir(run);
+        }
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_only_one_guard_and_the_other_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("undo"), "").unwrap();
+        let first = OnlyOne::take(dir.path()).unwrap();
+        let error = OnlyOne::take(dir.path()).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("process {}", std::process::id())),
+            "{error}"
+        );
+        drop(first);
+        assert!(!dir.path().join("lock").exists());
+        assert!(OnlyOne::take(dir.path()).is_ok());
+    }
+
+    #[test]
+    fn a_process_knows_its_cost() {
+        let (cpu, memory) = OwnCost::open().read();
+        assert!(cpu.get() > 0);
+        assert!(memory.unwrap() > Bytes::kib(100));
+    }
+}

@@ -1,0 +1,187 @@
+//! A directory of recordings: names, rotation, and nothing that a stranger could plant.
+
+use super::{RecordError, io_at};
+use crate::writes;
+use pressure::config::Recording;
+use pressure::sample::Wall;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "warmset-";
+const SUFFIX: &str = ".rec.gz";
+
+/// The recordings in `directory`, oldest first; other files are passed over.
+///
+/// They are in the order of their running number, for the clock in the name may have been set back.
+pub fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        if let Some(number) = name.to_str().and_then(number) {
+            found.push((number, directory.join(name)));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The recording begun last; `None` if there is none.
+pub fn newest(directory: &Path) -> io::Result<Option<PathBuf>> {
+    list(directory).map(|mut files| files.pop())
+}
+
+/// The running number in a name.
+fn number(name: &str) -> Option<u64> {
+    let (_, number) = name
+        .strip_prefix(PREFIX)?
+        .strip_suffix(SUFFIX)?
+        .rsplit_once('-')?;
+    number.parse().ok()
+}
+
+/// A directory that recordings are written to.
+#[derive(Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+    handle: OwnedFd,
+    limits: Recording,
+    current: Option<Current>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Current {
+    name: String,
+    file: File,
+    written: u64,
+}
+
+impl Directory {
+    /// Opens `path`, and makes it if it is not there. A directory that others may write to is refused:
+    /// they could make names of ours.
+    pub(super) fn open(path: &Path, limits: &Recording) -> Result<Self, RecordError> {
+        let at = |error| io_at(path, error);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(at)?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty())
+            .map_err(|error| at(error.into()))?;
+        let mode = rustix::fs::fstat(&handle)
+            .map_err(|error| at(error.into()))?
+            .st_mode;
+        if mode & 0o022 != 0 {
+            let refusal = format!(
+                "others may write to this directory (mode {:o}, want 700)",
+                mode & 0o7777
+            );
+            return Err(at(io::Error::new(io::ErrorKind::PermissionDenied, refusal)));
+        }
+        let last = newest(path).map_err(at)?;
+        let last = last
+            .and_then(|path| number(path.file_name()?.to_str()?))
+            .unwrap_or(0);
+        let next = last.saturating_add(1);
+        Ok(Self {
+            path: path.to_owned(),
+            handle,
+            limits: limits.clone(),
+            current: None,
+            next,
+        })
+    }
+
+    /// The file being written.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        self.current
+            .as_ref()
+            .map(|current| self.path.join(&current.name))
+    }
+
+    /// Whether there is no file, or a full one.
+    pub(super) fn needs_file(&self) -> bool {
+        self.current
+            .as_ref()
+            .is_none_or(|current| current.written >= self.limits.file_size.get())
+    }
+
+    /// Begins a new file, and deletes the oldest beyond the limit.
+    pub(super) fn next_file(&mut self, wall: Wall) -> Result<(), RecordError> {
+        let name = format!("{PREFIX}{}-{:06}{SUFFIX}", utc(wall), self.next);
+        let file = writes::create_new_at(&self.handle, Path::new(&name), 0o600)
+            .map_err(|error| io_at(&self.path.join(&name), error))?;
+        self.next = self.next.saturating_add(1);
+        self.current = Some(Current {
+            name,
+            file,
+            written: 0,
+        });
+        self.forget_oldest()
+            .map_err(|error| io_at(&self.path, error))
+    }
+
+    fn forget_oldest(&self) -> io::Result<()> {
+        let files = list(&self.path)?;
+        let surplus = files.len().saturating_sub(self.limits.files as usize);
+        for name in files
+            .iter()
+            .take(surplus)
+            .filter_map(|path| path.file_name())
+        {
+            rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    /// Writes one gzip member.
+    pub(super) fn write(&mut self, member: &[u8]) -> Result<(), RecordError> {
+        let Some(current) = &mut self.current else {
+            return Ok(());
+        };
+        let written = current.file.write_all(member);
+        current.written += member.len() as u64;
+        written.map_err(|error| io_at(&self.path.join(&current.name), error))
+    }
+}
+
+/// `20261121T014805Z`: sorts as it reads, and is a plain file name.
+pub(super) fn utc(wall: Wall) -> String {
+    let seconds = wall.0 / 1000;
+    let days = seconds / 86_400;
+    let second = seconds % 86_400;
+    let (year, month, day) = date(days);
+    let hour = second / 3600;
+    let minute = second / 60 % 60;
+    format!(
+        "{year:04}{month:02}{day:02}T{hour:02}{minute:02}{:02}Z",
+        second % 60
+    )
+}
+
+/// Year, month and day of a number of days since 1970.
+fn date(mut days: u64) -> (u64, u64, u64) {
+    // Whole cycles of 400 years first, so that the loops below are short for any number.
+    let mut year = 1970 + days / 146_097 * 400;
+    days %= 146_097;
+    let leap = |year: u64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}

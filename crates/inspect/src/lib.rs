@@ -1,0 +1,11 @@
+//! What the command looks at and the guard does not: so `warmsetd`, which runs as root for months, does not contain it.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | [`survey`] | working set by cgroup, for `warmset top` |
+//! | [`tracee`] | mappings and accessed bits of one process, and DAMON, for `warmset trace` |
+//! | [`features`] | what this kernel offers, for `warmset features` |
+
+pub mod features;
+pub mod survey;
+pub mod tracee;
