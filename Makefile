@@ -99,7 +99,7 @@ smoke: lab
 
 # The lab's own tests: every kernel, panics, wedges, Ctrl-C, what a guard must stand, and the package on a Debian with systemd.
 vm: lab deb
-	packaging/tests/machines.sh smoke faults service protect
+	packaging/tests/machines.sh smoke failures service protect
 
 # Builds a kernel with our series and runs the series' tests in it; half an hour of one processor for each series.
 kernel: setup-kernel lab

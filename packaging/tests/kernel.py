@@ -24,7 +24,7 @@ BOOT = "boot"
 BOOTED = "6.12"
 HEAD = "# Written by `make kernel-check`: what was checked, the sum of its files, and what there was to say."
 MOST_LINES = 450
-FRAGMENTS = ["crates/vmlab/src/kernels/lab.config", "kernel/config/protection.config"]
+FRAGMENTS = ["crates/vmlab/src/kernel/lab.config", "kernel/config/protection.config"]
 # Architectures, with the prefix of Debian's compiler, and what is asked for besides the architecture's own configuration.
 MACHINES = {"arm64": "aarch64-linux-gnu-", "arm": "arm-linux-gnueabi-"}
 FOREIGN = "MEMCG NUMA LRU_GEN WORKINGSET_PROTECTION"

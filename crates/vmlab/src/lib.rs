@@ -13,17 +13,17 @@
 
 pub mod arm;
 pub mod command;
-pub mod compare;
+pub mod comparison;
 pub mod debian;
 pub mod dice;
 pub mod faults;
 pub mod frame;
 pub mod image;
-pub mod kernels;
+pub mod kernel;
 pub mod line;
 pub mod plan;
 pub mod proof;
-pub mod run;
+pub mod runner;
 pub mod scenario;
 pub mod screen;
 pub mod store;

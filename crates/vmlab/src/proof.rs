@@ -3,7 +3,7 @@
 //! The picture is drawn as SVG by hand: two lines over time in each of three frames. The page needs no network, follows
 //! the reader's light or dark setting, and carries the results as JSON.
 
-use crate::compare;
+use crate::comparison;
 use crate::line::Line;
 use crate::plan::Live;
 use crate::screen::Pane;
@@ -136,7 +136,7 @@ fn series(told: &[Live], of: fn(&Live) -> f64, counts: bool) -> Vec<(f64, f64)> 
 pub fn summary(lines: &[Line]) -> String {
     let of = |arm: &str| lines.iter().find(|line| line.arm == arm);
     let mut text = format!("{:<26}{:>12}{:>12}\n", "", "without", "with");
-    for measure in TOLD.iter().filter_map(|name| compare::measure(name)) {
+    for measure in TOLD.iter().filter_map(|name| comparison::measure(name)) {
         let value = |line: Option<&Line>| {
             line.and_then(measure.of)
                 .map_or("–".to_owned(), |value| format!("{value:.0}"))

@@ -156,7 +156,7 @@ mod tests {
         for scenario in SCENARIOS {
             for measure in scenario.measures {
                 assert!(
-                    crate::compare::measure(measure).is_some(),
+                    crate::comparison::measure(measure).is_some(),
                     "{} of {}",
                     measure,
                     scenario.name

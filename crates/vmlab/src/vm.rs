@@ -8,7 +8,7 @@ pub mod disk;
 pub mod initramfs;
 
 use crate::frame::Frame;
-use crate::kernels::Kernel;
+use crate::kernel::Kernel;
 use crate::store::Store;
 use crate::tool;
 use accel::Accel;

@@ -8,7 +8,7 @@ mod common;
 use common::{Machine, hardware, store};
 use std::path::{Path, PathBuf};
 use warmset_vmlab::image;
-use warmset_vmlab::kernels;
+use warmset_vmlab::kernel;
 use warmset_vmlab::vm::guest_program;
 
 /// The package that `make deb` has built.
@@ -31,7 +31,7 @@ fn package() -> PathBuf {
 
 fn machine() -> Machine {
     let store = store();
-    let kernel = kernels::kernel(&store, "6.12").unwrap();
+    let kernel = kernel::find(&store, "6.12").unwrap();
     let root = image::debian(&store, &guest_program().unwrap(), &package()).unwrap();
     let mut hardware = hardware(&store, &kernel, root);
     hardware.append.push_str("warmset.init=/sbin/init");

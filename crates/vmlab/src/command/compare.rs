@@ -1,7 +1,7 @@
 //! `compare`: tables of what was run.
 
 use super::say;
-use crate::{compare, line};
+use crate::{comparison, line};
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
@@ -21,6 +21,6 @@ impl Compare {
             anyhow::ensure!(file.exists(), "{} is not there", file.display());
             lines.extend(line::read(file)?);
         }
-        say(&compare::tables(&lines)?)
+        say(&comparison::tables(&lines)?)
     }
 }

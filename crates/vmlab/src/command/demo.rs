@@ -3,11 +3,11 @@
 use crate::arm::Arm;
 use crate::line::{Line, Setting, State};
 use crate::plan::{Live, Swap};
-use crate::run::{self, Lengths, Order, Told};
+use crate::runner::{self, Lengths, Order, Told};
 use crate::scenario;
 use crate::screen::{self, Cast, Pane};
 use crate::store::Store;
-use crate::{compare, proof};
+use crate::{comparison, proof};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::io::{IsTerminal, Write};
@@ -84,7 +84,7 @@ impl Demo {
             "recorded in {}: show it with asciinema play {0}",
             self.cast.display()
         )?;
-        super::say(&compare::tables(&pair.lines)?)?;
+        super::say(&comparison::tables(&pair.lines)?)?;
         Ok(ended(&pair))
     }
 }
@@ -210,7 +210,7 @@ fn show(
         balanced: false,
     };
     let interrupted = super::run::watch_for_interrupts()?;
-    let lines = run::run(store, &order, &interrupted, &|_| {})?;
+    let lines = runner::run(store, &order, &interrupted, &|_| {})?;
     drop(order);
     let interrupted = interrupted.load(Ordering::Relaxed);
     let (panes, cast) = Arc::into_inner(stage)

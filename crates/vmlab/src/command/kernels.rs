@@ -1,8 +1,8 @@
 //! `kernels`: stock ones fetched, own ones built.
 
 use super::say;
-use crate::kernels::series;
-use crate::kernels::{BRANCHES, Kernel, TREE, branch, build, stock};
+use crate::kernel::series;
+use crate::kernel::{BRANCHES, Kernel, TREE, branch, compile, stock};
 use crate::store::Store;
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -68,16 +68,16 @@ struct Build {
 impl Build {
     fn build(&self, store: &Store) -> Result<Kernel> {
         if let Some(series) = &self.series {
-            return series::kernel(store, &self.tree, series, &self.config);
+            return series::patched(store, &self.tree, series, &self.config);
         }
-        let recipe = build::Recipe {
+        let recipe = compile::Recipe {
             suite: self.suite.clone(),
             package: self.source.clone(),
             version: None,
             fragments: self.config.clone(),
             series: self.patches.clone(),
         };
-        build::build(store, &recipe, &build::Source::of(store, &recipe)?)
+        compile::build(store, &recipe, &compile::Source::of(store, &recipe)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::say;
 use crate::arm::ARMS;
-use crate::compare::measure;
+use crate::comparison::measure;
 use crate::scenario::SCENARIOS;
 use anyhow::Result;
 use clap::Args;

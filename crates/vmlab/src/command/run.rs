@@ -2,10 +2,10 @@
 
 use super::say;
 use crate::arm::Arm;
-use crate::compare;
+use crate::comparison;
 use crate::line::{Line, Setting, State};
 use crate::plan::{Lru, Swap};
-use crate::run::{self, Lengths, Order};
+use crate::runner::{self, Lengths, Order};
 use crate::scenario;
 use crate::store::Store;
 use anyhow::{Context, Result};
@@ -105,9 +105,9 @@ impl Run {
                 let _ = serde_json::to_string(line).map(|text| say(&format!("{text}\n")));
             }
         };
-        let lines = run::run(store, &order, &interrupted, &told)?;
+        let lines = runner::run(store, &order, &interrupted, &told)?;
         if !self.json {
-            say(&compare::tables(&lines)?)?;
+            say(&comparison::tables(&lines)?)?;
         }
         if interrupted.load(Ordering::Relaxed) {
             let kept = format!(

@@ -2,7 +2,7 @@
 
 use super::{aloud, say};
 use crate::image::{self, Programs};
-use crate::kernels::{self, Kernel, TREE, series};
+use crate::kernel::{self, Kernel, TREE, series};
 use crate::scenario::Data;
 use crate::store::Store;
 use crate::vm::disk::{Drive, Filled};
@@ -58,8 +58,8 @@ pub(crate) struct Selftest {
 impl Selftest {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let kernel = match &self.kernel {
-            Some(name) => kernels::kernel(store, name)?,
-            None => series::kernel(store, &self.tree, &self.series, &self.config)?,
+            Some(name) => kernel::find(store, name)?,
+            None => series::patched(store, &self.tree, &self.series, &self.config)?,
         };
         let scratch = store.scratch()?;
         let tests = series::tests(&self.tree, scratch.path())?;

@@ -2,7 +2,7 @@
 
 use super::aloud;
 use crate::image::{self, Programs};
-use crate::kernels;
+use crate::kernel;
 use crate::store::Store;
 use crate::vm::{Hardware, Vm, accel, guest_program};
 use anyhow::Result;
@@ -39,7 +39,7 @@ pub(crate) struct Shell {
 
 impl Shell {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
-        let kernel = kernels::kernel(store, &self.kernel)?;
+        let kernel = kernel::find(store, &self.kernel)?;
         let programs = Programs {
             others: self.others.clone(),
             ..Programs::alone(guest_program()?)

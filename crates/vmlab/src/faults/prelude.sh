@@ -30,7 +30,7 @@ within() {
 guard() {
     mkdir -p "$home"
     printf 'mode = "%s"\nverbosity = 2\n[gap]\nenabled = false\n[compaction]\nenabled = false\n%s\n' "$1" "${2-}" >"$home/toml"
-    ${as-} /lab/warmsetd --config "$home/toml" --state "$home/state" --run "$home/run" >>"$home/log" 2>&1 &
+    ${as-} "${daemon-/lab/warmsetd}" --config "$home/toml" --state "$home/state" --run "$home/run" >>"$home/log" 2>&1 &
     guard=$!
     within 100 grep -q . "$home/log" || fail "the guard says nothing"
 }

@@ -3,7 +3,7 @@
 //! They are deterministic but for the clock, and run on any Linux: `warmset-guest work NAME …` by hand gives ten
 //! seconds of it.
 
-mod build;
+mod make;
 mod burst;
 mod crowd;
 mod files;
@@ -128,7 +128,7 @@ const WORKS: &[Work] = &[
     Work {
         name: "build",
         usage: "FOLDER JOBS: compile a C project",
-        run: build::build,
+        run: make::make,
     },
 ];
 

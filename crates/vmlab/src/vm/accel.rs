@@ -5,7 +5,7 @@
 //! stop a machine for up to half a second (`docs/results/lab.md`, "What the translator adds"): addresses stay the same.
 
 use super::{Hardware, QEMU, Vm};
-use crate::kernels::Kernel;
+use crate::kernel::Kernel;
 use crate::store::{self, Store};
 use crate::tool;
 use anyhow::Result;

@@ -2,8 +2,8 @@
 //!
 //! Format: cpio "newc" (kernel: Documentation/driver-api/early-userspace/buffer-format.rst).
 
-use crate::kernels::Kernel;
-use crate::kernels::modules::Modules;
+use crate::kernel::Kernel;
+use crate::kernel::modules::Modules;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use units::Bytes;
 use warmset_vmlab::image::{self, Programs};
-use warmset_vmlab::kernels::{self, Kernel};
+use warmset_vmlab::kernel::{self, Kernel};
 use warmset_vmlab::store::Store;
 use warmset_vmlab::vm::disk::Drive;
 use warmset_vmlab::vm::{Hardware, Silence, Vm, accel, guest_program};
@@ -40,7 +40,7 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
 /// A machine of this branch with busybox.
 pub fn small(branch: &str) -> Machine {
     let store = store();
-    let kernel = kernels::kernel(&store, branch).unwrap();
+    let kernel = kernel::find(&store, branch).unwrap();
     let programs = Programs::alone(guest_program().unwrap());
     let root = image::root(&store, &programs, &BTreeSet::new()).unwrap();
     Machine::boot(&store, &kernel, &hardware(&store, &kernel, root))

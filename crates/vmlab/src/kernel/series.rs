@@ -1,7 +1,7 @@
 //! The patch series of this repository: what each is made for, and where its parts are.
 
 use super::Kernel;
-use super::build::{self, Recipe, Source};
+use super::compile::{self, Recipe, Source};
 use crate::store::Store;
 use crate::tool;
 use anyhow::{Context, Result, bail};
@@ -73,16 +73,16 @@ impl Base {
 }
 
 /// The kernel of a series, built if it is not there.
-pub fn kernel(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
+pub fn patched(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
     let (mut recipe, source) = source(store, tree, series)?;
     recipe.fragments.extend_from_slice(fragments);
-    build::build(store, &recipe, &source)
+    compile::build(store, &recipe, &source)
 }
 
 /// A kernel like that of a series, without its patches, built if it is not there.
 pub fn plain(store: &Store, tree: &Path, series: &str) -> Result<Kernel> {
     let recipe = Base::of(tree, series)?.without_patches(tree, "plain.config");
-    build::build(store, &recipe, &Source::of(store, &recipe)?)
+    compile::build(store, &recipe, &Source::of(store, &recipe)?)
 }
 
 /// The source of a series and what to do with it; says so if the archive has moved on from what it is made for.

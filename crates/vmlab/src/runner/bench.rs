@@ -4,7 +4,7 @@ use super::slots::{Slot, Slots};
 use super::{Job, Order};
 use crate::frame::Frame;
 use crate::image::{self, Programs};
-use crate::kernels::{self, Kernel};
+use crate::kernel::{self, Kernel};
 use crate::line::{Cell, Line, Machine, Setting, State};
 use crate::plan::{Gap, Plan, Report, Setup, Size, Swap};
 use crate::scenario::{Circumstances, Data, Load};
@@ -70,7 +70,7 @@ impl<'a> Bench<'a> {
             if !kernels.contains_key(&setting.kernel) {
                 kernels.insert(
                     setting.kernel.clone(),
-                    kernels::kernel(store, &setting.kernel)?,
+                    kernel::find(store, &setting.kernel)?,
                 );
             }
         }

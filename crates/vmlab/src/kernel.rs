@@ -1,7 +1,7 @@
 //! Kernels by the name a user would give: Debian's own by their branch, `6.1`, `6.12`, `7`; with our patches `6.12+series`,
 //! and the same without them `6.12+plain`.
 
-pub mod build;
+pub mod compile;
 pub mod modules;
 pub mod series;
 
@@ -88,12 +88,12 @@ pub const TREE: &str = "kernel";
 
 /// The kernel of this name: a branch, fetched if it is not there, one with our patches or like it without them, built if
 /// it is not there, or the folder of one that was built.
-pub fn kernel(store: &Store, name: &str) -> Result<Kernel> {
+pub fn find(store: &Store, name: &str) -> Result<Kernel> {
     if name.contains('/') {
         return in_directory(Path::new(name), "built");
     }
     if let Some(series) = name.strip_suffix(PATCHED) {
-        return series::kernel(store, Path::new(TREE), series, &[]);
+        return series::patched(store, Path::new(TREE), series, &[]);
     }
     match name.strip_suffix(PLAIN) {
         Some(series) => series::plain(store, Path::new(TREE), series),

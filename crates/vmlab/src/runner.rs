@@ -1,10 +1,10 @@
 //! Runs: every arm in every cell, interleaved, each in a machine of its own, each result kept as soon as it is there.
 
-mod one;
+mod bench;
 mod queue;
 mod slots;
 
-pub use one::{Bench, Outcome};
+pub use bench::{Bench, Outcome};
 pub use queue::{Job, Pull, Queue};
 
 use crate::arm::Arm;

@@ -162,7 +162,7 @@ fn is_of(line: &Line, job: &Job) -> bool {
 mod tests {
     use super::*;
     use crate::plan::{Lru, Swap};
-    use crate::run::Lengths;
+    use crate::runner::Lengths;
     use crate::scenario;
 
     fn order(arms: &[&str], reps: u32) -> Order {

@@ -76,7 +76,7 @@ fn share(profile: &Profile, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::columns;
+    use crate::comparison::columns;
     use crate::line::tests::line;
 
     #[test]

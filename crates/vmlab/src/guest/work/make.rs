@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use std::process::{Command, Stdio};
 
 /// `make -jN` in a folder that has been cleaned.
-pub(super) fn build(words: &Words<'_>) -> Result<()> {
+pub(super) fn make(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let (directory, jobs): (&str, u32) = (words.text(0)?, words.number(1)?);
     let make = |arguments: &[&str]| -> Result<bool> {
