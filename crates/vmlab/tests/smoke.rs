@@ -1,4 +1,4 @@
-//! The whole way once: Debian's kernel, a machine, thirty seconds of storm, the guard in it.
+//! Everything once: Debian's kernel, a machine, thirty seconds of storm, the guard in it, and what the guard writes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -85,4 +85,16 @@ fn in_a_storm_warmset_acts_helps_and_puts_everything_back() {
             .unwrap()
             .contains("6.12.")
     );
+}
+
+/// A guard under strace that tunes, keeps, throttles, freezes and kills: a minute without KVM.
+#[test]
+#[ignore = "boots a machine: make smoke"]
+fn a_guard_writes_only_what_it_lists() {
+    let mut command = Command::new(LAB);
+    command.args(["test", "protect", "writes"]);
+    let output = command.stderr(Stdio::inherit()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}");
+    assert!(output.status.success(), "{text}");
 }

@@ -3,7 +3,7 @@
 use crate::arm::Arm;
 use crate::line::{Line, Setting, State};
 use crate::plan::{Live, Swap};
-use crate::runner::{self, Lengths, Order, Told};
+use crate::runner::{self, Lengths, LiveReports, Order};
 use crate::scenario;
 use crate::screen::{self, Cast, Pane};
 use crate::store::Store;
@@ -205,7 +205,7 @@ fn show(
         size,
         daemon: super::run::daemon(daemon)?,
         command: super::run::command_line(),
-        live: Some(Told::new(told)),
+        live: Some(LiveReports::new(told)),
         profile: false,
         balanced: false,
     };

@@ -22,13 +22,14 @@ on = "start"'
     older="an older guard"
 else
     echo 1 >"$page_cluster"
-    echo 300M >"$high"
+    echo 390287360 >"$high"
     mkdir -p "$home/run"
     chmod 711 "$home/run"
-    sed -e "s/BOOT/$(cat /proc/sys/kernel/random/boot_id)/" -e "s/FOUND/$found/" \
+    sed -e "s/BOOT/$(cat /proc/sys/kernel/random/boot_id)/" -e "s/FOUND/$found/g" \
         -e "s/INODE/$(stat -c %i "$units/batch.service")/" >"$home/run/undo" <<'UNDO'
 warmset-undo 1 BOOT
-proc/sys/vm/page-cluster	FOUND	1	1
+proc/sys/vm/page-cluster	FOUND	1	FOUND
+sys/fs/cgroup/system.slice/batch.service/memory.high	INODE	18446744073709551615	390287360	18446744073709551615
 UNDO
     chmod 600 "$home/run/undo"
     older="the log of version 0.1.0"

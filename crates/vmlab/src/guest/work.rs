@@ -3,13 +3,13 @@
 //! They are deterministic but for the clock, and run on any Linux: `warmset-guest work NAME …` by hand gives ten
 //! seconds of it.
 
-mod make;
 mod burst;
 mod crowd;
 mod files;
 mod hog;
 mod locked;
 mod lookup;
+mod make;
 mod memory;
 mod person;
 mod probe;
