@@ -1,10 +1,11 @@
-//! Kernels built here: Debian's source package, a configuration fragment, a series of patches.
+//! Kernels that the lab builds: from Debian's source package, configuration fragments and a series of patches.
 
 use super::{Kernel, in_directory};
 use crate::debian::{Apt, Package};
 use crate::store::{self, Store};
 use crate::tool;
 use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,18 +18,18 @@ pub struct Recipe {
     pub suite: String,
     /// `linux-source-6.12`.
     pub package: String,
-    /// The version that is wanted as long as the archive has it; else the newest.
+    /// The version to take if the archive has it; otherwise the newest is taken.
     pub version: Option<String>,
     /// Laid over `tinyconfig` in this order.
     pub fragments: Vec<PathBuf>,
-    /// A folder of `*.patch`, applied in the order of their names.
+    /// A directory of `*.patch`, applied in the order of their names.
     pub series: Option<PathBuf>,
 }
 
-/// The lab's own fragment: all that a guest needs, built in.
+/// The lab's own fragment: all that a guest needs, without modules.
 pub const FRAGMENT: &str = include_str!("lab.config");
 
-/// The source of a recipe as the archive had it when it was looked up: what is unpacked is what was named.
+/// The source of a recipe. Its version is fixed when it is looked up, so the same one is unpacked later.
 #[derive(Debug)]
 pub struct Source {
     apt: Apt,
@@ -39,29 +40,30 @@ impl Source {
     /// As the archive has it now.
     pub fn of(store: &Store, recipe: &Recipe) -> Result<Self> {
         let apt = Apt::of(store, &[&recipe.suite])?;
-        let wanted = recipe
-            .version
-            .as_ref()
-            .map(|version| format!("{}={version}", recipe.package));
-        let wanted = wanted.and_then(|exact| apt.package(&exact).ok());
-        let package = wanted.map_or_else(|| apt.package(&recipe.package), Ok)?;
+        if let Some(version) = &recipe.version {
+            let exact = format!("{}={version}", recipe.package);
+            if let Ok(package) = apt.package(&exact) {
+                return Ok(Self { apt, package });
+            }
+        }
+        let package = apt.package(&recipe.package)?;
         Ok(Self { apt, package })
     }
 
-    /// The package that it comes in.
+    /// The package that has it.
     pub fn package(&self) -> &Package {
         &self.package
     }
 
-    /// Unpacks it below a folder, without patches; where it is then.
+    /// Unpacks it below a directory, without patches. Returns the path of the tree.
     pub fn unpacked(&self, directory: &Path) -> Result<PathBuf> {
-        self.apt
-            .unpack(std::slice::from_ref(&self.package), directory)?;
+        let packages = std::slice::from_ref(&self.package);
+        self.apt.unpack(packages, directory)?;
         unpack(directory)
     }
 }
 
-/// Builds it of this source, or gives what was built of the same parts before.
+/// Builds a kernel, or returns what was built from the same parts before.
 pub fn build(store: &Store, recipe: &Recipe, source: &Source) -> Result<Kernel> {
     let package = source.package();
     let config = fragments(recipe)?;
@@ -79,29 +81,26 @@ pub fn build(store: &Store, recipe: &Recipe, source: &Source) -> Result<Kernel> 
         let scratch = store.scratch()?;
         let tree = source.unpacked(scratch.path())?;
         for patch in &patches {
-            let apply = ["-p1", "--forward", "--fuzz=0", "-i"];
-            tool::run(
-                Command::new("patch")
-                    .args(apply)
-                    .arg(patch)
-                    .current_dir(&tree),
-                "patch",
-            )
-            .with_context(|| format!("{} does not apply", patch.display()))?;
+            let mut apply = Command::new("patch");
+            apply
+                .args(["-p1", "--forward", "--fuzz=0", "-i"])
+                .arg(patch)
+                .current_dir(&tree);
+            tool::run(&mut apply, "patch")
+                .with_context(|| format!("{} does not apply", patch.display()))?;
         }
         make(&tree, &config, place)
     })?;
-    in_directory(
-        &place,
-        &format!("{} {}, built {key}", package.name, package.version),
-    )
+    let origin = format!("{} {}, built {key}", package.name, package.version);
+    in_directory(&place, &origin)
 }
 
 fn fragments(recipe: &Recipe) -> Result<String> {
     let mut config = FRAGMENT.to_owned();
     for path in &recipe.fragments {
-        config +=
-            &fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let fragment =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        config += &fragment;
         config.push('\n');
     }
     Ok(config)
@@ -117,14 +116,15 @@ fn patches(recipe: &Recipe) -> Result<Vec<PathBuf>> {
     patches.retain(|path| path.extension().is_some_and(|end| end == "patch"));
     patches.sort();
     anyhow::ensure!(!patches.is_empty(), "no *.patch in {}", directory.display());
-    // patch runs in the kernel's folder.
-    patches
-        .into_iter()
-        .map(|path| fs::canonicalize(&path).with_context(|| path.display().to_string()))
-        .collect()
+    // Absolute, since patch runs in the directory of the kernel.
+    for path in &mut patches {
+        *path =
+            fs::canonicalize(&*path).with_context(|| format!("cannot find {}", path.display()))?;
+    }
+    Ok(patches)
 }
 
-/// The package holds the source as an archive.
+/// Unpacks the archive that the package consists of. Returns the path of the tree.
 fn unpack(root: &Path) -> Result<PathBuf> {
     let directory = root.join("usr/src");
     let archive = fs::read_dir(&directory)?
@@ -132,14 +132,9 @@ fn unpack(root: &Path) -> Result<PathBuf> {
         .map(|entry| entry.path())
         .find(|path| path.to_string_lossy().contains(".tar."));
     let archive = archive.with_context(|| format!("no source in {}", directory.display()))?;
-    tool::run(
-        Command::new("tar")
-            .arg("-xf")
-            .arg(&archive)
-            .arg("-C")
-            .arg(root),
-        "tar, xz-utils",
-    )?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(&archive).arg("-C").arg(root);
+    tool::run(&mut tar, "tar, xz-utils")?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     Ok(root.join(name.split(".tar.").next().unwrap_or_default()))
 }
@@ -147,82 +142,81 @@ fn unpack(root: &Path) -> Result<PathBuf> {
 fn make(tree: &Path, config: &str, place: &Path) -> Result<()> {
     let fragment = tree.join("lab.config");
     fs::write(&fragment, config)?;
-    let run = |arguments: &[&str]| -> Result<String> {
-        let mut command = Command::new("make");
-        command
-            .current_dir(tree)
-            .args(arguments)
-            .env("KBUILD_BUILD_TIMESTAMP", "0")
-            .env("KBUILD_BUILD_USER", "lab")
-            .env("KBUILD_BUILD_HOST", "lab");
-        tool::run(&mut command, "make gcc flex bison bc libelf-dev")
-    };
-    run(&["tinyconfig"])?;
-    let merge = ["-m", ".config", "lab.config"];
-    tool::run(
-        Command::new("scripts/kconfig/merge_config.sh")
-            .args(merge)
-            .current_dir(tree),
-        "make",
-    )?;
-    run(&["olddefconfig"])?;
-    missing(&fs::read_to_string(tree.join(".config"))?, config)?;
-    let jobs = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .to_string();
-    run(&["-j", &jobs, "bzImage"])?;
-    let release = run(&["-s", "kernelrelease"])?;
+    run_make(tree, &["tinyconfig"])?;
+    let mut merge = Command::new("scripts/kconfig/merge_config.sh");
+    merge
+        .args(["-m", ".config", "lab.config"])
+        .current_dir(tree);
+    tool::run(&mut merge, "make")?;
+    run_make(tree, &["olddefconfig"])?;
+    all_granted(&fs::read_to_string(tree.join(".config"))?, config)?;
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    run_make(tree, &["-j", &jobs.to_string(), "bzImage"])?;
+    let release = run_make(tree, &["-s", "kernelrelease"])?;
+    let release = release.trim();
     let boot = place.join("boot");
     fs::create_dir_all(&boot)?;
     fs::copy(
         tree.join("arch/x86/boot/bzImage"),
-        boot.join(format!("vmlinuz-{}", release.trim())),
+        boot.join(format!("vmlinuz-{release}")),
     )?;
-    fs::copy(
-        tree.join(".config"),
-        boot.join(format!("config-{}", release.trim())),
-    )?;
+    fs::copy(tree.join(".config"), boot.join(format!("config-{release}")))?;
     Ok(())
 }
 
-/// What stands for an option of the fragments in a newer kernel: 7.3 has neither of the old ones.
+/// Runs make in the kernel's tree. Time, user and host are fixed, so that equal parts make equal kernels.
+fn run_make(tree: &Path, arguments: &[&str]) -> Result<String> {
+    let mut make = Command::new("make");
+    make.current_dir(tree)
+        .args(arguments)
+        .env("KBUILD_BUILD_TIMESTAMP", "0")
+        .env("KBUILD_BUILD_USER", "lab")
+        .env("KBUILD_BUILD_HOST", "lab");
+    tool::run(&mut make, "make gcc flex bison bc libelf-dev")
+}
+
+/// Options of the fragments that have other names in a newer kernel: 7.3 has neither of the old ones.
 const SUCCESSORS: &[(&str, &str)] = &[
     ("CONFIG_PREEMPT_VOLUNTARY", "CONFIG_PREEMPT_LAZY"),
     ("CONFIG_PROC_SYSCTL", "CONFIG_SYSCTL"),
 ];
 
-/// A wish that the configuration did not grant is an error: the kernel would not be what its name says.
-fn missing(granted: &str, wished: &str) -> Result<()> {
-    let mut last: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+/// Returns an error if the configuration lacks an option that a fragment sets: the kernel would be another one.
+fn all_granted(granted: &str, wished: &str) -> Result<()> {
+    // A later fragment overrides an earlier one.
+    let mut last: BTreeMap<&str, &str> = BTreeMap::new();
     for line in wished.lines().filter(|line| line.starts_with("CONFIG_")) {
         if let Some((name, value)) = line.split_once('=') {
             last.insert(name, value);
         }
     }
-    let refused: Vec<String> = last
-        .iter()
-        .filter(|(name, value)| {
-            let successor = SUCCESSORS
-                .iter()
-                .find(|(old, _)| old == *name)
-                .map_or(**name, |(_, new)| new);
-            let lines = [format!("{name}={value}"), format!("{successor}={value}")];
-            let has = granted
-                .lines()
-                .any(|granted| lines.iter().any(|line| granted == line));
-            let absent = !granted
-                .lines()
-                .any(|granted| granted.starts_with(&format!("{name}=")));
-            if **value == "n" { !absent } else { !has }
-        })
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let mut refused = Vec::new();
+    for (name, value) in last {
+        if !is_granted(granted, name, value) {
+            refused.push(format!("{name}={value}"));
+        }
+    }
     anyhow::ensure!(
         refused.is_empty(),
-        "the configuration refused {}: something they need is off",
+        "the kernel's configuration lacks {}: an option that they depend on is off",
         refused.join(", ")
     );
     Ok(())
+}
+
+fn is_granted(granted: &str, name: &str, value: &str) -> bool {
+    if value == "n" {
+        let prefix = format!("{name}=");
+        return !granted.lines().any(|line| line.starts_with(&prefix));
+    }
+    let mut names = vec![name];
+    for (old, new) in SUCCESSORS {
+        if *old == name {
+            names.push(new);
+        }
+    }
+    let mut lines = names.iter().map(|name| format!("{name}={value}"));
+    lines.any(|wished| granted.lines().any(|line| line == wished))
 }
 
 #[cfg(test)]
@@ -230,22 +224,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_wish_is_named() {
+    fn an_option_that_is_lacking_is_named() {
         let granted = "CONFIG_A=y\n# CONFIG_B is not set\n";
-        assert!(missing(granted, "CONFIG_A=y\nCONFIG_B=n\n").is_ok());
-        assert!(
-            missing(granted, "CONFIG_B=y\n")
-                .unwrap_err()
-                .to_string()
-                .contains("CONFIG_B=y")
-        );
-        assert!(
-            missing(granted, "CONFIG_B=y\nCONFIG_B=n\n").is_ok(),
-            "the last word counts"
-        );
-        assert!(
-            missing("CONFIG_PREEMPT_LAZY=y\n", "CONFIG_PREEMPT_VOLUNTARY=y\n").is_ok(),
-            "a successor will do"
-        );
+        assert!(all_granted(granted, "CONFIG_A=y\nCONFIG_B=n\n").is_ok());
+        let error = all_granted(granted, "CONFIG_B=y\n").unwrap_err();
+        assert!(error.to_string().contains("CONFIG_B=y"), "{error}");
+        let overridden = all_granted(granted, "CONFIG_B=y\nCONFIG_B=n\n");
+        assert!(overridden.is_ok(), "the last fragment counts");
+        let renamed = all_granted("CONFIG_PREEMPT_LAZY=y\n", "CONFIG_PREEMPT_VOLUNTARY=y\n");
+        assert!(renamed.is_ok(), "the newer name will do");
     }
 }
