@@ -5,30 +5,32 @@ use crate::clock::now;
 use anyhow::{Context, Result};
 use std::process::{Command, Stdio};
 
-/// `make -jN` in a folder that has been cleaned.
+/// Runs `make -jN` in a directory that has been cleaned.
 pub(super) fn make(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
-    let (directory, jobs): (&str, u32) = (words.text(0)?, words.number(1)?);
-    let make = |arguments: &[&str]| -> Result<bool> {
-        let mut command = Command::new("/usr/bin/make");
-        command
-            .current_dir(directory)
-            .args(arguments)
-            .env("PATH", "/usr/bin:/bin")
-            .env("TMPDIR", directory);
-        let status = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status()
-            .context("cannot run make")?;
-        Ok(status.success())
-    };
-    anyhow::ensure!(make(&["clean"])?, "make clean failed");
+    let directory = words.text(0)?;
+    let jobs: u32 = words.number(1)?;
+    anyhow::ensure!(run_make(directory, &["clean"])?, "make clean failed");
     let began = now();
-    let done = make(&["-j", &jobs.to_string(), "all"])?;
-    if done {
+    if run_make(directory, &["-j", &jobs.to_string(), "all"])? {
         out.op("build", began);
+        out.sum("built", 1.0);
+    } else {
+        out.sum("built", 0.0);
     }
-    out.sum("built", if done { 1.0 } else { 0.0 });
     Ok(())
+}
+
+/// Returns true if make succeeded.
+fn run_make(directory: &str, arguments: &[&str]) -> Result<bool> {
+    let status = Command::new("/usr/bin/make")
+        .current_dir(directory)
+        .args(arguments)
+        .env("PATH", "/usr/bin:/bin")
+        .env("TMPDIR", directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .context("cannot run make")?;
+    Ok(status.success())
 }
