@@ -1,4 +1,4 @@
-//! What can happen to a guard, in a machine: `warmset-lab test protect`, but for what needs a large one and its time.
+//! `warmset-lab test protect` with all faults but those that need a large machine.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use warmset_vmlab::faults::FAULTS;
 
 #[test]
 #[ignore = "boots machines: make vm"]
-fn a_guard_stands_what_can_happen_to_it() {
+fn a_guard_withstands_every_fault() {
     let small = FAULTS
         .iter()
         .filter(|fault| fault.memory <= Bytes::mib(512))

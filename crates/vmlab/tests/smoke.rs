@@ -64,7 +64,8 @@ fn in_a_storm_warmset_acts_helps_and_puts_everything_back() {
     let directory = tempfile::tempdir().unwrap();
     let lines = storm("none,warmset", &directory.path().join("lines"));
     let arm = |name: &str| lines.iter().find(|line| line["arm"] == name).unwrap();
-    let (none, warmset) = (arm("none"), arm("warmset"));
+    let none = arm("none");
+    let warmset = arm("warmset");
     assert!(stalls(none) > 20, "the storm stalls nothing: {none:#}");
     assert!(
         stalls(warmset) * 2 < stalls(none),

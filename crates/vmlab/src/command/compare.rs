@@ -1,4 +1,4 @@
-//! `compare`: tables of what was run.
+//! `compare`: tables of results.
 
 use super::say;
 use crate::{comparison, line};
@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Print the tables and verdicts of results that are there
+/// Print the tables and verdicts of results
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// Files of JSON lines

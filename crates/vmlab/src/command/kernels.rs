@@ -1,4 +1,4 @@
-//! `kernels`: stock ones fetched, own ones built.
+//! `kernels`: fetches Debian's, builds others.
 
 use super::say;
 use crate::kernel::series;
@@ -37,8 +37,8 @@ struct Source {
     /// The folder of the series, with BASES in it
     #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
-    /// The folder to unpack it in
-    #[arg(value_name = "FOLDER")]
+    /// The directory to unpack it in
+    #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
@@ -60,7 +60,7 @@ struct Build {
     /// A configuration fragment laid over the lab's own; may be given again
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// A folder of *.patch files, applied in the order of their names
+    /// A directory of *.patch files, applied in the order of their names
     #[arg(long, value_name = "DIR")]
     patches: Option<PathBuf>,
 }
@@ -84,42 +84,40 @@ impl Build {
 impl Kernels {
     pub(super) fn run(&self, store: &Store) -> Result<()> {
         match &self.own {
-            Some(Own::Build(own)) => return self.tell("built", &own.build(store)?),
+            Some(Own::Build(own)) => return self.print("built", &own.build(store)?),
             Some(Own::Source(own)) => {
                 let (_, source) = series::source(store, &own.tree, &own.series)?;
-                return say(&format!("{}\n", source.unpacked(&own.directory)?.display()));
+                let tree = source.unpacked(&own.directory)?;
+                return say(&format!("{}\n", tree.display()));
             }
             None => {}
         }
-        let all = || {
-            BRANCHES
-                .iter()
-                .map(|branch| branch.name.to_owned())
-                .collect()
-        };
-        let names: Vec<String> = if self.branches.is_empty() {
-            all()
-        } else {
-            self.branches.clone()
-        };
-        for name in names {
-            let branch = branch(&name)?;
-            self.tell(branch.name, &stock(store, branch)?)?;
+        if self.branches.is_empty() {
+            for branch in BRANCHES {
+                self.print(branch.name, &stock(store, branch)?)?;
+            }
+        }
+        for name in &self.branches {
+            let branch = branch(name)?;
+            self.print(branch.name, &stock(store, branch)?)?;
         }
         Ok(())
     }
 
-    fn tell(&self, name: &str, kernel: &Kernel) -> Result<()> {
+    fn print(&self, name: &str, kernel: &Kernel) -> Result<()> {
         let directory = kernel
             .image
             .parent()
             .and_then(|boot| boot.parent())
             .map(|directory| directory.display().to_string());
         if self.json {
-            return say(&format!(
-                "{}\n",
-                json!({"name": name, "release": kernel.release, "origin": kernel.origin, "folder": directory})
-            ));
+            let line = json!({
+                "name": name,
+                "release": kernel.release,
+                "origin": kernel.origin,
+                "folder": directory,
+            });
+            return say(&format!("{line}\n"));
         }
         say(&format!(
             "{name:<6} {:<32} {}\n       {}\n",

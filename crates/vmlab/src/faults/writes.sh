@@ -43,13 +43,13 @@ guard=$!
 within 200 [ -S /run/warmset/notice.sock ] || fail "the guard does not open its socket"
 within 100 is 1 /proc/sys/vm/page-cluster || fail "it did not set vm.page-cluster"
 ln -s /run/warmset "$home/run"
-person nothing
+user nothing
 hog batch.service 25
 within 600 gone "$hog" || fail "the hog lives"
 within 100 is 0 "$units/batch.service/cgroup.freeze" || fail "its unit is still frozen"
 guard_is_up || fail "the guard is gone"
 end_guard
-kill -KILL "$person" 2>/dev/null
+kill -KILL "$user" 2>/dev/null
 all_is_back
 # strace ends with the last process it follows.
 within 100 grep -q '^+++' "$home/trace.$guard" || fail "strace has not ended"

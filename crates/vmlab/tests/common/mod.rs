@@ -1,4 +1,4 @@
-//! What tests that boot machines share.
+//! Functions for tests that boot machines.
 
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
@@ -12,6 +12,7 @@ use warmset_vmlab::store::Store;
 use warmset_vmlab::vm::disk::Drive;
 use warmset_vmlab::vm::{Hardware, Silence, Vm, accel, guest_program};
 
+/// Most time for a boot or a script, without KVM on a busy host.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A machine that answers scripts.
@@ -47,7 +48,7 @@ pub fn small(branch: &str) -> Machine {
 }
 
 impl Machine {
-    /// Boots and waits for the first word.
+    /// Boots and waits for the first frame.
     pub fn boot(store: &Store, kernel: &Kernel, hardware: &Hardware) -> Self {
         let mut vm = Vm::boot(store, kernel, &guest_program().unwrap(), hardware).unwrap();
         let hello = vm.next(Instant::now() + PATIENCE);
@@ -59,7 +60,7 @@ impl Machine {
         Self { vm }
     }
 
-    /// Runs a script; its status and what it said.
+    /// Runs a script. Returns its exit code and its output.
     pub fn try_sh(&mut self, script: &str, patience: Duration) -> Result<(u8, String), Silence> {
         let mut said = String::new();
         let status = self
@@ -68,7 +69,7 @@ impl Machine {
         Ok((status, said.trim().to_owned()))
     }
 
-    /// Runs a script that succeeds.
+    /// Runs a script that must succeed. Returns its output.
     pub fn sh(&mut self, script: &str) -> String {
         let (status, said) = self
             .try_sh(script, PATIENCE)
