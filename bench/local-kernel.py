@@ -59,12 +59,14 @@ def queue(scenario, memory, arm):
         if line.startswith("p\t"):
             census = json.loads(line[2:])
             seen[path, census["at"]] = census
-    is_largest, over = [], []
+    is_largest = []
+    over = []
     for census in seen.values():
         if census.get("runners") and len(census["suspects"]) > 1:
             first, second = sorted(census["suspects"], key=lambda it: -it["resident"])[:2]
             is_largest.append(census["runners"][0]["who"] == first["who"])
-            over += [first["resident"] / second["resident"]] if second["resident"] else []
+            if second["resident"]:
+                over.append(first["resident"] / second["resident"])
     return is_largest, over
 
 
@@ -76,11 +78,13 @@ def pressed(scenario, memory, arm):
 def exponent(points):
     """Least squares of log time over log memory: the slope, and twice its standard error."""
     logs = [(math.log(x), math.log(y)) for x, y in points]
-    n, mx, my = len(logs), sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs)
-    sxx = sum((x - mx) ** 2 for x, _ in logs)
-    slope = sum((x - mx) * (y - my) for x, y in logs) / sxx
-    rest = sum((y - my - slope * (x - mx)) ** 2 for x, y in logs)
-    return slope, 2 * math.sqrt(rest / (n - 2) / sxx)
+    n = len(logs)
+    mean_x = sum(x for x, _ in logs) / n
+    mean_y = sum(y for _, y in logs) / n
+    spread = sum((x - mean_x) ** 2 for x, _ in logs)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in logs) / spread
+    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in logs)
+    return slope, 2 * math.sqrt(rest / (n - 2) / spread)
 
 
 def ended(runs):
@@ -115,6 +119,13 @@ def against(runs):
             yield [f"time over {name.removeprefix('local:')}"] + [f"{least(runs[arm])}{time[arm] / time[name]:.2f}" for arm in runs]
 
 
+def share_of_ticks(sum_of, name):
+    """The share of a function, in percent of an arm's ticks in the kernel."""
+    if name not in sum_of:
+        return "–"
+    return f"{100 * sum_of[name] / sum_of['ticks']:.1f}"
+
+
 def profile(runs, most=14):
     """Where the kernels were, in percent of the ticks that found them in the kernel."""
     sums = {}
@@ -128,9 +139,8 @@ def profile(runs, most=14):
                     sum_of[name] = sum_of.get(name, 0) + ticks
     names = {name for it in sums.values() for name in it} - {"ticks", "seconds"}
     names = sorted(names, key=lambda name: -max(it.get(name, 0) / it["ticks"] for it in sums.values()))[:most]
-    share = lambda it, name: f"{100 * it[name] / it['ticks']:.1f}" if name in it else "–"
     rows = [["share of the time in the kernel, %"] + [f"{100 * it['ticks'] / HZ / it['seconds']:.0f}" for it in sums.values()]]
-    rows += [[f"`{name}`"] + [share(it, name) for it in sums.values()] for name in names]
+    rows += [[f"`{name}`"] + [share_of_ticks(it, name) for it in sums.values()] for name in names]
     table(["of that, %"] + list(sums), rows)
 
 
@@ -163,8 +173,13 @@ def said():
     print("### Who is next, who is largest\n\nOf those that run or wait to run the next by virtual run time, and the largest of all, as the arms' guards saw them:\n")
     rows = []
     for (scenario, memory), cell in cells.items():
-        both = [queue(scenario, memory, arm) for arm in cell if arm != "none"]
-        is_largest, over = sum((it[0] for it in both), []), sum((it[1] for it in both), [])
+        is_largest = []
+        over = []
+        for arm in cell:
+            if arm != "none":
+                of_arm = queue(scenario, memory, arm)
+                is_largest += of_arm[0]
+                over += of_arm[1]
         if is_largest and over:
             rows.append([scenario, memory, len(is_largest), f"{statistics.mean(is_largest):.0%}", f"{statistics.median(over):.2f}"])
     table(["load", "MiB", "readings", "the next is the largest", "the largest over the second"], rows)

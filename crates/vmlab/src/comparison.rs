@@ -80,7 +80,7 @@ fn table(name: &str, cell: &Cell, lines: &[&Line]) -> Result<String> {
         }
         let mut first = measure.name.to_owned();
         if !measure.unit.is_empty() {
-            first += &format!(", {}", measure.unit);
+            let _ = write!(first, ", {}", measure.unit);
         }
         text += &row(&first, columns.iter().map(|column| value(column, measure)));
     }

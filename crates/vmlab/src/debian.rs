@@ -8,6 +8,7 @@ use crate::store::{Store, key};
 use crate::tool;
 use anyhow::{Context, Result};
 use rustix::fs::FlockOperation;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -238,7 +239,7 @@ fn sources(suites: &[&str]) -> Result<String> {
     let mut text = String::new();
     for suite in suites {
         let signed = format!("[signed-by={}] {mirror} {suite} main\n", keys.display());
-        text += &format!("deb {signed}deb-src {signed}");
+        let _ = write!(text, "deb {signed}deb-src {signed}");
     }
     Ok(text)
 }

@@ -5,6 +5,7 @@
 //! machine has no systemd: units are cgroups with systemd's names. A file that is cut short or replaced while it is
 //! locked is in the tests of `warmset-hold`.
 
+use std::fmt::Write as _;
 use units::Bytes;
 
 /// Functions that all scripts use.
@@ -73,7 +74,7 @@ impl Fault {
         for (name, value) in variables {
             // In single quotes only a single quote means something to the shell.
             let quoted = value.replace('\'', r"'\''");
-            script += &format!("{name}='{quoted}'\n");
+            let _ = writeln!(script, "{name}='{quoted}'");
         }
         format!("{script}{PRELUDE}\n{}", self.script)
     }

@@ -113,7 +113,7 @@ fn svg(chart: &Chart, panes: &[Pane; 2]) -> String {
             path.push(format!("{x:.1},{y:.1}"));
         }
         let path = path.join(" ");
-        text += &format!("<polyline class=\"line {class}\" points=\"{path}\"/>");
+        let _ = write!(text, "<polyline class=\"line {class}\" points=\"{path}\"/>");
     }
     text + "</svg></figure>\n"
 }

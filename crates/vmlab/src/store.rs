@@ -5,6 +5,7 @@
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -171,8 +172,11 @@ pub fn sum(path: &Path) -> Result<[u8; 32]> {
 
 /// The first 16 hexadecimal digits: two of some thousand things have the same with a chance of one in 10^12.
 pub fn short(sum: &[u8]) -> String {
-    let bytes = sum.iter().take(8);
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::new();
+    for byte in sum.iter().take(8) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Programs of the host that the lab runs, with errors that say what to install and why a program failed.
 
 use anyhow::{Context, Result, bail};
+use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -50,7 +51,7 @@ pub fn last_lines(text: &str) -> String {
     let first = lines.len().saturating_sub(LINES);
     let mut last = String::new();
     for line in lines.iter().skip(first) {
-        last += &format!("  {line}\n");
+        let _ = writeln!(last, "  {line}");
     }
     last
 }

@@ -15,6 +15,7 @@ use crate::tool;
 use accel::Accel;
 use anyhow::{Context, Result, bail};
 use disk::Drive;
+use std::fmt::Write as _;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -337,10 +338,10 @@ fn numa(hardware: &Hardware) -> Vec<String> {
         if size > 0 {
             words.push("-object".to_owned());
             words.push(format!("memory-backend-ram,id=m{number},size={size}M"));
-            node += &format!(",memdev=m{number}");
+            let _ = write!(node, ",memdev=m{number}");
         }
         if number < hardware.cpus {
-            node += &format!(",cpus={number}");
+            let _ = write!(node, ",cpus={number}");
         }
         words.push("-numa".to_owned());
         words.push(node);

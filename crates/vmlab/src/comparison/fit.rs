@@ -61,9 +61,12 @@ fn paragraph(arm: &str, sizes: &Times) -> String {
         };
         let _ = writeln!(text, "| {memory} | {time:.1} | {state} |");
     }
-    text += &match exponent(&thrashing) {
-        Some(power) => format!("\nWhere it thrashes, time goes as M^{power:.1}.\n\n"),
-        None => "\nIt thrashes at fewer than two sizes: nothing to fit.\n\n".to_owned(),
+    let _ = match exponent(&thrashing) {
+        Some(power) => writeln!(text, "\nWhere it thrashes, time goes as M^{power:.1}.\n"),
+        None => writeln!(
+            text,
+            "\nIt thrashes at fewer than two sizes: nothing to fit.\n"
+        ),
     };
     text
 }

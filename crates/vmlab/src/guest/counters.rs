@@ -94,7 +94,7 @@ fn vmstat(counts: &mut BTreeMap<String, i64>) {
     }
 }
 
-/// Adds a counter whose value is a number.
+/// Adds a counter, if its value is a number.
 fn insert(counts: &mut BTreeMap<String, i64>, name: &str, value: &str) {
     if let Ok(value) = value.parse() {
         counts.insert(name.to_owned(), value);
@@ -118,8 +118,7 @@ fn disks(counts: &mut BTreeMap<String, i64>) {
     let text = fs::read_to_string("/proc/diskstats").unwrap_or_default();
     for line in text.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let (Some(name), Some(read), Some(written)) = (fields.get(2), fields.get(5), fields.get(9))
-        else {
+        let &[_, _, name, _, _, read, _, _, _, written, ..] = fields.as_slice() else {
             continue;
         };
         if name.starts_with("vd") || name.starts_with("zram") {

@@ -30,7 +30,7 @@ pub(crate) fn send(from: f64) {
     }
 }
 
-/// The sum of all counters whose names have this prefix.
+/// The sum of all counters with this prefix.
 fn sum(vmstat: &str, prefix: &str) -> f64 {
     let lines = vmstat.lines().filter(|line| line.starts_with(prefix));
     lines

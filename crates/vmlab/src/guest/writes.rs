@@ -10,6 +10,7 @@
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, Write};
 
 /// Flags of open(2) by which a file can be changed or made.
 const WRITING: &[&str] = &["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"];
@@ -31,8 +32,9 @@ pub(crate) fn check(list: &str, traces: &[&str]) -> Result<()> {
         let text = fs::read_to_string(trace).with_context(|| format!("cannot read {trace}"))?;
         result.add(&patterns, &text);
     }
+    let mut output = io::stdout().lock();
     for pattern in &result.used {
-        println!("used {pattern}");
+        writeln!(output, "used {pattern}")?;
     }
     let unlisted: Vec<&str> = result.unlisted.iter().map(String::as_str).collect();
     ensure!(unlisted.is_empty(), "not listed: {}", unlisted.join("; "));

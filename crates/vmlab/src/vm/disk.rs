@@ -4,6 +4,7 @@ use crate::dice::Dice;
 use crate::store::{Store, key};
 use crate::tool;
 use anyhow::{Context, Result};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,10 @@ impl Drive {
         if let Some(throttle) = self.throttle {
             let bytes = throttle.bytes.get();
             let operations = throttle.operations;
-            drive += &format!(",throttling.bps-total={bytes},throttling.iops-total={operations}");
+            let _ = write!(
+                drive,
+                ",throttling.bps-total={bytes},throttling.iops-total={operations}"
+            );
         }
         Ok(vec![
             "-drive".to_owned(),
@@ -68,7 +72,7 @@ pub fn with_files(store: &Store, files: &[Filled], free: Bytes) -> Result<PathBu
     for file in files {
         let description = format!("{} {}", file.name, file.size.get());
         parts.push(description.into_bytes());
-        total = total + file.size;
+        total += file.size;
     }
     parts.push(free.get().to_le_bytes().to_vec());
     let key = key(parts.iter().map(Vec::as_slice));
@@ -139,9 +143,9 @@ fn used(tree: &Path) -> Result<Bytes> {
         let entry = entry?;
         let facts = entry.metadata()?;
         let blocks = facts.len().next_multiple_of(4096) + 4096;
-        sum = sum + Bytes::new(blocks);
+        sum += Bytes::new(blocks);
         if facts.is_dir() {
-            sum = sum + used(&entry.path())?;
+            sum += used(&entry.path())?;
         }
     }
     Ok(sum)

@@ -5,6 +5,7 @@
 use crate::kernel::Kernel;
 use crate::kernel::modules::Modules;
 use anyhow::{Context, Result};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -62,7 +63,7 @@ fn entry(archive: &mut Vec<u8>, name: &str, mode: u32, bytes: &[u8]) {
         // Checksum: this format has none.
         0,
     ] {
-        head += &format!("{field:08x}");
+        let _ = write!(head, "{field:08x}");
     }
     archive.extend_from_slice(head.as_bytes());
     archive.extend_from_slice(name.as_bytes());
