@@ -56,12 +56,14 @@ def journal(scenario, memory, arm):
 
 def queue(scenario, memory, arm):
     """Readings, how often the next is the largest, and how much larger the largest is than the second."""
-    is_largest, over = [], []
+    is_largest = []
+    over = []
     for seen in journal(scenario, memory, arm):
         if seen.get("next") is not None and len(seen["largest"]) > 1:
             first, second = seen["largest"]
             is_largest.append(seen["next"] == first[0])
-            over += [first[1] / second[1]] if second[1] else []
+            if second[1]:
+                over.append(first[1] / second[1])
     return is_largest, over
 
 
@@ -73,11 +75,13 @@ def pressed(scenario, memory, arm):
 def exponent(points):
     """Least squares of log time over log memory: the slope, and twice its standard error."""
     logs = [(math.log(x), math.log(y)) for x, y in points]
-    n, mx, my = len(logs), sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs)
-    sxx = sum((x - mx) ** 2 for x, _ in logs)
-    slope = sum((x - mx) * (y - my) for x, y in logs) / sxx
-    rest = sum((y - my - slope * (x - mx)) ** 2 for x, y in logs)
-    return slope, 2 * math.sqrt(rest / (n - 2) / sxx)
+    n = len(logs)
+    mean_x = sum(x for x, _ in logs) / n
+    mean_y = sum(y for _, y in logs) / n
+    spread = sum((x - mean_x) ** 2 for x, _ in logs)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in logs) / spread
+    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in logs)
+    return slope, 2 * math.sqrt(rest / (n - 2) / spread)
 
 
 def ended(runs):
@@ -112,6 +116,13 @@ def against(runs):
             yield [f"time over {name.removeprefix('local:')}"] + [f"{least(runs[arm])}{time[arm] / time[name]:.2f}" for arm in runs]
 
 
+def share_of_ticks(sum_of, name):
+    """The share of a function, in percent of an arm's ticks in the kernel."""
+    if name not in sum_of:
+        return "–"
+    return f"{100 * sum_of[name] / sum_of['ticks']:.1f}"
+
+
 def profile(runs, most=14):
     """Where the kernels were, in percent of the ticks that found them in the kernel."""
     sums = {}
@@ -125,9 +136,8 @@ def profile(runs, most=14):
                     sum_of[name] = sum_of.get(name, 0) + ticks
     names = {name for it in sums.values() for name in it} - {"ticks", "seconds"}
     names = sorted(names, key=lambda name: -max(it.get(name, 0) / it["ticks"] for it in sums.values()))[:most]
-    share = lambda it, name: f"{100 * it[name] / it['ticks']:.1f}" if name in it else "–"
     rows = [["share of the time in the kernel, %"] + [f"{100 * it['ticks'] / HZ / it['seconds']:.0f}" for it in sums.values()]]
-    rows += [[f"`{name}`"] + [share(it, name) for it in sums.values()] for name in names]
+    rows += [[f"`{name}`"] + [share_of_ticks(it, name) for it in sums.values()] for name in names]
     table(["of that, %"] + list(sums), rows)
 
 
@@ -160,8 +170,13 @@ def said():
     print("### Who is next, who is largest\n\nOf those that run or wait to run the next by virtual run time, and the largest of all, as the arms' programs saw them:\n")
     rows = []
     for (scenario, memory), cell in cells.items():
-        both = [queue(scenario, memory, arm) for arm in cell if arm != "none"]
-        is_largest, over = sum((it[0] for it in both), []), sum((it[1] for it in both), [])
+        is_largest = []
+        over = []
+        for arm in cell:
+            if arm != "none":
+                of_arm = queue(scenario, memory, arm)
+                is_largest += of_arm[0]
+                over += of_arm[1]
         if is_largest and over:
             rows.append([scenario, memory, len(is_largest), f"{statistics.mean(is_largest):.0%}", f"{statistics.median(over):.2f}"])
     table(["load", "MiB", "readings", "the next is the largest", "the largest over the second"], rows)

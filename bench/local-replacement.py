@@ -12,22 +12,43 @@ command = sys.argv[2]
 memories = sorted({row["memory"] for row in rows}, reverse=True)
 managers = list(dict.fromkeys(row["policy"] for row in rows))
 at = {(row["policy"], row["memory"]): row for row in rows}
-refaults = lambda row: sum(it["refaults_file"] + it["refaults_anon"] for it in row["processes"])
-seconds = lambda row: row["makespan_ns"] / 1e9
+
+
+def refaults(row):
+    """Refaults of all processes."""
+    return sum(process["refaults_file"] + process["refaults_anon"] for process in row["processes"])
+
+
+def seconds(row):
+    """Time until the last process has ended."""
+    return row["makespan_ns"] / 1e9
+
+
+def ratio(manager, memory):
+    """Time over that of the clock without pressure."""
+    return seconds(at[manager, memory]) / seconds(at["clock", memory])
+
+
+def confirmed(is_so):
+    """The word for a finding of the founding report."""
+    return "confirmed" if is_so else "not confirmed"
 
 
 def exponent(manager):
     """Least squares of log time over log memory: the slope, and twice its standard error."""
     points = [(math.log(memory), math.log(at[manager, memory]["makespan_ns"])) for memory in memories]
-    n, mx, my = len(points), sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)
-    sxx = sum((x - mx) ** 2 for x, _ in points)
-    slope = sum((x - mx) * (y - my) for x, y in points) / sxx
-    rest = sum((y - my - slope * (x - mx)) ** 2 for x, y in points)
-    return slope, 2 * math.sqrt(rest / (n - 2) / sxx)
+    n = len(points)
+    mean_x = sum(x for x, _ in points) / n
+    mean_y = sum(y for _, y in points) / n
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
+    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in points)
+    return slope, 2 * math.sqrt(rest / (n - 2) / spread)
 
 
 commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-ease, tight = memories[0], memories[-1]
+ease = memories[0]
+tight = memories[-1]
 print("# Local and global replacement\n")
 print("## In the simulator\n")
 print(f"Made by `bench/local-replacement.sh target/release`, at {commit}: four programs recorded by `bench/working-sets.sh` (ls, cc1,")
@@ -45,12 +66,16 @@ table(
 )
 
 print("### What the founding report found, asked again\n")
-ratio = lambda manager, memory: seconds(at[manager, memory]) / seconds(at["clock", memory])
 pressed = [manager for manager in managers if manager.startswith(("up-", "down-"))]
 print("Its pressure acts on the clock, on one program, when free memory is at a watermark. Time over that of the clock without it:\n")
 table(["pressure"] + [str(memory) for memory in memories], [[manager] + [f"{ratio(manager, memory):.2f}" for memory in memories] for manager in pressed])
-worst_at = lambda memory: max(pressed, key=lambda manager: ratio(manager, memory))
-confirmed = lambda is_so: "confirmed" if is_so else "not confirmed"
+
+
+def worst_at(memory):
+    """The pressure that takes longest."""
+    return max(pressed, key=lambda manager: ratio(manager, memory))
+
+
 sharp = ratio(worst_at(ease), ease) < 1.1 and ratio(worst_at(tight), tight) > 1.2
 print(f"- A small loss at ease, a sharp loss when tight: {confirmed(sharp)}. At {ease} pages the worst is {worst_at(ease)} ({ratio(worst_at(ease), ease):.2f} times the clock's time), at {tight} it is")
 print(f"  {worst_at(tight)} ({ratio(worst_at(tight), tight):.2f} times).")

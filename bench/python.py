@@ -23,9 +23,21 @@ def timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+def argument(place: int, default: int) -> int:
+    """An argument of the command line, or its default."""
+    return int(sys.argv[place]) if place < len(sys.argv) else default
+
+
+def more(ours: float, theirs: float) -> str:
+    """How much longer theirs takes, in percent."""
+    return f"{(theirs / ours - 1) * 100:+.1f} %"
+
+
 def main() -> None:
     """Print the table."""
-    program, references, runs = sys.argv[1], int((sys.argv[2:] or ["20000000"])[0]), int((sys.argv[3:] or ["7"])[0])
+    program = sys.argv[1]
+    references = argument(2, 20_000_000)
+    runs = argument(3, 7)
     trace = warmset.synth("zipf:pages=1000000,alpha=1", references)
     pages = trace.pages
     calls: dict[str, Callable[[], object]] = {
@@ -33,7 +45,8 @@ def main() -> None:
         "simulate": lambda: warmset.simulate(trace, "lru", [100_000], jobs=1),
         "curve": lambda: warmset.curve(trace),
     }
-    rust, python = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    rust = defaultdict[str, list[float]](list)
+    python = defaultdict[str, list[float]](list)
     for _ in range(runs):
         done = subprocess.run([program, str(references)], check=True, capture_output=True, text=True)  # noqa: S603
         for line in done.stdout.splitlines():
@@ -43,9 +56,11 @@ def main() -> None:
             python[name].append(timed(call))
     print("| call | Rust, s | Python, s | more, by the least | more, by the median |\n|---|---:|---:|---:|---:|")
     for name in calls:
-        least, median = ([fold(times[name]) for times in (rust, python)] for fold in (min, statistics.median))
-        more = [f"{(theirs / ours - 1) * 100:+.1f} %" for ours, theirs in (least, median)]
-        print(f"| `{name}` | {least[0]:.3f} | {least[1]:.3f} | {more[0]} | {more[1]} |")
+        rust_least = min(rust[name])
+        python_least = min(python[name])
+        by_least = more(rust_least, python_least)
+        by_median = more(statistics.median(rust[name]), statistics.median(python[name]))
+        print(f"| `{name}` | {rust_least:.3f} | {python_least:.3f} | {by_least} | {by_median} |")
 
 
 if __name__ == "__main__":

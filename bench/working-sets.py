@@ -33,6 +33,10 @@ def knees(name):
     return {policy: knee for policy, knee in told[name]["curves"]["knees"]}
 
 
+def mean(values):
+    return sum(values) / len(values) if values else float("nan")
+
+
 def peaks(name):
     """Mean of the working set's peaks in stretches with a transition, and in the others, at the shortest window."""
     analysis = told[name]
@@ -44,7 +48,6 @@ def peaks(name):
         while at + 1 < len(moves) and moves[at + 1]["from"] <= pixel["from"]:
             at += 1
         sums[moves[at]["distance"] > 0.5].append(pixel["most"])
-    mean = lambda values: sum(values) / len(values) if values else float("nan")
     return mean(sums[True]), mean(sums[False])
 
 

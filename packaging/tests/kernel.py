@@ -30,7 +30,7 @@ MESSAGES = "-messages"
 HEAD = "# Written by `make kernel-check`: each check, the sum of its input, and its result."
 # Part of every sum: raise it when a check below changes, so that all of them run again.
 CHECKS = 1
-FRAGMENTS = ["crates/vmlab/src/kernels/lab.config", "kernel/config/protection.config"]
+FRAGMENTS = ["crates/vmlab/src/kernel/lab.config", "kernel/config/protection.config"]
 # Architectures, with the prefix of Debian's compiler, and what is asked for besides the architecture's own configuration.
 MACHINES = {"arm64": "aarch64-linux-gnu-", "arm": "arm-linux-gnueabi-"}
 FOREIGN = "MEMCG NUMA LRU_GEN WORKINGSET_PROTECTION"
@@ -51,7 +51,7 @@ STYLE_IGNORED = "FILE_PATH_CHANGES,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,COMMIT_
 def checked_sum(inputs: dict[str, bytes]) -> str:
     """The sum of these inputs by name, of the files that say how a kernel is built, and of the checks' version."""
     files = [ROOT / "kernel/BASES", *(ROOT / fragment for fragment in FRAGMENTS)]
-    everything = inputs | {str(file.relative_to(ROOT)): file.read_bytes() for file in files}
+    everything = inputs | {file.name: file.read_bytes() for file in files}
     total = hashlib.sha256(f"checks {CHECKS}\n".encode())
     for name, content in sorted(everything.items()):
         total.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())

@@ -55,7 +55,7 @@ fn help_and_version_are_printed_and_a_wrong_option_is_refused() {
 fn the_table_of_writes_is_printed_with_every_knob() {
     let output = warmsetd().arg("--list-writes").output().expect("it runs");
     assert!(output.status.success());
-    let (list, _) = told(&output);
+    let (list, _) = texts(&output);
     for spec in pressure::knob::KNOBS {
         let line = format!("/{}\tknob\tthe undo log\t{}\n", spec.path, spec.name);
         assert!(list.contains(&line), "{line}");

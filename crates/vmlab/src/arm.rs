@@ -1,10 +1,10 @@
-//! The arms: what stands beside the load, from nothing to Warmset.
+//! The arms: what is set and runs beside the load, from nothing to Warmset.
 
 use crate::image::Part;
 use crate::plan::{Beside, Gap};
 use anyhow::{Context, Result, bail};
 
-/// Where the arm's program finds its files in the guest, and leaves what it writes.
+/// The directory in the guest for the files of the arm's program and for what it writes.
 const HOME: &str = "/run/arm";
 const FACTOR: &str = "/proc/sys/vm/watermark_scale_factor";
 const PROTECTION: &str = "/proc/sys/vm/workingset_protection";
@@ -26,9 +26,9 @@ enum Kind {
     Damon,
     Earlyoom,
     Nohang,
-    /// In a mode, and what its configuration says besides.
+    /// warmsetd in this mode, with these lines of configuration.
     Warmset(&'static str, &'static str),
-    /// The same, judged by itself: what tuning does is another arm's affair.
+    /// The same without gap and compaction, so that the effects of protection and of tuning are told apart.
     Untuned(&'static str, &'static str),
     Floors(&'static str),
     /// The kernel's own adaptive floor, and all of Warmset on it.
@@ -41,8 +41,8 @@ enum Kind {
 const TUNES: Kind = Kind::Warmset("tune", "");
 const CLASSIC: Kind = Kind::Warmset("tune", "predictor = \"classic\"\n");
 const GUARDS: Kind = Kind::Untuned("guard", "");
-/// The same, without the rung before an end.
-const ENDS: Kind = Kind::Untuned("guard", "[guard]\nthrottle-ahead = \"0 s\"\n");
+/// The same, but it kills without throttling first.
+const KILLS_AT_ONCE: Kind = Kind::Untuned("guard", "[guard]\nthrottle-ahead = \"0 s\"\n");
 /// Ways of local replacement, as `warmset-local --way` names them.
 const WAYS: [&str; 7] = [
     "watch",
@@ -62,7 +62,7 @@ const PROTECTS: Kind = Kind::Warmset("protect", HOLDING);
 /// The same, without a gap.
 const HOLDS: Kind = Kind::Untuned("protect", HOLDING);
 
-/// The arms that there are, for people.
+/// The names of all arms, and a line about each.
 pub const ARMS: &[(&str, &str)] = &[
     ("none", "the kernel as Debian sets it"),
     ("static:N", "vm.watermark_scale_factor = N, 1 to 3000"),
@@ -78,16 +78,16 @@ pub const ARMS: &[(&str, &str)] = &[
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
     ("warmset", "warmsetd"),
-    ("guard", "warmsetd that ends a runaway, and tunes nothing"),
-    ("uncontained", "the same, which contains nobody before"),
+    ("guard", "warmsetd that kills a runaway, and tunes nothing"),
+    ("uncontained", "the same, but it does not throttle first"),
     (
         "protect",
-        "all of warmsetd: what thrashes is held in memory, a runaway is ended",
+        "all of warmsetd: files that thrash are held in memory, a runaway is killed",
     ),
     ("holds", "the same, which tunes nothing: no gap is held"),
     (
         "balance",
-        "warmsetd that moves swappiness, page-cluster and min_ttl_ms by what comes back, and nothing else",
+        "warmsetd that sets swappiness, page-cluster and min_ttl_ms by refaults, and nothing else",
     ),
     (
         "floors-1",
@@ -126,7 +126,7 @@ impl Arm {
             "classic" => CLASSIC,
             "warmset" => TUNES,
             "guard" => GUARDS,
-            "uncontained" => ENDS,
+            "uncontained" => KILLS_AT_ONCE,
             "balance" => BALANCES,
             "protect" => PROTECTS,
             "holds" => HOLDS,
@@ -145,17 +145,17 @@ impl Arm {
         })
     }
 
-    /// Whether it needs what another arm's runs have shown.
+    /// Returns true if it needs the mean gap of another arm's runs.
     pub fn needs_a_gap(&self) -> bool {
         self.kind == Kind::EqualMean
     }
 
-    /// Whether it holds a gap that an equal mean is computed from.
+    /// Returns true if an equal mean is computed from its gap.
     pub fn gives_a_gap(&self) -> bool {
         self.kind == TUNES
     }
 
-    /// Whether our daemon runs in it.
+    /// Returns true if warmsetd runs in it.
     pub fn has_the_daemon(&self) -> bool {
         matches!(
             self.kind,
@@ -163,12 +163,12 @@ impl Arm {
         )
     }
 
-    /// Whether `warmset-local` runs in it.
+    /// Returns true if `warmset-local` runs in it.
     pub fn has_local_replacement(&self) -> bool {
         matches!(self.kind, Kind::Local(_))
     }
 
-    /// What it needs on the root disk.
+    /// The program that it needs on the root disk.
     pub fn part(&self) -> Option<Part> {
         match self.kind {
             Kind::Earlyoom => Some(Part::Earlyoom),
@@ -177,12 +177,16 @@ impl Arm {
         }
     }
 
-    /// What the scenario does otherwise.
+    /// The variant of the scenario that it asks for.
     pub fn variant(&self) -> Option<&str> {
-        (self.kind == Kind::Variant).then_some(self.name.as_str())
+        if self.kind == Kind::Variant {
+            Some(&self.name)
+        } else {
+            None
+        }
     }
 
-    /// What the guest does for it; `gap` is the mean that warmset has held so far.
+    /// What the guest sets and runs for it; `gap` is the mean that warmset has held so far.
     pub fn beside(&self, gap: Option<Gap>) -> Result<Beside> {
         let empty = Beside {
             name: self.name.clone(),
@@ -349,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_equal_static_arm_holds_the_same_mean() {
+    fn the_equal_mean_arm_sets_the_factor_of_the_same_mean() {
         let mib = f64::from(1 << 20);
         let gap = Gap {
             mean: 40.0 * mib,
@@ -362,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_daemon_may_tune_and_keeps_to_the_runs_folder() {
+    fn the_daemon_may_tune_and_writes_below_the_runs_directory() {
         let beside = Arm::parse("classic").unwrap().beside(None).unwrap();
         assert!(beside.files[0].1.contains("predictor = \"classic\""));
         assert!(
@@ -392,6 +396,7 @@ mod tests {
             .unwrap()
             .beside(None)
             .unwrap();
-        assert_eq!((both.files, both.writes[0].1.as_str()), (beside.files, "2"));
+        assert_eq!(both.files, beside.files);
+        assert_eq!(both.writes[0].1, "2");
     }
 }

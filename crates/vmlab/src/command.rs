@@ -1,4 +1,4 @@
-//! The subcommands, one file each.
+//! The subcommands, each in a file of its own.
 
 mod compare;
 mod demo;
@@ -43,7 +43,7 @@ enum Command {
     Sh(shell::Shell),
 }
 
-/// The definition of the command line: also the source of the manual page and the completions.
+/// The definition of the command line, from which the manual page and the completions are made, too.
 pub fn definition() -> clap::Command {
     Options::command()
 }
@@ -78,8 +78,8 @@ impl Options {
     }
 }
 
-/// Runs a script in a machine and says what it says, as it comes; what could not be written is told at its end.
-fn aloud(vm: &mut Vm, script: &str, most: Duration) -> (Result<u8, Silence>, Result<()>) {
+/// Runs a script in a machine and prints its output as it comes. Returns its exit code, and whether all could be printed.
+fn print_script(vm: &mut Vm, script: &str, most: Duration) -> (Result<u8, Silence>, Result<()>) {
     let mut written = Ok(());
     let answer = vm.script(script, most, |line| {
         if written.is_ok() {
@@ -89,7 +89,7 @@ fn aloud(vm: &mut Vm, script: &str, most: Duration) -> (Result<u8, Silence>, Res
     (answer, written)
 }
 
-/// Writes to standard output; a reader that has gone is no error.
+/// Writes to standard output. A reader that has closed the pipe is not an error.
 fn say(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

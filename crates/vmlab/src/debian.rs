@@ -8,12 +8,13 @@ use crate::store::{Store, key};
 use crate::tool;
 use anyhow::{Context, Result};
 use rustix::fs::FlockOperation;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-/// Lists older than this are fetched again.
+/// Lists older than this are fetched again: a mirror removes replaced packages, so an older list names some that are gone.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 const KEYS: &str = "/usr/share/keyrings";
 
@@ -59,10 +60,11 @@ impl Apt {
         Ok(apt)
     }
 
-    /// One at a time: who had to wait finds the lists fresh, and nobody fetches by lists that are being replaced.
+    /// Fetches stale lists, one process at a time: nothing may be fetched by lists that another process is replacing. A
+    /// process that had to wait finds them fresh.
     fn refresh(&self) -> Result<()> {
-        let turn = File::create(self.root.join("lock"))?;
-        rustix::fs::flock(&turn, FlockOperation::LockExclusive)?;
+        let lock = File::create(self.root.join("lock"))?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
         if self.is_stale() {
             self.update()?;
         }
@@ -71,16 +73,14 @@ impl Apt {
 
     fn is_stale(&self) -> bool {
         let changed = fs::metadata(self.root.join("updated")).and_then(|facts| facts.modified());
-        changed.map_or(true, |then| {
-            SystemTime::now()
-                .duration_since(then)
-                .is_ok_and(|age| age > STALE)
-        })
+        let Ok(changed) = changed else { return true };
+        let age = SystemTime::now().duration_since(changed);
+        age.is_ok_and(|age| age > STALE)
     }
 
     fn update(&self) -> Result<()> {
         tool::run(self.call("apt-get").args(["-qq", "update"]), "apt")
-            .context("Debian's package lists cannot be fetched")?;
+            .context("cannot fetch Debian's package lists")?;
         Ok(fs::write(self.root.join("updated"), "")?)
     }
 
@@ -105,57 +105,50 @@ impl Apt {
         command
     }
 
-    /// The packages whose name matches.
+    /// Names of packages that match a regular expression.
     pub fn names(&self, pattern: &str) -> Result<Vec<String>> {
-        let found = tool::run(
-            self.call("apt-cache")
-                .args(["search", "--names-only", pattern]),
-            "apt",
-        )?;
-        Ok(found
+        let mut search = self.call("apt-cache");
+        search.args(["search", "--names-only", pattern]);
+        let found = tool::run(&mut search, "apt")?;
+        let names = found
             .lines()
             .filter_map(|line| line.split(" - ").next())
-            .map(str::to_owned)
-            .collect())
+            .map(str::to_owned);
+        Ok(names.collect())
     }
 
     /// The newest package of this name, or that of this version: `name=version`.
     pub fn package(&self, name: &str) -> Result<Package> {
-        let shown = tool::run(
-            self.call("apt-cache")
-                .args(["show", "--no-all-versions", name]),
-            "apt",
-        )?;
+        let mut show = self.call("apt-cache");
+        show.args(["show", "--no-all-versions", name]);
+        let shown = tool::run(&mut show, "apt")?;
         parse(&shown).with_context(|| format!("the archive has no package '{name}'"))
     }
 
-    /// Fetches packages, without what they depend on, and unpacks them into one folder.
+    /// Fetches packages without their dependencies and unpacks them into one directory.
     pub fn unpack(&self, packages: &[Package], into: &Path) -> Result<()> {
         let scratch = self.store.scratch()?;
         let names = packages
             .iter()
             .map(|package| format!("{}={}", package.name, package.version));
-        tool::run(
-            self.call("apt-get")
-                .args(["-qq", "download"])
-                .args(names)
-                .current_dir(scratch.path()),
-            "apt",
-        )?;
+        let mut download = self.call("apt-get");
+        download
+            .args(["-qq", "download"])
+            .args(names)
+            .current_dir(scratch.path());
+        tool::run(&mut download, "apt")?;
         extract(scratch.path(), into)
     }
 
-    /// Fetches packages with all they depend on and unpacks them into one folder.
+    /// Fetches packages with their dependencies and unpacks them into one directory.
     pub fn unpack_with_dependencies(&self, names: &[&str], into: &Path) -> Result<()> {
         let archives = self.root.join("cache/archives");
-        let listed = ["-qq", "-y", "--download-only", "install"];
-        let uris = tool::run(
-            self.call("apt-get")
-                .args(["-qq", "-y", "--print-uris", "install"])
-                .args(names),
-            "apt",
-        )?;
-        tool::run(self.call("apt-get").args(listed).args(names), "apt")?;
+        let uris = self.uris(names)?;
+        let mut download = self.call("apt-get");
+        download
+            .args(["-qq", "-y", "--download-only", "install"])
+            .args(names);
+        tool::run(&mut download, "apt")?;
         let scratch = self.store.scratch()?;
         for file in uris
             .lines()
@@ -167,14 +160,17 @@ impl Apt {
         extract(scratch.path(), into)
     }
 
-    /// What `unpack_with_dependencies` would fetch, as a key: it changes when the archive does.
+    /// Lines of `URI FILE SIZE CHECKSUM` of packages and their dependencies.
+    fn uris(&self, names: &[&str]) -> Result<String> {
+        let mut list = self.call("apt-get");
+        list.args(["-qq", "-y", "--print-uris", "install"])
+            .args(names);
+        tool::run(&mut list, "apt")
+    }
+
+    /// A key of what [`Self::unpack_with_dependencies`] would fetch: it changes when the archive does.
     pub fn key(&self, names: &[&str]) -> Result<String> {
-        let uris = tool::run(
-            self.call("apt-get")
-                .args(["-qq", "-y", "--print-uris", "install"])
-                .args(names),
-            "apt",
-        )?;
+        let uris = self.uris(names)?;
         let mut sums: Vec<&[u8]> = uris
             .lines()
             .filter_map(|line| line.split_whitespace().last())
@@ -186,31 +182,28 @@ impl Apt {
 
     /// The source of a package as its authors released it, unpacked into `source`.
     pub fn source(&self, name: &str, into: &Path) -> Result<()> {
-        tool::run(
-            self.call("apt-get")
-                .args(["-qq", "source", "--download-only", name])
-                .current_dir(into),
-            "apt",
-        )?;
-        let described = fs::read_dir(into)?
+        let mut download = self.call("apt-get");
+        download
+            .args(["-qq", "source", "--download-only", name])
+            .current_dir(into);
+        tool::run(&mut download, "apt")?;
+        let description = fs::read_dir(into)?
             .flatten()
             .map(|entry| entry.path())
-            .find(|path| path.extension().is_some_and(|end| end == "dsc"));
-        let described = described.with_context(|| format!("apt fetched no source of {name}"))?;
-        let unpack = ["--no-check", "--skip-patches", "-x"];
-        tool::run(
-            Command::new("dpkg-source")
-                .args(unpack)
-                .arg(described)
-                .arg("source")
-                .current_dir(into),
-            "dpkg-dev",
-        )?;
+            .find(|path| path.extension().is_some_and(|end| end == "dsc"))
+            .with_context(|| format!("apt fetched no source of {name}"))?;
+        let mut unpack = Command::new("dpkg-source");
+        unpack
+            .args(["--no-check", "--skip-patches", "-x"])
+            .arg(description)
+            .arg("source")
+            .current_dir(into);
+        tool::run(&mut unpack, "dpkg-dev")?;
         Ok(())
     }
 }
 
-/// Unpacks every package in a folder; later packages do not replace the links of a merged `/usr`.
+/// Unpacks every package in a directory. Later packages do not replace the links of a merged `/usr`.
 fn extract(debs: &Path, into: &Path) -> Result<()> {
     for name in ["bin", "sbin", "lib", "lib64"] {
         fs::create_dir_all(into.join("usr").join(name))?;
@@ -222,13 +215,9 @@ fn extract(debs: &Path, into: &Path) -> Result<()> {
     let script = r#"for deb in "$1"/*.deb; do
         dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$2" --no-same-owner --keep-directory-symlink || exit 1
     done"#;
-    tool::run(
-        Command::new("sh")
-            .args(["-c", script, "sh"])
-            .arg(debs)
-            .arg(into),
-        "dpkg",
-    )?;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh"]).arg(debs).arg(into);
+    tool::run(&mut shell, "dpkg")?;
     Ok(())
 }
 
@@ -245,66 +234,74 @@ pub fn sources_file(store: &Store, suite: &str) -> Result<PathBuf> {
 fn sources(suites: &[&str]) -> Result<String> {
     let mirror = mirror()
         .context("apt uses no Debian mirror here: the lab's kernels are Debian's packages")?;
-    let keys = fs::read_dir(KEYS).ok().and_then(|entries| {
-        let mut keys: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        keys.retain(|path| {
+    let keys = keyring()
+        .context("no Debian archive keys here: install the package debian-archive-keyring")?;
+    let mut text = String::new();
+    for suite in suites {
+        let signed = format!("[signed-by={}] {mirror} {suite} main\n", keys.display());
+        let _ = write!(text, "deb {signed}deb-src {signed}");
+    }
+    Ok(text)
+}
+
+/// The archive's keys; the first by name where there are several files, in different formats.
+fn keyring() -> Option<PathBuf> {
+    let mut keys: Vec<PathBuf> = fs::read_dir(KEYS)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
             path.file_stem()
                 .is_some_and(|name| name == "debian-archive-keyring")
-        });
-        keys.sort();
-        keys.into_iter().next()
-    });
-    let keys =
-        keys.context("no Debian archive keys here: install the package debian-archive-keyring")?;
-    let line = |suite: &&str| {
-        let signed = format!("[signed-by={}] {mirror} {suite} main\n", keys.display());
-        format!("deb {signed}deb-src {signed}")
-    };
-    Ok(suites.iter().map(line).collect())
+        })
+        .collect();
+    keys.sort();
+    keys.into_iter().next()
 }
 
 /// The address of the Debian mirror in the host's sources, of either form.
 fn mirror() -> Option<String> {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
-    files.extend(
-        fs::read_dir("/etc/apt/sources.list.d")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path()),
-    );
+    if let Ok(entries) = fs::read_dir("/etc/apt/sources.list.d") {
+        files.extend(entries.flatten().map(|entry| entry.path()));
+    }
     files
         .iter()
         .filter_map(|path| fs::read_to_string(path).ok())
         .find_map(|text| address(&text))
 }
 
+/// The first word outside of comments that is the address of a mirror of Debian.
 fn address(text: &str) -> Option<String> {
-    let is_debian =
-        |word: &&str| word.contains("://") && word.trim_end_matches('/').ends_with("/debian");
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .flat_map(str::split_whitespace)
-        .find(is_debian)
-        .map(str::to_owned)
+    let uncommented = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    for word in uncommented.flat_map(str::split_whitespace) {
+        if word.contains("://") && word.trim_end_matches('/').ends_with("/debian") {
+            return Some(word.to_owned());
+        }
+    }
+    None
 }
 
+/// A package from what `apt-cache show` prints.
 fn parse(shown: &str) -> Option<Package> {
-    let field = |name: &str| {
-        shown
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-    };
-    let depends = field("Depends")
+    let depends = field(shown, "Depends")
         .unwrap_or_default()
         .split(',')
         .filter_map(|one| one.split_whitespace().next());
     Some(Package {
-        name: field("Package")?.to_owned(),
-        version: field("Version")?.to_owned(),
-        sha256: field("SHA256")?.to_owned(),
+        name: field(shown, "Package")?.to_owned(),
+        version: field(shown, "Version")?.to_owned(),
+        sha256: field(shown, "SHA256")?.to_owned(),
         depends: depends.map(str::to_owned).collect(),
     })
+}
+
+fn field<'s>(shown: &'s str, name: &str) -> Option<&'s str> {
+    shown
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
 #[cfg(test)]
@@ -334,10 +331,8 @@ mod tests {
         let shown = "Package: linux-image-7\nVersion: 7.2-1\nDepends: dracut | x (>= 1), linux-binary-7 (= 7.2-1), y\nSHA256: ab\n";
         let package = parse(shown).unwrap();
         assert_eq!(package.depends, ["dracut", "linux-binary-7", "y"]);
-        assert_eq!(
-            (package.version.as_str(), package.sha256.as_str()),
-            ("7.2-1", "ab")
-        );
+        assert_eq!(package.version, "7.2-1");
+        assert_eq!(package.sha256, "ab");
         assert_eq!(parse("N: no such package"), None);
     }
 }

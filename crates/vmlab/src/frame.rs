@@ -1,12 +1,12 @@
 //! Messages over a serial line between the lab and its guest.
 //!
-//! A frame is one line, `@warmset KIND LENGTH CRC32`, and then LENGTH bytes of payload and a newline. What stands
-//! between frames (a kernel message that strayed onto the line) is skipped; a frame whose sum is wrong is an error.
+//! A frame is one line, `@warmset KIND LENGTH CRC32`, and then LENGTH bytes of payload and a newline. Bytes between
+//! frames, such as a kernel message that strayed onto the line, are skipped. A frame with a wrong checksum is an error.
 
 use std::io::{self, BufRead, Read, Write};
 
 const MARK: &str = "@warmset";
-/// No payload is longer; a length above it is damage.
+/// Most bytes of a payload: a length above it is damage. Recordings, the largest files sent, are some MiB.
 const LONGEST: usize = 64 << 20;
 
 /// One message.
@@ -14,7 +14,7 @@ const LONGEST: usize = 64 << 20;
 pub struct Frame {
     /// What it is: one word.
     pub kind: String,
-    /// What it says.
+    /// Its contents.
     pub payload: Vec<u8>,
 }
 
@@ -29,13 +29,10 @@ impl Frame {
 
     /// Writes the frame at once.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut bytes = format!(
-            "{MARK} {} {} {:08x}\n",
-            self.kind,
-            self.payload.len(),
-            crc32fast::hash(&self.payload)
-        )
-        .into_bytes();
+        let kind = &self.kind;
+        let length = self.payload.len();
+        let sum = crc32fast::hash(&self.payload);
+        let mut bytes = format!("{MARK} {kind} {length} {sum:08x}\n").into_bytes();
         bytes.extend_from_slice(&self.payload);
         bytes.push(b'\n');
         to.write_all(&bytes)?;
@@ -50,29 +47,51 @@ impl Frame {
             if from.read_until(b'\n', &mut line)? == 0 {
                 return Ok(None);
             }
-            if let Some((kind, length, sum)) = head(&line) {
-                return body(from, kind, length, sum).map(Some);
+            if let Some(head) = Head::parse(&line) {
+                return body(from, head).map(Some);
             }
         }
     }
 }
 
-/// Kind, length and sum, if this line begins a frame.
-fn head(line: &[u8]) -> Option<(String, usize, u32)> {
-    let text = String::from_utf8_lossy(line);
-    let mut words = text.get(text.find(MARK)?..)?.split_whitespace().skip(1);
-    let (kind, length, sum) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
-    (length <= LONGEST).then_some((kind.to_owned(), length, u32::from_str_radix(sum, 16).ok()?))
+/// The first line of a frame.
+struct Head {
+    kind: String,
+    length: usize,
+    sum: u32,
 }
 
-fn body(from: &mut impl BufRead, kind: String, length: usize, sum: u32) -> io::Result<Frame> {
-    let mut payload = Vec::new();
-    from.take(length as u64 + 1).read_to_end(&mut payload)?;
-    payload.truncate(length);
-    if payload.len() == length && crc32fast::hash(&payload) == sum {
-        return Ok(Frame { kind, payload });
+impl Head {
+    /// `None` if this line begins no frame.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(line);
+        let from_mark = text.get(text.find(MARK)?..)?;
+        let mut words = from_mark.split_whitespace().skip(1);
+        let kind = words.next()?.to_owned();
+        let length = words.next()?.parse().ok()?;
+        let sum = u32::from_str_radix(words.next()?, 16).ok()?;
+        if length > LONGEST {
+            return None;
+        }
+        Some(Self { kind, length, sum })
     }
-    let message = format!("a frame '{kind}' of {length} bytes arrived damaged");
+}
+
+fn body(from: &mut impl BufRead, head: Head) -> io::Result<Frame> {
+    let mut payload = Vec::new();
+    let with_newline = head.length as u64 + 1;
+    from.take(with_newline).read_to_end(&mut payload)?;
+    payload.truncate(head.length);
+    if payload.len() == head.length && crc32fast::hash(&payload) == head.sum {
+        return Ok(Frame {
+            kind: head.kind,
+            payload,
+        });
+    }
+    let message = format!(
+        "a frame '{}' of {} bytes arrived damaged",
+        head.kind, head.length
+    );
     Err(io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
@@ -115,7 +134,7 @@ mod tests {
         }
 
         #[test]
-        fn any_payload_comes_back(payload: Vec<u8>) {
+        fn any_payload_is_read_as_it_was_written(payload: Vec<u8>) {
             let mut line = Vec::new();
             Frame::new("x", payload.clone()).write(&mut line).unwrap();
             prop_assert_eq!(Frame::read(&mut line.as_slice()).unwrap().unwrap().payload, payload);

@@ -1,8 +1,8 @@
 //! Disks that the machines boot from and work on.
 //!
 //! The root disk has our static programs under `/lab`, busybox for a shell, and the peers with what they need, unpacked
-//! from Debian's packages. Programs are on a disk and not in the first root, because what is in memory by birth is never
-//! evicted, and a probe of it measures nothing.
+//! from Debian's packages. Programs are on a disk and not in the first root: the kernel never evicts files of an
+//! initramfs, so a probe of them would measure nothing.
 
 use crate::debian::Apt;
 use crate::scenario::Data;
@@ -19,9 +19,11 @@ use units::Bytes;
 
 /// The suite that the guests' programs come from.
 pub const SUITE: &str = "trixie";
-/// Room on the root disk besides its files.
-const ROOM: Bytes = Bytes::mib(64);
-/// What the guest's program is called there: by its second name it is the probe of a command's start.
+/// Free space on the root disk: more than the logs and recordings of any run so far took. Less could fill the disk during
+/// a run, more takes longer to make.
+const FREE: Bytes = Bytes::mib(64);
+/// Names of the guest's program on the disk. The start of a command is timed with the second, so that what is read from
+/// the disk for it is not in memory already for the first.
 const GUEST: [&str; 2] = ["guest", "probe"];
 
 /// A program of Debian's that a root disk can have.
@@ -33,8 +35,10 @@ pub enum Part {
     Nohang,
     /// gcc and make.
     Compiler,
-    /// What makes a file system with subvolumes.
+    /// mkfs.btrfs and btrfs, which make a file system with subvolumes.
     Btrfs,
+    /// strace, which shows the files that a guard opens.
+    Strace,
 }
 
 impl Part {
@@ -44,6 +48,7 @@ impl Part {
             Self::Nohang => &["nohang", "python3-minimal"],
             Self::Compiler => &["gcc", "make", "libc6-dev"],
             Self::Btrfs => &["btrfs-progs"],
+            Self::Strace => &["strace"],
         }
     }
 }
@@ -55,59 +60,60 @@ pub struct Programs {
     pub guest: PathBuf,
     /// `warmsetd` and the `warmset-hold` beside it, if an arm needs them.
     pub(crate) daemon: Option<[PathBuf; 2]>,
+    /// The same of an older version, on the disk below `old/`.
+    pub(crate) old: Option<[PathBuf; 2]>,
     /// Others that are wanted, by their own names: the command, the tests of a kernel series.
     pub others: Vec<PathBuf>,
 }
 
 impl Programs {
-    /// The guest, and nothing of ours beside it.
+    /// Only the guest.
     pub fn alone(guest: PathBuf) -> Self {
         Self {
             guest,
             daemon: None,
+            old: None,
             others: Vec::new(),
         }
     }
 
-    /// The guest and the daemon, and what holds files for it beside that.
+    /// The guest and the daemon, with the `warmset-hold` beside it.
     ///
     /// Errors: either is missing, or needs libraries that the disk does not have.
     pub fn with_daemon(guest: PathBuf, daemon: PathBuf) -> Result<Self> {
-        let holder = daemon.with_file_name("warmset-hold");
-        for program in [&daemon, &holder] {
-            let path = program.display();
-            anyhow::ensure!(
-                vm::is_static(program),
-                "{path} is not there or not static: make build, or --warmsetd FILE"
-            );
-        }
         Ok(Self {
-            daemon: Some([daemon, holder]),
+            daemon: Some(with_holder(daemon)?),
             ..Self::alone(guest)
         })
     }
 
-    /// Of ours beside the guest: its name there, and where it is.
+    /// Also an older daemon, with the `warmset-hold` beside it, which the daemon looks for beside itself.
     ///
-    /// Errors: a name that another has.
+    /// Errors: either is missing, or needs libraries that the disk does not have.
+    pub fn and_an_older_daemon(self, daemon: PathBuf) -> Result<Self> {
+        Ok(Self {
+            old: Some(with_holder(daemon)?),
+            ..self
+        })
+    }
+
+    /// Our programs besides the guest: the name of each below `/lab`, and where it is on the host.
+    ///
+    /// Errors: two have one name.
     fn ours(&self) -> Result<Vec<(String, &Path)>> {
-        let daemon = self.daemon.iter().flatten().map(PathBuf::as_path);
-        let named = ["warmsetd", "warmset-hold"]
-            .map(str::to_owned)
-            .into_iter()
-            .zip(daemon);
-        let name = |program: &Path| {
-            program
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        };
-        let others = self
-            .others
-            .iter()
-            .map(|program| (name(program), program.as_path()));
-        let ours: Vec<(String, &Path)> = named.chain(others).collect();
+        let mut ours: Vec<(String, &Path)> = Vec::new();
+        if let Some([daemon, holder]) = &self.daemon {
+            ours.push(("warmsetd".to_owned(), daemon));
+            ours.push(("warmset-hold".to_owned(), holder));
+        }
+        if let Some([daemon, holder]) = &self.old {
+            ours.push(("old/warmsetd".to_owned(), daemon));
+            ours.push(("old/warmset-hold".to_owned(), holder));
+        }
+        for program in &self.others {
+            let name = program.file_name().unwrap_or_default();
+            ours.push((name.to_string_lossy().into_owned(), program));
+        }
         let mut taken = BTreeSet::from(GUEST);
         for (name, program) in &ours {
             let is_free = taken.insert(name.as_str());
@@ -120,7 +126,7 @@ impl Programs {
         Ok(ours)
     }
 
-    /// A name for the disk with these on this base: what they are, and what they are called there.
+    /// The key of the disk with these on this base, by their contents and by their names on it.
     fn key(&self, base: &Path) -> Result<String> {
         let mut parts = vec![
             store::sum(&self.guest)?.to_vec(),
@@ -133,69 +139,60 @@ impl Programs {
     }
 }
 
+/// A daemon and the `warmset-hold` beside it.
+fn with_holder(daemon: PathBuf) -> Result<[PathBuf; 2]> {
+    let holder = daemon.with_file_name("warmset-hold");
+    for program in [&daemon, &holder] {
+        anyhow::ensure!(
+            vm::is_static(program),
+            "{} is not there or not static: make build, or --warmsetd FILE",
+            program.display()
+        );
+    }
+    Ok([daemon, holder])
+}
+
 /// The root disk with these parts.
 pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Result<PathBuf> {
     let base = base(store, parts)?;
     let key = programs.key(&base)?;
-    let image = disk::made_of(store, "roots", &key, ROOM, |tree| {
-        // Links will do: nothing that is in the base is written to.
-        tool::run(
-            Command::new("cp").arg("-al").arg(base.join(".")).arg(tree),
-            "coreutils",
-        )?;
+    let image = disk::made_of(store, "roots", &key, FREE, |tree| {
+        // Hard links are enough: nothing writes to the files of the base.
+        let mut copy = Command::new("cp");
+        copy.arg("-al").arg(base.join(".")).arg(tree);
+        tool::run(&mut copy, "coreutils")?;
         for directory in [
-            "dev", "proc", "sys", "run", "tmp", "root", "lab", "data", "var/tmp",
+            "dev", "proc", "sys", "run", "tmp", "root", "lab/old", "data", "var/tmp",
         ] {
             fs::create_dir_all(tree.join(directory))?;
         }
-        GUEST
-            .iter()
-            .try_for_each(|name| install(&programs.guest, &tree.join("lab").join(name)))?;
-        programs
-            .ours()?
-            .into_iter()
-            .try_for_each(|(name, program)| install(program, &tree.join("lab").join(name)))
+        for name in GUEST {
+            install(&programs.guest, &tree.join("lab").join(name))?;
+        }
+        for (name, program) in programs.ours()? {
+            install(program, &tree.join("lab").join(name))?;
+        }
+        Ok(())
     })?;
     store.prune("roots", &key)?;
     Ok(image)
 }
 
-/// A small Debian with systemd and our package installed, for the unit and the package. Needs root.
+/// A small Debian with systemd and our package installed, for the tests of unit and package. Needs root.
 pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
-    const MADE_AS: &str = "systemd, dbus, 1";
-    let base = store.kept(
-        "debians",
-        &store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]),
-        |place| {
-            store.demand(Bytes::mib(1200))?;
-            let mut make = Command::new("mmdebstrap");
-            make.args([
-                "--quiet",
-                "--variant=essential",
-                "--format=directory",
-                "--include=systemd,systemd-sysv,dbus,util-linux",
-            ]);
-            make.arg(SUITE)
-                .arg(place.join("tree"))
-                .arg(crate::debian::sources_file(store, SUITE)?);
-            tool::run(&mut make, "mmdebstrap")?;
-            Ok(())
-        },
-    )?;
-    let sums = [store::sum(guest)?, store::sum(deb)?];
-    let parts = sums
-        .iter()
-        .map(<[u8; 32]>::as_slice)
-        .chain([base.as_os_str().as_encoded_bytes()]);
+    let base = small_debian(store)?;
+    let guest_sum = store::sum(guest)?;
+    let deb_sum = store::sum(deb)?;
+    let parts = [
+        guest_sum.as_slice(),
+        deb_sum.as_slice(),
+        base.as_os_str().as_encoded_bytes(),
+    ];
     let key = store::key(parts);
-    let image = disk::made_of(store, "services", &key, ROOM, |tree| {
-        tool::run(
-            Command::new("cp")
-                .arg("-a")
-                .arg(base.join("tree/."))
-                .arg(tree),
-            "coreutils",
-        )?;
+    let image = disk::made_of(store, "services", &key, FREE, |tree| {
+        let mut copy = Command::new("cp");
+        copy.arg("-a").arg(base.join("tree/.")).arg(tree);
+        tool::run(&mut copy, "coreutils")?;
         fs::create_dir_all(tree.join("lab"))?;
         install(guest, &tree.join("lab/guest"))?;
         fs::write(tree.join("etc/systemd/system/lab.service"), LISTENER)?;
@@ -203,16 +200,36 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
         fs::create_dir_all(&wants)?;
         symlink("../lab.service", wants.join("lab.service"))?;
         fs::copy(deb, tree.join("lab/warmset.deb"))?;
-        tool::run(
-            Command::new("chroot")
-                .arg(tree)
-                .args(["dpkg", "--install", "/lab/warmset.deb"]),
-            "coreutils",
-        )?;
+        let mut install = Command::new("chroot");
+        install
+            .arg(tree)
+            .args(["dpkg", "--install", "/lab/warmset.deb"]);
+        tool::run(&mut install, "coreutils")?;
         Ok(())
     })?;
     store.prune("services", &key)?;
     Ok(image)
+}
+
+/// Debian with systemd, as a tree in the directory `tree`.
+fn small_debian(store: &Store) -> Result<PathBuf> {
+    const MADE_AS: &str = "systemd, dbus, 1";
+    let key = store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]);
+    store.kept("debians", &key, |place| {
+        store.demand(Bytes::mib(1200))?;
+        let mut make = Command::new("mmdebstrap");
+        make.args([
+            "--quiet",
+            "--variant=essential",
+            "--format=directory",
+            "--include=systemd,systemd-sysv,dbus,util-linux",
+        ]);
+        make.arg(SUITE)
+            .arg(place.join("tree"))
+            .arg(crate::debian::sources_file(store, SUITE)?);
+        tool::run(&mut make, "mmdebstrap")?;
+        Ok(())
+    })
 }
 
 /// Serves the lab's scripts under systemd.
@@ -233,12 +250,10 @@ fn base(store: &Store, parts: &BTreeSet<Part>) -> Result<PathBuf> {
     Ok(kept.join("tree"))
 }
 
-/// Each command that busybox has and nothing better is there for.
+/// Links each command of busybox that no other package brings.
 fn link_applets(directory: &Path) -> Result<()> {
-    let listed = tool::run(
-        Command::new(directory.join("busybox")).arg("--list"),
-        "busybox-static",
-    )?;
+    let mut busybox = Command::new(directory.join("busybox"));
+    let listed = tool::run(busybox.arg("--list"), "busybox-static")?;
     for name in listed.lines() {
         let link = directory.join(name);
         if fs::symlink_metadata(&link).is_err() {

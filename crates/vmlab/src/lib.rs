@@ -1,29 +1,29 @@
-//! `warmset-lab`: every claim proved in a virtual machine, beside its peers.
+//! `warmset-lab`: tries Warmset and other guards in virtual machines, and compares them.
 //!
 //! ```text
-//!  debian ──► kernels ─┐                            ┌─ guest ──────────────────────┐
+//!  debian ──► kernel ──┐                            ┌─ guest ──────────────────────┐
 //!     │                ├─► vm (QEMU) ═ serial line ═╡ setup, arm, load, counters   │
 //!     └─────► image ───┘        ▲                   └──────────────┬───────────────┘
 //!                               │ Plan                             │ Report
-//!  scenario × arm × repetition ─┴─► run, interleaved ◄─────────────┘
-//!                                        └─► one JSON line each ──► compare ──► table, verdicts
+//!  scenario × arm × repetition ─┴─► runner, interleaved ◄──────────┘
+//!                                        └─► one JSON line each ──► comparison ──► table, verdicts
 //! ```
 //!
-//! The lab talks to the guard and to its peers as programs; of this workspace it links the units alone.
+//! The lab runs the guards as programs. Of this workspace it links only the units.
 
 pub mod arm;
 pub mod command;
-pub mod compare;
+pub mod comparison;
 pub mod debian;
 pub mod dice;
 pub mod faults;
 pub mod frame;
 pub mod image;
-pub mod kernels;
+pub mod kernel;
 pub mod line;
 pub mod plan;
 pub mod proof;
-pub mod run;
+pub mod runner;
 pub mod scenario;
 pub mod screen;
 pub mod store;

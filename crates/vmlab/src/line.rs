@@ -1,10 +1,10 @@
-//! What one run gives: one line of JSON.
+//! The result of one run: one line of JSON.
 
 use crate::plan::{Lru, Report, Size, Swap, Thp};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::Path;
 
 /// One run.
@@ -16,7 +16,7 @@ pub struct Line {
     pub arm: String,
     /// Which repetition, from 0.
     pub rep: u32,
-    /// On what.
+    /// The machine it ran on.
     pub machine: Machine,
     /// How it ended.
     pub state: State,
@@ -24,9 +24,9 @@ pub struct Line {
     pub size: Size,
     /// What the arm wrote before the load.
     pub set: Vec<(String, String)>,
-    /// Seconds of the host's clock.
+    /// Seconds that the run took on the host's clock.
     pub wall_s: f64,
-    /// Seconds of the host's processors that the machine took.
+    /// CPU time of the host that the machine took, in seconds.
     pub host_cpu_s: Option<f64>,
     /// What was measured; empty unless the run finished.
     #[serde(flatten)]
@@ -35,24 +35,24 @@ pub struct Line {
     pub console: Option<String>,
 }
 
-/// How a run ended. All but the first are results too: a machine that stands still under a load is what some arms do.
+/// How a run ended. All of these are results: under some arms a machine does not survive the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// With a report.
     Finished,
-    /// The machine said nothing until the deadline.
+    /// The machine sent nothing until the deadline.
     Wedged,
-    /// The machine went away: a panic.
+    /// QEMU ended: the kernel panicked.
     Gone,
-    /// What it said was damaged, or was an error.
+    /// The guest sent an error, or a damaged frame.
     Failed,
 }
 
-/// On what a run was made.
+/// The machine of a run, and the host below it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// As the user named it.
+    /// By the names that the user gave.
     #[serde(flatten)]
     pub setting: Setting,
     /// The package and its version, or the build.
@@ -75,7 +75,7 @@ pub struct Machine {
     pub at: u64,
 }
 
-/// A machine, by the names a user gives: all that makes runs comparable but arm and repetition.
+/// A machine by the names that a user gives. Runs with equal settings and scenarios are comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// As `--kernel` named it.
@@ -112,11 +112,10 @@ pub struct Cell {
 impl Setting {
     /// The cell of the table that its lines belong to.
     pub fn cell(&self) -> Cell {
-        let word = |value: serde_json::Value| value.as_str().unwrap_or("as found").to_owned();
         Cell {
             kernel: self.kernel.clone(),
-            lru: word(serde_json::json!(self.lru)),
-            swap: word(serde_json::json!(self.swap)),
+            lru: word(&serde_json::json!(self.lru)),
+            swap: word(&serde_json::json!(self.swap)),
             memory_mib: self.memory_mib,
             cpus: self.cpus,
             nodes: self.nodes,
@@ -124,15 +123,18 @@ impl Setting {
     }
 }
 
-/// All lines of a file; none if there is no file. A last line cut short by a full disk or a kill is left out.
+/// A setting as JSON has it; without one the kernel is as it was found.
+fn word(value: &serde_json::Value) -> String {
+    value.as_str().unwrap_or("as found").to_owned()
+}
+
+/// All lines of a file; none if there is no file. Leaves out a last line that a full disk or a kill cut short.
 pub fn read(path: &Path) -> Result<Vec<Line>> {
-    let file = match File::open(path) {
+    let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let texts = BufReader::new(file)
-        .lines()
-        .collect::<std::io::Result<Vec<String>>>()?;
+    let texts: Vec<&str> = text.lines().collect();
     let mut lines = Vec::with_capacity(texts.len());
     for (number, text) in texts.iter().enumerate() {
         match serde_json::from_str(text) {
@@ -144,7 +146,7 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Adds a line to a file, whole.
+/// Adds a line to a file, in one write. After a line that was cut short it begins a new one.
 pub fn append(path: &Path, line: &Line) -> Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
@@ -157,7 +159,10 @@ pub fn append(path: &Path, line: &Line) -> Result<()> {
 }
 
 fn ends_in_the_middle(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'))
+    match fs::read(path) {
+        Ok(bytes) => bytes.last().is_some_and(|last| *last != b'\n'),
+        Err(_) => false,
+    }
 }
 
 #[cfg(test)]
@@ -207,13 +212,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lines_come_back_and_a_cut_one_is_left_out() {
+    fn lines_are_read_as_written_and_a_cut_one_is_left_out() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lines");
         assert_eq!(read(&path).unwrap(), []);
         append(&path, &line("none", 0)).unwrap();
-        let whole = std::fs::read(&path).unwrap();
-        std::fs::write(&path, [whole.as_slice(), &whole[..20]].concat()).unwrap();
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [whole.as_slice(), &whole[..20]].concat()).unwrap();
         assert_eq!(read(&path).unwrap(), [line("none", 0)]);
     }
 
@@ -221,12 +226,12 @@ pub(crate) mod tests {
     fn a_broken_line_in_the_middle_is_an_error_with_its_number() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lines");
-        std::fs::write(&path, "{}\n{}\n").unwrap();
+        fs::write(&path, "{}\n{}\n").unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("line 1"));
     }
 
     #[test]
-    fn a_cell_is_told_by_all_but_arm_and_repetition() {
+    fn arm_and_repetition_make_no_other_cell() {
         assert_eq!(
             line("none", 0).machine.setting.cell(),
             line("warmset", 4).machine.setting.cell()

@@ -1,24 +1,24 @@
-//! What the lab asks of its guest, and what the guest tells: the two ends of the serial line share these.
+//! What the lab sends to its guest (a plan), and what the guest sends back (a report).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What to set, what to run beside the load, and the load.
+/// What to set, which arm to run beside the load, and the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The scenario's name, as `warmset-lab scenarios` prints it.
     pub scenario: String,
     /// How the kernel is set.
     pub setup: Setup,
-    /// What runs beside the load.
+    /// What is set and runs beside the load.
     pub arm: Beside,
     /// The processes of the load.
     pub roles: Vec<Role>,
     /// The load ends early when this role has.
     pub ends_with: Option<String>,
-    /// Whether the guest tells how it goes while it runs.
+    /// Whether the guest sends its state while it runs.
     pub live: bool,
-    /// Whether the guest tells where its kernel was at the ticks of its clock.
+    /// Whether the guest counts where its kernel is at the ticks of its clock.
     pub profile: bool,
     /// How long, how large.
     pub size: Size,
@@ -27,19 +27,19 @@ pub struct Plan {
 /// One or more processes of a load: the guest program again, at one kind of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Role {
-    /// Its name: of its output, and of its processes.
+    /// The name of its output and of its processes.
     pub name: String,
-    /// Which work, and its arguments; the process's number among its like is added.
+    /// The name of the work and its arguments. Added is the process's number within its role.
     pub work: Vec<String>,
-    /// How many at once.
+    /// Processes at once.
     pub count: u32,
-    /// When it is started.
+    /// How often it is started.
     pub when: When,
     /// Seconds into the load at which it starts; `None` is with the warm-up.
     pub after_s: Option<u64>,
-    /// The control group it lives in, made if it is not there, and its limit in bytes.
+    /// The cgroup that it runs in, made if it is not there, and its memory.max in bytes.
     pub group: Option<(String, u64)>,
-    /// How readily the kernel kills it.
+    /// How readily the kernel kills it, from -1000 (never) to 1000.
     pub oom_score_adj: i32,
 }
 
@@ -58,19 +58,19 @@ impl Role {
         }
     }
 
-    /// So many at once.
+    /// With this many processes at once.
     #[must_use]
     pub fn times(self, count: u32) -> Self {
         Self { count, ..self }
     }
 
-    /// Started so.
+    /// Started this often.
     #[must_use]
     pub fn when(self, when: When) -> Self {
         Self { when, ..self }
     }
 
-    /// Started so many seconds into the load.
+    /// Started this many seconds into the load.
     #[must_use]
     pub fn after(self, seconds: u64) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Role {
         }
     }
 
-    /// In a control group with a limit in bytes.
+    /// In a cgroup with a limit in bytes.
     #[must_use]
     pub fn within(self, group: &str, limit: u64) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Role {
 
     /// With this `oom_score_adj`.
     #[must_use]
-    pub fn spared(self, oom_score_adj: i32) -> Self {
+    pub fn with_oom_score_adj(self, oom_score_adj: i32) -> Self {
         Self {
             oom_score_adj,
             ..self
@@ -98,14 +98,14 @@ impl Role {
     }
 }
 
-/// When a role's processes are started.
+/// How often a role's processes are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
     /// Once.
     Once,
-    /// Again, so many milliseconds after the last has ended.
+    /// Again this many milliseconds after the last has ended.
     Again(u64),
-    /// At every multiple of so many milliseconds at which none of it runs.
+    /// At every multiple of this many milliseconds at which none of it runs.
     Every(u64),
 }
 
@@ -148,7 +148,7 @@ pub enum Swap {
 pub enum Thp {
     /// For every program.
     Always,
-    /// For who asks.
+    /// For programs that ask for them with madvise(2).
     Madvise,
     /// For none.
     Never,
@@ -165,7 +165,7 @@ pub struct Beside {
     pub files: Vec<(String, String)>,
     /// A program and its arguments, started before the load and ended after it.
     pub program: Option<Vec<String>>,
-    /// Files to send home afterwards, such as a recording; a folder means its files.
+    /// Files to send to the lab afterwards, such as a recording; a directory means the files below it.
     pub keep: Vec<String>,
 }
 
@@ -182,7 +182,7 @@ pub struct Size {
     pub calm_s: u64,
 }
 
-/// How it goes, twice a second.
+/// The state of a run, sent twice a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// Seconds since counting began; before that, negative.
@@ -195,7 +195,7 @@ pub struct Live {
     pub allocstall: f64,
     /// Allocations so far that had to compact for themselves, since boot.
     pub compact_stall: f64,
-    /// Time so far in which some task waited for memory, in milliseconds since boot.
+    /// Milliseconds since boot in which some task waited for memory.
     pub stalled_ms: f64,
     /// Pages of files refaulted so far, since boot.
     pub refaults: f64,
@@ -210,7 +210,7 @@ pub struct Live {
 /// What the guest measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Length of each phase as it came out, in seconds: `load`, `calm`.
+    /// Measured length of each phase, in seconds: `load`, `calm`.
     pub seconds: BTreeMap<String, f64>,
     /// What each of the kernel's counters grew by in each phase, under the kernel's own names.
     pub counters: BTreeMap<String, BTreeMap<String, i64>>,
@@ -218,22 +218,22 @@ pub struct Report {
     pub latency: BTreeMap<String, Latency>,
     /// What the load got done, in its own units.
     pub work: BTreeMap<String, f64>,
-    /// Who was killed.
+    /// The processes that were killed.
     pub kills: Vec<Kill>,
     /// The gap between the min and low watermarks, integrated.
     pub gap: Gap,
-    /// Processor time of the kernel's threads and of the arm's program in load and calm, in milliseconds.
+    /// CPU time of the kernel's threads and of the arm's program in load and calm, in milliseconds.
     pub cpu_ms: BTreeMap<String, f64>,
-    /// What was found and set: LRU, THP, swap, PSI, control groups, DAMON.
+    /// What was found and set: LRU, THP, swap, PSI, cgroups, DAMON.
     pub found: BTreeMap<String, String>,
-    /// Writes to kernel files that the arm's own program reported.
+    /// Changes of knobs that the guest observed from the start of the load to the end of the calm.
     pub writes: Option<u64>,
     /// Kernel files that were not as found after the arm ended.
     pub left: Vec<String>,
-    /// Ticks of the clock in the kernel during the load, by function, if they were asked for: at most so many functions.
+    /// Ticks of the clock in the kernel during the load, by function, if they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// Anything that went wrong and does not make the run worthless.
+    /// Anything that went wrong without making the run worthless.
     pub notes: Vec<String>,
 }
 
@@ -253,24 +253,26 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// From times in milliseconds; `None` if there are none. Quantiles by the nearest rank.
+    /// From times in milliseconds; `None` if there are none. Quantiles are by the nearest rank, so each is a time that was
+    /// measured.
     pub fn of(mut times: Vec<f64>) -> Option<Self> {
         times.sort_by(f64::total_cmp);
-        let rank = |share: f64| {
-            ((share * times.len() as f64).ceil() as usize).clamp(1, times.len().max(1)) - 1
-        };
-        let at = |share| times.get(rank(share)).copied();
         Some(Self {
             count: times.len() as u64,
-            p50: at(0.5)?,
-            p90: at(0.9)?,
-            p99: at(0.99)?,
-            max: at(1.0)?,
+            p50: quantile(&times, 0.5)?,
+            p90: quantile(&times, 0.9)?,
+            p99: quantile(&times, 0.99)?,
+            max: times.last().copied()?,
         })
     }
 }
 
-/// Where the kernel was at the ticks of its clock. What runs with interrupts off is counted where they are on again.
+fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
+/// Where the kernel was at the ticks of its clock. A tick with interrupts off counts where they are on again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// Ticks in the kernel, idle ones left out.
@@ -282,7 +284,7 @@ pub struct Profile {
 /// A process that was killed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kill {
-    /// `kernel`, `cgroup`, or the arm's program.
+    /// `kernel`, `cgroup`, or `program` for the arm's.
     pub by: String,
     /// The victim's name.
     pub victim: String,
@@ -324,13 +326,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_times_that_happened() {
+    fn quantiles_are_times_that_were_measured() {
         let times: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let latency = Latency::of(times).unwrap();
-        assert_eq!(
-            (latency.p50, latency.p90, latency.p99, latency.max),
-            (50.0, 90.0, 99.0, 100.0)
-        );
+        assert_eq!(latency.p50, 50.0);
+        assert_eq!(latency.p90, 90.0);
+        assert_eq!(latency.p99, 99.0);
+        assert_eq!(latency.max, 100.0);
         assert_eq!(Latency::of(vec![7.0]).unwrap().p99, 7.0);
         assert_eq!(Latency::of(Vec::new()), None);
     }

@@ -1,4 +1,4 @@
-//! The loads: what each is made of, and what is measured of it.
+//! The loads: the processes of each, and its measures.
 
 mod build;
 mod database;
@@ -17,19 +17,19 @@ use units::Bytes;
 pub struct Scenario {
     /// `storm`.
     pub name: &'static str,
-    /// One line for people.
+    /// One line for `warmset-lab scenarios`.
     pub about: &'static str,
-    /// What it is made of.
+    /// Its processes, disks and lengths, on a machine of this size.
     pub load: fn(&Circumstances<'_>) -> Load,
     /// The measures that its table shows, as `compare` names them; the first decide.
     pub measures: &'static [&'static str],
-    /// Whether an arm is judged by the gap it holds, so that a static arm of equal mean belongs beside it.
+    /// Whether an arm is judged by the gap it holds, so that a static arm with an equal mean gap is added.
     pub by_gap: bool,
     /// What `--arms` is if not given.
     pub arms: &'static str,
 }
 
-/// What a load depends on.
+/// The size of the machine, and the arm's variant.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
     /// The machine's memory in MiB.
@@ -58,7 +58,7 @@ pub struct Load {
 /// What a data disk has on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// Files that do not compress, and room.
+    /// Files that do not compress, and free space.
     Files(Vec<Filled>, Bytes),
     /// The indexed database.
     Database {
@@ -99,25 +99,19 @@ pub const SCENARIOS: &[Scenario] = &[
 
 /// The scenario of this name.
 pub fn named(name: &str) -> Result<&'static Scenario> {
-    let known = || {
-        SCENARIOS
-            .iter()
-            .map(|scenario| scenario.name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    SCENARIOS
-        .iter()
-        .find(|scenario| scenario.name == name)
-        .with_context(|| format!("no scenario '{name}': {}", known()))
+    let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
+    found.with_context(|| {
+        let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        format!("no scenario '{name}': {}", names.join(", "))
+    })
 }
 
-/// A disk of a small machine: between a hard disk and a solid one, so that what is read again is felt.
+/// A disk of a small machine, between a hard disk and a solid one: refaults take time, and a load still makes progress.
 const DISK: Throttle = Throttle {
     bytes: Bytes::mib(64),
     operations: 3000,
 };
-/// How long most loads are.
+/// The lengths of most loads. A minute has twelve bursts or sixty reads of the hot file.
 const MINUTE: Size = Size {
     memory_mib: 0,
     warm_up_s: 20,
@@ -125,11 +119,20 @@ const MINUTE: Size = Size {
     calm_s: 60,
 };
 
-/// The probes of a machine's answers that every scenario may add: a command's start, and a heartbeat.
+/// Files `f00`, `f01` and so on, each of this many MiB.
+fn numbered(count: u64, mib: u64) -> Vec<Filled> {
+    let file = |number| Filled {
+        name: format!("f{number:02}"),
+        size: Bytes::mib(mib),
+    };
+    (0..count).map(file).collect()
+}
+
+/// What measures how a machine responds: a command started five times a second, and a heartbeat.
 fn probes() -> [Role; 2] {
     [
-        Role::new("exec", &["exec", "/lab/probe", "200"]).spared(-900),
-        Role::new("beat", &["beat", "10"]).spared(-1000),
+        Role::new("exec", &["exec", "/lab/probe", "200"]).with_oom_score_adj(-900),
+        Role::new("beat", &["beat", "10"]).with_oom_score_adj(-1000),
     ]
 }
 
@@ -156,7 +159,7 @@ mod tests {
         for scenario in SCENARIOS {
             for measure in scenario.measures {
                 assert!(
-                    crate::compare::measure(measure).is_some(),
+                    crate::comparison::measure(measure).is_some(),
                     "{} of {}",
                     measure,
                     scenario.name

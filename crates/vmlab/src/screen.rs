@@ -6,7 +6,7 @@
 use crate::plan::Live;
 use std::fmt::Write;
 
-/// Columns of a pane, and of the gap between two.
+/// Columns of a pane: two and the line between them fit on a terminal of 80 columns.
 const PANE: usize = 38;
 /// Lines of the drawing.
 pub const LINES: usize = 16;
@@ -19,8 +19,8 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 pub struct Pane {
     /// Its title.
     pub title: String,
-    /// All that it told, oldest first.
-    pub told: Vec<Live>,
+    /// All states that it sent, oldest first.
+    pub states: Vec<Live>,
 }
 
 /// The drawing, [`LINES`] lines of [`COLUMNS`] columns.
@@ -33,76 +33,83 @@ pub fn draw(heading: &str, left: &Pane, right: &Pane) -> String {
 }
 
 fn lines(pane: &Pane) -> Vec<String> {
-    let now = pane.told.last().copied().unwrap_or_default();
+    let now = pane.states.last().copied().unwrap_or_default();
     // Counting begins with the load.
-    let first = pane
-        .told
-        .iter()
-        .find(|live| live.at_s >= 0.0)
-        .copied()
-        .unwrap_or(now);
-    let phase = match pane.told.last() {
-        None => "booting".to_owned(),
-        Some(live) if live.at_s < 0.0 => format!("warming up, {:.0} s to go", -live.at_s),
-        Some(live) => format!("{:.0} s", live.at_s),
-    };
-    let stalls = |live: &Live| live.allocstall + live.compact_stall;
-    let answer = |value: Option<f64>| value.map_or("–".to_owned(), |ms| format!("{ms:.0} ms"));
+    let counted = pane.states.iter().find(|live| live.at_s >= 0.0);
+    let first = counted.copied().unwrap_or(now);
+    let allocstall = now.allocstall - first.allocstall;
+    let compact_stall = now.compact_stall - first.compact_stall;
+    let stalled_s = (now.stalled_ms - first.stalled_ms) / 1e3;
+    let refaults = now.refaults - first.refaults;
+    let kills = now.kills - first.kills;
+    let exec = milliseconds(now.exec_ms);
+    let read = milliseconds(now.read_ms);
+    let Live {
+        free_mib, gap_mib, ..
+    } = now;
     vec![
-        format!("{} ({phase})", pane.title),
+        format!("{} ({})", pane.title, phase(pane)),
         String::new(),
-        format!(
-            "allocation stalls  {:>8.0}",
-            now.allocstall - first.allocstall
-        ),
-        format!(
-            "compaction stalls  {:>8.0}",
-            now.compact_stall - first.compact_stall
-        ),
-        steps(&pane.told, stalls),
-        format!(
-            "waited for memory  {:>8.1} s",
-            (now.stalled_ms - first.stalled_ms) / 1e3
-        ),
-        format!("refaults           {:>8.0}", now.refaults - first.refaults),
-        format!("killed             {:>8.0}", now.kills - first.kills),
-        format!("a command starts in {:>10}", answer(now.exec_ms)),
-        format!("the hot file read in {:>9}", answer(now.read_ms)),
-        format!(
-            "free {:>6.0} MiB, gap {:>4.0} MiB",
-            now.free_mib, now.gap_mib
-        ),
-        levels(&pane.told, |live| live.free_mib),
+        format!("allocation stalls  {allocstall:>8.0}"),
+        format!("compaction stalls  {compact_stall:>8.0}"),
+        stall_bars(&pane.states),
+        format!("waited for memory  {stalled_s:>8.1} s"),
+        format!("refaults           {refaults:>8.0}"),
+        format!("killed             {kills:>8.0}"),
+        format!("a command starts in {exec:>10}"),
+        format!("the hot file read in {read:>9}"),
+        format!("free {free_mib:>6.0} MiB, gap {gap_mib:>4.0} MiB"),
+        free_memory_bars(&pane.states),
         String::new(),
     ]
 }
 
-/// A bar for each of the last moments: how much a count grew, the tallest seen filling the line.
-fn steps(told: &[Live], of: fn(&Live) -> f64) -> String {
-    let grown: Vec<f64> = told
-        .windows(2)
-        .map(|pair| of(&pair[1]) - of(&pair[0]))
+fn phase(pane: &Pane) -> String {
+    match pane.states.last() {
+        None => "booting".to_owned(),
+        Some(live) if live.at_s < 0.0 => format!("warming up, {:.0} s to go", -live.at_s),
+        Some(live) => format!("{:.0} s", live.at_s),
+    }
+}
+
+fn milliseconds(value: Option<f64>) -> String {
+    match value {
+        Some(ms) => format!("{ms:.0} ms"),
+        None => "–".to_owned(),
+    }
+}
+
+/// A bar for each of the last moments: how many allocations stalled in it.
+fn stall_bars(states: &[Live]) -> String {
+    let counts: Vec<f64> = states
+        .iter()
+        .map(|live| live.allocstall + live.compact_stall)
         .collect();
-    bars(&grown)
+    let steps: Vec<f64> = counts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    bars(&steps)
 }
 
-fn levels(told: &[Live], of: fn(&Live) -> f64) -> String {
-    bars(&told.iter().map(of).collect::<Vec<f64>>())
+fn free_memory_bars(states: &[Live]) -> String {
+    let free: Vec<f64> = states.iter().map(|live| live.free_mib).collect();
+    bars(&free)
 }
 
+/// The last values that fit, each as a bar; the largest of them has the full height.
 fn bars(values: &[f64]) -> String {
-    let last = values
-        .get(values.len().saturating_sub(PANE)..)
-        .unwrap_or_default();
+    let first = values.len().saturating_sub(PANE);
+    let last = values.get(first..).unwrap_or_default();
     let most = last.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let bar = |value: &f64| {
-        if *value <= 0.0 {
-            ' '
-        } else {
-            BARS[((value / most * 7.0).round() as usize).min(7)]
-        }
-    };
-    last.iter().map(bar).collect()
+    last.iter().map(|value| bar(value / most)).collect()
+}
+
+/// A bar of this share of the full height.
+fn bar(share: f64) -> char {
+    if share <= 0.0 {
+        return ' ';
+    }
+    let highest = BARS.len() - 1;
+    let height = (share * highest as f64).round() as usize;
+    BARS[height.min(highest)]
 }
 
 /// Exactly as wide as a pane.
@@ -120,7 +127,13 @@ pub struct Cast {
 impl Cast {
     /// With its head; `at` is seconds since 1970.
     pub fn new(title: &str, at: u64) -> Self {
-        let head = serde_json::json!({"version": 2, "width": COLUMNS, "height": LINES, "timestamp": at, "title": title});
+        let head = serde_json::json!({
+            "version": 2,
+            "width": COLUMNS,
+            "height": LINES,
+            "timestamp": at,
+            "title": title,
+        });
         Self {
             text: format!("{head}\n"),
         }
@@ -129,11 +142,9 @@ impl Cast {
     /// A drawing at so many seconds.
     pub fn show(&mut self, at_s: f64, drawing: &str) {
         let output = format!("\x1b[H{}", drawing.replace('\n', "\r\n"));
-        let _ = writeln!(
-            self.text,
-            "{}",
-            serde_json::json!([(at_s * 1e3).round() / 1e3, "o", output])
-        );
+        let to_the_ms = (at_s * 1e3).round() / 1e3;
+        let event = serde_json::json!([to_the_ms, "o", output]);
+        let _ = writeln!(self.text, "{event}");
     }
 
     /// The file's text.
@@ -147,14 +158,14 @@ mod tests {
     use super::*;
 
     fn pane(stalls: &[f64]) -> Pane {
-        let told = stalls.iter().enumerate().map(|(at, count)| Live {
+        let states = stalls.iter().enumerate().map(|(at, count)| Live {
             at_s: at as f64,
             allocstall: *count,
             ..Live::default()
         });
         Pane {
             title: "none".to_owned(),
-            told: told.collect(),
+            states: states.collect(),
         }
     }
 

@@ -1,28 +1,29 @@
-//! The folder in which the lab keeps what is dear to fetch or make: kernels, packages, disk images.
+//! The directory in which the lab keeps what takes long to fetch or make: kernels, packages, disk images.
 //!
-//! Everything in it is named by a hash of what it was made from and appears in one step (made beside, then renamed),
-//! so that a run cut short leaves nothing half done, and two runs at once make a thing at most twice.
+//! Everything in it is named by a hash of what it was made from. It is made beside its place and then renamed, so an
+//! interrupted run leaves nothing incomplete, and two runs at once make a thing at most twice.
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use units::Bytes;
 
-/// The folder; `WARMSET_LAB`, else `warmset-lab` in the user's cache.
+/// The directory; `WARMSET_LAB`, else `warmset-lab` in the user's cache.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
 }
 
 impl Store {
-    /// Opens the store at `root`, else at its usual place; sweeps what dead runs left.
+    /// Opens the store at `root`, else at its usual place, and removes what interrupted runs left.
     pub fn open(root: Option<PathBuf>) -> Result<Self> {
         let root = root
             .or_else(usual)
-            .context("no folder for the lab's files: set HOME, or name one with --store DIR")?;
+            .context("no directory for the lab's files: set HOME, or name one with --store DIR")?;
         fs::create_dir_all(root.join("run"))
             .with_context(|| format!("cannot make {}", root.display()))?;
         let root =
@@ -37,7 +38,7 @@ impl Store {
         &self.root
     }
 
-    /// What is kept under this name, made by `make` in the folder it is given if it is not there yet.
+    /// The directory of this kind and key. If it is not there yet, `make` fills it first.
     pub fn kept(
         &self,
         kind: &str,
@@ -46,7 +47,7 @@ impl Store {
     ) -> Result<PathBuf> {
         let place = self.root.join(kind).join(key);
         if place.exists() {
-            // Used now: what another run has open is not what `prune` takes. Who may not say so may still use it.
+            // `prune` removes what was used longest ago. A store that may only be read can still be used.
             let _ =
                 File::open(&place).and_then(|directory| directory.set_modified(SystemTime::now()));
             return Ok(place);
@@ -64,26 +65,22 @@ impl Store {
 
     /// Removes all but the few of a kind that were used last, and never the one of this key.
     pub fn prune(&self, kind: &str, key: &str) -> Result<()> {
+        // A root disk takes about 80 MiB. With fewer, switching between builds and arms would make images again.
         const KEPT: usize = 6;
         let used = self.root.join(kind).join(key);
-        let aged = |path: PathBuf| {
-            Some((
-                fs::metadata(&path)
-                    .and_then(|facts| facts.modified())
-                    .ok()?,
-                path,
-            ))
-        };
-        let entries = fs::read_dir(self.root.join(kind))?
-            .flatten()
-            .map(|entry| entry.path());
-        let mut all: Vec<_> = entries
-            .filter(|path| *path != used)
-            .filter_map(aged)
-            .collect();
-        all.sort();
-        all.truncate(all.len().saturating_sub(KEPT));
-        for (_, path) in all {
+        let mut by_age = Vec::new();
+        for entry in fs::read_dir(self.root.join(kind))?.flatten() {
+            let path = entry.path();
+            let modified = fs::metadata(&path).and_then(|facts| facts.modified());
+            if let Ok(modified) = modified {
+                if path != used {
+                    by_age.push((modified, path));
+                }
+            }
+        }
+        by_age.sort();
+        by_age.truncate(by_age.len().saturating_sub(KEPT));
+        for (_, path) in by_age {
             match fs::remove_dir_all(&path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 other => other.with_context(|| format!("cannot remove {}", path.display()))?,
@@ -92,19 +89,20 @@ impl Store {
         Ok(())
     }
 
-    /// A folder that goes when it is dropped; named after this process, so that a later run can sweep it.
+    /// A directory that is removed when it is dropped. Its name begins with this process's number, so that a later run
+    /// can remove it if this one was killed.
     pub fn scratch(&self) -> Result<tempfile::TempDir> {
         let directory = self.root.join("run");
         tempfile::Builder::new()
             .prefix(&format!("{}-", std::process::id()))
             .tempdir_in(&directory)
-            .with_context(|| format!("cannot make a folder in {}", directory.display()))
+            .with_context(|| format!("cannot make a directory in {}", directory.display()))
     }
 
-    /// What is free where the store is.
+    /// Free space on the store's file system.
     pub fn free(&self) -> Result<Bytes> {
         let facts = rustix::fs::statvfs(&self.root)
-            .with_context(|| format!("cannot look at {}", self.root.display()))?;
+            .with_context(|| format!("cannot read the free space of {}", self.root.display()))?;
         Ok(Bytes::new(facts.f_bavail * facts.f_frsize))
     }
 
@@ -113,23 +111,21 @@ impl Store {
         let free = self.free()?;
         anyhow::ensure!(
             free >= needed,
-            "{} has {free} free, and {needed} are needed: make room, or name another folder with --store DIR",
+            "{} has {free} free, and {needed} are needed: free some, or name another directory with --store DIR",
             self.root.display()
         );
         Ok(())
     }
 
-    /// Removes the folders of processes that are gone.
+    /// Removes the directories of processes that have ended.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(self.root.join("run")) else {
             return;
         };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let owner = name
-                .to_str()
-                .and_then(|name| name.split('-').next())
-                .unwrap_or_default();
+            let name = name.to_string_lossy();
+            let owner = name.split('-').next().unwrap_or_default();
             if !Path::new("/proc").join(owner).exists() {
                 let _ = fs::remove_dir_all(entry.path());
             }
@@ -138,17 +134,25 @@ impl Store {
 }
 
 fn usual() -> Option<PathBuf> {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    set("WARMSET_LAB")
-        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("warmset-lab")))
-        .or_else(|| set("HOME").map(|home| home.join(".cache/warmset-lab")))
+    if let Some(store) = from_environment("WARMSET_LAB") {
+        return Some(store);
+    }
+    if let Some(cache) = from_environment("XDG_CACHE_HOME") {
+        return Some(cache.join("warmset-lab"));
+    }
+    from_environment("HOME").map(|home| home.join(".cache/warmset-lab"))
 }
 
-/// A short name for what was made from these parts.
+fn from_environment(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name)?;
+    if value.is_empty() {
+        return None;
+    }
+    Some(PathBuf::from(value))
+}
+
+/// A short name for what was made from these parts. Their lengths are hashed too, so that two lists with the same bytes in
+/// other pieces have other names.
 pub fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -166,11 +170,13 @@ pub fn sum(path: &Path) -> Result<[u8; 32]> {
     Ok(hash.finalize().into())
 }
 
-/// The first 16 hexadecimal digits.
+/// The first 16 hexadecimal digits: two of some thousand things have the same with a chance of one in 10^12.
 pub fn short(sum: &[u8]) -> String {
-    sum.iter()
-        .take(8)
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    let mut text = String::new();
+    for byte in sum.iter().take(8) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -178,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thing_is_made_once_and_never_half() {
+    fn a_thing_is_made_once_and_never_in_part() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(Some(directory.path().to_owned())).unwrap();
         let failed = store.kept("kind", "key", |place| {
@@ -213,27 +219,20 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_are_swept_and_the_living_left() {
+    fn directories_of_dead_processes_are_removed_and_others_are_left() {
         let directory = tempfile::tempdir().unwrap();
-        fs::create_dir_all(directory.path().join("run/4194305-dead")).unwrap();
-        fs::create_dir_all(
-            directory
-                .path()
-                .join(format!("run/{}-living", std::process::id())),
-        )
-        .unwrap();
+        let dead = directory.path().join("run/4194305-dead");
+        let name = format!("run/{}-living", std::process::id());
+        let living = directory.path().join(name);
+        fs::create_dir_all(&dead).unwrap();
+        fs::create_dir_all(&living).unwrap();
         Store::open(Some(directory.path().to_owned())).unwrap();
-        assert!(!directory.path().join("run/4194305-dead").exists());
-        assert!(
-            directory
-                .path()
-                .join(format!("run/{}-living", std::process::id()))
-                .exists()
-        );
+        assert!(!dead.exists());
+        assert!(living.exists());
     }
 
     #[test]
-    fn a_full_disk_is_said_with_what_to_do() {
+    fn the_error_of_a_full_disk_says_what_to_do() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(Some(directory.path().to_owned())).unwrap();
         let error = store.demand(Bytes::new(u64::MAX)).unwrap_err().to_string();

@@ -1,35 +1,33 @@
-//! Programs of the host that the lab calls: how they are found missing, and how their failure is told.
+//! Programs of the host that the lab runs, with errors that say what to install and why a program failed.
 
 use anyhow::{Context, Result, bail};
+use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-/// The last lines of a message that are worth repeating.
+/// Lines of a program's output that an error repeats: the cause is at the end, and a screen has room for eight.
 const LINES: usize = 8;
 
-/// Runs a program and gives what it printed; a failure tells its own last words.
+/// Runs a program and returns what it printed. The error has the end of its standard error.
 pub fn run(command: &mut Command, package: &str) -> Result<String> {
-    let output = finish(command.stdin(Stdio::null()), package)?;
+    let output = match command.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => return Err(missing(error, command, package)),
+    };
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     bail!(
         "{} failed ({}):\n{}",
         name(command),
         output.status,
-        last_lines(&said)
+        last_lines(&errors)
     )
 }
 
-fn finish(command: &mut Command, package: &str) -> Result<Output> {
-    command
-        .output()
-        .map_err(|error| missing(error, command, package))
-}
-
-/// What to say of a program that does not start.
+/// The error for a program that could not be started.
 pub fn missing(error: std::io::Error, command: &Command, package: &str) -> anyhow::Error {
     match error.kind() {
         ErrorKind::NotFound => anyhow::anyhow!(
@@ -50,11 +48,15 @@ pub fn last_lines(text: &str) -> String {
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    let last = lines.iter().skip(lines.len().saturating_sub(LINES));
-    last.fold(String::new(), |text, line| text + "  " + line + "\n")
+    let first = lines.len().saturating_sub(LINES);
+    let mut last = String::new();
+    for line in lines.iter().skip(first) {
+        let _ = writeln!(last, "  {line}");
+    }
+    last
 }
 
-/// A path as text; the lab's own paths are.
+/// A path as text. All paths of the lab are UTF-8, unless the user's own directory is not.
 pub fn text(path: &Path) -> Result<&str> {
     path.to_str()
         .with_context(|| format!("the path {} is not UTF-8", path.display()))
@@ -77,14 +79,10 @@ mod tests {
 
     #[test]
     fn a_failing_program_is_quoted() {
-        let error = run(
-            Command::new("sh").args(["-c", "echo first >&2; echo why >&2; exit 3"]),
-            "dash",
-        )
-        .unwrap_err();
-        assert!(
-            error.to_string().contains("exit status: 3") && error.to_string().contains("  why\n"),
-            "{error}"
-        );
+        let script = "echo first >&2; echo why >&2; exit 3";
+        let failed = run(Command::new("sh").args(["-c", script]), "dash");
+        let error = failed.unwrap_err().to_string();
+        assert!(error.contains("exit status: 3"), "{error}");
+        assert!(error.contains("  why\n"), "{error}");
     }
 }

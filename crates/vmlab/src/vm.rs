@@ -1,19 +1,21 @@
-//! A virtual machine: QEMU, a kernel, a first root in memory, disks; and what it says.
+//! A virtual machine: QEMU with a kernel, an initramfs and disks.
 //!
-//! A [`Vm`] owns its process and its folder and takes both along when it is dropped; the process also dies with the
-//! thread that started it. It opens no port: the serial lines are QEMU's standard input and output and a file.
+//! A [`Vm`] owns its process and its directory and removes both when it is dropped. The kernel also kills the process
+//! when the thread that started it ends. No network port is open: the serial lines are QEMU's standard input and output,
+//! and a file.
 
 pub mod accel;
 pub mod disk;
 pub mod initramfs;
 
 use crate::frame::Frame;
-use crate::kernels::Kernel;
+use crate::kernel::Kernel;
 use crate::store::Store;
 use crate::tool;
 use accel::Accel;
 use anyhow::{Context, Result, bail};
 use disk::Drive;
+use std::fmt::Write as _;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -27,12 +29,12 @@ use units::Bytes;
 /// QEMU's program.
 pub const QEMU: &str = "qemu-system-x86_64";
 
-/// What a machine is made of.
+/// The parts of a machine.
 #[derive(Debug, Clone)]
 pub struct Hardware {
     /// Its memory.
     pub memory: Bytes,
-    /// Its processors.
+    /// Its CPUs.
     pub cpus: u32,
     /// The share of memory of each of its NUMA nodes; empty and one are the same.
     pub nodes: Vec<u32>,
@@ -58,11 +60,11 @@ pub struct Vm {
 /// Why there is no next frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Silence {
-    /// It said nothing until the deadline.
+    /// No frame came until the deadline.
     Wedged,
-    /// The machine went away: a panic, or QEMU's own failure.
+    /// QEMU ended, after a panic or by its own failure; with its last messages.
     Gone(String),
-    /// What it said arrived damaged.
+    /// A frame arrived damaged.
     Damaged(String),
 }
 
@@ -70,8 +72,8 @@ impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wedged => write!(f, "the machine did not answer in time"),
-            Self::Gone(said) => write!(f, "the machine went away: {}", said.trim()),
-            Self::Damaged(said) => write!(f, "the machine said what cannot be read: {said}"),
+            Self::Gone(why) => write!(f, "the machine ended: {}", why.trim()),
+            Self::Damaged(why) => write!(f, "the machine's answer cannot be read: {why}"),
         }
     }
 }
@@ -105,54 +107,53 @@ impl Vm {
         })
     }
 
-    /// Says something to the machine.
+    /// Sends a frame to the machine.
     pub fn send(&mut self, frame: &Frame) -> Result<()> {
         frame
             .write(&mut self.input)
             .context("the machine's serial line is closed")
     }
 
-    /// The next thing it says before `deadline`.
+    /// The next frame before `deadline`.
     pub fn next(&mut self, deadline: Instant) -> Result<Frame, Silence> {
-        match self
-            .frames
-            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-        {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.frames.recv_timeout(left) {
             Ok(Ok(frame)) => Ok(frame),
             Ok(Err(error)) => Err(Silence::Damaged(error.to_string())),
             Err(RecvTimeoutError::Timeout) => Err(Silence::Wedged),
-            Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.last_words())),
+            Err(RecvTimeoutError::Disconnected) => Err(Silence::Gone(self.last_messages())),
         }
     }
 
-    /// Runs a shell script in it, and tells each line of it as it comes, on either stream; the script's status.
+    /// Runs a shell script in it for at most this time. Calls `output` with each line of either stream as it comes, and
+    /// returns the script's exit code.
     pub fn script(
         &mut self,
         script: &str,
         most: Duration,
-        mut tell: impl FnMut(&str),
+        mut output: impl FnMut(&str),
     ) -> Result<u8, Silence> {
         if self.send(&Frame::new("sh", script)).is_err() {
-            return Err(Silence::Gone(self.last_words()));
+            return Err(Silence::Gone(self.last_messages()));
         }
         let deadline = Instant::now() + most;
         loop {
             let frame = self.next(deadline)?;
             let text = String::from_utf8_lossy(&frame.payload);
             match frame.kind.as_str() {
-                "said" => tell(&text),
-                // One that a signal ended has a status of -1.
+                "said" => output(&text),
+                // -1 after a signal, which counts as a failure.
                 "sh" => return Ok(text.parse().unwrap_or(1)),
-                // What went wrong there.
+                // An error of the guest's own.
                 _ => {
-                    tell(&text);
+                    output(&text);
                     return Ok(1);
                 }
             }
         }
     }
 
-    /// Waits until its first program says that it is there.
+    /// Waits for the first frame of its control program.
     pub fn wait_until_up(&mut self, most: Duration) -> Result<()> {
         let why = match self.next(Instant::now() + most) {
             Ok(frame) if frame.kind == "hello" => return Ok(()),
@@ -162,39 +163,43 @@ impl Vm {
         bail!("the machine did not boot: {why}\n{}", self.console())
     }
 
-    /// Keeps all that the kernel said on the console in a file.
+    /// Copies the kernel's console into a file.
     pub fn keep_console(&self, path: &Path) -> Result<()> {
         fs::copy(self.directory.path().join("console"), path)
-            .with_context(|| format!("cannot keep the console in {}", path.display()))?;
+            .with_context(|| format!("cannot copy the console to {}", path.display()))?;
         Ok(())
     }
 
-    /// The last lines of the console, after the line that says why, if the kernel gave one.
+    /// The last lines of the console, after the line with the cause if the kernel gave one.
     pub fn console(&self) -> String {
         let bytes = fs::read(self.directory.path().join("console")).unwrap_or_default();
+        // A cause stands before a trace of some KiB.
         let from = bytes.len().saturating_sub(64 << 10);
-        epitaph(&String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).replace('\r', ""))
+        let end = bytes.get(from..).unwrap_or_default();
+        let text = String::from_utf8_lossy(end).replace('\r', "");
+        cause_and_last_lines(&text)
     }
 
-    /// What the kernel has reported of its own faults, in its words.
+    /// The lines in which the kernel has reported faults of its own.
     pub fn reports(&self) -> Vec<String> {
         let bytes = fs::read(self.directory.path().join("console")).unwrap_or_default();
         reports(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Processor time that QEMU has used.
+    /// CPU time that QEMU has used. Source: `utime` and `stime` of `/proc/PID/stat`, in ticks of 10 ms.
     pub fn cpu(&self) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let ticks: u64 =
-            fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-        Some(Duration::from_millis(ticks * 10))
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        let user: u64 = fields.get(11)?.parse().ok()?;
+        let system: u64 = fields.get(12)?.parse().ok()?;
+        Some(Duration::from_millis((user + system) * 10))
     }
 
-    fn last_words(&mut self) -> String {
+    fn last_messages(&mut self) -> String {
         let _ = self.child.wait();
-        let said = fs::read_to_string(self.directory.path().join("qemu.log")).unwrap_or_default();
-        tool::last_lines(&said)
+        let log = self.directory.path().join("qemu.log");
+        tool::last_lines(&fs::read_to_string(log).unwrap_or_default())
     }
 }
 
@@ -205,8 +210,8 @@ impl Drop for Vm {
     }
 }
 
-/// The last lines; a long trace must not hide what it is a trace of.
-fn epitaph(console: &str) -> String {
+/// The last lines, and before them the line with the cause, which a long trace would hide.
+fn cause_and_last_lines(console: &str) -> String {
     const CAUSES: &[&str] = &[
         "Kernel panic",
         "BUG:",
@@ -224,16 +229,17 @@ fn epitaph(console: &str) -> String {
     }
 }
 
-/// Lines by which the kernel's own checks report: faults, KASAN, lockdep, sleeping where nobody may. That a task hangs or a
-/// processor is late says more of the host than of the kernel.
+/// Lines of the kernel's own checks: faults, KASAN, lockdep, sleeping in atomic context. A hung task or a late CPU is left
+/// out: a busy host causes those, too.
 fn reports(console: &str) -> Vec<String> {
     const MARKS: &[&str] = &["BUG:", "WARNING:", "INFO: possible", "Oops:"];
-    let is_one = |line: &&str| MARKS.iter().any(|mark| line.contains(mark));
-    console
-        .lines()
-        .filter(is_one)
-        .map(|line| line.trim().to_owned())
-        .collect()
+    let mut reports = Vec::new();
+    for line in console.lines() {
+        if MARKS.iter().any(|mark| line.contains(mark)) {
+            reports.push(line.trim().to_owned());
+        }
+    }
+    reports
 }
 
 /// Reads frames on a thread of its own, which ends with the machine.
@@ -247,12 +253,13 @@ fn listen(output: ChildStdout) -> Receiver<std::io::Result<Frame>> {
                 break;
             }
         }
+        // QEMU would wait for a pipe that nothing reads.
         drop(output.read_to_end(&mut Vec::new()));
     });
     receiver
 }
 
-/// The command line. `setpriv` lets the kernel end QEMU when its parent ends, however that happens.
+/// QEMU's command line. With `setpriv` the kernel kills QEMU when its parent ends, even by SIGKILL.
 fn command(
     kernel: &Kernel,
     hardware: &Hardware,
@@ -306,44 +313,40 @@ fn command(
     Ok(command)
 }
 
-/// Nodes of their shares of memory, which may be none, the last of what is left; the processors dealt out among them.
+/// The NUMA nodes, each with its share of memory, which may be none. The last gets what is left. The CPUs are dealt out
+/// among them.
 fn numa(hardware: &Hardware) -> Vec<String> {
-    let Some((_, but_last)) = hardware
-        .nodes
-        .split_last()
-        .filter(|(_, others)| !others.is_empty())
-    else {
+    let Some((_, but_last)) = hardware.nodes.split_last() else {
         return Vec::new();
     };
+    if but_last.is_empty() {
+        return Vec::new();
+    }
     let all: u64 = hardware.nodes.iter().copied().map(u64::from).sum();
     let memory = hardware.memory.get() >> 20;
-    let mut sizes: Vec<u64> = but_last
-        .iter()
-        .map(|share| memory * u64::from(*share) / all.max(1))
-        .collect();
-    sizes.push(memory - sizes.iter().sum::<u64>());
-    let node = |(number, size): (u32, u64)| {
-        let cpu = if number < hardware.cpus {
-            format!(",cpus={number}")
-        } else {
-            String::new()
-        };
-        let (object, memory) = match size {
-            0 => (None, String::new()),
-            _ => (
-                Some(format!("memory-backend-ram,id=m{number},size={size}M")),
-                format!(",memdev=m{number}"),
-            ),
-        };
-        let object = object
-            .into_iter()
-            .flat_map(|object| ["-object".to_owned(), object]);
-        object.chain([
-            "-numa".to_owned(),
-            format!("node,nodeid={number}{memory}{cpu}"),
-        ])
-    };
-    (0..).zip(sizes).flat_map(node).collect()
+    let mut left = memory;
+    let mut sizes = Vec::with_capacity(hardware.nodes.len());
+    for share in but_last {
+        let size = memory * u64::from(*share) / all.max(1);
+        sizes.push(size);
+        left -= size;
+    }
+    sizes.push(left);
+    let mut words = Vec::new();
+    for (number, size) in (0..).zip(sizes) {
+        let mut node = format!("node,nodeid={number}");
+        if size > 0 {
+            words.push("-object".to_owned());
+            words.push(format!("memory-backend-ram,id=m{number},size={size}M"));
+            let _ = write!(node, ",memdev=m{number}");
+        }
+        if number < hardware.cpus {
+            let _ = write!(node, ",cpus={number}");
+        }
+        words.push("-numa".to_owned());
+        words.push(node);
+    }
+    words
 }
 
 fn append(hardware: &Hardware) -> String {
@@ -357,7 +360,7 @@ fn append(hardware: &Hardware) -> String {
 /// Where an installed lab keeps the guest program.
 const INSTALLED: &str = "/usr/lib/warmset";
 
-/// Where this build's guest program is: beside the lab's own, or where the package has it.
+/// The guest program: beside the lab's own, or where the package has it.
 pub fn guest_program() -> Result<PathBuf> {
     program_of_ours("warmset-guest")
 }
@@ -389,7 +392,7 @@ fn program_of_ours(name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Whether an ELF program asks for no interpreter.
+/// Returns true if an ELF program asks for no dynamic linker.
 pub(crate) fn is_static(program: &Path) -> bool {
     const INTERPRETER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
     fs::read(program).is_ok_and(|bytes| {
@@ -410,18 +413,16 @@ mod tests {
         let trace = (0..40).fold(String::new(), |text, number| {
             text + &format!("[    2.{number}] RIP: {number}\n")
         });
-        let said = epitaph(&format!(
+        let said = cause_and_last_lines(&format!(
             "[    1.0] Kernel panic - not syncing: Attempted to kill init!\n{trace}"
         ));
-        assert!(
-            said.starts_with("  [    1.0] Kernel panic") && said.contains("RIP: 39"),
-            "{said}"
-        );
-        assert_eq!(epitaph("one\ntwo\n"), "  one\n  two\n");
+        assert!(said.starts_with("  [    1.0] Kernel panic"), "{said}");
+        assert!(said.contains("RIP: 39"), "{said}");
+        assert_eq!(cause_and_last_lines("one\ntwo\n"), "  one\n  two\n");
     }
 
     #[test]
-    fn what_a_kernel_reports_of_itself_is_found_and_an_end_by_it_is_not() {
+    fn reports_of_the_kernels_own_faults_are_found_and_its_oom_kills_are_not() {
         let console = "[ 1.0] BUG: KASAN: slab-out-of-bounds in x\n[ 1.1] Out of memory: Killed process 7 (hog)\n\
                        [ 1.2] WARNING: possible circular locking dependency detected\n";
         assert_eq!(reports(console).len(), 2, "{:?}", reports(console));

@@ -1,4 +1,4 @@
-//! What can happen to a guard, in a machine: `warmset-lab test protect`, but for what needs a large one and its time.
+//! `warmset-lab test protect` with all faults but those that need a large machine.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use warmset_vmlab::faults::FAULTS;
 
 #[test]
 #[ignore = "boots machines: make vm"]
-fn a_guard_stands_what_can_happen_to_it() {
+fn a_guard_withstands_every_fault() {
     let small = FAULTS
         .iter()
         .filter(|fault| fault.memory <= Bytes::mib(512))
@@ -30,14 +30,14 @@ fn a_guard_stands_what_can_happen_to_it() {
 }
 
 #[test]
-fn an_unknown_fault_is_told_with_those_that_there_are() {
+fn an_unknown_fault_is_refused_with_the_list_of_faults() {
     let done = Command::new(env!("CARGO_BIN_EXE_warmset-lab"))
         .args(["test", "protect", "meteor"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(
-        !done.status.success() && said.contains("no fault 'meteor': contains, keeps"),
+        !done.status.success() && said.contains("no fault 'meteor': throttles, keeps"),
         "{said}"
     );
 }

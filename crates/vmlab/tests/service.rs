@@ -1,5 +1,5 @@
-//! The installed package on a Debian with systemd: it starts, is watched, protects, warns, puts everything back, and goes
-//! without a trace.
+//! The installed package on a Debian with systemd: it starts, feeds the watchdog, protects, warns, puts everything back,
+//! and leaves nothing when it is purged.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ mod common;
 use common::{Machine, hardware, store};
 use std::path::{Path, PathBuf};
 use warmset_vmlab::image;
-use warmset_vmlab::kernels;
+use warmset_vmlab::kernel;
 use warmset_vmlab::vm::guest_program;
 
 /// The package that `make deb` has built.
@@ -31,7 +31,7 @@ fn package() -> PathBuf {
 
 fn machine() -> Machine {
     let store = store();
-    let kernel = kernels::kernel(&store, "6.12").unwrap();
+    let kernel = kernel::find(&store, "6.12").unwrap();
     let root = image::debian(&store, &guest_program().unwrap(), &package()).unwrap();
     let mut hardware = hardware(&store, &kernel, root);
     hardware.append.push_str("warmset.init=/sbin/init");
@@ -40,10 +40,10 @@ fn machine() -> Machine {
 
 const PAGE_CLUSTER: &str = "cat /proc/sys/vm/page-cluster";
 
-/// One boot for all of it: a machine under the translator takes half a minute to come up.
+/// One boot for all of it: without KVM a machine takes half a minute to boot.
 #[test]
 #[ignore = "boots a machine: make vm"]
-fn the_unit_starts_is_watched_restores_and_is_purged() {
+fn the_unit_starts_feeds_the_watchdog_restores_and_is_purged() {
     let mut machine = machine();
     let sh = |machine: &mut Machine, script: &str| machine.sh(script);
     sh(
@@ -58,7 +58,7 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
         "1"
     );
 
-    // It holds a knob that the configuration names; killed, it leaves it to ExecStopPost.
+    // It holds a knob that the configuration names. After kill -9, ExecStopPost puts the knob back.
     let found = sh(&mut machine, PAGE_CLUSTER);
     sh(
         &mut machine,
@@ -83,7 +83,7 @@ fn the_unit_starts_is_watched_restores_and_is_purged() {
         "Restart=on-failure"
     );
 
-    // Stopped in the middle, it no longer feeds the watchdog.
+    // After SIGSTOP it no longer feeds the watchdog.
     sh(&mut machine, "mkdir -p /run/systemd/system/warmsetd.service.d && printf '[Service]\\nWatchdogSec=4s\\n' >/run/systemd/system/warmsetd.service.d/w.conf
         systemctl daemon-reload && systemctl restart warmsetd && systemctl kill -s STOP warmsetd");
     let result = sh(&mut machine, "for i in $(seq 100); do journalctl -u warmsetd | grep -q -i watchdog && break; sleep 0.3; done
@@ -140,10 +140,10 @@ floor() { cat /sys/fs/cgroup/system.slice/$1memory.min; }
 kept() { [ "$(floor $1)" -gt 0 ]; }
 "#;
 
-/// What the faults do without systemd, in the unit's sandbox, with a manager that thinks it alone sets limits.
+/// The same as the faults without systemd, but in the unit's sandbox, and under a manager that sets limits, too.
 #[test]
 #[ignore = "boots a machine: make vm"]
-fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
+fn in_its_unit_a_guard_keeps_kills_warns_and_puts_back() {
     let mut machine = machine();
     let mut sh = |script: &str| machine.sh(&format!("{WAITING}{script}"));
     sh(PROTECTING);
@@ -153,7 +153,7 @@ fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
     );
     sh("within 120 kept warm.service/; within 10 kept ''");
 
-    // DAMON sees what the warm one touches, and is gone with who asked it.
+    // DAMON sees what the warm service touches, and is off when the command has ended.
     sh("mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing");
     let damon = sh(
         "warmset --json top --damon --once >/run/top; grep -o '\"name\":\"warm.service\"[^}]*' /run/top; cat /sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds; ls /sys/kernel/tracing/instances",
@@ -165,24 +165,24 @@ fn in_its_unit_a_guard_keeps_ends_warns_and_puts_back() {
     let warm: Option<u64> = digits.and_then(|digits| digits.parse().ok());
     assert!(
         damon.contains("\"known_by\":\"damon\"") && damon.ends_with("\n0"),
-        "it tells, and is gone: {damon}"
+        "DAMON reports, and is off then: {damon}"
     );
     assert!(
         warm.is_some_and(|warm| warm >= 12 << 20),
         "it touches 24 MiB: {damon}"
     );
 
-    // systemd is made to set all of that unit anew: what it knows of is no floor.
+    // systemd sets all limits of that unit anew, and does not know of the guard's floor.
     sh(
         "systemctl set-property --runtime warm.service MemoryLow=0 IOWeight=200; systemctl daemon-reload; within 60 kept ''; within 60 kept warm.service/",
     );
 
     sh("gone() { ! systemctl is-active hog; }; within 120 gone");
-    // SIGTERM, and SIGKILL if that was not heard in time.
+    // SIGTERM, and SIGKILL if the process did not end in time: two signals, one process.
     let ended = sh(
         "journalctl -b --no-pager -u warmsetd | grep -o 'SIG[A-Z]* to [^(]*([0-9]*)' | sed 's/^SIG[A-Z]* //' | sort -u | wc -l",
     );
-    assert_eq!(ended, "1", "one of them");
+    assert_eq!(ended, "1", "processes that got a signal");
     sh("within 30 grep LowMemoryWarning /run/heard");
     assert_eq!(
         sh("systemctl is-active warm warmset-low-memory"),

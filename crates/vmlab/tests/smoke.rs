@@ -1,4 +1,4 @@
-//! The whole way once: Debian's kernel, a machine, thirty seconds of storm, the guard in it.
+//! Everything once: Debian's kernel, a machine, thirty seconds of storm, the guard in it, and what the guard writes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -64,7 +64,8 @@ fn in_a_storm_warmset_acts_helps_and_puts_everything_back() {
     let directory = tempfile::tempdir().unwrap();
     let lines = storm("none,warmset", &directory.path().join("lines"));
     let arm = |name: &str| lines.iter().find(|line| line["arm"] == name).unwrap();
-    let (none, warmset) = (arm("none"), arm("warmset"));
+    let none = arm("none");
+    let warmset = arm("warmset");
     assert!(stalls(none) > 20, "the storm stalls nothing: {none:#}");
     assert!(
         stalls(warmset) * 2 < stalls(none),
@@ -85,4 +86,16 @@ fn in_a_storm_warmset_acts_helps_and_puts_everything_back() {
             .unwrap()
             .contains("6.12.")
     );
+}
+
+/// A guard under strace that tunes, keeps, throttles, freezes and kills: a minute without KVM.
+#[test]
+#[ignore = "boots a machine: make smoke"]
+fn a_guard_writes_only_what_it_lists() {
+    let mut command = Command::new(LAB);
+    command.args(["test", "protect", "writes"]);
+    let output = command.stderr(Stdio::inherit()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}");
+    assert!(output.status.success(), "{text}");
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::kill_step;
-use host::Outcome;
+use host::{Applied, Outcome};
 use pressure::scan::UnitName;
 use pressure::{Decision, Sample};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -47,7 +47,7 @@ fn hand_over(server: &NoticeServer, decision: &Decision) {
     server.hand_over(&Tick {
         sample: &Sample::default(),
         decision,
-        outcome: &Outcome::default().doing(0),
+        outcome: &Outcome::from_iter([Applied::Signalled]),
     });
 }
 

@@ -1,12 +1,12 @@
-//! `compare`: tables of what was run.
+//! `compare`: tables of results.
 
 use super::say;
-use crate::{compare, line};
+use crate::{comparison, line};
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Print the tables and verdicts of results that are there
+/// Print the tables and verdicts of results
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// Files of JSON lines
@@ -21,6 +21,6 @@ impl Compare {
             anyhow::ensure!(file.exists(), "{} is not there", file.display());
             lines.extend(line::read(file)?);
         }
-        say(&compare::tables(&lines)?)
+        say(&comparison::tables(&lines)?)
     }
 }

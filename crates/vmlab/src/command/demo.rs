@@ -2,12 +2,12 @@
 
 use crate::arm::Arm;
 use crate::line::{Line, Setting, State};
-use crate::plan::{Live, Swap};
-use crate::run::{self, Lengths, Order, Told};
+use crate::plan::Swap;
+use crate::runner::{self, Lengths, LiveReports, Order};
 use crate::scenario;
 use crate::screen::{self, Cast, Pane};
 use crate::store::Store;
-use crate::{compare, proof};
+use crate::{comparison, proof};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::io::{IsTerminal, Write};
@@ -31,7 +31,7 @@ pub(crate) struct Demo {
         value_name = "ARM,ARM"
     )]
     arms: Vec<String>,
-    /// 6.1, 6.12, 7, or the folder of one that was built
+    /// 6.1, 6.12, 7, or the directory of one that was built
     #[arg(long, default_value = "6.12")]
     kernel: String,
     /// The recording, an asciicast
@@ -48,7 +48,7 @@ pub(crate) struct Prove {
     /// Where the proof goes: one page with a picture, its numbers inside
     #[arg(long, value_name = "FILE", default_value = "warmset-proof.html")]
     out: PathBuf,
-    /// 6.1, 6.12, 7, or the folder of one that was built
+    /// 6.1, 6.12, 7, or the directory of one that was built
     #[arg(long, default_value = "6.12")]
     kernel: String,
     /// Print the results as JSON lines, and nothing else
@@ -59,7 +59,7 @@ pub(crate) struct Prove {
     warmsetd: Option<PathBuf>,
 }
 
-/// What two machines told, and what came of them.
+/// What two machines sent, and their results.
 struct Pair {
     panes: [Pane; 2],
     lines: Vec<Line>,
@@ -69,22 +69,22 @@ struct Pair {
 
 impl Demo {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
-        let pair = show(
-            store,
-            &self.scenario,
-            &self.arms,
-            &self.kernel,
-            self.warmsetd.as_deref(),
-            Lengths::default(),
-            true,
-        )?;
+        let show = Show {
+            scenario: &self.scenario,
+            arms: &self.arms,
+            kernel: &self.kernel,
+            daemon: self.warmsetd.as_deref(),
+            size: Lengths::default(),
+            draws: true,
+        };
+        let pair = show.run(store)?;
         put(&self.cast, pair.cast.text())?;
         writeln!(
             std::io::stderr(),
             "recorded in {}: show it with asciinema play {0}",
             self.cast.display()
         )?;
-        super::say(&compare::tables(&pair.lines)?)?;
+        super::say(&comparison::tables(&pair.lines)?)?;
         Ok(ended(&pair))
     }
 }
@@ -97,15 +97,15 @@ impl Prove {
             load_s: Some(60),
             calm_s: Some(30),
         };
-        let pair = show(
-            store,
-            "storm",
-            &arms,
-            &self.kernel,
-            self.warmsetd.as_deref(),
+        let show = Show {
+            scenario: "storm",
+            arms: &arms,
+            kernel: &self.kernel,
+            daemon: self.warmsetd.as_deref(),
             size,
-            !self.json,
-        )?;
+            draws: !self.json,
+        };
+        let pair = show.run(store)?;
         if pair.interrupted || pair.lines.len() < 2 {
             return Ok(ended(&pair));
         }
@@ -125,11 +125,8 @@ fn ended(pair: &Pair) -> ExitCode {
     if pair.interrupted {
         return ExitCode::from(super::run::INTERRUPTED);
     }
-    let finished = pair
-        .lines
-        .iter()
-        .filter(|line| line.state == State::Finished)
-        .count();
+    let is_finished = |line: &&Line| line.state == State::Finished;
+    let finished = pair.lines.iter().filter(is_finished).count();
     if finished == pair.panes.len() {
         ExitCode::SUCCESS
     } else {
@@ -141,86 +138,107 @@ fn put(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Runs both at once and draws them as they go.
-fn show(
-    store: &Store,
-    name: &str,
-    arms: &[String],
-    kernel: &str,
-    daemon: Option<&Path>,
+/// Which runs to show.
+struct Show<'s> {
+    scenario: &'s str,
+    arms: &'s [String],
+    kernel: &'s str,
+    daemon: Option<&'s Path>,
     size: Lengths,
+    /// Whether the machines are drawn on the terminal while they run.
     draws: bool,
-) -> Result<Pair> {
-    anyhow::ensure!(arms.len() == 2, "two arms are shown, not {}", arms.len());
-    let heading = format!("warmset-lab: {name}, kernel {kernel}, 1 GiB");
-    let at = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
-    let pane = |arm: &String| Pane {
-        title: arm.clone(),
-        told: Vec::new(),
-    };
-    let stage = Arc::new(Mutex::new((
-        [pane(&arms[0]), pane(&arms[1])],
-        Cast::new(&heading, at),
-    )));
-    let (shared, began, live) = (
-        Arc::clone(&stage),
-        Instant::now(),
-        draws && std::io::stdout().is_terminal(),
-    );
-    let told = move |arm: &str, now: Live| {
-        let mut stage = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let (panes, cast) = &mut *stage;
-        panes
-            .iter_mut()
-            .filter(|pane| pane.title == arm)
-            .for_each(|pane| pane.told.push(now));
-        let drawing = screen::draw(&heading, &panes[0], &panes[1]);
-        cast.show(began.elapsed().as_secs_f64(), &drawing);
-        if live {
-            let _ = super::say(&format!("\x1b[H\x1b[J{drawing}"));
-        }
-    };
-    let scratch = store.scratch()?;
-    let order = Order {
-        scenario: scenario::named(name)?,
-        arms: arms
-            .iter()
-            .map(|name| Arm::parse(name))
-            .collect::<Result<_>>()?,
-        reps: 1,
-        cells: vec![Setting {
-            kernel: kernel.to_owned(),
-            lru: None,
-            swap: Swap::None,
-            memory_mib: 1024,
-            cpus: 1,
-            nodes: 1,
-        }],
-        jobs: 2,
-        out: scratch.path().join("lines"),
-        keep: None,
-        size,
-        daemon: super::run::daemon(daemon)?,
-        command: super::run::command_line(),
-        live: Some(Told::new(told)),
-        profile: false,
-        balanced: false,
-    };
-    let interrupted = super::run::watch_for_interrupts()?;
-    let lines = run::run(store, &order, &interrupted, &|_| {})?;
-    drop(order);
-    let interrupted = interrupted.load(Ordering::Relaxed);
-    let (panes, cast) = Arc::into_inner(stage)
-        .context("a machine still talks")?
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    Ok(Pair {
-        panes,
-        lines,
-        cast,
-        interrupted,
-    })
+}
+
+/// Both panes, and the recording of them.
+struct Stage {
+    panes: [Pane; 2],
+    cast: Cast,
+}
+
+impl Show<'_> {
+    /// Runs both machines at once.
+    fn run(&self, store: &Store) -> Result<Pair> {
+        let [left, right] = self.arms else {
+            anyhow::bail!("two arms are shown, not {}", self.arms.len());
+        };
+        let heading = format!(
+            "warmset-lab: {}, kernel {}, 1 GiB",
+            self.scenario, self.kernel
+        );
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let stage = Arc::new(Mutex::new(Stage {
+            panes: [pane(left), pane(right)],
+            cast: Cast::new(&heading, now.unwrap_or_default().as_secs()),
+        }));
+        let scratch = store.scratch()?;
+        let order = self.order(
+            scratch.path().join("lines"),
+            self.drawing(heading, Arc::clone(&stage)),
+        )?;
+        let interrupted = super::run::watch_for_interrupts()?;
+        let lines = runner::run(store, &order, &interrupted, &|_| {})?;
+        // The order has the other reference to the stage.
+        drop(order);
+        let stage = Arc::into_inner(stage)
+            .context("a machine still sends its state")?
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        Ok(Pair {
+            panes: stage.panes,
+            lines,
+            cast: stage.cast,
+            interrupted: interrupted.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Adds each state to its pane and to the recording, and draws it if there is a terminal.
+    fn drawing(&self, heading: String, stage: Arc<Mutex<Stage>>) -> LiveReports {
+        let began = Instant::now();
+        let draws = self.draws && std::io::stdout().is_terminal();
+        LiveReports::new(move |arm, now| {
+            let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
+            let Stage { panes, cast } = &mut *stage;
+            for pane in panes.iter_mut().filter(|pane| pane.title == arm) {
+                pane.states.push(now);
+            }
+            let drawing = screen::draw(&heading, &panes[0], &panes[1]);
+            cast.show(began.elapsed().as_secs_f64(), &drawing);
+            if draws {
+                let _ = super::say(&format!("\x1b[H\x1b[J{drawing}"));
+            }
+        })
+    }
+
+    fn order(&self, out: PathBuf, live: LiveReports) -> Result<Order> {
+        let arms = self.arms.iter().map(|name| Arm::parse(name));
+        Ok(Order {
+            scenario: scenario::named(self.scenario)?,
+            arms: arms.collect::<Result<_>>()?,
+            reps: 1,
+            cells: vec![Setting {
+                kernel: self.kernel.to_owned(),
+                lru: None,
+                swap: Swap::None,
+                memory_mib: 1024,
+                cpus: 1,
+                nodes: 1,
+            }],
+            jobs: 2,
+            out,
+            keep: None,
+            size: self.size,
+            daemon: super::run::daemon(self.daemon)?,
+            command: super::run::command_line(),
+            live: Some(live),
+            profile: false,
+            balanced: false,
+        })
+    }
+}
+
+fn pane(arm: &str) -> Pane {
+    Pane {
+        title: arm.to_owned(),
+        states: Vec::new(),
+    }
 }

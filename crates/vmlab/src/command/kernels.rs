@@ -1,8 +1,8 @@
-//! `kernels`: stock ones fetched, own ones built.
+//! `kernels`: fetches Debian's, builds others.
 
 use super::say;
-use crate::kernels::series;
-use crate::kernels::{BRANCHES, Kernel, TREE, branch, build, stock};
+use crate::kernel::series;
+use crate::kernel::{BRANCHES, Kernel, TREE, branch, compile, stock};
 use crate::store::Store;
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -37,8 +37,8 @@ struct Source {
     /// The folder of the series, with BASES in it
     #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
-    /// The folder to unpack it in
-    #[arg(value_name = "FOLDER")]
+    /// The directory to unpack it in
+    #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
@@ -60,7 +60,7 @@ struct Build {
     /// A configuration fragment laid over the lab's own; may be given again
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// A folder of *.patch files, applied in the order of their names
+    /// A directory of *.patch files, applied in the order of their names
     #[arg(long, value_name = "DIR")]
     patches: Option<PathBuf>,
 }
@@ -68,58 +68,56 @@ struct Build {
 impl Build {
     fn build(&self, store: &Store) -> Result<Kernel> {
         if let Some(series) = &self.series {
-            return series::kernel(store, &self.tree, series, &self.config);
+            return series::patched(store, &self.tree, series, &self.config);
         }
-        let recipe = build::Recipe {
+        let recipe = compile::Recipe {
             suite: self.suite.clone(),
             package: self.source.clone(),
             version: None,
             fragments: self.config.clone(),
             series: self.patches.clone(),
         };
-        build::build(store, &recipe, &build::Source::of(store, &recipe)?)
+        compile::build(store, &recipe, &compile::Source::of(store, &recipe)?)
     }
 }
 
 impl Kernels {
     pub(super) fn run(&self, store: &Store) -> Result<()> {
         match &self.own {
-            Some(Own::Build(own)) => return self.tell("built", &own.build(store)?),
+            Some(Own::Build(own)) => return self.print("built", &own.build(store)?),
             Some(Own::Source(own)) => {
                 let (_, source) = series::source(store, &own.tree, &own.series)?;
-                return say(&format!("{}\n", source.unpacked(&own.directory)?.display()));
+                let tree = source.unpacked(&own.directory)?;
+                return say(&format!("{}\n", tree.display()));
             }
             None => {}
         }
-        let all = || {
-            BRANCHES
-                .iter()
-                .map(|branch| branch.name.to_owned())
-                .collect()
-        };
-        let names: Vec<String> = if self.branches.is_empty() {
-            all()
-        } else {
-            self.branches.clone()
-        };
-        for name in names {
-            let branch = branch(&name)?;
-            self.tell(branch.name, &stock(store, branch)?)?;
+        if self.branches.is_empty() {
+            for branch in BRANCHES {
+                self.print(branch.name, &stock(store, branch)?)?;
+            }
+        }
+        for name in &self.branches {
+            let branch = branch(name)?;
+            self.print(branch.name, &stock(store, branch)?)?;
         }
         Ok(())
     }
 
-    fn tell(&self, name: &str, kernel: &Kernel) -> Result<()> {
+    fn print(&self, name: &str, kernel: &Kernel) -> Result<()> {
         let directory = kernel
             .image
             .parent()
             .and_then(|boot| boot.parent())
             .map(|directory| directory.display().to_string());
         if self.json {
-            return say(&format!(
-                "{}\n",
-                json!({"name": name, "release": kernel.release, "origin": kernel.origin, "folder": directory})
-            ));
+            let line = json!({
+                "name": name,
+                "release": kernel.release,
+                "origin": kernel.origin,
+                "folder": directory,
+            });
+            return say(&format!("{line}\n"));
         }
         say(&format!(
             "{name:<6} {:<32} {}\n       {}\n",

@@ -1,14 +1,14 @@
-//! `scenarios` and `arms`: what there is.
+//! `scenarios` and `arms`: lists of them.
 
 use super::say;
 use crate::arm::ARMS;
-use crate::compare::measure;
+use crate::comparison::measure;
 use crate::scenario::SCENARIOS;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-/// List the loads, and what is measured of each
+/// List the loads, and the measures of each
 #[derive(Debug, Args)]
 pub(crate) struct Scenarios {
     /// Print JSON
@@ -23,19 +23,20 @@ impl Scenarios {
     pub(super) fn run(&self) -> Result<()> {
         for scenario in SCENARIOS {
             if self.json {
-                say(&format!(
-                    "{}\n",
-                    json!({"name": scenario.name, "about": scenario.about, "arms": scenario.arms, "measures": scenario.measures})
-                ))?;
+                let line = json!({
+                    "name": scenario.name,
+                    "about": scenario.about,
+                    "arms": scenario.arms,
+                    "measures": scenario.measures,
+                });
+                say(&format!("{line}\n"))?;
                 continue;
             }
             say(&format!("{:<22} {}\n", scenario.name, scenario.about))?;
-            for measure in scenario
-                .measures
-                .iter()
-                .filter_map(|name| measure(name))
-                .filter(|_| self.measures)
-            {
+            if !self.measures {
+                continue;
+            }
+            for measure in scenario.measures.iter().filter_map(|name| measure(name)) {
                 say(&format!("    {:<24} {}\n", measure.name, measure.about))?;
             }
         }
@@ -43,7 +44,7 @@ impl Scenarios {
     }
 }
 
-/// List what can stand beside a load
+/// List the arms: what can be set and run beside a load
 #[derive(Debug, Args)]
 pub(crate) struct Arms {
     /// Print JSON

@@ -2,10 +2,10 @@
 
 use super::say;
 use crate::arm::Arm;
-use crate::compare;
+use crate::comparison;
 use crate::line::{Line, Setting, State};
 use crate::plan::{Lru, Swap};
-use crate::run::{self, Lengths, Order};
+use crate::runner::{self, Lengths, Order};
 use crate::scenario;
 use crate::store::Store;
 use anyhow::{Context, Result};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a shell says of a program ended by Ctrl-C.
+/// Exit code after Ctrl-C: 128 and the number of SIGINT, as shells have it.
 pub(super) const INTERRUPTED: u8 = 130;
 
 /// Run a scenario beside each arm, interleaved, and compare
@@ -27,11 +27,11 @@ pub(crate) struct Run {
     /// What to compare, the first is what others are compared with: see `warmset-lab arms` [default: the scenario's own]
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
     arms: Vec<String>,
-    /// How often each
+    /// Runs of each arm
     #[arg(long, default_value_t = 3)]
     reps: u32,
-    /// 6.1, 6.12, 7, one with our patches (6.12+series), like it without them (6.12+plain), or the folder of one that was
-    /// built; several make several tables
+    /// 6.1, 6.12, 7, one with our patches (6.12+series), like it without them (6.12+plain), or the directory of one that
+    /// was built; several make several tables
     #[arg(
         long,
         value_delimiter = ',',
@@ -58,13 +58,13 @@ pub(crate) struct Run {
         value_name = "SIZE,…"
     )]
     memory: Vec<String>,
-    /// Its processors; more than one needs KVM to be faster
+    /// Its CPUs; more than one needs KVM to be faster
     #[arg(long, default_value_t = 1)]
     cpus: u32,
     /// Its NUMA nodes
     #[arg(long, default_value_t = 1)]
     nodes: u32,
-    /// Machines under load at once; each takes a processor
+    /// Machines under load at once; each takes a CPU
     #[arg(long, default_value_t = 1)]
     jobs: usize,
     /// Seconds before counting begins [default: the scenario's own]
@@ -76,7 +76,7 @@ pub(crate) struct Run {
     /// Seconds of calm after it [default: the scenario's own]
     #[arg(long, value_name = "S")]
     calm: Option<u64>,
-    /// Add each result to this file at once; what it has is not run again
+    /// Add each result to this file at once; a run that it has is not made again
     #[arg(long, value_name = "FILE", default_value = "warmset-lab.jsonl")]
     out: PathBuf,
     /// Keep the arms' own files here, such as recordings
@@ -100,25 +100,29 @@ impl Run {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         let order = self.order()?;
         let interrupted = watch_for_interrupts()?;
-        let told = |line: &Line| {
-            if self.json {
-                let _ = serde_json::to_string(line).map(|text| say(&format!("{text}\n")));
+        let print = |line: &Line| {
+            if !self.json {
+                return;
+            }
+            if let Ok(text) = serde_json::to_string(line) {
+                // A reader that is gone does not end the runs: their results are in the file.
+                let _ = say(&format!("{text}\n"));
             }
         };
-        let lines = run::run(store, &order, &interrupted, &told)?;
+        let lines = runner::run(store, &order, &interrupted, &print)?;
         if !self.json {
-            say(&compare::tables(&lines)?)?;
+            say(&comparison::tables(&lines)?)?;
         }
         if interrupted.load(Ordering::Relaxed) {
             let kept = format!(
-                "warmset-lab: interrupted; {} results are in {}, the same command goes on\n",
+                "warmset-lab: interrupted; {} results are in {}, the same command continues\n",
                 lines.len(),
                 order.out.display()
             );
             std::io::stderr().write_all(kept.as_bytes())?;
             return Ok(ExitCode::from(INTERRUPTED));
         }
-        // A machine that stood still is a result; a guest that could not do as it was told is a failure of the lab.
+        // A wedged machine is a result. A guest that could not carry out its plan is a failure of the lab.
         let failed = lines.iter().any(|line| line.state == State::Failed);
         Ok(if failed {
             ExitCode::FAILURE
@@ -129,12 +133,10 @@ impl Run {
 
     fn order(&self) -> Result<Order> {
         let scenario = scenario::named(&self.scenario)?;
-        let defaults = || scenario.arms.split(',').map(str::to_owned).collect();
-        let names: Vec<String> = if self.arms.is_empty() {
-            defaults()
-        } else {
-            self.arms.clone()
-        };
+        let mut names = self.arms.clone();
+        if names.is_empty() {
+            names = scenario.arms.split(',').map(str::to_owned).collect();
+        }
         anyhow::ensure!(self.reps > 0, "--reps 0 runs nothing");
         Ok(Order {
             scenario,
@@ -162,22 +164,20 @@ impl Run {
 
     /// Every kernel with every LRU, swap and size.
     fn cells(&self) -> Result<Vec<Setting>> {
-        let lrus: Vec<Option<Lru>> = if self.lru.is_empty() {
-            vec![None]
-        } else {
-            self.lru.iter().copied().map(Some).collect()
-        };
+        let mut lrus: Vec<Option<Lru>> = self.lru.iter().copied().map(Some).collect();
+        if lrus.is_empty() {
+            lrus.push(None);
+        }
         let mut cells = Vec::new();
         for kernel in &self.kernel {
             for &lru in &lrus {
                 for &swap in &self.swap {
                     for memory in &self.memory {
-                        let (kernel, memory_mib) = (kernel.clone(), mib(memory)?);
                         cells.push(Setting {
-                            kernel,
+                            kernel: kernel.clone(),
                             lru,
                             swap,
-                            memory_mib,
+                            memory_mib: mib(memory)?,
                             cpus: self.cpus,
                             nodes: self.nodes,
                         });
@@ -192,26 +192,24 @@ impl Run {
 /// The guard that was named, the one beside this program, or the one that is installed.
 pub(super) fn daemon(named: Option<&Path>) -> Result<PathBuf> {
     const INSTALLED: &str = "/usr/sbin/warmsetd";
+    if let Some(named) = named {
+        return Ok(named.to_owned());
+    }
     let beside = std::env::current_exe()?.with_file_name("warmsetd");
-    let usual = || {
-        if beside.exists() {
-            beside.clone()
-        } else {
-            PathBuf::from(INSTALLED)
-        }
-    };
-    Ok(named.map_or_else(usual, Path::to_owned))
+    if beside.exists() {
+        return Ok(beside);
+    }
+    Ok(PathBuf::from(INSTALLED))
 }
 
 /// The command as a user would give it again.
 pub(super) fn command_line() -> String {
-    std::iter::once("warmset-lab".to_owned())
-        .chain(std::env::args().skip(1))
-        .collect::<Vec<_>>()
-        .join(" ")
+    let mut words = vec!["warmset-lab".to_owned()];
+    words.extend(std::env::args().skip(1));
+    words.join(" ")
 }
 
-/// A flag that Ctrl-C sets: what runs is ended, what is finished is kept.
+/// A flag that Ctrl-C sets. The machines are ended then, and all results are kept.
 pub(super) fn watch_for_interrupts() -> Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
@@ -220,23 +218,22 @@ pub(super) fn watch_for_interrupts() -> Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// `1G`, `768M`, `1536MiB`.
+/// MiB of `1G`, `768M`, `1536MiB`.
 fn mib(text: &str) -> Result<u64> {
-    let (digits, unit) = text.split_at(
-        text.find(|letter: char| !letter.is_ascii_digit())
-            .unwrap_or(text.len()),
-    );
+    let end_of_digits = text.find(|letter: char| !letter.is_ascii_digit());
+    let (digits, unit) = text.split_at(end_of_digits.unwrap_or(text.len()));
     let factor = match unit.trim_end_matches("iB") {
         "G" => 1024,
         "M" => 1,
         _ => anyhow::bail!("'{text}' is no size of memory: 1G or 768M"),
     };
-    let mib = digits
-        .parse::<u64>()
-        .ok()
-        .map(|number| number * factor)
-        .filter(|mib| (64..=65_536).contains(mib));
-    mib.with_context(|| format!("'{text}' is no size for a machine: 64M to 64G"))
+    let number: u64 = digits.parse().unwrap_or_default();
+    let mib = number.saturating_mul(factor);
+    anyhow::ensure!(
+        (64..=65_536).contains(&mib),
+        "'{text}' is no size for a machine: 64M to 64G"
+    );
+    Ok(mib)
 }
 
 #[cfg(test)]
@@ -244,15 +241,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_of_memory() {
-        assert_eq!(
-            (
-                mib("1G").unwrap(),
-                mib("768M").unwrap(),
-                mib("2GiB").unwrap()
-            ),
-            (1024, 768, 2048)
-        );
+    fn sizes_of_memory_have_a_unit_and_limits() {
+        assert_eq!(mib("1G").unwrap(), 1024);
+        assert_eq!(mib("768M").unwrap(), 768);
+        assert_eq!(mib("2GiB").unwrap(), 2048);
         for bad in ["", "1", "1T", "32M", "9999G", "G"] {
             assert!(mib(bad).is_err(), "{bad}");
         }

@@ -1,9 +1,10 @@
-//! `sh`: one script in a machine, for looking at what it is like in there.
+//! `sh`: runs one script in a machine, to look around in it.
 
-use super::aloud;
+use super::print_script;
 use crate::image::{self, Programs};
-use crate::kernels;
+use crate::kernel;
 use crate::store::Store;
+use crate::vm::disk::Drive;
 use crate::vm::{Hardware, Vm, accel, guest_program};
 use anyhow::Result;
 use clap::Args;
@@ -13,14 +14,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 use units::Bytes;
 
+/// Most time to boot. Without KVM it takes half a minute, and longer on a busy host.
 const BOOT: Duration = Duration::from_secs(120);
 
-/// Boot a machine, run a shell script in it, print what it says
+/// Boot a machine, run a shell script in it, print its output
 #[derive(Debug, Args)]
 pub(crate) struct Shell {
     /// The script
     script: String,
-    /// 6.1, 6.12, 7, or the folder of one that was built
+    /// 6.1, 6.12, 7, or the directory of one that was built
     #[arg(long, default_value = "6.12")]
     kernel: String,
     /// Memory of the machine in MiB
@@ -39,7 +41,7 @@ pub(crate) struct Shell {
 
 impl Shell {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
-        let kernel = kernels::kernel(store, &self.kernel)?;
+        let kernel = kernel::find(store, &self.kernel)?;
         let programs = Programs {
             others: self.others.clone(),
             ..Programs::alone(guest_program()?)
@@ -50,13 +52,14 @@ impl Shell {
             cpus: 1,
             nodes: Vec::new(),
             accel: accel::choose(store, &kernel, &programs.guest)?,
-            drives: vec![crate::vm::disk::Drive::new(root, None)],
+            drives: vec![Drive::new(root, None)],
             append: self.append.clone(),
             modules: &[],
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;
-        let (answer, written) = aloud(&mut vm, &self.script, Duration::from_secs(self.seconds));
+        let most = Duration::from_secs(self.seconds);
+        let (answer, written) = print_script(&mut vm, &self.script, most);
         written?;
         match answer {
             Ok(status) => Ok(ExitCode::from(status)),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck source=crates/vmlab/src/faults/prelude.sh disable=SC2154
-# Only root may write to what leads to a hook.
+# The guard runs a hook only if nobody but root may write to it and to the directories above it.
 chmod 755 /run /run/arm "$home"
 hook() {
     printf '#!/bin/sh\n%s\n' "$2" >"$home/$1"
@@ -19,10 +19,10 @@ unit batch.service
 guard guard "$hooks"
 hog batch.service 30
 within 400 gone "$hog" || fail "it lives"
-within 50 grep -q '^WARMSET_EVENT=ended' "$home/told-ended" || fail "nobody was told that it ended"
-grep -q "^WARMSET_PID=$hog\$" "$home/told-ended" || fail "of someone else: $(cat "$home/told-ended")"
+within 50 grep -q '^WARMSET_EVENT=ended' "$home/told-ended" || fail "the hook of a kill was not run"
+grep -q "^WARMSET_PID=$hog\$" "$home/told-ended" || fail "the hook got another process: $(cat "$home/told-ended")"
 within 600 said 'ended: killed after 1 s' || fail "a hook that hangs was not killed, or nothing is said of it"
 guard_is_up || fail "the guard is gone"
 end_guard
 all_is_back
-say "one told, and killed when it hung; one that anyone could write was refused"
+say "a hook was run, and killed when it hung; one that anyone could write to was refused"

@@ -11,7 +11,7 @@ throttle-for = "60 s"'
 sleep 2
 hog batch.service 50
 within 400 is_not 0 "$units/ssh.service/memory.min" || fail "nothing was kept"
-within 400 is_not max "$units/batch.service/memory.high" || fail "nobody was contained"
+within 400 is_not max "$units/batch.service/memory.high" || fail "nothing was throttled"
 kill -KILL "$guard"
 wait "$guard" 2>/dev/null
 is_not max "$units/batch.service/memory.high" || fail "there was nothing to put back"
@@ -20,4 +20,4 @@ guard tune
 within 100 said 'put back' || fail "the next guard put nothing back"
 all_is_back
 end_guard
-say "killed with a floor and a ceiling set; the next guard put both back"
+say "killed with memory.min and memory.high set; the next guard put both back"

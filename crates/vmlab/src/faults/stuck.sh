@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck source=crates/vmlab/src/faults/prelude.sh disable=SC2154
-# A process in a sleep that no signal ends, with most of memory: a write to a frozen file system.
+# A process with most of memory in a sleep that no signal ends: it writes to a frozen file system.
 unit stuck.service
 unit batch.service
 echo 32M >/sys/block/zram0/disksize
@@ -13,7 +13,7 @@ fsfreeze --freeze /run/frozen
 within 100 grep -q '^State:.D' "/proc/$stuck/status" || say "note: it is in the state $(grep ^State "/proc/$stuck/status")"
 guard guard
 hog batch.service 60
-within 400 gone "$hog" || fail "the grower lives"
+within 400 gone "$hog" || fail "the hog lives"
 guard_is_up || fail "the guard is gone"
 fsfreeze --unfreeze /run/frozen
 end_guard
@@ -21,4 +21,4 @@ kill -KILL "$stuck" 2>/dev/null
 within 50 umount /run/frozen
 echo 1 >/sys/block/zram0/reset
 all_is_back
-say "the grower went, beside one that nothing ends"
+say "the hog was killed, beside a process that no signal ends"

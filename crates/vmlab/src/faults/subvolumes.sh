@@ -2,7 +2,7 @@
 # shellcheck source=crates/vmlab/src/faults/prelude.sh disable=SC2154
 zram=/sys/block/zram0
 disk=$home/disk
-# Two files of one number, each in a subvolume of its own; a stream; a container's view of the second subvolume.
+# Two files of one inode number, each in a subvolume of its own; a stream; a container's view of the second subvolume.
 prepare() {
     echo 768M >$zram/disksize
     mkfs.btrfs -q -m single /dev/zram0
@@ -14,17 +14,17 @@ prepare() {
         mount -t btrfs -o "subvol=$part" /dev/zram0 "$home/$part"
     done
     dd if=/dev/zero of="$disk/b/shown" bs=1M count=48
-    # Of another number, since that is all that events tell, and so long that nothing of it comes back.
+    # Another inode number, since an event has nothing else, and so long that no page refaults.
     touch "$disk/one" "$disk/two"
     truncate -s 64G "$disk/huge"
     sync
     mount -t overlay -o "lowerdir=$home/b,upperdir=$home/up,workdir=$home/work" none "$home/view"
 }
 prepare >"$home/prepared" 2>&1 || fail "no file system: $(cat "$home/prepared")"
-[ "$(stat -c %i "$home/a/hot")" = "$(stat -c %i "$home/b/hot")" ] || fail "the files have numbers of their own"
-[ "$(stat -c %d "$home/a/hot")" != "$(stat -c %d "$home/b/hot")" ] || fail "the subvolumes have one number"
+[ "$(stat -c %i "$home/a/hot")" = "$(stat -c %i "$home/b/hot")" ] || fail "the files have different inode numbers"
+[ "$(stat -c %d "$home/a/hot")" != "$(stat -c %d "$home/b/hot")" ] || fail "the subvolumes have one device number"
 
-# Whose readers have ended before anybody could look at them.
+# Each reader has ended before the guard can look at its mappings.
 reads() {
     while [ -e "$home" ]; do
         cat "$1" >/dev/null 2>&1
@@ -45,15 +45,15 @@ stream=$!
 reads "$home/a/hot" &
 reader=$!
 within 600 held "$home/a/hot" || fail "it was not held"
-! held "$home/b/hot" || fail "another of its number is held, too"
+! held "$home/b/hot" || fail "the other file of its inode number is held, too"
 kill -KILL "$reader"
 reads "$home/view/shown" &
 reader=$!
-within 600 held "$home/b/shown" || fail "what an overlay shows was not held"
+within 600 held "$home/b/shown" || fail "the file below the overlay was not held"
 end_guard
 kill -KILL "$reader" "$stream" "$touch"
 for place in view b a disk; do
     within 100 umount "$home/$place"
 done
 echo 1 >$zram/reset
-say "of two files of one number the one in use was held, and what a container used of the other subvolume"
+say "of two files of one inode number the one in use was held, and the file that a container used"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck source=crates/vmlab/src/faults/prelude.sh disable=SC2154
 case $(uname -r) in 6.1.*)
-    say "reads from memory are told since 6.12: nothing to try"
+    say "the kernel reports reads from memory since 6.12: nothing to try"
     exit 0
     ;;
 esac
@@ -15,12 +15,12 @@ prepare() {
     mount -t btrfs /dev/zram0 "$disk"
     dd if=/dev/zero of="$disk/hot" bs=1M count=48
     sync
-    # So that it is older than any watch.
+    # The file must be older than the guard's watch.
     sleep 1
 }
 prepare >"$home/prepared" 2>&1 || fail "no file system: $(cat "$home/prepared")"
 
-# By a new process each time, and never from the disk.
+# A new process reads it each time, from memory and never from the disk.
 reads() {
     while [ -e "$home" ]; do
         cat "$disk/hot" >/dev/null 2>&1
@@ -44,4 +44,4 @@ end_guard
 all_is_back
 within 100 umount "$disk"
 echo 1 >$zram/reset
-say "the file that was read all the time was held before anything of it was lost"
+say "the file that was read all the time was held before any of it was evicted"

@@ -9,7 +9,7 @@ pub(crate) fn now() -> f64 {
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// Sleeps, at most until `end`; whether there is time left.
+/// Sleeps until `wanted`, but not beyond `end`. Returns true if it is not `end` yet.
 pub(crate) fn sleep_until(wanted: f64, end: f64) -> bool {
     let left = wanted.min(end) - now();
     if left > 0.0 {
@@ -28,18 +28,19 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether something that began then counts.
+    /// Returns true if something that began at this moment counts.
     pub(crate) fn has(self, time: f64) -> bool {
         (self.from..self.until).contains(&time)
     }
 
-    /// As the worker's environment has it; a worker run by hand has ten seconds.
+    /// From the worker's environment. A worker that is run by hand has ten seconds from now.
     pub(crate) fn from_environment() -> Self {
-        let get = |name: &str| std::env::var(name).ok()?.parse().ok();
-        let from = get("WARMSET_FROM").unwrap_or_else(now);
-        Self {
-            from,
-            until: get("WARMSET_UNTIL").unwrap_or(from + 10_000.0),
-        }
+        let from = milliseconds("WARMSET_FROM").unwrap_or_else(now);
+        let until = milliseconds("WARMSET_UNTIL").unwrap_or(from + 10_000.0);
+        Self { from, until }
     }
+}
+
+fn milliseconds(variable: &str) -> Option<f64> {
+    std::env::var(variable).ok()?.parse().ok()
 }

@@ -3,21 +3,25 @@
 use crate::clock::{self, Window};
 use crate::setup::put;
 use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 use warmset_vmlab::plan::{Plan, Role, When};
+use warmset_vmlab::tool::last_lines;
 
-/// Where the processes of the load write what they measured.
+/// The directory for the output of the load's processes.
 pub(crate) const OUT: &str = "/run/out";
+/// The directory for the logs of workers and of the arm's program.
 const ARM: &str = "/run/arm";
+/// Time between two checks of the processes. Longer delays their starts, shorter takes CPU from the load.
 const STEP: Duration = Duration::from_millis(20);
-/// After the load, its processes may finish what they are at.
+/// Time after the load in which its processes may finish their operation: a burst takes some seconds without KVM.
 const LINGER_MS: f64 = 15_000.0;
-/// The arm's program may put things back.
+/// Time after SIGTERM in which the arm's program may put back what it holds.
 const GOODBYE_MS: f64 = 20_000.0;
 
 /// A run in progress.
@@ -25,80 +29,73 @@ const GOODBYE_MS: f64 = 20_000.0;
 pub(crate) struct Run {
     plan: Plan,
     window: Window,
-    cast: Vec<Player>,
+    workers: Vec<Worker>,
     program: Option<Child>,
     finished: Finished,
 }
 
-/// What became of the processes.
+/// How the processes ended.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
-    /// Who was ended by a signal that was not ours, and when.
+    /// Processes that a signal of another program ended: when, in milliseconds since boot, and the role.
     pub(crate) kills: Vec<(f64, String)>,
-    /// What went wrong.
+    /// Errors.
     pub(crate) notes: Vec<String>,
 }
 
-/// One process of a role, which may have many lives.
+/// One process of a role, which may be started again and again.
 #[derive(Debug)]
-struct Player {
+struct Worker {
     role: Role,
     number: u32,
+    /// When it is to be started, in milliseconds since boot.
     due: f64,
     child: Option<Child>,
-    lives: u32,
+    starts: u32,
 }
 
 impl Run {
     /// Sets what the arm sets, starts its program, and begins the warm-up.
     pub(crate) fn start(plan: &Plan) -> Result<Self> {
         for (path, text) in &plan.arm.files {
-            fs::create_dir_all(Path::new(path).parent().unwrap_or(Path::new("/")))?;
+            if let Some(directory) = Path::new(path).parent() {
+                fs::create_dir_all(directory)?;
+            }
             put(path, text)?;
         }
         for (path, value) in &plan.arm.writes {
             put(path, value)?;
         }
-        for (name, limit) in plan.roles.iter().filter_map(|role| role.group.as_ref()) {
-            let group = Path::new("/sys/fs/cgroup").join(name);
-            fs::create_dir_all(&group)?;
-            for above in Path::new(name).ancestors().skip(1) {
-                let children = Path::new("/sys/fs/cgroup")
-                    .join(above)
-                    .join("cgroup.subtree_control");
-                put(&children.to_string_lossy(), "+memory +pids")?;
+        for role in &plan.roles {
+            if let Some((name, limit)) = &role.group {
+                make_cgroup(name, *limit)?;
             }
-            put(
-                &group.join("memory.max").to_string_lossy(),
-                &limit.to_string(),
-            )?;
         }
-        let program = plan
-            .arm
-            .program
-            .as_ref()
-            .map(|words| start_program(words))
-            .transpose()?;
+        let program = match &plan.arm.program {
+            Some(words) => Some(start_program(words)?),
+            None => None,
+        };
         let from = clock::now() + seconds(plan.size.warm_up_s);
         let window = Window {
             from,
             until: from + seconds(plan.size.load_s),
         };
-        let cast = plan
-            .roles
-            .iter()
-            .flat_map(|role| (0..role.count).map(|number| Player::new(role, number, window)))
-            .collect();
+        let mut workers = Vec::new();
+        for role in &plan.roles {
+            for number in 0..role.count {
+                workers.push(Worker::new(role, number, window));
+            }
+        }
         Ok(Self {
             plan: plan.clone(),
             window,
-            cast,
+            workers,
             program,
             finished: Finished::default(),
         })
     }
 
-    /// Until counting begins.
+    /// Runs the load until counting begins.
     pub(crate) fn warm_up(&mut self) {
         while clock::now() < self.window.from {
             self.step();
@@ -110,7 +107,7 @@ impl Run {
         self.window
     }
 
-    /// The load, to its end.
+    /// Runs the load to its end.
     pub(crate) fn load(&mut self) {
         while clock::now() < self.window.until && !self.is_done() {
             self.step();
@@ -118,50 +115,46 @@ impl Run {
         self.window.until = self.window.until.min(clock::now());
     }
 
+    /// Returns true if the role that the load ends with has ended.
     fn is_done(&self) -> bool {
-        let ends = |player: &Player| {
-            Some(&player.role.name) == self.plan.ends_with.as_ref() && player.lives > 0
+        let Some(last) = &self.plan.ends_with else {
+            return false;
         };
-        self.cast
+        let has_ended = |worker: &Worker| worker.starts > 0 && worker.child.is_none();
+        self.workers
             .iter()
-            .any(|player| ends(player) && player.child.is_none())
+            .any(|worker| worker.role.name == *last && has_ended(worker))
     }
 
     fn step(&mut self) {
-        for player in &mut self.cast {
-            player.tend(self.window, &mut self.finished);
+        for worker in &mut self.workers {
+            worker.step(self.window, &mut self.finished);
         }
-        let ended = self
-            .program
-            .as_mut()
-            .and_then(|program| program.try_wait().ok().flatten());
-        if let Some(status) = ended {
+        if let Some(status) = ended(self.program.as_mut()) {
             self.program = None;
             self.finished.notes.push(format!(
                 "the arm's program ended early ({status}): {}",
-                last_words("program")
+                end_of_log("program")
             ));
         }
         thread::sleep(STEP);
     }
 
-    /// Lets the processes finish what they are at, and ends those that do not.
+    /// Lets the processes finish their operation, and kills those that do not.
     pub(crate) fn stop_load(&mut self) {
-        let patience = clock::now() + LINGER_MS;
-        while clock::now() < patience && self.cast.iter_mut().any(Player::is_alive) {
+        let deadline = clock::now() + LINGER_MS;
+        while clock::now() < deadline && self.workers.iter_mut().any(Worker::is_alive) {
             thread::sleep(STEP);
         }
-        for child in self
-            .cast
-            .iter_mut()
-            .filter_map(|player| player.child.as_mut())
-        {
-            let _ = child.kill();
-            let _ = child.wait();
+        for worker in &mut self.workers {
+            if let Some(child) = &mut worker.child {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
         }
     }
 
-    /// Nothing happens.
+    /// Waits, with no load.
     pub(crate) fn calm(&mut self) {
         thread::sleep(Duration::from_secs(self.plan.size.calm_s));
     }
@@ -169,10 +162,10 @@ impl Run {
     /// Ends the arm's program as a service manager would.
     pub(crate) fn finish(mut self) -> Finished {
         if let Some(mut program) = self.program.take() {
-            if let Err(problem) = end(&mut program) {
+            if let Err(error) = terminate(&mut program) {
                 self.finished.notes.push(format!(
-                    "the arm's program: {problem:#}: {}",
-                    last_words("program")
+                    "the arm's program: {error:#}: {}",
+                    end_of_log("program")
                 ));
             }
         }
@@ -180,49 +173,45 @@ impl Run {
     }
 }
 
-impl Player {
+impl Worker {
     fn new(role: &Role, number: u32, window: Window) -> Self {
-        let due = role
-            .after_s
-            .map_or(0.0, |after| window.from + seconds(after));
+        let due = match role.after_s {
+            Some(after) => window.from + seconds(after),
+            None => 0.0,
+        };
         Self {
             role: role.clone(),
             number,
             due,
             child: None,
-            lives: 0,
+            starts: 0,
         }
     }
 
-    /// Starts it when it is due, and learns of its end.
-    fn tend(&mut self, window: Window, finished: &mut Finished) {
+    /// Notes its end, and starts it when it is due.
+    fn step(&mut self, window: Window, finished: &mut Finished) {
         let now = clock::now();
-        if let Some(status) = self
-            .child
-            .as_mut()
-            .and_then(|child| child.try_wait().ok().flatten())
-        {
+        let name = &self.role.name;
+        if let Some(status) = ended(self.child.as_mut()) {
             self.child = None;
             self.due = next(self.role.when, self.due, now);
-            match status.signal() {
-                Some(_) => finished.kills.push((now, self.role.name.clone())),
-                None if !status.success() => {
-                    finished.notes.push(format!(
-                        "{} ended: {status}: {}",
-                        self.role.name,
-                        last_words("workers")
-                    ));
-                }
-                None => {}
+            if status.signal().is_some() {
+                finished.kills.push((now, name.clone()));
+            } else if !status.success() {
+                let log = end_of_log("workers");
+                finished
+                    .notes
+                    .push(format!("{name} ended: {status}: {log}"));
             }
         }
         if self.child.is_none() && now >= self.due {
-            self.lives += 1;
+            self.starts += 1;
             match self.spawn(window) {
                 Ok(child) => self.child = Some(child),
-                Err(error) => finished
-                    .notes
-                    .push(format!("{} did not start: {error:#}", self.role.name)),
+                Err(error) => {
+                    let note = format!("{} did not start: {error:#}", self.role.name);
+                    finished.notes.push(note);
+                }
             }
         }
     }
@@ -234,15 +223,12 @@ impl Player {
         command
             .arg("work")
             .args(&self.role.work)
-            .arg(self.number.to_string());
-        command
+            .arg(self.number.to_string())
             .stdin(Stdio::null())
             .stdout(output)
-            .stderr(log("workers")?);
-        command
+            .stderr(log("workers")?)
             .env("WARMSET_FROM", window.from.to_string())
-            .env("WARMSET_UNTIL", window.until.to_string());
-        command
+            .env("WARMSET_UNTIL", window.until.to_string())
             .env("WARMSET_NAME", &self.role.name)
             .env("WARMSET_OOM", self.role.oom_score_adj.to_string());
         if let Some((group, _)) = &self.role.group {
@@ -252,20 +238,41 @@ impl Player {
     }
 
     fn is_alive(&mut self) -> bool {
-        self.child
-            .as_mut()
-            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        match &mut self.child {
+            Some(child) => matches!(child.try_wait(), Ok(None)),
+            None => false,
+        }
     }
 }
 
-/// When a role is due again.
+/// The status of a process that has ended.
+fn ended(child: Option<&mut Child>) -> Option<ExitStatus> {
+    child?.try_wait().ok().flatten()
+}
+
+/// Makes a cgroup and those above it, with this limit in bytes.
+fn make_cgroup(name: &str, limit: u64) -> Result<()> {
+    let top = Path::new("/sys/fs/cgroup");
+    let group = top.join(name);
+    fs::create_dir_all(&group)?;
+    for above in Path::new(name).ancestors().skip(1) {
+        let controllers = top.join(above).join("cgroup.subtree_control");
+        put(&controllers.to_string_lossy(), "+memory +pids")?;
+    }
+    let memory_max = group.join("memory.max");
+    put(&memory_max.to_string_lossy(), &limit.to_string())
+}
+
+/// When a role that ended now is due again, in milliseconds since boot.
 fn next(when: When, due: f64, now: f64) -> f64 {
     match when {
         When::Once => f64::INFINITY,
         When::Again(pause) => now + pause as f64,
         When::Every(period) => {
+            let period = period as f64;
             let begun = if due > 0.0 { due } else { now };
-            begun + ((now - begun) / period as f64).floor().max(0.0) * period as f64 + period as f64
+            let whole_periods = ((now - begun) / period).floor().max(0.0);
+            begun + whole_periods * period + period
         }
     }
 }
@@ -275,11 +282,9 @@ fn seconds(count: u64) -> f64 {
 }
 
 fn log(name: &str) -> Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(format!("{ARM}/{name}.log"))
-        .context("no log")
+    let path = format!("{ARM}/{name}.log");
+    let log = OpenOptions::new().create(true).append(true).open(&path);
+    log.with_context(|| format!("cannot open {path}"))
 }
 
 fn start_program(words: &[String]) -> Result<Child> {
@@ -294,30 +299,27 @@ fn start_program(words: &[String]) -> Result<Child> {
     child.with_context(|| format!("cannot start {program}"))
 }
 
-fn end(program: &mut Child) -> Result<()> {
-    let pid = i32::try_from(program.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-        .context("no process number")?;
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
-    let patience = clock::now() + GOODBYE_MS;
-    while clock::now() < patience {
+/// Ends the arm's program by SIGTERM. The error says how it ended, if not by that signal or with success.
+fn terminate(program: &mut Child) -> Result<()> {
+    kill_process(Pid::from_child(program), Signal::TERM)?;
+    let deadline = clock::now() + GOODBYE_MS;
+    while clock::now() < deadline {
         if let Some(status) = program.try_wait()? {
-            let told = status.success() || status.signal().is_some();
-            anyhow::ensure!(told, "ended with {status}");
+            let as_wanted = status.success() || status.signal().is_some();
+            anyhow::ensure!(as_wanted, "ended with {status}");
             return Ok(());
         }
         thread::sleep(STEP);
     }
     program.kill()?;
     program.wait()?;
-    anyhow::bail!("did not end when asked, and was killed")
+    anyhow::bail!("did not end within 20 s of SIGTERM, and was killed")
 }
 
-/// The end of what was said in this log.
-fn last_words(log: &str) -> String {
-    let said = fs::read_to_string(format!("{ARM}/{log}.log")).unwrap_or_default();
-    warmset_vmlab::tool::last_lines(&said)
+/// The last lines of this log.
+fn end_of_log(name: &str) -> String {
+    let text = fs::read_to_string(format!("{ARM}/{name}.log")).unwrap_or_default();
+    last_lines(&text)
 }
 
 #[cfg(test)]
@@ -325,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_late_is_due_at_the_next_multiple() {
+    fn a_late_role_is_due_at_the_next_multiple() {
         assert_eq!(next(When::Every(1000), 5000.0, 5300.0), 6000.0);
         assert_eq!(next(When::Every(1000), 5000.0, 7300.0), 8000.0);
         assert_eq!(next(When::Again(500), 5000.0, 7300.0), 7800.0);

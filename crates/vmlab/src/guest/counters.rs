@@ -4,7 +4,7 @@ use crate::clock;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Names in `/proc/vmstat` that count, not tell a level.
+/// Prefixes of names in `/proc/vmstat` that are counts and not levels.
 const COUNTED: &[&str] = &[
     "allocstall_",
     "compact_",
@@ -31,7 +31,7 @@ const COUNTED: &[&str] = &[
     "pgpromote",
     "wsp_",
 ];
-/// These levels begin like counters.
+/// Levels with such a prefix.
 const LEVELS: &[&str] = &["workingset_nodes"];
 /// The kernel's clock ticks in `/proc/PID/stat`, 100 a second.
 const TICK_MS: f64 = 10.0;
@@ -59,35 +59,45 @@ impl Snapshot {
         }
     }
 
-    /// What grew until `later`; a counter that did not is zero, so that absent means unknown.
+    /// How much each counter grew until `later`. One that did not grow is zero, so that an absent one is unknown.
     pub(crate) fn until(&self, later: &Self) -> BTreeMap<String, i64> {
-        let grown = |(name, after): (&String, &i64)| {
-            self.counts
-                .get(name)
-                .map(|before| (name.clone(), after - before))
-        };
-        later.counts.iter().filter_map(grown).collect()
+        let mut grown = BTreeMap::new();
+        for (name, after) in &later.counts {
+            if let Some(before) = self.counts.get(name) {
+                grown.insert(name.clone(), after - before);
+            }
+        }
+        grown
     }
 
-    /// Processor time until `later`, in milliseconds.
+    /// CPU time until `later`, in milliseconds. A program that was not there before has used none.
     pub(crate) fn cpu_until(&self, later: &Self) -> BTreeMap<String, f64> {
-        let grown = |(name, after): (&String, &f64)| {
-            (
-                name.clone(),
-                after - self.cpu.get(name).copied().unwrap_or_default(),
-            )
-        };
-        later.cpu.iter().map(grown).collect()
+        let mut grown = BTreeMap::new();
+        for (name, after) in &later.cpu {
+            let before = self.cpu.get(name).copied().unwrap_or_default();
+            grown.insert(name.clone(), after - before);
+        }
+        grown
     }
 }
 
 fn vmstat(counts: &mut BTreeMap<String, i64>) {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
-    let lines = text.lines().filter_map(|line| line.split_once(' '));
-    for (name, value) in lines {
-        if COUNTED.iter().any(|prefix| name.starts_with(prefix)) && !LEVELS.contains(&name) {
-            counts.extend(value.parse().ok().map(|value| (name.to_owned(), value)));
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once(' ') else {
+            continue;
+        };
+        let is_count = COUNTED.iter().any(|prefix| name.starts_with(prefix));
+        if is_count && !LEVELS.contains(&name) {
+            insert(counts, name, value);
         }
+    }
+}
+
+/// Adds a counter, if its value is a number.
+fn insert(counts: &mut BTreeMap<String, i64>, name: &str, value: &str) {
+    if let Ok(value) = value.parse() {
+        counts.insert(name.to_owned(), value);
     }
 }
 
@@ -96,12 +106,9 @@ fn pressure(counts: &mut BTreeMap<String, i64>) {
     for resource in ["memory", "io", "cpu"] {
         let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
         for line in text.lines() {
-            let (kind, total) = (
-                line.split(' ').next().unwrap_or_default(),
-                line.rsplit("total=").next(),
-            );
-            let total = total.and_then(|total| total.parse().ok());
-            counts.extend(total.map(|total| (format!("psi_{resource}_{kind}_us"), total)));
+            let kind = line.split(' ').next().unwrap_or_default();
+            let total = line.rsplit("total=").next().unwrap_or_default();
+            insert(counts, &format!("psi_{resource}_{kind}_us"), total);
         }
     }
 }
@@ -111,27 +118,17 @@ fn disks(counts: &mut BTreeMap<String, i64>) {
     let text = fs::read_to_string("/proc/diskstats").unwrap_or_default();
     for line in text.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let (Some(name), Some(read), Some(written)) = (fields.get(2), fields.get(5), fields.get(9))
-        else {
+        let &[_, _, name, _, _, read, _, _, _, written, ..] = fields.as_slice() else {
             continue;
         };
         if name.starts_with("vd") || name.starts_with("zram") {
-            counts.extend(
-                read.parse()
-                    .ok()
-                    .map(|value| (format!("{name}_sectors_read"), value)),
-            );
-            counts.extend(
-                written
-                    .parse()
-                    .ok()
-                    .map(|value| (format!("{name}_sectors_written"), value)),
-            );
+            insert(counts, &format!("{name}_sectors_read"), read);
+            insert(counts, &format!("{name}_sectors_written"), written);
         }
     }
 }
 
-/// Processor time of the kernel's reclaimers and of the arms' programs, by name; nohang is a script of python3's.
+/// CPU time of the kernel's reclaimers and of the arms' programs, by name. nohang runs as python3.
 fn cpu() -> BTreeMap<String, f64> {
     const NAMES: &[&str] = &[
         "kswapd",
@@ -151,17 +148,17 @@ fn cpu() -> BTreeMap<String, f64> {
         let Some((head, tail)) = stat.rsplit_once(") ") else {
             continue;
         };
-        let name = head.split_once('(').map_or("", |(_, name)| name);
+        let Some((_, name)) = head.split_once('(') else {
+            continue;
+        };
         let Some(known) = NAMES.iter().find(|known| name.starts_with(**known)) else {
             continue;
         };
-        let fields: Vec<f64> = tail
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .filter_map(|field| field.parse().ok())
-            .collect();
-        *sums.entry((*known).to_owned()).or_insert(0.0) += fields.iter().sum::<f64>() * TICK_MS;
+        // utime and stime.
+        let fields = tail.split_whitespace().skip(11).take(2);
+        let ticks: f64 = fields.filter_map(|field| field.parse::<f64>().ok()).sum();
+        let sum = sums.entry((*known).to_owned()).or_insert(0.0);
+        *sum += ticks * TICK_MS;
     }
     sums
 }

@@ -1,4 +1,4 @@
-//! What the processes of the load wrote down, made into latencies, sums and moments.
+//! The output of the load's processes, made into latencies, sums and moments.
 //!
 //! Lines: `op NAME AT_MS TOOK_MS`, `sum NAME VALUE`, `hog AT_MS`. Times are milliseconds since boot.
 
@@ -7,13 +7,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use warmset_vmlab::plan::Latency;
 
-/// Everything that was written.
+/// An operation that a process timed.
+#[derive(Debug, Clone, Copy)]
+struct Operation {
+    /// When it began, in milliseconds since boot.
+    began: f64,
+    /// How long it took, in milliseconds.
+    took: f64,
+}
+
+/// All output.
 #[derive(Debug, Default)]
 pub(crate) struct ReadOut {
-    ops: BTreeMap<String, Vec<(f64, f64)>>,
-    /// What the load got done.
+    operations: BTreeMap<String, Vec<Operation>>,
+    /// How much work the load did.
     pub(crate) sums: BTreeMap<String, f64>,
-    /// When hogs began.
+    /// When hogs began, in milliseconds since boot.
     pub(crate) hogs: Vec<f64>,
 }
 
@@ -27,23 +36,29 @@ impl ReadOut {
                 let _ = all.add(line);
             }
         }
-        all.ops
-            .values_mut()
-            .for_each(|ops| ops.sort_by(|a, b| a.0.total_cmp(&b.0)));
+        for operations in all.operations.values_mut() {
+            operations.sort_by(|a, b| a.began.total_cmp(&b.began));
+        }
         all.hogs.sort_by(f64::total_cmp);
         all
     }
 
-    /// A line that a killed process left half written says nothing.
+    /// `None` for a line that a killed process did not finish; it is left out.
     fn add(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match *words.as_slice() {
             ["op", name, at, took] => {
-                let op = (at.parse().ok()?, took.parse().ok()?);
-                self.ops.entry(name.to_owned()).or_default().push(op);
+                let operation = Operation {
+                    began: at.parse().ok()?,
+                    took: took.parse().ok()?,
+                };
+                let operations = self.operations.entry(name.to_owned());
+                operations.or_default().push(operation);
             }
             ["sum", name, value] => {
-                *self.sums.entry(name.to_owned()).or_default() += value.parse::<f64>().ok()?;
+                let value: f64 = value.parse().ok()?;
+                let sum = self.sums.entry(name.to_owned()).or_default();
+                *sum += value;
             }
             ["hog", at] => self.hogs.push(at.parse().ok()?),
             _ => return None,
@@ -53,22 +68,21 @@ impl ReadOut {
 
     /// How long each kind of operation took.
     pub(crate) fn latencies(&self) -> BTreeMap<String, Latency> {
-        let of = |(name, ops): (&String, &Vec<(f64, f64)>)| {
-            Some((
-                name.clone(),
-                Latency::of(ops.iter().map(|(_, took)| *took).collect())?,
-            ))
-        };
-        self.ops.iter().filter_map(of).collect()
+        let mut latencies = BTreeMap::new();
+        for (name, operations) in &self.operations {
+            let times = operations.iter().map(|operation| operation.took);
+            if let Some(latency) = Latency::of(times.collect()) {
+                latencies.insert(name.clone(), latency);
+            }
+        }
+        latencies
     }
 
     /// How long the first operation that began after this moment took.
     pub(crate) fn next_after(&self, name: &str, at: f64) -> Option<f64> {
-        self.ops
-            .get(name)?
-            .iter()
-            .find(|(began, _)| *began >= at)
-            .map(|(_, took)| *took)
+        let operations = self.operations.get(name)?;
+        let next = operations.iter().find(|operation| operation.began >= at)?;
+        Some(next.took)
     }
 
     /// When the last hog before this moment began.
@@ -98,9 +112,7 @@ mod tests {
         assert_eq!(out.latencies()["read"].max, 4.0);
         assert_eq!(out.sums["mib"], 7.0);
         assert_eq!(out.next_after("read", 11.0), Some(4.0));
-        assert_eq!(
-            (out.hog_before(16.0), out.hog_before(14.0)),
-            (Some(15.0), None)
-        );
+        assert_eq!(out.hog_before(16.0), Some(15.0));
+        assert_eq!(out.hog_before(14.0), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Sets the kernel as the plan says, and tells how it was found.
+//! Sets the kernel as the plan says, and reads how it was found.
 
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -10,15 +10,32 @@ use warmset_vmlab::plan::{Lru, Plan, Swap, Thp};
 const LRU_GEN: &str = "/sys/kernel/mm/lru_gen/enabled";
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Sets LRU, THP and swap; gives what there is.
+/// Files that tell how the kernel is set, each with its name in the report.
+const FOUND: &[(&str, &str)] = &[
+    ("lru_gen", LRU_GEN),
+    ("lru_gen_min_ttl_ms", "/sys/kernel/mm/lru_gen/min_ttl_ms"),
+    ("thp", THP),
+    ("swaps", "/proc/swaps"),
+    ("zram", "/sys/block/zram0/comp_algorithm"),
+    ("psi_memory", "/proc/pressure/memory"),
+    ("cgroup_controllers", "/sys/fs/cgroup/cgroup.controllers"),
+    (
+        "damon_reclaim",
+        "/sys/module/damon_reclaim/parameters/enabled",
+    ),
+    (
+        "clocksource",
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    ),
+    ("nodes", "/sys/devices/system/node/online"),
+    ("command_line", "/proc/cmdline"),
+    ("version", "/proc/version"),
+];
+
+/// Sets LRU, THP and swap. Returns how the kernel is set then.
 pub(crate) fn apply(plan: &Plan) -> Result<BTreeMap<String, String>> {
     if let Some(lru) = plan.setup.lru {
-        let value = if lru == Lru::Mglru { "7" } else { "0" };
-        match (Path::new(LRU_GEN).exists(), lru) {
-            (true, _) => put(LRU_GEN, value)?,
-            (false, Lru::Classic) => {}
-            (false, Lru::Mglru) => anyhow::bail!("this kernel has no Multi-Gen LRU"),
-        }
+        set_lru(lru)?;
     }
     if let Some(thp) = plan.setup.thp {
         let word = match thp {
@@ -32,47 +49,35 @@ pub(crate) fn apply(plan: &Plan) -> Result<BTreeMap<String, String>> {
         Swap::None => {}
         Swap::Disk => swap_on("/dev/vdc")?,
         Swap::Zram => {
+            // A kernel without lz4 keeps its own choice.
             let _ = fs::write("/sys/block/zram0/comp_algorithm", "lz4");
-            put(
-                "/sys/block/zram0/disksize",
-                &format!("{}M", plan.size.memory_mib / 2),
-            )?;
+            let mib = plan.size.memory_mib / 2;
+            put("/sys/block/zram0/disksize", &format!("{mib}M"))?;
             swap_on("/dev/zram0")?;
         }
     }
     Ok(found())
 }
 
+fn set_lru(lru: Lru) -> Result<()> {
+    let has_mglru = Path::new(LRU_GEN).exists();
+    match lru {
+        // All three parts: the lists, the page table walks, and their use of non-leaf entries.
+        Lru::Mglru if has_mglru => put(LRU_GEN, "7"),
+        Lru::Mglru => anyhow::bail!("this kernel has no Multi-Gen LRU: {LRU_GEN} is not there"),
+        Lru::Classic if has_mglru => put(LRU_GEN, "0"),
+        Lru::Classic => Ok(()),
+    }
+}
+
 fn found() -> BTreeMap<String, String> {
-    let read = |path: &str| {
-        fs::read_to_string(path)
-            .ok()
-            .map(|text| text.trim().to_owned())
-    };
-    let files = [
-        ("lru_gen", LRU_GEN),
-        ("lru_gen_min_ttl_ms", "/sys/kernel/mm/lru_gen/min_ttl_ms"),
-        ("thp", THP),
-        ("swaps", "/proc/swaps"),
-        ("zram", "/sys/block/zram0/comp_algorithm"),
-        ("psi_memory", "/proc/pressure/memory"),
-        ("cgroup_controllers", "/sys/fs/cgroup/cgroup.controllers"),
-        (
-            "damon_reclaim",
-            "/sys/module/damon_reclaim/parameters/enabled",
-        ),
-        (
-            "clocksource",
-            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-        ),
-        ("nodes", "/sys/devices/system/node/online"),
-        ("command_line", "/proc/cmdline"),
-        ("version", "/proc/version"),
-    ];
-    files
-        .iter()
-        .filter_map(|(name, path)| Some(((*name).to_owned(), read(path)?)))
-        .collect()
+    let mut found = BTreeMap::new();
+    for (name, path) in FOUND {
+        if let Ok(text) = fs::read_to_string(path) {
+            found.insert((*name).to_owned(), text.trim().to_owned());
+        }
+    }
+    found
 }
 
 /// Writes a kernel file.
@@ -80,14 +85,13 @@ pub(crate) fn put(path: &str, value: &str) -> Result<()> {
     fs::write(path, value).with_context(|| format!("cannot write '{value}' into {path}"))
 }
 
-/// Makes a device a swap and turns it on: the header is one page that ends in its mark.
+/// Makes a device a swap and turns it on. The header is one page that ends in its signature.
 fn swap_on(device: &str) -> Result<()> {
     const PAGE: usize = 4096;
-    let size = fs::read_to_string(format!(
-        "/sys/class/block/{}/size",
-        device.trim_start_matches("/dev/")
-    ))?;
-    let pages = size.trim().parse::<u64>()? * 512 / PAGE as u64;
+    let name = device.trim_start_matches("/dev/");
+    let size = fs::read_to_string(format!("/sys/class/block/{name}/size"))?;
+    let sectors: u64 = size.trim().parse()?;
+    let pages = sectors * 512 / PAGE as u64;
     let mut header = vec![0; PAGE];
     // struct swap_header.info: 1024 bytes for a boot loader, then version, last page, bad pages.
     header.splice(1024..1028, 1_u32.to_le_bytes());
@@ -97,7 +101,7 @@ fn swap_on(device: &str) -> Result<()> {
         .write(true)
         .open(device)
         .and_then(|mut file| file.write_all(&header))
-        .context(device.to_owned())?;
+        .with_context(|| format!("cannot write the swap header of {device}"))?;
     let status = std::process::Command::new("/bin/busybox")
         .args(["swapon", device])
         .status()?;

@@ -1,316 +1,228 @@
-//! What is watched all along: the gap between the watermarks, the knobs, the kernel's kills.
+//! What is watched during a whole run: the gap between the watermarks, the knobs, the kernel's kills.
 
 use crate::clock::{self, Window};
 use crate::conduct::Finished;
+use crate::kmsg::{self, KernelKill};
+use crate::knobs::Knobs;
 use crate::readout::ReadOut;
-use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader};
+use crate::{live, zones};
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use warmset_vmlab::plan::{Gap, Kill};
 
+/// Time between two looks. Longer ones would miss short changes of a knob, shorter ones take CPU from the load.
 const PERIOD: Duration = Duration::from_millis(100);
-const PAGE: f64 = 4096.0;
+/// Looks between two reports to the lab: twice a second.
+const LOOKS_PER_REPORT: usize = 5;
+/// The end of a process this close to a kill by the kernel, in ms, is that kill, noticed later.
+const SAME_KILL_MS: f64 = 1500.0;
 const MIB: f64 = 1_048_576.0;
 
-/// The knobs that an arm may drive.
-const KNOBS: &[&str] = &[
-    "/proc/sys/vm/watermark_scale_factor",
-    "/proc/sys/vm/watermark_boost_factor",
-    "/proc/sys/vm/min_free_kbytes",
-    "/proc/sys/vm/compaction_proactiveness",
-    "/proc/sys/vm/extfrag_threshold",
-    "/proc/sys/vm/swappiness",
-    "/proc/sys/vm/vfs_cache_pressure",
-    "/sys/kernel/mm/lru_gen/enabled",
-    "/sys/kernel/mm/lru_gen/min_ttl_ms",
-    "/proc/sys/vm/page-cluster",
-    "/proc/sys/vm/workingset_protection",
-    "/proc/sys/vm/anon_min_ratio",
-    "/proc/sys/vm/clean_low_ratio",
-    "/proc/sys/vm/clean_min_ratio",
-];
-
-/// The knobs at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Knobs(Vec<Option<String>>);
-
-impl Knobs {
-    /// Reads them.
-    pub(crate) fn read() -> Self {
-        Self(
-            KNOBS
-                .iter()
-                .map(|path| fs::read_to_string(path).ok())
-                .collect(),
-        )
-    }
-
-    /// The knobs that now differ, but for those that the lab itself set.
-    pub(crate) fn not_as_found(&self, set: &[(String, String)]) -> Vec<String> {
-        let now = Self::read();
-        let differs = |(path, (before, after)): (&&str, (&Option<String>, &Option<String>))| {
-            let ours = set.iter().any(|(written, _)| written == path);
-            (before != after && !ours).then(|| (*path).to_owned())
-        };
-        KNOBS
-            .iter()
-            .zip(self.0.iter().zip(&now.0))
-            .filter_map(differs)
-            .collect()
-    }
-}
-
-/// Threads that look.
+/// The threads that watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     found: f64,
     ended: Arc<AtomicBool>,
-    sampler: JoinHandle<Vec<Seen>>,
-    kills: Arc<Mutex<Vec<(f64, String, String)>>>,
+    sampler: JoinHandle<Vec<Look>>,
+    kills: Arc<Mutex<Vec<KernelKill>>>,
 }
 
+/// What one look found.
 #[derive(Debug)]
-struct Seen {
+struct Look {
+    /// Milliseconds since boot.
     at: f64,
+    /// The gap in bytes.
     gap: f64,
+    /// Knobs that changed since the last look.
     changes: u64,
     spare: Spare,
 }
 
-/// What there still was.
+/// Memory that could still be had.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spare {
     /// Share of swap that was free; `None` without swap.
     swap: Option<f64>,
-    /// Share of memory that was slab caches which can be reclaimed.
+    /// Share of memory in slab caches that can be reclaimed.
     slab: Option<f64>,
 }
 
 impl Spare {
     fn of(meminfo: &str) -> Self {
-        let value = |name: &str| {
-            let line = meminfo
-                .lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-            line.split_whitespace().next()?.parse::<f64>().ok()
-        };
-        let share = |part: &str, whole: &str| {
-            Some(value(part)? / value(whole).filter(|whole| *whole > 0.0)?)
-        };
         Self {
-            swap: share("SwapFree", "SwapTotal"),
-            slab: share("SReclaimable", "MemTotal"),
+            swap: share(meminfo, "SwapFree", "SwapTotal"),
+            slab: share(meminfo, "SReclaimable", "MemTotal"),
         }
     }
 }
 
+fn share(meminfo: &str, part: &str, whole: &str) -> Option<f64> {
+    let part = kib(meminfo, part)?;
+    let whole = kib(meminfo, whole)?;
+    if whole > 0.0 {
+        Some(part / whole)
+    } else {
+        None
+    }
+}
+
+fn kib(meminfo: &str, name: &str) -> Option<f64> {
+    let rest = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
 impl Watch {
-    /// Begins to look.
+    /// Begins to watch.
     ///
-    /// With the moment at which counting begins, it also tells the lab how it goes.
-    pub(crate) fn start(live: Option<f64>) -> Self {
-        let ended = Arc::new(AtomicBool::new(false));
+    /// With the moment at which counting begins, in milliseconds since boot, it also sends the state to the lab.
+    pub(crate) fn start(live_from: Option<f64>) -> Self {
         let kills = Arc::new(Mutex::new(Vec::new()));
-        let (flag, list) = (Arc::clone(&ended), Arc::clone(&kills));
-        // It ends with the machine: a read of the kernel's messages waits for the next.
-        thread::spawn(move || read_messages(&list));
+        let followed = Arc::clone(&kills);
+        // Never joined: a read of the kernel's messages waits for the next one.
+        thread::spawn(move || kmsg::follow(&followed));
+        let found = zones::gap();
+        let ended = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&ended);
         Self {
-            found: gap(),
-            sampler: thread::spawn(move || sample(&flag, live)),
+            found,
+            sampler: thread::spawn(move || sample(&flag, live_from)),
             ended,
             kills,
         }
     }
 
-    /// Ends, and gives what was seen.
-    pub(crate) fn stop(self) -> Sight {
+    /// Ends, and gives what was observed.
+    pub(crate) fn stop(self) -> Observed {
         self.ended.store(true, Ordering::Relaxed);
-        let seen = self.sampler.join().unwrap_or_default();
-        let kills = self
-            .kills
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        Sight {
+        let looks = self.sampler.join().unwrap_or_default();
+        let kills = self.kills.lock().unwrap_or_else(PoisonError::into_inner);
+        Observed {
             found: self.found,
-            seen,
-            kills,
+            looks,
+            kills: kills.clone(),
         }
     }
 }
 
-/// What was seen.
+/// Everything that was observed in a run.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct Observed {
+    /// The gap before the arm's program started, in bytes.
     found: f64,
-    seen: Vec<Seen>,
-    kills: Vec<(f64, String, String)>,
+    looks: Vec<Look>,
+    kills: Vec<KernelKill>,
 }
 
-impl Sight {
-    /// The gap, integrated over load and calm by the trapezoidal rule.
+impl Observed {
+    /// The gap, integrated over load and calm.
     pub(crate) fn gap(&self, window: Window, calm_end: f64) -> Gap {
-        let found = self.found;
-        let above = |from: f64, until: f64| -> f64 {
-            let inside = |pair: &&[Seen]| {
-                pair.first()
-                    .is_some_and(|seen| (from..until).contains(&seen.at))
-            };
-            let area = |pair: &[Seen]| match pair {
-                [a, b] => (b.at - a.at) / 1e3 * ((a.gap + b.gap) / 2.0 - found) / MIB,
-                _ => 0.0,
-            };
-            self.seen.windows(2).filter(inside).map(area).sum()
-        };
-        let (load, calm) = (
-            above(window.from, window.until),
-            above(window.until, calm_end),
-        );
+        let load = self.gap_above_found(window.from, window.until);
+        let calm = self.gap_above_found(window.until, calm_end);
         let seconds = (calm_end - window.from) / 1e3;
-        let max = self.seen.iter().map(|seen| seen.gap).fold(0.0, f64::max);
+        let max = self.looks.iter().map(|look| look.gap).fold(0.0, f64::max);
         Gap {
-            found,
-            managed: managed(),
+            found: self.found,
+            managed: zones::managed(),
             load_mib_s: load,
             calm_mib_s: calm,
-            mean: found + (load + calm) * MIB / seconds.max(0.001),
+            // A phase of no length has no mean; a thousandth of a second avoids dividing by zero.
+            mean: self.found + (load + calm) * MIB / seconds.max(0.001),
             max,
         }
     }
 
-    /// How often a knob was seen changed.
+    /// MiB seconds held above the gap that was found, by the trapezoidal rule.
+    fn gap_above_found(&self, from: f64, until: f64) -> f64 {
+        let mut sum = 0.0;
+        for pair in self.looks.windows(2) {
+            let [first, second] = pair else { continue };
+            if !(from..until).contains(&first.at) {
+                continue;
+            }
+            let seconds = (second.at - first.at) / 1e3;
+            let mean = (first.gap + second.gap) / 2.0;
+            sum += seconds * (mean - self.found) / MIB;
+        }
+        sum
+    }
+
+    /// How many changes of a knob were observed.
     pub(crate) fn changes(&self, from: f64, until: f64) -> u64 {
-        self.seen
+        let inside = self
+            .looks
             .iter()
-            .filter(|seen| (from..until).contains(&seen.at))
-            .map(|seen| seen.changes)
-            .sum()
+            .filter(|look| (from..until).contains(&look.at));
+        inside.map(|look| look.changes).sum()
     }
 
-    /// What there still was when that was last looked at.
+    /// What could still be had at the last look before this moment.
     fn spare(&self, at: f64) -> Spare {
-        self.seen
-            .iter()
-            .take_while(|seen| seen.at <= at)
-            .last()
-            .map(|seen| seen.spare)
-            .unwrap_or_default()
+        let before = self.looks.iter().take_while(|look| look.at <= at);
+        before.last().map(|look| look.spare).unwrap_or_default()
     }
 
-    /// The kills, with what they did to others.
+    /// The kills in the window, with what each did to others.
     pub(crate) fn kills(&self, window: Window, finished: &Finished, out: &ReadOut) -> Vec<Kill> {
-        let kernel = self
-            .kills
-            .iter()
-            .map(|(at, by, victim)| (*at, by.as_str(), victim.as_str()));
-        let others = finished.kills.iter().filter(|(at, _)| {
-            !self
-                .kills
-                .iter()
-                .any(|(seen, ..)| (seen - at).abs() < 1500.0)
-        });
-        let others = others.map(|(at, victim)| (*at, "program", victim.as_str()));
-        let mut kills: Vec<Kill> = kernel
-            .chain(others)
-            .filter(|(at, ..)| window.has(*at))
-            .map(|(at, by, victim)| Kill {
-                by: by.to_owned(),
-                victim: victim.to_owned(),
-                at_s: (at - window.from) / 1e3,
-                since_hog_s: out.hog_before(at).map(|began| (at - began) / 1e3),
-                next_read_ms: out.next_after("read", at),
-                next_exec_ms: out.next_after("exec", at),
-                swap_free: self.spare(at).swap,
-                slab: self.spare(at).slab,
-            })
-            .collect();
+        let mut kills: Vec<Kill> = Vec::new();
+        for kill in &self.kills {
+            if window.has(kill.at) {
+                kills.push(self.kill(kill.at, &kill.by, &kill.victim, window, out));
+            }
+        }
+        for (at, victim) in &finished.kills {
+            let by_the_kernel = |kill: &KernelKill| (kill.at - at).abs() < SAME_KILL_MS;
+            if window.has(*at) && !self.kills.iter().any(by_the_kernel) {
+                kills.push(self.kill(*at, "program", victim, window, out));
+            }
+        }
         kills.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
         kills
     }
+
+    fn kill(&self, at: f64, by: &str, victim: &str, window: Window, out: &ReadOut) -> Kill {
+        let spare = self.spare(at);
+        Kill {
+            by: by.to_owned(),
+            victim: victim.to_owned(),
+            at_s: (at - window.from) / 1e3,
+            since_hog_s: out.hog_before(at).map(|began| (at - began) / 1e3),
+            next_read_ms: out.next_after("read", at),
+            next_exec_ms: out.next_after("exec", at),
+            swap_free: spare.swap,
+            slab: spare.slab,
+        }
+    }
 }
 
-fn sample(ended: &AtomicBool, live: Option<f64>) -> Vec<Seen> {
-    let mut all = Vec::with_capacity(4096);
+fn sample(ended: &AtomicBool, live_from: Option<f64>) -> Vec<Look> {
+    // Some minutes of looks without growing: what the guest allocates during a load is part of the load.
+    let mut looks = Vec::with_capacity(4096);
     let mut knobs = Knobs::read();
     while !ended.load(Ordering::Relaxed) {
         let now = Knobs::read();
-        let changes = knobs
-            .0
-            .iter()
-            .zip(&now.0)
-            .filter(|(before, after)| before != after)
-            .count() as u64;
+        let changes = knobs.changes(&now);
         knobs = now;
         let spare = Spare::of(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
-        all.push(Seen {
+        looks.push(Look {
             at: clock::now(),
-            gap: gap(),
+            gap: zones::gap(),
             changes,
             spare,
         });
-        if let (Some(from), 0) = (live, all.len() % 5) {
-            crate::live::tell(from);
+        if let Some(from) = live_from {
+            if looks.len() % LOOKS_PER_REPORT == 0 {
+                live::send(from);
+            }
         }
         thread::sleep(PERIOD);
     }
-    all
-}
-
-/// Low minus min, over all zones, in bytes.
-pub(crate) fn gap() -> f64 {
-    let text = fs::read_to_string("/proc/zoneinfo").unwrap_or_default();
-    (sum(&text, "low") - sum(&text, "min")) * PAGE
-}
-
-fn managed() -> f64 {
-    sum(
-        &fs::read_to_string("/proc/zoneinfo").unwrap_or_default(),
-        "managed",
-    ) * PAGE
-}
-
-/// A value of every zone, added up.
-fn sum(zones: &str, name: &str) -> f64 {
-    let value = |line: &str| {
-        line.trim_start()
-            .strip_prefix(name)?
-            .trim()
-            .parse::<f64>()
-            .ok()
-    };
-    zones.lines().filter_map(value).sum()
-}
-
-/// Follows the kernel's messages: `6,1234,5678901,-;Out of memory: Killed process 321 (hog) …`.
-fn read_messages(kills: &Mutex<Vec<(f64, String, String)>>) {
-    let Ok(messages) = OpenOptions::new().read(true).open("/dev/kmsg") else {
-        return;
-    };
-    for line in BufReader::new(messages).lines() {
-        let Ok(line) = line else { continue };
-        if let Some(kill) = killed(&line) {
-            kills
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(kill);
-        }
-    }
-}
-
-fn killed(line: &str) -> Option<(f64, String, String)> {
-    let (head, text) = line.split_once(';')?;
-    let (before, rest) = text.split_once("Killed process ")?;
-    let by = if before.contains("cgroup") {
-        "cgroup"
-    } else {
-        "kernel"
-    };
-    let victim = rest.split_once('(')?.1.split_once(')')?.0;
-    let at = head.split(',').nth(2)?.parse::<f64>().ok()? / 1e3;
-    Some((at, by.to_owned(), victim.to_owned()))
+    looks
 }
 
 #[cfg(test)]
@@ -318,41 +230,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_kills_are_read() {
-        let line = "3,812,61234567,-;Out of memory: Killed process 88 (hog) total-vm:1kB";
-        assert_eq!(
-            killed(line),
-            Some((61234.567, "kernel".to_owned(), "hog".to_owned()))
-        );
-        let line =
-            "3,812,1000,-;Memory cgroup out of memory: Killed process 88 (burst) total-vm:1kB";
-        assert_eq!(killed(line).unwrap().1, "cgroup");
-        assert_eq!(
-            killed("3,812,1000,-;oom-kill:constraint=CONSTRAINT_NONE"),
-            None
-        );
-    }
-
-    #[test]
-    fn what_was_spare_is_a_share_and_nothing_without_swap() {
+    fn spare_memory_is_a_share_and_unknown_without_swap() {
         let text = "MemTotal:  200 kB\nSwapTotal:  80 kB\nSwapFree:  20 kB\nSReclaimable:  4 kB\n";
         let spare = Spare::of(text);
-        assert_eq!((spare.swap, spare.slab), (Some(0.25), Some(0.02)));
-        assert_eq!(
-            Spare::of("MemTotal: 200 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n").swap,
-            None
-        );
+        assert_eq!(spare.swap, Some(0.25));
+        assert_eq!(spare.slab, Some(0.02));
+        let without = "MemTotal: 200 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n";
+        assert_eq!(Spare::of(without).swap, None);
     }
 
     #[test]
     fn the_gap_is_counted_above_what_was_found() {
-        let at = |second: f64, gap: f64| Seen {
+        let at = |second: f64, gap: f64| Look {
             at: second * 1e3,
             gap: gap * MIB,
             changes: 0,
             spare: Spare::default(),
         };
-        let seen = vec![
+        let looks = vec![
             at(0.0, 1.0),
             at(1.0, 1.0),
             at(2.0, 11.0),
@@ -360,19 +255,18 @@ mod tests {
             at(4.0, 1.0),
             at(5.0, 1.0),
         ];
-        let sight = Sight {
+        let observed = Observed {
             found: MIB,
-            seen,
+            looks,
             kills: Vec::new(),
         };
-        let gap = sight.gap(
-            Window {
-                from: 1000.0,
-                until: 3000.0,
-            },
-            5000.0,
-        );
-        assert_eq!((gap.load_mib_s, gap.calm_mib_s), (15.0, 5.0));
+        let window = Window {
+            from: 1000.0,
+            until: 3000.0,
+        };
+        let gap = observed.gap(window, 5000.0);
+        assert_eq!(gap.load_mib_s, 15.0);
+        assert_eq!(gap.calm_mib_s, 5.0);
         assert_eq!(gap.mean / MIB, 6.0);
     }
 }

@@ -1,20 +1,20 @@
-//! The workers: each is one kind of work, runs as a process of its own, and writes down what it measured.
+//! The workers: each does one kind of work as a process of its own, and prints what it measured.
 //!
-//! They are deterministic but for the clock, and run on any Linux: `warmset-guest work NAME …` by hand gives ten
-//! seconds of it.
+//! They are deterministic except for the clock, and run on any Linux: `warmset-guest work NAME …` runs one for ten
+//! seconds.
 
-mod build;
 mod burst;
 mod crowd;
 mod files;
 mod hog;
 mod locked;
 mod lookup;
+mod make;
 mod memory;
-mod person;
 mod probe;
 mod resident;
 mod storms;
+mod user;
 
 use crate::clock::{Window, now};
 use anyhow::{Context, Result};
@@ -27,7 +27,7 @@ use warmset_vmlab::dice::Dice;
 const WORKS: &[Work] = &[
     Work {
         name: "fill",
-        usage: "FOLDER FILES FILLERS NEW_MIB: read files in turn, write a new one, remove it",
+        usage: "DIRECTORY FILES FILLERS NEW_MIB: read files in turn, write a new one, remove it",
         run: files::fill,
     },
     Work {
@@ -37,7 +37,7 @@ const WORKS: &[Work] = &[
     },
     Work {
         name: "once",
-        usage: "FOLDER FILES: read every file once",
+        usage: "DIRECTORY FILES: read every file once",
         run: files::once,
     },
     Work {
@@ -102,7 +102,7 @@ const WORKS: &[Work] = &[
     },
     Work {
         name: "crowd",
-        usage: "PROCESSES: so many that wait until they are ended",
+        usage: "PROCESSES: this many processes that wait until they are killed",
         run: crowd::crowd,
     },
     Work {
@@ -112,23 +112,23 @@ const WORKS: &[Work] = &[
     },
     Work {
         name: "lookup",
-        usage: "FOLDER [lock]: look up random keys in an indexed database",
+        usage: "DIRECTORY [lock]: look up random keys in an indexed database",
         run: lookup::lookup,
     },
     Work {
         name: "fill-database",
-        usage: "FOLDER RECORDS RECORD_BYTES: make the database",
+        usage: "DIRECTORY RECORDS RECORD_BYTES: make the database",
         run: lookup::make,
     },
     Work {
-        name: "person",
-        usage: "SOCKET end|keep|go-on|nothing: hear what a guard tells, answer its questions",
-        run: person::person,
+        name: "user",
+        usage: "SOCKET end|keep|go-on|nothing: print a guard's notices, answer its questions",
+        run: user::user,
     },
     Work {
         name: "build",
-        usage: "FOLDER JOBS: compile a C project",
-        run: build::build,
+        usage: "DIRECTORY JOBS: compile a C project",
+        run: make::make,
     },
 ];
 
@@ -145,19 +145,21 @@ pub(crate) fn run(name: &str, words: &[&str]) -> Result<()> {
         .iter()
         .find(|work| work.name == name)
         .with_context(|| format!("no work '{name}':\n{}", usage()))?;
-    settle()?;
+    set_process_up()?;
     (work.run)(&Words(words)).with_context(|| format!("{name} ({})", work.usage))
 }
 
 fn usage() -> String {
-    WORKS.iter().fold(String::new(), |text, work| {
-        text + "  " + work.name + " " + work.usage + "\n"
-    })
+    let lines = WORKS
+        .iter()
+        .map(|work| format!("  {} {}\n", work.name, work.usage));
+    lines.collect()
 }
 
-/// Takes the name, the group and the standing that the control gave.
-fn settle() -> Result<()> {
+/// Sets this process's name, oom_score_adj and cgroup, as the control gave them.
+fn set_process_up() -> Result<()> {
     if let Ok(name) = std::env::var("WARMSET_NAME") {
+        // The kernel keeps no more.
         let name: String = name.chars().take(15).collect();
         rustix::thread::set_name(&std::ffi::CString::new(name)?)?;
     }
@@ -166,12 +168,12 @@ fn settle() -> Result<()> {
     }
     if let Ok(group) = std::env::var("WARMSET_GROUP") {
         fs::write(format!("/sys/fs/cgroup/{group}/cgroup.procs"), "0")
-            .with_context(|| format!("cannot join {group}"))?;
+            .with_context(|| format!("cannot move into the cgroup {group}"))?;
     }
     Ok(())
 }
 
-/// A worker's arguments; the last is its number among its like.
+/// A worker's arguments. The last is its number within its role.
 struct Words<'a>(&'a [&'a str]);
 
 impl Words<'_> {
@@ -189,16 +191,14 @@ impl Words<'_> {
             .with_context(|| format!("'{text}' is not a number"))
     }
 
-    /// Which of several alike this is; the only one without it.
+    /// Its number within its role; 0 if it was run without one.
     fn own(&self) -> u64 {
-        self.0
-            .last()
-            .and_then(|word| word.parse().ok())
-            .unwrap_or_default()
+        let last = self.0.last().copied().unwrap_or_default();
+        last.parse().unwrap_or_default()
     }
 }
 
-/// What a worker measured, written at once, so that nothing is lost with a process that is killed.
+/// A worker's output. Each line is written at once, so that nothing is lost when the process is killed.
 struct Out {
     window: Window,
 }
@@ -210,37 +210,37 @@ impl Out {
         }
     }
 
-    /// Whether there is time left.
+    /// Returns true if the load goes on.
     fn goes_on(&self) -> bool {
         now() < self.window.until
     }
 
-    /// An operation that began then and ends now.
+    /// An operation that began at this moment and ends now.
     fn op(&self, name: &str, began: f64) {
         self.took(name, began, now() - began);
     }
 
-    /// An operation that began then and took so many milliseconds.
+    /// An operation that began at this moment and took this many milliseconds.
     fn took(&self, name: &str, began: f64, took: f64) {
         if self.window.has(began) {
             line(&format!("op {name} {began:.3} {took:.4}"));
         }
     }
 
-    /// Adds to a sum what was done now.
+    /// Adds to a sum, if counting has begun.
     fn sum(&self, name: &str, value: f64) {
         if self.window.has(now()) {
             line(&format!("sum {name} {value}"));
         }
     }
 
-    /// That a hog begins, also before counting does.
+    /// A hog begins; also before counting does.
     fn hog() {
         line(&format!("hog {:.3}", now()));
     }
 }
 
-/// One write for each line; a full disk is the run's affair, not the worker's.
+/// One write for each line. An error is not the worker's: the file is in memory that the load may have exhausted.
 fn line(text: &str) {
     let _ = io::stdout().write_all(format!("{text}\n").as_bytes());
 }
@@ -253,7 +253,7 @@ mod tests {
     fn unknown_work_lists_what_there_is() {
         let error = run("nap", &[]).unwrap_err().to_string();
         assert!(
-            error.contains("no work 'nap'") && error.contains("lookup FOLDER"),
+            error.contains("no work 'nap'") && error.contains("lookup DIRECTORY"),
             "{error}"
         );
     }

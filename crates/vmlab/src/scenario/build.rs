@@ -1,6 +1,7 @@
-//! A real C project compiled, in less and less memory: where it works, where it thrashes. Alone, and beside programs of
-//! other kinds under one memory, which is what replacement has to choose between: one whose memory is warm all the time,
-//! one that goes over its memory once and ends.
+//! A real C project compiled in less and less memory: where it makes progress, and where it thrashes.
+//!
+//! Alone, and beside programs that use memory in other ways, so that replacement has to choose between them: one uses all
+//! its memory all the time, one goes over its memory once and ends.
 
 use super::{Circumstances, DISK, Data, Load, Scenario, probes};
 use crate::plan::{Role, Size, When};
@@ -29,7 +30,7 @@ pub(super) const BUILD: Scenario = Scenario {
     arms: "none",
 };
 
-/// Lua by gcc, beside two that are no compilers.
+/// The same, beside two programs that are no compilers.
 pub(super) const MIXED: Scenario = Scenario {
     name: "mixed",
     about: "Lua compiled with make -j2, beside a warm set in an eighth of memory and scans of an eighth; give --memory a list",
@@ -66,7 +67,7 @@ fn mixed(at: &Circumstances<'_>) -> Load {
     lua(2, 10, others)
 }
 
-/// Lua compiled by so many jobs beside the others; it is over when that is.
+/// Lua compiled by this many jobs beside the others. The load ends with the build.
 fn lua(jobs: u32, warm_up_s: u64, others: Vec<Role>) -> Load {
     let mut roles =
         vec![Role::new("build", &["build", "/data/source/src", &jobs.to_string()]).after(0)];

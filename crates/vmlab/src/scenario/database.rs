@@ -1,4 +1,4 @@
-//! The Linux-MM wiki's example of where LRU fails: an indexed database whose index would fit and whose data would not.
+//! The Linux-MM wiki's example of where LRU fails: an indexed database. Its index would fit into memory, its data not.
 
 use super::{Circumstances, DISK, Data, Load, Scenario};
 use crate::plan::{Role, Size};
@@ -25,14 +25,17 @@ pub(super) const DATABASE: Scenario = Scenario {
     arms: "none,lock-index,scan,scan+lock-index",
 };
 
+/// Bytes of a record. The index has some 50 bytes for each, so it is thirty times smaller than the data.
 const RECORD_BYTES: u64 = 1500;
 
-/// The data is three times memory; the index, at some 50 bytes a key, a tenth of it: thirty times less.
+/// The data is three times as large as memory, and the index a tenth of memory.
 fn load(at: &Circumstances<'_>) -> Load {
     let records = at.memory_mib * 1024 * 1024 * 3 / RECORD_BYTES;
     let variant = at.variant.unwrap_or_default();
     let mut words = vec!["lookup", "/data"];
-    words.extend(variant.contains("lock-index").then_some("lock"));
+    if variant.contains("lock-index") {
+        words.push("lock");
+    }
     let mut roles = vec![Role::new("lookup", &words).times(2)];
     if variant.contains("scan") {
         roles.push(Role::new("scan", &["stream", "/data/data.db"]));
@@ -41,7 +44,7 @@ fn load(at: &Circumstances<'_>) -> Load {
         records,
         bytes: RECORD_BYTES,
     };
-    // Lookups fill memory before anything is counted: a page or two each, some six hundred a second under the translator.
+    // Lookups fill memory before counting begins: a page or two each, some six hundred a second without KVM.
     let warm_up_s = (at.memory_mib * 2 / 5).max(60);
     let size = Size {
         memory_mib: 0,

@@ -1,4 +1,4 @@
-//! Nothing: a guard must do nothing too.
+//! No load: a guard must do nothing either.
 
 use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario};
 use units::Bytes;

@@ -1,4 +1,4 @@
-//! Scans beside a hot set: what is read once, or in a circle too large to keep, against what is used all the time.
+//! Scans beside a hot set: pages that are read once, or in a circle that does not fit, against pages that are used often.
 
 use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario, probes};
 use crate::plan::{Role, When};
@@ -65,6 +65,7 @@ pub(super) const ANON_ONCE: Scenario = scenario(
     anon_once,
 );
 
+/// Files that are read once: together twice as large as memory.
 const FILES: u64 = 12;
 
 fn file_cyclic(at: &Circumstances<'_>) -> Load {
@@ -81,7 +82,8 @@ fn file_once(at: &Circumstances<'_>) -> Load {
 fn anon_cyclic(at: &Circumstances<'_>) -> Load {
     load(
         at,
-        Role::new("sweep", &["sweep", &(at.memory_mib * 7 / 10).to_string()]).spared(-100),
+        Role::new("sweep", &["sweep", &(at.memory_mib * 7 / 10).to_string()])
+            .with_oom_score_adj(-100),
     )
 }
 
@@ -90,7 +92,7 @@ fn anon_once(at: &Circumstances<'_>) -> Load {
         at,
         Role::new("sweep", &["sweep-once", &(at.memory_mib / 2).to_string()])
             .when(When::Again(1_000))
-            .spared(-100),
+            .with_oom_score_adj(-100),
     )
 }
 
@@ -100,16 +102,11 @@ fn load(at: &Circumstances<'_>, scan: Role) -> Load {
         scan,
         Role::new("read", &["read", "/data/hot"])
             .when(When::Every(1_000))
-            .spared(-900),
-        Role::new("touch", &["touch", &touched]).spared(-500),
+            .with_oom_score_adj(-900),
+        Role::new("touch", &["touch", &touched]).with_oom_score_adj(-500),
     ];
     roles.extend(probes());
-    let mut files: Vec<Filled> = (0..FILES)
-        .map(|number| Filled {
-            name: format!("f{number:02}"),
-            size: Bytes::mib(at.memory_mib / 6),
-        })
-        .collect();
+    let mut files = super::numbered(FILES, at.memory_mib / 6);
     files.push(Filled {
         name: "huge".to_owned(),
         size: Bytes::mib(at.memory_mib * 3 / 2),

@@ -5,7 +5,6 @@
 
 use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario};
 use crate::plan::{Role, Size, Thp, When};
-use crate::vm::disk::Filled;
 use units::Bytes;
 
 const MEASURES: &[&str] = &[
@@ -27,7 +26,9 @@ const MEASURES: &[&str] = &[
     "knobs_left",
 ];
 const ARMS: &str = "none,static:1000,classic,warmset";
+/// Files that are read in turn: together larger than memory.
 const FILES: u64 = 12;
+/// Processes that read them.
 const FILLERS: u32 = 3;
 
 const fn scenario(
@@ -85,23 +86,21 @@ pub(super) const HUGE: Scenario = scenario(
     "file fillers, and a grab of huge pages every 10 s",
     huge,
 );
-/// A group at its own limit.
+/// A cgroup at its own limit.
 pub(super) const CGROUP: Scenario = scenario(
     "storm:cgroup",
     "the storm inside a control group of a third of memory",
     cgroup,
 );
 
-/// So many MiB on a machine of 1 GiB, in proportion on others.
+/// This many MiB on a machine of 1 GiB, and in proportion on others.
 fn scaled(at: &Circumstances<'_>, mib: u64) -> u64 {
     (mib * at.memory_mib / 1024).max(2)
 }
 
 fn burst(at: &Circumstances<'_>, factor: u64, period_ms: u64) -> Role {
-    let (small, huge) = (
-        scaled(at, 96 * factor).to_string(),
-        scaled(at, 64 * factor).to_string(),
-    );
+    let small = scaled(at, 96 * factor).to_string();
+    let huge = scaled(at, 64 * factor).to_string();
     Role::new("burst", &["burst", &small, &huge])
         .times(2)
         .when(When::Every(period_ms))
@@ -116,18 +115,22 @@ fn periodic(at: &Circumstances<'_>) -> Load {
 }
 
 fn ramp(at: &Circumstances<'_>) -> Load {
-    let (rate, most) = (scaled(at, 24).to_string(), scaled(at, 360).to_string());
+    let rate = scaled(at, 24).to_string();
+    let most = scaled(at, 360).to_string();
     load(at, vec![Role::new("ramp", &["ramp", &rate, &most])])
 }
 
 /// Two leaks of different speed, so that their sum has several.
 fn leak(at: &Circumstances<'_>) -> Load {
-    let (fast, slow) = (scaled(at, 3072).to_string(), scaled(at, 900).to_string());
-    let (most, less) = (scaled(at, 260).to_string(), scaled(at, 90).to_string());
+    let fast = scaled(at, 3072).to_string();
+    let most_of_fast = scaled(at, 260).to_string();
+    let slow = scaled(at, 900).to_string();
+    let most_of_slow = scaled(at, 90).to_string();
+    let burst = scaled(at, 24).to_string();
     let leaks = vec![
-        Role::new("leak", &["leak", &fast, &most]),
-        Role::new("leak-slow", &["leak", &slow, &less]),
-        Role::new("burst", &["burst", &scaled(at, 24).to_string(), "2"]).when(When::Again(4_000)),
+        Role::new("leak", &["leak", &fast, &most_of_fast]),
+        Role::new("leak-slow", &["leak", &slow, &most_of_slow]),
+        Role::new("burst", &["burst", &burst, "2"]).when(When::Again(4_000)),
     ];
     let load = load(at, leaks);
     Load {
@@ -142,36 +145,26 @@ fn leak(at: &Circumstances<'_>) -> Load {
 }
 
 fn forks(at: &Circumstances<'_>) -> Load {
-    load(
-        at,
-        vec![Role::new(
-            "forks",
-            &["forks", "24", &scaled(at, 8).to_string()],
-        )],
-    )
+    let mib = scaled(at, 8).to_string();
+    load(at, vec![Role::new("forks", &["forks", "24", &mib])])
 }
 
 fn huge(at: &Circumstances<'_>) -> Load {
     let pages = (scaled(at, 128) / 2).to_string();
-    load(
-        at,
-        vec![Role::new("grab", &["grab", &pages]).when(When::Every(10_000))],
-    )
+    let grab = Role::new("grab", &["grab", &pages]).when(When::Every(10_000));
+    load(at, vec![grab])
 }
 
 fn cgroup(at: &Circumstances<'_>) -> Load {
     let limit = at.memory_mib * 1024 * 1024 / 3;
     let mut load = storm(at);
-    load.roles = load
-        .roles
-        .into_iter()
-        .map(|role| role.within("limited", limit))
-        .collect();
+    let roles = load.roles.into_iter();
+    load.roles = roles.map(|role| role.within("limited", limit)).collect();
     load
 }
 
 fn load(at: &Circumstances<'_>, besides: Vec<Role>) -> Load {
-    let (file, new) = (scaled(at, 96), scaled(at, 48));
+    let new = scaled(at, 48);
     let words = [
         "fill",
         "/data",
@@ -181,16 +174,12 @@ fn load(at: &Circumstances<'_>, besides: Vec<Role>) -> Load {
     ];
     let mut roles = vec![Role::new("fill", &words).times(FILLERS)];
     roles.extend(besides);
-    let files = (0..FILES)
-        .map(|number| Filled {
-            name: format!("f{number:02}"),
-            size: Bytes::mib(file),
-        })
-        .collect();
-    let room = Bytes::mib(u64::from(FILLERS) * new * 2);
+    let files = super::numbered(FILES, scaled(at, 96));
+    // Twice what the fillers write at once: ext4 frees the blocks of a removed file later.
+    let free = Bytes::mib(u64::from(FILLERS) * new * 2);
     Load {
         roles,
-        data: Data::Files(files, room),
+        data: Data::Files(files, free),
         throttle: DISK,
         thp: Some(Thp::Madvise),
         ends_with: None,

@@ -1,6 +1,8 @@
 //! le9uo's demonstration: one worker takes memory until it is killed, one streams a huge file, one reads a moderately
-//! large file and says how long it took. Harder here: the stream loops, the hog comes again, and beside them a command
-//! is started five times a second, a set of memory is touched at random, and a heartbeat tells how long all stood still.
+//! large file and reports how long it took.
+//!
+//! Harder here: the stream loops, and the hog is started again. Beside them a command is started five times a second, a
+//! set of memory is touched at random, and a heartbeat measures how long the machine stalls.
 
 use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario, probes};
 use crate::plan::{Role, When};
@@ -82,24 +84,18 @@ pub(super) const LARGE: Scenario = scenario(
     |at| load(at, "noise", 19),
 );
 
-/// What the others need of the machine when there is no hog: no guard can make it better than that.
+/// The other workers without a hog: no guard can make them faster than that.
 pub(super) const CALM: Scenario =
     scenario("three-workers:no-hog", "the same without the hog", |at| {
         without_hog(load(at, "zeros", 10))
     });
 
-fn without_hog(load: Load) -> Load {
-    Load {
-        roles: load
-            .roles
-            .into_iter()
-            .filter(|role| role.name != "hog")
-            .collect(),
-        ..load
-    }
+fn without_hog(mut load: Load) -> Load {
+    load.roles.retain(|role| role.name != "hog");
+    load
 }
 
-/// Each worker in a unit of its own, as under systemd: the reader's is one that must answer.
+/// Each worker in a unit of its own, as under systemd. The reader's is a critical service.
 pub(super) const UNITS: Scenario = scenario(
     "three-workers:units",
     "the same, each worker in a unit of its own",
@@ -108,18 +104,17 @@ pub(super) const UNITS: Scenario = scenario(
 
 /// The hog, the stream and the reader in services of the system, without limits of their own.
 fn in_units(load: Load) -> Load {
-    let unit = |name: &str| match name {
-        "hog" => Some("batch.service"),
-        "stream" => Some("backup.service"),
-        "read" => Some("ssh.service"),
-        _ => None,
-    };
-    let put = |role: Role| match unit(&role.name) {
-        Some(unit) => role.within(&format!("system.slice/{unit}"), u64::MAX),
-        None => role,
+    let in_unit = |role: Role| {
+        let unit = match role.name.as_str() {
+            "hog" => "batch.service",
+            "stream" => "backup.service",
+            "read" => "ssh.service",
+            _ => return role,
+        };
+        role.within(&format!("system.slice/{unit}"), u64::MAX)
     };
     Load {
-        roles: load.roles.into_iter().map(put).collect(),
+        roles: load.roles.into_iter().map(in_unit).collect(),
         ..load
     }
 }
@@ -132,18 +127,17 @@ fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
         Role::new("hog", &["hog", bytes, &step])
             .when(When::Again(4_000))
             .after(5)
-            .spared(300),
+            .with_oom_score_adj(300),
         Role::new("stream", &["stream", "/data/huge"]),
         Role::new("read", &["read", "/data/hot"])
             .when(When::Every(1_000))
-            .spared(-900),
-        Role::new("touch", &["touch", &touched]).spared(-500),
+            .with_oom_score_adj(-900),
+        Role::new("touch", &["touch", &touched]).with_oom_score_adj(-500),
     ];
-    // Nothing of it can be evicted, so no protection can make its reads shorter than they are here.
-    roles.extend(
-        (at.variant == Some("lock-hot"))
-            .then(|| Role::new("lock", &["lock", "/data/hot"]).spared(-1000)),
-    );
+    // A locked file cannot be evicted, so no protection can make its reads shorter than this arm's.
+    if at.variant == Some("lock-hot") {
+        roles.push(Role::new("lock", &["lock", "/data/hot"]).with_oom_score_adj(-1000));
+    }
     roles.extend(probes());
     let files = vec![
         Filled {

@@ -1,11 +1,11 @@
-//! What executes the guest: KVM where it proves itself, else QEMU's translator.
+//! What executes the guest: KVM if a machine boots with it, otherwise QEMU's translator (TCG).
 //!
-//! Translator: QEMU 7.2 corrupts flags on `cmpxchg16b`, and guests then panic in the slab allocator at random. A
-//! processor model without it, and one thread, are stable. Where programs start at random addresses, copies of pages
-//! stop a machine for up to half a second (`docs/results/lab.md`, "What the translator adds"): addresses stay the same.
+//! QEMU 7.2's translator corrupts flags on `cmpxchg16b`, and guests then panic in the slab allocator at random. A CPU
+//! model without that instruction, and one thread, are stable. Programs start at fixed addresses: with random ones,
+//! copies of pages stop a machine for up to half a second (`docs/results/lab.md`, "What the translator adds").
 
 use super::{Hardware, QEMU, Vm};
-use crate::kernels::Kernel;
+use crate::kernel::Kernel;
 use crate::store::{self, Store};
 use crate::tool;
 use anyhow::Result;
@@ -15,13 +15,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use units::Bytes;
 
-/// KVM that works says hello within this.
+/// Most time in which a machine with KVM says hello. One that takes longer is of no use: the translator takes 30 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What executes the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accel {
-    /// The host's processor.
+    /// The host's CPU.
     Kvm,
     /// QEMU's translator.
     Tcg,
@@ -51,7 +51,7 @@ impl Accel {
         }
     }
 
-    /// What the guest's kernel is told.
+    /// Words for the guest kernel's command line.
     pub(super) fn command_line(self) -> &'static str {
         match self {
             Self::Kvm => "",
@@ -60,7 +60,7 @@ impl Accel {
     }
 }
 
-/// KVM if a small machine boots with it, else the translator; the finding is kept for this host and QEMU.
+/// KVM if a small machine boots with it, otherwise the translator. The result is kept for this host and QEMU.
 pub fn choose(store: &Store, kernel: &Kernel, init: &Path) -> Result<Accel> {
     let version = qemu_version()?;
     if !Path::new("/dev/kvm").exists() {
@@ -70,16 +70,16 @@ pub fn choose(store: &Store, kernel: &Kernel, init: &Path) -> Result<Accel> {
     let key = store::key([host.as_slice(), version.as_bytes()]);
     let found = store.kept("accel", &key, |place| {
         let works = says_hello(store, kernel, init).unwrap_or(false);
-        Ok(fs::write(
-            place.join("accel"),
-            if works { "kvm" } else { "tcg" },
-        )?)
+        let accel = if works { Accel::Kvm } else { Accel::Tcg };
+        fs::write(place.join("accel"), accel.name())?;
+        Ok(())
     })?;
-    Ok(if fs::read_to_string(found.join("accel"))? == "kvm" {
-        Accel::Kvm
+    let name = fs::read_to_string(found.join("accel"))?;
+    if name == Accel::Kvm.name() {
+        Ok(Accel::Kvm)
     } else {
-        Accel::Tcg
-    })
+        Ok(Accel::Tcg)
+    }
 }
 
 fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
@@ -100,10 +100,7 @@ fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
 
 /// QEMU's version; an error that says what to install if there is none.
 pub fn qemu_version() -> Result<String> {
-    let said = tool::run(Command::new(QEMU).arg("--version"), "qemu-system-x86")?;
-    Ok(said
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .replace("QEMU emulator version ", ""))
+    let text = tool::run(Command::new(QEMU).arg("--version"), "qemu-system-x86")?;
+    let first = text.lines().next().unwrap_or_default();
+    Ok(first.replace("QEMU emulator version ", ""))
 }

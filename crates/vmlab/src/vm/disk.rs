@@ -1,9 +1,10 @@
-//! Disks: images made once and never written, and the drives that show them to a machine.
+//! Disks: images that are made once and never written to, and drives by which a machine sees them.
 
 use crate::dice::Dice;
 use crate::store::{Store, key};
 use crate::tool;
 use anyhow::{Context, Result};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,25 +28,25 @@ pub struct Throttle {
 }
 
 impl Drive {
-    /// An image; what the machine writes goes into a file that is gone with it.
+    /// A drive of this image. What the machine writes goes into a temporary file of QEMU's.
     pub fn new(image: PathBuf, throttle: Option<Throttle>) -> Self {
         Self { image, throttle }
     }
 
     /// QEMU's arguments.
     pub(super) fn arguments(&self, number: usize) -> Result<Vec<String>> {
-        let throttle = self.throttle.map(|throttle| {
-            format!(
-                ",throttling.bps-total={},throttling.iops-total={}",
-                throttle.bytes.get(),
-                throttle.operations
-            )
-        });
-        let drive = format!(
-            "if=none,id=d{number},format=raw,cache=unsafe,discard=unmap,snapshot=on,file={}{}",
-            tool::text(&self.image)?,
-            throttle.unwrap_or_default()
+        let mut drive = format!(
+            "if=none,id=d{number},format=raw,cache=unsafe,discard=unmap,snapshot=on,file={}",
+            tool::text(&self.image)?
         );
+        if let Some(throttle) = self.throttle {
+            let bytes = throttle.bytes.get();
+            let operations = throttle.operations;
+            let _ = write!(
+                drive,
+                ",throttling.bps-total={bytes},throttling.iops-total={operations}"
+            );
+        }
         Ok(vec![
             "-drive".to_owned(),
             drive,
@@ -55,108 +56,102 @@ impl Drive {
     }
 }
 
-/// A file for a data disk: its bytes look random and depend on its name only.
+/// A file of a data disk. Its bytes look random and depend only on its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
     /// Its path on the disk.
     pub name: String,
-    /// How long it is.
+    /// Its length.
     pub size: Bytes,
 }
 
-/// A disk with these files and as much room besides as `room`.
-pub fn with_files(store: &Store, files: &[Filled], room: Bytes) -> Result<PathBuf> {
-    let described: Vec<String> = files
-        .iter()
-        .map(|file| format!("{} {}", file.name, file.size.get()))
-        .collect();
-    let key = key(described
-        .iter()
-        .map(String::as_bytes)
-        .chain([room.get().to_le_bytes().as_slice()]));
-    let total = files.iter().fold(Bytes::ZERO, |sum, file| sum + file.size);
-    made_of(store, "data", &key, room, |tree| {
-        store.demand(total + total + room)?;
-        files
-            .iter()
-            .try_for_each(|file| fill(&tree.join(&file.name), file.size))
+/// A disk with these files and with free space.
+pub fn with_files(store: &Store, files: &[Filled], free: Bytes) -> Result<PathBuf> {
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    let mut total = Bytes::ZERO;
+    for file in files {
+        let description = format!("{} {}", file.name, file.size.get());
+        parts.push(description.into_bytes());
+        total += file.size;
+    }
+    parts.push(free.get().to_le_bytes().to_vec());
+    let key = key(parts.iter().map(Vec::as_slice));
+    made_of(store, "data", &key, free, |tree| {
+        // The files and the image of them are there at the same time.
+        store.demand(total + total + free)?;
+        for file in files {
+            fill(&tree.join(&file.name), file.size)?;
+        }
+        Ok(())
     })
 }
 
-/// The image kept under this name; if it is not there yet, made of the folder that `plant` fills, with room besides.
+/// The image of this kind and key, with free space. If it is not in the store, it is made of the directory that `plant`
+/// fills.
 pub fn made_of(
     store: &Store,
     kind: &str,
     key: &str,
-    room: Bytes,
+    free: Bytes,
     plant: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<PathBuf> {
     let kept = store.kept(kind, key, |place| {
         let tree = place.join("tree");
         fs::create_dir(&tree)?;
         plant(&tree)?;
-        ext4(&tree, &place.join("image"), room)?;
-        Ok(fs::remove_dir_all(tree)?)
+        ext4(&tree, &place.join("image"), free)?;
+        fs::remove_dir_all(tree)?;
+        Ok(())
     })?;
     Ok(kept.join("image"))
 }
 
-/// A disk with nothing on it; no byte of it is stored.
+/// A disk with nothing on it, as a sparse file.
 pub fn empty(store: &Store, size: Bytes) -> Result<PathBuf> {
     let kept = store.kept("empty", &size.get().to_string(), |place| {
-        Ok(File::create(place.join("image"))?.set_len(size.get())?)
+        let image = File::create(place.join("image"))?;
+        image.set_len(size.get())?;
+        Ok(())
     })?;
     Ok(kept.join("image"))
 }
 
-/// Makes an ext4 image of a folder, with room besides.
-fn ext4(tree: &Path, image: &Path, room: Bytes) -> Result<()> {
-    // A fifth for what ext4 keeps of itself, and its smallest useful size.
+/// Makes an ext4 image of a directory, with free space.
+fn ext4(tree: &Path, image: &Path, free: Bytes) -> Result<()> {
+    // A fifth for ext4's own tables, and 32 MiB for those of a small disk.
     let files = used(tree)?;
-    let size = files + files.scaled(1, 5) + room + Bytes::mib(32);
-    File::create(image)?.set_len(size.get().next_multiple_of(1 << 20))?;
-    let layout = [
-        "-t",
-        "ext4",
-        "-b",
-        "4096",
-        "-i",
-        "8192",
-        "-m",
-        "0",
-        "-O",
-        "^has_journal",
-    ];
-    let flags = ["-q", "-F", "-E", "root_owner=0:0,lazy_itable_init=1", "-d"];
-    tool::run(
-        Command::new("/usr/sbin/mke2fs")
-            .args(layout)
-            .args(flags)
-            .arg(tree)
-            .arg(image),
-        "e2fsprogs",
-    )
-    .context("no disk could be made")?;
+    let size = files + files.scaled(1, 5) + free + Bytes::mib(32);
+    let whole_mib = size.get().next_multiple_of(1 << 20);
+    File::create(image)?.set_len(whole_mib)?;
+    let mut make = Command::new("/usr/sbin/mke2fs");
+    make.args(["-q", "-F", "-t", "ext4"])
+        .args(["-b", "4096", "-i", "8192", "-m", "0"])
+        .args(["-O", "^has_journal"])
+        .args(["-E", "root_owner=0:0,lazy_itable_init=1"])
+        .arg("-d")
+        .arg(tree)
+        .arg(image);
+    tool::run(&mut make, "e2fsprogs")
+        .with_context(|| format!("cannot make the disk {}", image.display()))?;
     Ok(())
 }
 
-/// What the files of a folder take, in blocks of a disk.
+/// Bytes that the files of a directory take on a disk: whole blocks, and one for each file's own.
 fn used(tree: &Path) -> Result<Bytes> {
     let mut sum = Bytes::ZERO;
     for entry in fs::read_dir(tree).with_context(|| format!("cannot list {}", tree.display()))? {
         let entry = entry?;
         let facts = entry.metadata()?;
-        let inside = if facts.is_dir() {
-            used(&entry.path())?
-        } else {
-            Bytes::ZERO
-        };
-        sum = sum + inside + Bytes::new(facts.len().next_multiple_of(4096) + 4096);
+        let blocks = facts.len().next_multiple_of(4096) + 4096;
+        sum += Bytes::new(blocks);
+        if facts.is_dir() {
+            sum += used(&entry.path())?;
+        }
     }
     Ok(sum)
 }
 
-/// Writes whole words that do not compress and depend on the name.
+/// Writes whole words of eight bytes that do not compress and depend on the name.
 fn fill(path: &Path, size: Bytes) -> Result<()> {
     let mut file = File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
     let mut dice = Dice::named(path.file_name().unwrap_or_default().as_encoded_bytes());
@@ -178,9 +173,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fills_a_file_does_not_compress_and_comes_again() {
+    fn the_bytes_of_a_file_do_not_compress_and_are_the_same_each_time() {
         let directory = tempfile::tempdir().unwrap();
-        let (a, b) = (directory.path().join("a"), directory.path().join("b"));
+        let a = directory.path().join("a");
+        let b = directory.path().join("b");
         fill(&a, Bytes::kib(64)).unwrap();
         fill(&b, Bytes::kib(64)).unwrap();
         let first = fs::read(&a).unwrap();
@@ -189,7 +185,9 @@ mod tests {
         fill(&a, Bytes::kib(64)).unwrap();
         assert_eq!(first, fs::read(&a).unwrap(), "the same again");
         let mut seen = [0_u32; 256];
-        first.iter().for_each(|byte| seen[usize::from(*byte)] += 1);
+        for byte in &first {
+            seen[usize::from(*byte)] += 1;
+        }
         assert!(
             seen.iter().all(|count| (128..512).contains(count)),
             "evenly spread"

@@ -1,51 +1,70 @@
-//! The small first root: one static program as `/init`, and the modules it loads before it switches to the disk.
+//! The initramfs: one static program as `/init`, and the modules that it loads before it switches to the disk.
 //!
 //! Format: cpio "newc" (kernel: Documentation/driver-api/early-userspace/buffer-format.rst).
 
-use crate::kernels::Kernel;
-use crate::kernels::modules::Modules;
+use crate::kernel::Kernel;
+use crate::kernel::modules::Modules;
 use anyhow::{Context, Result};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// What may be a module and is needed for a disk, a swap in memory, or the serial lines.
+/// Modules for disks and for swap in memory. A kernel may have them built in.
 const NEEDED: &[&str] = &["virtio_pci", "virtio_blk", "ext4", "lz4", "zram"];
+/// Type and mode of a directory, as in `st_mode`.
 const DIRECTORY: u32 = 0o040_755;
+/// Type and mode of a program.
 const PROGRAM: u32 = 0o100_755;
 
 /// The archive for this kernel and this program, with these modules besides those that every machine needs.
 pub fn archive(kernel: &Kernel, init: &Path, more: &[&str]) -> Result<Vec<u8>> {
     let program = fs::read(init).with_context(|| format!("cannot read {}", init.display()))?;
-    let modules = kernel.modules.as_deref().map(Modules::below).transpose()?;
-    let modules = modules
-        .map(|modules| modules.in_order(&[NEEDED, more].concat()))
-        .transpose()?
-        .unwrap_or_default();
+    let mut modules = Vec::new();
+    if let Some(directory) = &kernel.modules {
+        let names = [NEEDED, more].concat();
+        modules = Modules::below(directory)?.in_order(&names)?;
+    }
     let mut archive = Vec::new();
     for directory in ["dev", "proc", "sys", "root", "modules"] {
         entry(&mut archive, directory, DIRECTORY, &[]);
     }
     entry(&mut archive, "init", PROGRAM, &program);
     for (number, module) in modules.iter().enumerate() {
-        entry(
-            &mut archive,
-            &format!("modules/{number:02}-{}", module.name),
-            PROGRAM,
-            &module.bytes,
-        );
+        let name = format!("modules/{number:02}-{}", module.name);
+        entry(&mut archive, &name, PROGRAM, &module.bytes);
     }
     entry(&mut archive, "TRAILER!!!", 0, &[]);
     Ok(archive)
 }
 
+/// Adds a file: its head, its name with a zero byte, its contents, each padded to four bytes.
 fn entry(archive: &mut Vec<u8>, name: &str, mode: u32, bytes: &[u8]) {
-    let number = archive.len() + 1;
-    let links = 1;
-    let sizes = (bytes.len(), name.len() + 1);
-    let head = format!(
-        "070701{number:08x}{mode:08x}{:08x}{:08x}{links:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}",
-        0, 0, 0, sizes.0, 0, 0, 0, 0, sizes.1, 0
-    );
+    let inode = archive.len() + 1;
+    let size = bytes.len();
+    let name_size = name.len() + 1;
+    let mut head = "070701".to_owned();
+    for field in [
+        inode,
+        mode as usize,
+        // Owner and group: root.
+        0,
+        0,
+        // Links.
+        1,
+        // Time of the last change.
+        0,
+        size,
+        // Device of the file, and device that it stands for.
+        0,
+        0,
+        0,
+        0,
+        name_size,
+        // Checksum: this format has none.
+        0,
+    ] {
+        let _ = write!(head, "{field:08x}");
+    }
     archive.extend_from_slice(head.as_bytes());
     archive.extend_from_slice(name.as_bytes());
     archive.push(0);

@@ -1,4 +1,4 @@
-//! What tests that boot machines share.
+//! Functions for tests that boot machines.
 
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use units::Bytes;
 use warmset_vmlab::image::{self, Programs};
-use warmset_vmlab::kernels::{self, Kernel};
+use warmset_vmlab::kernel::{self, Kernel};
 use warmset_vmlab::store::Store;
 use warmset_vmlab::vm::disk::Drive;
 use warmset_vmlab::vm::{Hardware, Silence, Vm, accel, guest_program};
 
+/// Most time for a boot or a script, without KVM on a busy host.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A machine that answers scripts.
@@ -40,14 +41,14 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
 /// A machine of this branch with busybox.
 pub fn small(branch: &str) -> Machine {
     let store = store();
-    let kernel = kernels::kernel(&store, branch).unwrap();
+    let kernel = kernel::find(&store, branch).unwrap();
     let programs = Programs::alone(guest_program().unwrap());
     let root = image::root(&store, &programs, &BTreeSet::new()).unwrap();
     Machine::boot(&store, &kernel, &hardware(&store, &kernel, root))
 }
 
 impl Machine {
-    /// Boots and waits for the first word.
+    /// Boots and waits for the first frame.
     pub fn boot(store: &Store, kernel: &Kernel, hardware: &Hardware) -> Self {
         let mut vm = Vm::boot(store, kernel, &guest_program().unwrap(), hardware).unwrap();
         let hello = vm.next(Instant::now() + PATIENCE);
@@ -59,7 +60,7 @@ impl Machine {
         Self { vm }
     }
 
-    /// Runs a script; its status and what it said.
+    /// Runs a script. Returns its exit code and its output.
     pub fn try_sh(&mut self, script: &str, patience: Duration) -> Result<(u8, String), Silence> {
         let mut said = String::new();
         let status = self
@@ -68,7 +69,7 @@ impl Machine {
         Ok((status, said.trim().to_owned()))
     }
 
-    /// Runs a script that succeeds.
+    /// Runs a script that must succeed. Returns its output.
     pub fn sh(&mut self, script: &str) -> String {
         let (status, said) = self
             .try_sh(script, PATIENCE)

@@ -6,10 +6,11 @@ use super::Words;
 use anyhow::Result;
 use std::io;
 
-/// So many processes beside its own, each of which waits until it is ended.
+/// Starts this many processes, each of which waits until it is killed.
 pub(super) fn crowd(words: &Words<'_>) -> Result<()> {
     for _ in 0..words.number::<u32>(0)? {
-        // SAFETY: this process has one thread, and its child calls nothing but `pause`.
+        // SAFETY: after fork a child may only call async-signal-safe functions. It calls only `pause`, and this process has
+        // one thread, so no lock is held.
         match unsafe { libc::fork() } {
             -1 => return Err(io::Error::last_os_error().into()),
             0 => wait(),
@@ -19,10 +20,10 @@ pub(super) fn crowd(words: &Words<'_>) -> Result<()> {
     wait()
 }
 
-/// For ever: no signal is handled, so whichever comes ends the process.
+/// Never returns: this process handles no signal, so the first one ends it.
 fn wait() -> ! {
     loop {
-        // SAFETY: it takes nothing and touches no memory.
+        // SAFETY: `pause` takes no argument and touches no memory.
         unsafe { libc::pause() };
     }
 }

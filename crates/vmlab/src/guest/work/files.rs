@@ -1,4 +1,4 @@
-//! File memory: files read in turn, streamed, read once and timed.
+//! Page cache: files read in turn, streamed, read once, timed.
 
 use super::resident::resident_pages;
 use super::{Out, Words};
@@ -10,43 +10,36 @@ use std::path::{Path, PathBuf};
 
 const MIB: usize = 1 << 20;
 
-/// A mirror or a backup: each filler reads the files of its share in turn, writes a new one, removes it.
+/// A mirror or a backup: each filler reads its share of the files in turn, writes a new one, removes it.
 pub(super) fn fill(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let directory = Path::new(words.text(0)?);
-    let (files, fillers, new): (u64, u64, usize) =
-        (words.number(1)?, words.number(2)?, words.number(3)?);
+    let files: u64 = words.number(1)?;
+    let fillers: u64 = words.number(2)?;
+    let new_mib: usize = words.number(3)?;
+    let new = directory.join(format!("new-{}", words.own()));
     let mut buffer = vec![1; MIB];
-    let mut turn = words.own();
+    let mut next = words.own();
     while out.goes_on() {
-        read_all(
-            &out,
-            &directory.join(format!("f{:02}", turn % files)),
-            &mut buffer,
-            "read_mib",
-        )?;
-        write_new(
-            &out,
-            &directory.join(format!("new-{}", words.own())),
-            new,
-            &buffer,
-        )?;
-        turn += fillers;
+        let file = directory.join(format!("f{:02}", next % files));
+        read_all(&out, &file, &mut buffer, "read_mib")?;
+        write_new(&out, &new, new_mib, &buffer)?;
+        next += fillers;
     }
     Ok(())
 }
 
-/// Reads in pieces of 1 MiB; whether it came to the end in time.
-fn read_all(out: &Out, path: &Path, buffer: &mut [u8], sum: &str) -> Result<bool> {
+/// Reads a file in pieces of 1 MiB, until its end or that of the load.
+fn read_all(out: &Out, path: &Path, buffer: &mut [u8], sum: &str) -> Result<()> {
     let mut file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     while out.goes_on() {
         let count = file.read(buffer)?;
         if count == 0 {
-            return Ok(true);
+            break;
         }
         out.sum(sum, count as f64 / MIB as f64);
     }
-    Ok(false)
+    Ok(())
 }
 
 fn write_new(out: &Out, path: &Path, mib: usize, buffer: &[u8]) -> Result<()> {
@@ -80,19 +73,17 @@ pub(super) fn once(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let files: u64 = words.number(1)?;
     let mut buffer = vec![0; MIB];
-    for file in 0..files {
-        read_all(
-            &out,
-            &Path::new(words.text(0)?).join(format!("f{file:02}")),
-            &mut buffer,
-            "scan_mib",
-        )?;
+    let directory = Path::new(words.text(0)?);
+    for number in 0..files {
+        let file = directory.join(format!("f{number:02}"));
+        read_all(&out, &file, &mut buffer, "scan_mib")?;
     }
     Ok(())
 }
 
-/// The third worker of the founding demonstration: a moderately large file, read by a new process each time. What
-/// had left memory since the last read is this file's own refaults, whatever else refaults beside it.
+/// The third worker of the founding demonstration: a moderately large file, read by a new process each time.
+///
+/// Pages that left memory since the last read are this file's own refaults. The kernel's counters have those of all files.
 pub(super) fn read(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let mut file =
@@ -100,18 +91,25 @@ pub(super) fn read(words: &Words<'_>) -> Result<()> {
     let pages = file.metadata()?.len().div_ceil(4096);
     let there = resident_pages(&file)?;
     let mut buffer = vec![0; MIB];
-    let (before, began) = (queued(), now());
+    let before = queued();
+    let began = now();
     while file.read(&mut buffer)? > 0 {}
     let took = now() - began;
-    let own = before
-        .zip(queued())
-        .map(|(before, after)| took - (after - before));
+    let own = match (before, queued()) {
+        (Some(before), Some(after)) => Some(took - (after - before)),
+        _ => None,
+    };
+    let was_resident = there >= pages;
     out.took("read", began, took);
-    own.inspect(|own| out.took("read_own", began, *own));
-    if there >= pages {
-        // How long it takes under this load if nothing is missing.
+    if was_resident {
+        // The time that a read takes under this load if nothing is missing.
         out.took("read_warm", began, took);
-        own.inspect(|own| out.took("read_own_warm", began, *own));
+    }
+    if let Some(own) = own {
+        out.took("read_own", began, own);
+        if was_resident {
+            out.took("read_own_warm", began, own);
+        }
     }
     out.sum("reads", 1.0);
     out.sum("hot_pages_read", pages as f64);
@@ -119,19 +117,15 @@ pub(super) fn read(words: &Words<'_>) -> Result<()> {
     Ok(())
 }
 
-/// For how long this process, ready to run, has waited for a processor, in ms; `None` where the kernel does not tell.
-/// Source: `/proc/self/schedstat`, the second word, in ns.
+/// Milliseconds that this process has waited for a CPU while it was ready to run; `None` if the kernel does not count
+/// them. Source: `/proc/self/schedstat`, the second word, in ns.
 fn queued() -> Option<f64> {
     waited(&fs::read_to_string("/proc/self/schedstat").ok()?)
 }
 
 fn waited(schedstat: &str) -> Option<f64> {
-    schedstat
-        .split(' ')
-        .nth(1)?
-        .parse::<f64>()
-        .ok()
-        .map(|ns| ns / 1e6)
+    let nanoseconds: f64 = schedstat.split(' ').nth(1)?.parse().ok()?;
+    Some(nanoseconds / 1e6)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::memory::{MIB, PAGE, take};
 use super::{Dice, Out, Words};
-use crate::clock::{now, sleep_until};
+use crate::clock::now;
 use anyhow::Result;
 use memmap2::Advice;
 use std::fs;
@@ -10,7 +10,8 @@ use std::fs;
 /// Zeros compress to nothing in zram; noise does not compress at all.
 pub(super) fn hog(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
-    let (noise, step): (bool, usize) = (words.text(0)? == "noise", words.number(1)?);
+    let noise = words.text(0)? == "noise";
+    let step: usize = words.number(1)?;
     let mut dice = Dice::seeded(words.own());
     Out::hog();
     let capacity = capacity();
@@ -25,45 +26,42 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
         }
         held.push(memory);
         out.sum("hog_mib", step as f64);
-        if held.len() * step * MIB > capacity.saturating_sub(locked()) {
-            out.op("hog_over", *over.get_or_insert_with(now));
+        let bytes = held.len() * step * MIB;
+        if bytes > capacity.saturating_sub(locked()) {
+            // The last such line has the time from when it could not fit to when it was killed.
+            let since = *over.get_or_insert_with(now);
+            out.op("hog_over", since);
         }
     }
-    drop(held);
-    // At the end of the load it waits to be ended rather than to give so much back.
-    sleep_until(out.window.until + (MIB as f64), out.window.until);
     Ok(())
 }
 
-/// What can be held at most: memory and swap, less what the kernel keeps back. More than this fits nowhere.
+/// Most bytes that can be held: memory and swap, less the min watermarks, which the kernel reserves.
 fn capacity() -> usize {
     let zones = fs::read_to_string("/proc/zoneinfo").unwrap_or_default();
-    let min = |line: &str| {
-        line.trim_start()
-            .strip_prefix("min ")?
-            .trim()
-            .parse::<usize>()
-            .ok()
-    };
-    let kept: usize = zones.lines().filter_map(min).sum();
-    (bytes("MemTotal:") + bytes("SwapTotal:")).saturating_sub(kept * PAGE)
+    let reserved: usize = zones.lines().filter_map(min_watermark).sum();
+    let all = bytes("MemTotal:") + bytes("SwapTotal:");
+    all.saturating_sub(reserved * PAGE)
 }
 
-/// What nobody may take, as it is locked.
+/// Pages of a line of `/proc/zoneinfo` with a zone's min watermark.
+fn min_watermark(line: &str) -> Option<usize> {
+    let rest = line.trim_start().strip_prefix("min ")?;
+    rest.trim().parse().ok()
+}
+
+/// Bytes that are locked, so that the hog can never have them.
 fn locked() -> usize {
     bytes("Unevictable:")
 }
 
-/// A line of `/proc/meminfo`.
+/// A value of `/proc/meminfo`, in bytes.
 fn bytes(name: &str) -> usize {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = memory
+    let value = memory
         .lines()
         .find_map(|line| line.strip_prefix(name))
         .unwrap_or_default();
-    line.trim_end_matches("kB")
-        .trim()
-        .parse::<usize>()
-        .unwrap_or(0)
-        * 1024
+    let kib: usize = value.trim_end_matches("kB").trim().parse().unwrap_or(0);
+    kib * 1024
 }

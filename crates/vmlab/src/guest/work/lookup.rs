@@ -1,7 +1,7 @@
 //! The indexed database of the Linux-MM wiki: an index that every lookup walks, data that a lookup rarely meets again.
 //!
-//! SQLite, in two files: `index.db` maps a key to a record's number, `data.db` has the records. Its own cache is
-//! small, so that the kernel's page cache decides what stays.
+//! SQLite, in two files: `index.db` maps a key to a record's number, `data.db` has the records. SQLite's own cache is
+//! small, so that the kernel's page cache decides which pages stay.
 
 use super::{Dice, Out, Words};
 use crate::clock::now;
@@ -14,15 +14,16 @@ use std::path::Path;
 
 const INDEX: &str = "index.db";
 const DATA: &str = "data.db";
-/// SQLite's own cache, in KiB, the sign is SQLite's.
+/// SQLite's own cache: a negative number is KiB.
 const CACHE: &str = "-256";
-/// Lookups between two lines.
+/// Lookups between two lines of output with sums.
 const BATCH: u32 = 32;
 
-/// Makes both files; keys are scattered, so that neighbours in the index are no neighbours in the data.
+/// Makes both files. Keys are scattered, so that neighbours in the index are not neighbours in the data.
 pub(super) fn make(words: &Words<'_>) -> Result<()> {
     let directory = Path::new(words.text(0)?);
-    let (records, size): (u64, usize) = (words.number(1)?, words.number(2)?);
+    let records: u64 = words.number(1)?;
+    let size: usize = words.number(2)?;
     let settings = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA page_size=4096;";
     let mut index = Connection::open(directory.join(INDEX))?;
     index.execute_batch(&format!(
@@ -32,7 +33,8 @@ pub(super) fn make(words: &Words<'_>) -> Result<()> {
     data.execute_batch(&format!(
         "{settings} CREATE TABLE record (id INTEGER PRIMARY KEY, body BLOB);"
     ))?;
-    let (keys, bodies) = (index.transaction()?, data.transaction()?);
+    let keys = index.transaction()?;
+    let bodies = data.transaction()?;
     {
         let mut add_key = keys.prepare("INSERT INTO key VALUES (?1, ?2)")?;
         let mut add_body = bodies.prepare("INSERT INTO record VALUES (?1, ?2)")?;
@@ -59,22 +61,23 @@ fn name(record: u64) -> String {
 pub(super) fn lookup(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let directory = Path::new(words.text(0)?);
-    let _locked = words
-        .text(1)
-        .is_ok_and(|word| word == "lock")
-        .then(|| locked(&directory.join(INDEX)))
-        .transpose()?;
-    let (index, data) = (open(&directory.join(INDEX))?, open(&directory.join(DATA))?);
-    let records: u64 = data.query_row("SELECT max(id) + 1 FROM record", [], |row| {
-        row.get::<_, i64>(0)
-    })? as u64;
+    let index_path = directory.join(INDEX);
+    // Locked until the end of this function.
+    let _locked = match words.text(1) {
+        Ok("lock") => Some(locked(&index_path)?),
+        _ => None,
+    };
+    let index = open(&index_path)?;
+    let data = open(&directory.join(DATA))?;
+    let count = "SELECT max(id) + 1 FROM record";
+    let records: i64 = data.query_row(count, [], |row| row.get(0))?;
     let mut find = index.prepare("SELECT record FROM key WHERE name = ?1")?;
     let mut fetch = data.prepare("SELECT length(body) FROM record WHERE id = ?1")?;
     let mut dice = Dice::seeded(words.own());
     while out.goes_on() {
         for _ in 0..BATCH {
             let began = now();
-            let wanted = dice.below(records);
+            let wanted = dice.below(records as u64);
             let record: i64 = find
                 .query_row([name(wanted)], |row| row.get(0))
                 .context("a key is missing")?;
@@ -88,10 +91,8 @@ pub(super) fn lookup(words: &Words<'_>) -> Result<()> {
             out.op("lookup", began);
         }
         out.sum("lookups", f64::from(BATCH));
-        out.sum(
-            "index_resident_pages",
-            resident_pages(&File::open(directory.join(INDEX))?)? as f64,
-        );
+        let resident = resident_pages(&File::open(&index_path)?)?;
+        out.sum("index_resident_pages", resident as f64);
         out.sum("index_looks", 1.0);
     }
     Ok(())
@@ -113,10 +114,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().to_str().unwrap();
         make(&Words(&[path, "500", "256"])).unwrap();
-        let (index, data) = (
-            open(&directory.path().join(INDEX)).unwrap(),
-            open(&directory.path().join(DATA)).unwrap(),
-        );
+        let index = open(&directory.path().join(INDEX)).unwrap();
+        let data = open(&directory.path().join(DATA)).unwrap();
         for record in [0_u64, 7, 499] {
             let query = "SELECT record FROM key WHERE name = ?1";
             let found: i64 = index

@@ -1,4 +1,4 @@
-//! Anonymous memory: taken, touched at random or in order, timed.
+//! Anonymous memory, touched at random or in order.
 
 use super::{Dice, Out, Words};
 use crate::clock::{now, sleep_until};
@@ -9,10 +9,10 @@ use memmap2::{Advice, MmapMut};
 pub(super) const PAGE: usize = 4096;
 /// A MiB.
 pub(super) const MIB: usize = 1 << 20;
-/// Pages between two looks at the clock.
+/// Pages that are touched between two readings of the clock, so that reading it adds little.
 const BATCH: u64 = 64;
 
-/// So much memory, in small pages or, where they may be had, huge ones.
+/// Maps memory of this many MiB, in small pages or in huge ones.
 pub(super) fn take(mib: usize, advice: Advice) -> Result<MmapMut> {
     let memory = MmapMut::map_anon((mib * MIB).max(PAGE))?;
     // A kernel without huge pages has no such advice, and needs none.
@@ -20,26 +20,36 @@ pub(super) fn take(mib: usize, advice: Advice) -> Result<MmapMut> {
     Ok(memory)
 }
 
-/// Writes the first byte of the page; the first time, that is a fault. It must not be read before: the kernel would
-/// map its page of zeros, and split a huge one at the write.
+/// Writes the first byte of a page, which faults the first time. It must not be read before: the kernel would map its
+/// page of zeros, and split a huge page at the write.
 pub(super) fn touch_page(memory: &mut MmapMut, page: usize) {
     if let Some(byte) = memory.get_mut(page * PAGE) {
         *byte = 1;
     }
 }
 
-/// A set that is warm all the time: batches of pages at random, the way of each batch timed.
+/// Touches each page of one MiB once.
+pub(super) fn touch_mib(memory: &mut MmapMut, mib: usize) {
+    const PAGES: usize = MIB / PAGE;
+    for page in 0..PAGES {
+        touch_page(memory, mib * PAGES + page);
+    }
+}
+
+/// A set that is used all the time: touches batches of pages at random, and times each.
 pub(super) fn touch(words: &Words<'_>) -> Result<()> {
     const PAUSE_MS: f64 = 20.0;
     let out = Out::new();
     let mut memory = take(words.number(0)?, Advice::NoHugePage)?;
-    // Its bytes do not compress: swap in memory earns nothing by them.
+    // Bytes that zram cannot compress.
     let mut dice = Dice::seeded(words.own());
     dice.fill(&mut memory);
     let pages = (memory.len() / PAGE) as u64;
     while out.goes_on() {
         let began = now();
-        (0..BATCH).for_each(|_| touch_page(&mut memory, dice.below(pages) as usize));
+        for _ in 0..BATCH {
+            touch_page(&mut memory, dice.below(pages) as usize);
+        }
         out.op("touch", began);
         sleep_until(now() + PAUSE_MS, out.window.until);
     }
@@ -51,11 +61,7 @@ pub(super) fn sweep(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let mib: usize = words.number(0)?;
     let mut memory = take(mib, Advice::NoHugePage)?;
-    while out.goes_on() {
-        if !pass(&out, &mut memory) {
-            break;
-        }
-    }
+    while pass(&out, &mut memory) {}
     Ok(())
 }
 
@@ -67,10 +73,10 @@ pub(super) fn sweep_once(words: &Words<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Once through; whether there is time left.
+/// Touches all of it once. Returns false if the load ended.
 fn pass(out: &Out, memory: &mut MmapMut) -> bool {
     for mib in 0..memory.len() / MIB {
-        (0..MIB / PAGE).for_each(|page| touch_page(memory, mib * (MIB / PAGE) + page));
+        touch_mib(memory, mib);
         out.sum("swept_mib", 1.0);
         if !out.goes_on() {
             return false;
@@ -87,7 +93,9 @@ mod tests {
     fn every_page_is_touched() {
         let mut memory = take(2, Advice::NoHugePage).unwrap();
         let pages = memory.len() / PAGE;
-        (0..pages).for_each(|page| touch_page(&mut memory, page));
+        for page in 0..pages {
+            touch_page(&mut memory, page);
+        }
         assert!(memory.chunks(PAGE).all(|page| page[0] == 1));
         touch_page(&mut memory, pages);
     }

@@ -1,15 +1,16 @@
-//! What a person would feel: how long a command takes to start, how long the machine does not answer.
+//! How a machine responds: how long a command takes to start, and how late a process wakes.
 
-use super::{Out, Words, line};
+use super::{Out, Words};
 use crate::clock::{now, sleep_until};
 use anyhow::{Context, Result};
 use rustix::mm::{MlockAllFlags, mlockall};
 use std::process::{Command, Stdio};
 
-/// Starts a program again and again and waits for it; itself locked, so that the program's start is what is timed.
+/// Starts a program again and again and waits for it. It is locked itself, so that only the program's pages are read.
 pub(super) fn exec(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
-    let (program, period): (&str, f64) = (words.text(0)?, words.number(1)?);
+    let program = words.text(0)?;
+    let period: f64 = words.number(1)?;
     lock()?;
     let mut due = now();
     while out.goes_on() {
@@ -30,7 +31,7 @@ pub(super) fn exec(words: &Words<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Sleeps and wakes, locked in memory. What it finds is kept until the end: to write would be to wait.
+/// Sleeps and wakes, locked in memory. It prints only at the end: a write could wait for memory.
 pub(super) fn beat(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let period: f64 = words.number(0)?;
@@ -43,20 +44,17 @@ pub(super) fn beat(words: &Words<'_>) -> Result<()> {
         if !sleep_until(due, out.window.until) {
             break;
         }
-        *slot = (due, (now() - due).max(0.0));
+        let lateness = (now() - due).max(0.0);
+        *slot = (due, lateness);
         count += 1;
     }
-    for (due, took) in late
-        .iter()
-        .take(count)
-        .filter(|(due, _)| out.window.has(*due))
-    {
-        line(&format!("op beat_late {due:.3} {took:.4}"));
+    for (due, lateness) in late.iter().take(count) {
+        out.took("beat_late", *due, *lateness);
     }
     Ok(())
 }
 
-/// Where it is not allowed, as on a person's own machine, it measures less but goes on.
+/// Locks all pages. Where that is not allowed, as for a user outside of the lab, the probe goes on without.
 fn lock() -> Result<()> {
     match mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE) {
         Err(rustix::io::Errno::PERM | rustix::io::Errno::NOMEM) => Ok(()),

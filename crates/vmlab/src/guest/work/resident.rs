@@ -1,4 +1,4 @@
-//! How much of a file is in memory: `mincore(2)`, which reads nothing in and marks nothing used.
+//! How much of a file is in memory: `mincore(2)`, which neither reads pages in nor marks them as used.
 
 #![allow(unsafe_code)]
 

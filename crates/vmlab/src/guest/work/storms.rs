@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 /// Waves of processes; each touches its memory and ends.
 pub(super) fn forks(words: &Words<'_>) -> Result<()> {
-    let (children, mib): (u32, usize) = (words.number(0)?, words.number(1)?);
+    let children: u32 = words.number(0)?;
+    let mib: usize = words.number(1)?;
     if children == 0 {
         let mut memory = take(mib, Advice::NoHugePage)?;
         touch_all(&mut memory, PAGE);
@@ -21,13 +22,14 @@ pub(super) fn forks(words: &Words<'_>) -> Result<()> {
     let own = std::env::current_exe()?;
     while out.goes_on() {
         let began = now();
-        let spawn = |_| {
-            Command::new(&own)
+        let mut wave: Vec<Child> = Vec::new();
+        for _ in 0..children {
+            let mut child = Command::new(&own);
+            child
                 .args(["work", "forks", "0", &mib.to_string(), "0"])
-                .stdout(Stdio::null())
-                .spawn()
-        };
-        let wave: Vec<Child> = (0..children).map(spawn).collect::<std::io::Result<_>>()?;
+                .stdout(Stdio::null());
+            wave.push(child.spawn()?);
+        }
         for mut child in wave {
             child.wait()?;
         }
@@ -38,7 +40,7 @@ pub(super) fn forks(words: &Words<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A virtual machine or a database that starts: huge pages by the kernel's own file.
+/// A virtual machine or a database that starts: asks for huge pages by the kernel's file.
 pub(super) fn grab(words: &Words<'_>) -> Result<()> {
     const FILE: &str = "/proc/sys/vm/nr_hugepages";
     let out = Out::new();

@@ -1,22 +1,28 @@
-//! `warmset-guest`: the program inside the lab's machine. As `/init` it mounts the disk, from there it controls the
-//! run, and each worker of a load is this program again.
+//! `warmset-guest`: the program inside the lab's machine. As `/init` it mounts the root disk; from there it controls the
+//! run. Each worker of a load is this program again.
 //!
 //! ```text
-//! /init ──► first ──► control ──► setup, conduct, watch, report
-//!                                     └─► work NAME: one process of the load
+//! /init ──► boot ──► control ──► setup, conduct, watch, readout
+//!                                    └─► work NAME: one process of the load
 //! ```
 
+mod boot;
 mod clock;
 mod conduct;
 mod control;
 mod counters;
-mod first;
+mod kmsg;
+mod knobs;
 mod live;
+mod mounts;
 mod profile;
 mod readout;
+mod serial;
 mod setup;
 mod watch;
 mod work;
+mod writes;
+mod zones;
 
 use std::process::ExitCode;
 
@@ -24,11 +30,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["/init", ..] => first::switch_to_disk(),
+        ["/init", ..] => boot::switch_to_disk(),
         [_, "control"] => control::serve(),
         [_, "listen"] => control::listen(),
         [_, "work", name, rest @ ..] => work::run(name, rest),
         [_, "humbly", program, rest @ ..] => humbly(program, rest),
+        [_, "writes", listed, traces @ ..] => writes::check(listed, traces),
         // What the probe executes: a program that is there and ends.
         [_, "nothing"] => return ExitCode::SUCCESS,
         _ => Err(anyhow::anyhow!(
@@ -44,7 +51,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Becomes a program that is root's and may not pass over the rights of files, as a service with few capabilities.
+/// Becomes a program that runs as root without `CAP_DAC_OVERRIDE`: the modes of files bind it, as they bind a service
+/// with few capabilities.
 fn humbly(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
     use std::os::unix::process::CommandExt;
     rustix::thread::remove_capability_from_bounding_set(

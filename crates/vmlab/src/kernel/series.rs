@@ -1,7 +1,7 @@
-//! The patch series of this repository: what each is made for, and where its parts are.
+//! The patch series of this repository: the source that each is made for, and its parts.
 
 use super::Kernel;
-use super::build::{self, Recipe, Source};
+use super::compile::{self, Recipe, Source};
 use crate::store::Store;
 use crate::tool;
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,7 @@ use std::process::Command;
 /// A line of `BASES`: a series and the source package it is made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
-    /// `6.12`; the patches are in the folder `series-6.12` beside `BASES`.
+    /// `6.12`; the patches are in the directory `series-6.12` beside `BASES`.
     pub series: String,
     /// Debian's suite that has the source.
     pub suite: String,
@@ -26,28 +26,20 @@ pub struct Base {
 }
 
 impl Base {
-    /// The base of this series, from the `BASES` in a folder.
+    /// The base of this series, from the `BASES` in a directory.
     pub fn of(directory: &Path, series: &str) -> Result<Self> {
         let path = directory.join("BASES");
+        let place = path.display();
         let text = fs::read_to_string(&path).with_context(|| {
-            format!(
-                "cannot read {}: run in the repository, or name its kernel folder with --tree",
-                path.display()
-            )
+            format!("cannot read {place}: run in the repository, or name its directory kernel with --tree")
         })?;
         let bases = parse(&text)?;
         let known: Vec<&str> = bases.iter().map(|base| base.series.as_str()).collect();
         let found = bases.iter().find(|base| base.series == series).cloned();
-        found.with_context(|| {
-            format!(
-                "no series '{series}' in {}: {}",
-                path.display(),
-                known.join(", ")
-            )
-        })
+        found.with_context(|| format!("no series '{series}' in {place}: {}", known.join(", ")))
     }
 
-    /// What to build: the lab's configuration, what the series needs, what this release has otherwise, and its patches.
+    /// What to build: the lab's configuration, the series' own, that of this release, and the patches.
     pub fn recipe(&self, directory: &Path) -> Recipe {
         Recipe {
             series: Some(directory.join(format!("series-{}", self.series))),
@@ -56,12 +48,12 @@ impl Base {
     }
 
     fn without_patches(&self, directory: &Path, fragment: &str) -> Recipe {
-        let own = directory.join(format!("config/{}.config", self.series));
-        let fragments = [
-            Some(directory.join("config").join(fragment)),
-            Some(own).filter(|own| own.exists()),
-        ];
-        let fragments = fragments.into_iter().flatten().collect();
+        let configs = directory.join("config");
+        let mut fragments = vec![configs.join(fragment)];
+        let own = configs.join(format!("{}.config", self.series));
+        if own.exists() {
+            fragments.push(own);
+        }
         Recipe {
             suite: self.suite.clone(),
             package: self.package.clone(),
@@ -73,29 +65,31 @@ impl Base {
 }
 
 /// The kernel of a series, built if it is not there.
-pub fn kernel(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
+pub fn patched(store: &Store, tree: &Path, series: &str, fragments: &[PathBuf]) -> Result<Kernel> {
     let (mut recipe, source) = source(store, tree, series)?;
     recipe.fragments.extend_from_slice(fragments);
-    build::build(store, &recipe, &source)
+    compile::build(store, &recipe, &source)
 }
 
 /// A kernel like that of a series, without its patches, built if it is not there.
 pub fn plain(store: &Store, tree: &Path, series: &str) -> Result<Kernel> {
     let recipe = Base::of(tree, series)?.without_patches(tree, "plain.config");
-    build::build(store, &recipe, &Source::of(store, &recipe)?)
+    compile::build(store, &recipe, &Source::of(store, &recipe)?)
 }
 
-/// The source of a series and what to do with it; says so if the archive has moved on from what it is made for.
+/// The source of a series, and what to build of it. Warns if the archive has another version than the series is made for.
 pub fn source(store: &Store, tree: &Path, series: &str) -> Result<(Recipe, Source)> {
     let base = Base::of(tree, series)?;
     let recipe = base.recipe(tree);
     let source = Source::of(store, &recipe)?;
     let package = source.package();
     if package.sha256 != base.sha256 {
-        let (made, now) = (&base.version, &package.version);
         writeln!(
             io::stderr(),
-            "warmset-lab: the series is made for {made}, the archive has {now}: trying that"
+            "warmset-lab: the series is made for {} {}, the archive has {}: trying that",
+            base.package,
+            base.version,
+            package.version
         )?;
     }
     Ok((recipe, source))
@@ -113,21 +107,19 @@ fn parse(text: &str) -> Result<Vec<Base>> {
 fn base(line: &str) -> Result<Base> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[series, suite, package, version, sha256] = words.as_slice() else {
-        bail!("series, suite, package, version and sum are five words")
+        bail!("a base is five words: series, suite, package, version and SHA-256")
     };
     anyhow::ensure!(sha256.len() == 64, "a SHA-256 has 64 digits");
-    let [series, suite, package, version, sha256] =
-        [series, suite, package, version, sha256].map(str::to_owned);
     Ok(Base {
-        series,
-        suite,
-        package,
-        version,
-        sha256,
+        series: series.to_owned(),
+        suite: suite.to_owned(),
+        package: package.to_owned(),
+        version: version.to_owned(),
+        sha256: sha256.to_owned(),
     })
 }
 
-/// Compiles the tests of a series into a program that needs nothing beside it.
+/// Compiles the tests of a series into a static program.
 pub fn tests(directory: &Path, into: &Path) -> Result<PathBuf> {
     let program = into.join("wsp_test");
     let directory = directory.join("selftests");
@@ -135,11 +127,12 @@ pub fn tests(directory: &Path, into: &Path) -> Result<PathBuf> {
         fs::read_dir(&directory).with_context(|| format!("no tests in {}", directory.display()))?;
     let paths = entries.flatten().map(|entry| entry.path());
     let sources = paths.filter(|path| path.extension().is_some_and(|end| end == "c"));
-    let flags = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"];
-    tool::run(
-        Command::new("cc").args(flags).arg(&program).args(sources),
-        "gcc libc6-dev",
-    )?;
+    let mut compile = Command::new("cc");
+    compile
+        .args(["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .args(sources);
+    tool::run(&mut compile, "gcc libc6-dev")?;
     Ok(program)
 }
 
@@ -165,14 +158,10 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_base_is_quoted() {
-        let error = format!(
-            "{:#}",
-            parse("6.12 trixie linux-source-6.12 1 abc\n").unwrap_err()
-        );
-        assert!(
-            error.contains("linux-source-6.12 1 abc") && error.contains("64 digits"),
-            "{error}"
-        );
+        let wrong = parse("6.12 trixie linux-source-6.12 1 abc\n");
+        let error = format!("{:#}", wrong.unwrap_err());
+        assert!(error.contains("linux-source-6.12 1 abc"), "{error}");
+        assert!(error.contains("64 digits"), "{error}");
         assert!(parse("6.12 trixie\n").is_err());
     }
 }

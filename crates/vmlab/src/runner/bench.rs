@@ -1,11 +1,12 @@
-//! One run: a machine is booted, told its plan, and heard.
+//! One run: a machine is booted, gets its plan, and its frames are read until the report.
 
+use super::Order;
+use super::queue::Job;
 use super::slots::{Slot, Slots};
-use super::{Job, Order};
 use crate::arm::Arm;
 use crate::frame::Frame;
 use crate::image::{self, Programs};
-use crate::kernels::{self, Kernel};
+use crate::kernel::{self, Kernel};
 use crate::line::{Cell, Line, Machine, Setting, State};
 use crate::plan::{Gap, Plan, Report, Setup, Size, Swap};
 use crate::scenario::{Circumstances, Data, Load};
@@ -23,21 +24,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use units::Bytes;
 
-/// To boot, under the translator on a busy host.
+/// Most time to boot. Without KVM it takes half a minute, and longer on a busy host.
 const BOOT: Duration = Duration::from_secs(120);
-/// A guest whose clock runs with the host's may still lag behind its plan by so much, and then by a half.
+/// Time that a run may take beyond one and a half times its plan. A machine that thrashes falls behind its plan and is a
+/// result; one that is silent for longer counts as wedged.
 const GRACE: Duration = Duration::from_secs(120);
-/// How often an interruption is looked for.
-const LOOK: Duration = Duration::from_millis(200);
+/// Time between two checks for an interruption: a user notices no delay after Ctrl-C.
+const CHECK: Duration = Duration::from_millis(200);
 /// A count for each 32 bytes of the kernel's code, about 2 MiB in all.
 const PROFILE: &str = "profile=5";
-/// A swap on a small disk.
+/// A swap disk: half as fast as the disks of files, so that swapping costs more than reading a file again.
 const SWAP: Throttle = Throttle {
     bytes: Bytes::mib(32),
     operations: 1500,
 };
 
-/// Everything that is made before the first run.
+/// Everything that is fetched and made before the first run.
 #[derive(Debug)]
 pub struct Bench<'a> {
     store: &'a Store,
@@ -68,22 +70,23 @@ impl<'a> Bench<'a> {
         let programs = programs(order)?;
         let mut kernels = BTreeMap::new();
         for setting in &order.cells {
-            if !kernels.contains_key(&setting.kernel) {
-                kernels.insert(
-                    setting.kernel.clone(),
-                    kernels::kernel(store, &setting.kernel)?,
-                );
+            let name = &setting.kernel;
+            if !kernels.contains_key(name) {
+                kernels.insert(name.clone(), kernel::find(store, name)?);
             }
         }
         let mut parts: BTreeSet<image::Part> = order.arms.iter().filter_map(Arm::part).collect();
         let mut data = BTreeMap::new();
-        for memory_mib in order.cells.iter().map(|setting| setting.memory_mib) {
+        for setting in &order.cells {
+            let memory_mib = setting.memory_mib;
             let load = (order.scenario.load)(&Circumstances {
                 memory_mib,
                 variant: None,
             });
-            // Who is given a source is to compile it.
-            parts.extend(matches!(load.data, Data::Source(_)).then_some(image::Part::Compiler));
+            // A load with a source compiles it.
+            if matches!(load.data, Data::Source(_)) {
+                parts.insert(image::Part::Compiler);
+            }
             data.insert(memory_mib, image::data(store, &programs, &load.data)?);
         }
         let root = image::root(store, &programs, &parts)?;
@@ -127,7 +130,7 @@ impl<'a> Bench<'a> {
             ends_with: load.ends_with.clone(),
             live: self.order.live.is_some(),
             profile: self.order.profile,
-            size: self.order.size.over(load.size, setting.memory_mib),
+            size: self.order.size.or(load.size, setting.memory_mib),
         };
         let kernel = self
             .kernels
@@ -142,40 +145,39 @@ impl<'a> Bench<'a> {
             &self.programs.guest,
             &self.hardware(setting, &load)?,
         )?;
-        let Some(end) = self.hear(&mut vm, &plan, job, &mut slot, interrupted)? else {
+        let Some(end) = self.follow(&mut vm, &plan, job, &mut slot, interrupted)? else {
             return Ok(Outcome::Interrupted);
         };
-        let (state, report, console) = end;
         Ok(Outcome::Line(Box::new(Line {
             scenario: plan.scenario,
             arm: job.arm.name.clone(),
             rep: job.rep,
             machine,
-            state,
+            state: end.state,
             size: plan.size,
             set: plan.arm.writes,
             wall_s: began.elapsed().as_secs_f64(),
             host_cpu_s: vm.cpu().map(|time| time.as_secs_f64()),
-            report,
-            console,
+            report: end.report,
+            console: end.console,
         })))
     }
 
-    /// Listens until the report, the end of the machine, or the deadline; `None` if the user ended it.
-    fn hear(
+    /// Reads frames until the report, the end of the machine, or the deadline; `None` if the user interrupted.
+    fn follow(
         &self,
         vm: &mut Vm,
         plan: &Plan,
         job: &Job,
         slot: &mut Option<Slot<'_>>,
         interrupted: &AtomicBool,
-    ) -> Result<Option<(State, Report, Option<String>)>> {
+    ) -> Result<Option<End>> {
         let mut deadline = Instant::now() + BOOT;
         loop {
-            let frame = match vm.next(deadline.min(Instant::now() + LOOK)) {
+            let frame = match vm.next(deadline.min(Instant::now() + CHECK)) {
                 _ if interrupted.load(Ordering::Relaxed) => return Ok(None),
                 Err(Silence::Wedged) if Instant::now() < deadline => continue,
-                Err(silence) => return Ok(Some(silent(&silence, &vm.console()))),
+                Err(silence) => return Ok(Some(End::silent(&silence, &vm.console()))),
                 Ok(frame) => frame,
             };
             match frame.kind.as_str() {
@@ -183,36 +185,34 @@ impl<'a> Bench<'a> {
                     vm.send(&Frame::new("plan", serde_json::to_vec(plan)?))?;
                     deadline = Instant::now() + patience(plan.size);
                 }
+                // A calm machine leaves its place to the next.
                 "calm" => drop(slot.take()),
-                "live" => self.watch(job, &frame.payload)?,
+                "live" => self.pass_on(job, &frame.payload)?,
                 "file" => self.keep(job, &frame.payload)?,
                 "report" => {
-                    return Ok(Some((
-                        State::Finished,
-                        serde_json::from_slice(&frame.payload)?,
-                        None,
-                    )));
+                    return Ok(Some(End {
+                        state: State::Finished,
+                        report: serde_json::from_slice(&frame.payload)?,
+                        console: None,
+                    }));
                 }
                 _ => {
-                    return Ok(Some((
-                        State::Failed,
-                        Report::default(),
-                        Some(String::from_utf8_lossy(&frame.payload).into_owned()),
-                    )));
+                    let error = String::from_utf8_lossy(&frame.payload).into_owned();
+                    return Ok(Some(End::without_report(State::Failed, error)));
                 }
             }
         }
     }
 
-    fn watch(&self, job: &Job, payload: &[u8]) -> Result<()> {
+    fn pass_on(&self, job: &Job, payload: &[u8]) -> Result<()> {
         let live = serde_json::from_slice(payload)?;
-        if let Some(told) = &self.order.live {
-            (told.0)(&job.arm.name, live);
+        if let Some(reports) = &self.order.live {
+            (reports.0)(&job.arm.name, live);
         }
         Ok(())
     }
 
-    /// Files of the arm go beside one another, named after the run.
+    /// Keeps a file of the arm, named after the run.
     fn keep(&self, job: &Job, payload: &[u8]) -> Result<()> {
         let Some(directory) = &self.order.keep else {
             return Ok(());
@@ -220,11 +220,11 @@ impl<'a> Bench<'a> {
         let end = payload
             .iter()
             .position(|byte| *byte == b'\n')
-            .context("a file without a name")?;
+            .context("the guest sent a file without a name")?;
         let (name, bytes) = payload.split_at(end);
         let name = Path::new(std::str::from_utf8(name)?)
             .file_name()
-            .context("a file without a name")?
+            .context("the guest sent a file without a name")?
             .to_string_lossy()
             .into_owned();
         let Cell {
@@ -314,21 +314,35 @@ fn patience(size: Size) -> Duration {
     planned + planned / 2 + GRACE
 }
 
-fn silent(silence: &Silence, console: &str) -> (State, Report, Option<String>) {
-    let (state, said) = match silence {
-        Silence::Wedged => (State::Wedged, ""),
-        Silence::Gone(said) => (State::Gone, said.as_str()),
-        Silence::Damaged(said) => (State::Failed, said.as_str()),
-    };
-    (state, Report::default(), Some(format!("{said}{console}")))
+/// How a run ended.
+struct End {
+    state: State,
+    report: Report,
+    console: Option<String>,
 }
 
-/// The commit of the folder that the lab is called in, marked if it was changed since.
+impl End {
+    fn without_report(state: State, console: String) -> Self {
+        Self {
+            state,
+            report: Report::default(),
+            console: Some(console),
+        }
+    }
+
+    fn silent(silence: &Silence, console: &str) -> Self {
+        match silence {
+            Silence::Wedged => Self::without_report(State::Wedged, console.to_owned()),
+            Silence::Gone(why) => Self::without_report(State::Gone, format!("{why}{console}")),
+            Silence::Damaged(why) => Self::without_report(State::Failed, format!("{why}{console}")),
+        }
+    }
+}
+
+/// The commit of the directory that the lab runs in, marked if files were changed since; `None` outside of a repository.
 fn commit() -> Option<String> {
-    let said = tool::run(
-        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]),
-        "git",
-    )
-    .ok()?;
-    Some(said.trim().to_owned())
+    let mut git = Command::new("git");
+    git.args(["describe", "--always", "--dirty", "--abbrev=12"]);
+    let commit = tool::run(&mut git, "git").ok()?;
+    Some(commit.trim().to_owned())
 }

@@ -1,10 +1,10 @@
-//! Runs: every arm in every cell, interleaved, each in a machine of its own, each result kept as soon as it is there.
+//! Runs every arm in every cell, interleaved, each in a machine of its own. Each result is kept at once.
 
-mod one;
+mod bench;
 mod queue;
 mod slots;
 
-pub use one::{Bench, Outcome};
+pub use bench::{Bench, Outcome};
 pub use queue::{Job, Pull, Queue};
 
 use crate::arm::Arm;
@@ -12,7 +12,7 @@ use crate::line::{self, Line, Setting};
 use crate::plan::{Live, Size};
 use crate::scenario::Scenario;
 use crate::store::Store;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,43 +31,43 @@ pub struct Order {
     pub reps: u32,
     /// On what.
     pub cells: Vec<Setting>,
-    /// How many machines under load at once.
+    /// Machines under load at once.
     pub jobs: usize,
-    /// Where the lines go; lines that are there already are not run again.
+    /// The file of results, as JSON lines. A run with a line in it is not made again.
     pub out: PathBuf,
     /// Where the arms' own files go, such as recordings.
     pub keep: Option<PathBuf>,
-    /// Other lengths than the scenario's own.
+    /// Lengths other than the scenario's own.
     pub size: Lengths,
     /// `warmsetd`.
     pub daemon: PathBuf,
     /// The command that was given.
     pub command: String,
     /// Called twice a second for each machine that runs, with its arm.
-    pub live: Option<Told>,
-    /// Whether the guests tell where their kernels were at the ticks of their clocks.
+    pub live: Option<LiveReports>,
+    /// Whether the guests count where their kernels are at the ticks of their clocks.
     pub profile: bool,
     /// Whether a static arm of equal mean is added beside warmset where the gap is judged.
     pub balanced: bool,
 }
 
-/// A listener to what machines tell while they run.
+/// A function that is called with what machines report while they run.
 #[derive(Clone)]
-pub struct Told(Arc<Listener>);
+pub struct LiveReports(Arc<Listener>);
 
-/// Takes an arm's name, and how it goes there.
+/// Takes an arm's name, and the state of its machine.
 type Listener = dyn Fn(&str, Live) + Send + Sync;
 
-impl Told {
-    /// Calls this.
+impl LiveReports {
+    /// Calls this function.
     pub fn new(listener: impl Fn(&str, Live) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
 }
 
-impl std::fmt::Debug for Told {
+impl std::fmt::Debug for LiveReports {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Told")
+        f.write_str("LiveReports")
     }
 }
 
@@ -83,8 +83,8 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Laid over a scenario's own.
-    pub fn over(self, own: Size, memory_mib: u64) -> Size {
+    /// These lengths, and the scenario's own where none is given.
+    pub fn or(self, own: Size, memory_mib: u64) -> Size {
         Size {
             memory_mib,
             warm_up_s: self.warm_up_s.unwrap_or(own.warm_up_s),
@@ -94,12 +94,12 @@ impl Lengths {
     }
 }
 
-/// Runs what is ordered and not there yet; all lines of it, also those that were there. `told` gets each new line.
+/// Makes the ordered runs that have no line yet, and calls `finished` with each new line. Returns all lines of the order.
 pub fn run(
     store: &Store,
     order: &Order,
     interrupted: &AtomicBool,
-    told: &(dyn Fn(&Line) + Sync),
+    finished: &(dyn Fn(&Line) + Sync),
 ) -> Result<Vec<Line>> {
     let there: Vec<Line> = line::read(&order.out)?
         .into_iter()
@@ -112,10 +112,10 @@ pub fn run(
     let queue = Mutex::new(queue);
     let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
     thread::scope(|scope| {
-        // A second set of threads follows the machines that are calm already.
+        // Twice as many threads as machines under load: a machine in its calm phase needs a thread, and no CPU.
         for _ in 0..order.jobs.max(1) * 2 {
             scope.spawn(|| {
-                if let Err(error) = work(&bench, &queue, interrupted, &bar, told) {
+                if let Err(error) = work(&bench, &queue, interrupted, &bar, finished) {
                     interrupted.store(true, Ordering::Relaxed);
                     locked(&failed).get_or_insert(error);
                 }
@@ -138,7 +138,7 @@ fn work(
     queue: &Mutex<Queue>,
     interrupted: &AtomicBool,
     bar: &ProgressBar,
-    told: &(dyn Fn(&Line) + Sync),
+    finished: &(dyn Fn(&Line) + Sync),
 ) -> Result<()> {
     const LOOK_AGAIN: Duration = Duration::from_millis(200);
     while !interrupted.load(Ordering::Relaxed) {
@@ -154,8 +154,8 @@ fn work(
         bar.set_message(job.to_string());
         match bench.run(&job, gap, interrupted)? {
             Outcome::Line(line) => {
-                line::append(&bench.order().out, &line).context("the result could not be kept")?;
-                told(&line);
+                line::append(&bench.order().out, &line)?;
+                finished(&line);
                 locked(queue).done(&job, Some(*line));
             }
             Outcome::Interrupted => locked(queue).done(&job, None),
@@ -169,7 +169,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Progress on standard error; none where that is no terminal.
+/// Progress on standard error, if that is a terminal.
 fn bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::new(runs);
     if let Ok(style) = ProgressStyle::with_template(

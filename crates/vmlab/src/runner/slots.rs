@@ -1,4 +1,4 @@
-//! So many machines under load at once; one that is calm costs the host nothing and needs no place.
+//! Limits how many machines are under load at once. A calm machine takes no CPU of the host and needs no place.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ pub(super) struct Slots {
 pub(super) struct Slot<'a>(&'a Slots);
 
 impl Slots {
-    /// So many places.
+    /// With this many places, but at least one.
     pub(super) fn new(count: usize) -> Self {
         Self {
             free: Mutex::new(count.max(1)),
@@ -38,7 +38,8 @@ impl Slots {
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *free += 1;
         self.0.freed.notify_one();
     }
 }
@@ -49,13 +50,16 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn no_more_than_so_many_at_once() {
-        let (slots, now, most) = (Slots::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
+    fn no_more_places_are_taken_than_there_are() {
+        let slots = Slots::new(2);
+        let now = AtomicUsize::new(0);
+        let most = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     let _slot = slots.take();
-                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    let taken = now.fetch_add(1, Ordering::SeqCst) + 1;
+                    most.fetch_max(taken, Ordering::SeqCst);
                     std::thread::sleep(std::time::Duration::from_millis(5));
                     now.fetch_sub(1, Ordering::SeqCst);
                 });

@@ -9,4 +9,4 @@ said SIGTERM || fail "it was not asked"
 said SIGKILL || fail "it was not killed"
 end_guard
 all_is_back
-say "asked, then killed"
+say "SIGTERM, then SIGKILL"

@@ -5,7 +5,7 @@ mod measures;
 mod profiles;
 pub mod statistics;
 
-use crate::line::{Cell, Line, State};
+use crate::line::{Cell, Line, Machine, State};
 use crate::scenario;
 use anyhow::Result;
 pub use measures::{MEASURES, Measure};
@@ -20,11 +20,11 @@ pub fn measure(name: &str) -> Option<&'static Measure> {
 /// How an arm compares with the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The interval of the difference is on the better side of zero.
+    /// The whole interval of the difference is on the better side of zero.
     Better,
-    /// It is on the worse side.
+    /// The whole interval is on the worse side.
     Worse,
-    /// It has zero in it, or there are fewer than three runs.
+    /// The interval contains zero, or an arm has fewer than three runs.
     NotToldApart,
 }
 
@@ -32,10 +32,8 @@ pub enum Verdict {
 pub fn tables(lines: &[Line]) -> Result<String> {
     let mut groups: BTreeMap<(String, Cell), Vec<&Line>> = BTreeMap::new();
     for line in lines {
-        groups
-            .entry((line.scenario.clone(), line.machine.setting.cell()))
-            .or_default()
-            .push(line);
+        let group = (line.scenario.clone(), line.machine.setting.cell());
+        groups.entry(group).or_default().push(line);
     }
     let mut text = String::new();
     for ((name, cell), lines) in &groups {
@@ -45,19 +43,19 @@ pub fn tables(lines: &[Line]) -> Result<String> {
     Ok(text)
 }
 
-/// An arm's runs that finished.
+/// The runs of an arm.
 struct Column<'a> {
     arm: &'a str,
+    /// Those that finished.
     finished: Vec<&'a Line>,
+    /// How many there are, finished or not.
     all: usize,
 }
 
 impl Column<'_> {
     fn values(&self, measure: &Measure) -> Vec<f64> {
-        self.finished
-            .iter()
-            .filter_map(|line| (measure.of)(line))
-            .collect()
+        let finished = self.finished.iter();
+        finished.filter_map(|line| (measure.of)(line)).collect()
     }
 }
 
@@ -76,21 +74,15 @@ fn table(name: &str, cell: &Cell, lines: &[&Line]) -> Result<String> {
     text += &row("---", columns.iter().map(|_| "---:".to_owned()));
     text += &row("runs", columns.iter().map(|column| runs(column)));
     for measure in &measures {
-        if columns
-            .iter()
-            .all(|column| column.values(measure).is_empty())
-        {
+        let is_unknown = |column: &Column<'_>| column.values(measure).is_empty();
+        if columns.iter().all(is_unknown) {
             continue;
         }
-        let unit = if measure.unit.is_empty() {
-            String::new()
-        } else {
-            format!(", {}", measure.unit)
-        };
-        text += &row(
-            &format!("{}{unit}", measure.name),
-            columns.iter().map(|column| value(column, measure)),
-        );
+        let mut first = measure.name.to_owned();
+        if !measure.unit.is_empty() {
+            let _ = write!(first, ", {}", measure.unit);
+        }
+        text += &row(&first, columns.iter().map(|column| value(column, measure)));
     }
     text.push('\n');
     if let Some((first, others)) = columns.split_first() {
@@ -100,13 +92,11 @@ fn table(name: &str, cell: &Cell, lines: &[&Line]) -> Result<String> {
     }
     text += &profiles::table(&columns);
     for line in lines.iter().filter(|line| line.state != State::Finished) {
+        let why = one_line(line.console.as_deref().unwrap_or_default());
         let _ = writeln!(
             text,
-            "- {} {}: {:?}: `{}`",
-            line.arm,
-            line.rep,
-            line.state,
-            one_line(line.console.as_deref().unwrap_or_default())
+            "- {} {}: {:?}: `{why}`",
+            line.arm, line.rep, line.state
         );
     }
     text.push('\n');
@@ -119,59 +109,58 @@ fn columns<'a>(lines: &[&'a Line]) -> Vec<Column<'a>> {
     let mut sorted = lines.to_vec();
     sorted.sort_by_key(|line| (line.rep, line.machine.at));
     for line in sorted {
-        let place = columns
-            .iter()
-            .position(|column| column.arm == line.arm)
-            .unwrap_or_else(|| {
+        let place = match columns.iter().position(|column| column.arm == line.arm) {
+            Some(place) => place,
+            None => {
                 columns.push(Column {
                     arm: &line.arm,
                     finished: Vec::new(),
                     all: 0,
                 });
                 columns.len() - 1
-            });
+            }
+        };
         columns[place].all += 1;
-        columns[place]
-            .finished
-            .extend((line.state == State::Finished).then_some(line));
+        if line.state == State::Finished {
+            columns[place].finished.push(line);
+        }
     }
-    // What others are compared with comes first, whichever ran first.
+    // The arm that others are compared with comes first, whichever ran first.
     columns.sort_by_key(|column| column.arm != "none");
     columns
 }
 
 fn heading(name: &str, cell: &Cell, lines: &[&Line]) -> String {
-    // Lines may be of several days: whatever ran them is told, not the first alone.
-    let of = |text: fn(&crate::line::Machine) -> &str| {
-        let said: BTreeSet<&str> = lines.iter().map(|line| text(&line.machine)).collect();
-        said.into_iter().collect::<Vec<_>>().join(" and ")
-    };
+    let Cell {
+        kernel,
+        lru,
+        swap,
+        memory_mib,
+        cpus,
+        nodes,
+    } = cell;
+    let plural = if *nodes == 1 { "" } else { "s" };
+    let origin = all_of(lines, |machine| &machine.origin);
+    let accel = all_of(lines, |machine| &machine.accel).to_uppercase();
+    let qemu = all_of(lines, |machine| &machine.qemu);
+    let loads = loads(lines);
     format!(
-        "### {name}: kernel {}, LRU {}, swap {}, {} MiB, {} CPU, {} node{}\n\n{}; {} in QEMU {}; host load {}.\n\n",
-        cell.kernel,
-        cell.lru,
-        cell.swap,
-        cell.memory_mib,
-        cell.cpus,
-        cell.nodes,
-        if cell.nodes == 1 { "" } else { "s" },
-        of(|machine| &machine.origin),
-        of(|machine| &machine.accel).to_uppercase(),
-        of(|machine| &machine.qemu),
-        loads(lines),
+        "### {name}: kernel {kernel}, LRU {lru}, swap {swap}, {memory_mib} MiB, {cpus} CPU, {nodes} node{plural}\n\n\
+         {origin}; {accel} in QEMU {qemu}; host load {loads}.\n\n"
     )
 }
 
+/// What these lines were run on. They may be of several days, so there may be several kernels or versions of QEMU.
+fn all_of(lines: &[&Line], text: fn(&Machine) -> &str) -> String {
+    let different: BTreeSet<&str> = lines.iter().map(|line| text(&line.machine)).collect();
+    different.into_iter().collect::<Vec<_>>().join(" and ")
+}
+
 fn loads(lines: &[&Line]) -> String {
-    let loads: Vec<f64> = lines
-        .iter()
-        .filter_map(|line| line.machine.host_load)
-        .collect();
-    let ends = (
-        loads.iter().copied().reduce(f64::min),
-        loads.iter().copied().reduce(f64::max),
-    );
-    match ends {
+    let loads = lines.iter().filter_map(|line| line.machine.host_load);
+    let low = loads.clone().reduce(f64::min);
+    let high = loads.reduce(f64::max);
+    match (low, high) {
         (Some(low), Some(high)) => format!("{low:.1} to {high:.1}"),
         _ => "unknown".to_owned(),
     }
@@ -203,71 +192,90 @@ fn value(column: &Column<'_>, measure: &Measure) -> String {
     }
 }
 
-/// Three digits that say something, groups of thousands apart.
+/// A number with at most two decimals, and with its thousands in groups.
 fn number(value: f64) -> String {
     if value.abs() < 100.0 {
         let text = format!("{value:.2}");
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     let digits = format!("{value:.0}");
-    let (sign, digits) = digits
-        .strip_prefix('-')
-        .map_or(("", digits.as_str()), |digits| ("-", digits));
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", digits.as_str()),
+    };
+    let mut text = sign.to_owned();
     let first = digits.len() % 3;
-    let groups = digits.char_indices().map(|(at, digit)| {
+    for (at, digit) in digits.char_indices() {
         if at > 0 && at % 3 == first {
-            format!("\u{202f}{digit}")
-        } else {
-            digit.to_string()
+            // A narrow space that no line breaks at.
+            text.push('\u{202f}');
         }
-    });
-    format!("{sign}{}", groups.collect::<String>())
+        text.push(digit);
+    }
+    text
 }
 
-/// How `other` compares with `first` in this measure.
+/// How `other` compares with `first` in this measure, and by how many percent.
 fn verdict(
     first: &Column<'_>,
     other: &Column<'_>,
     measure: &Measure,
 ) -> Option<(Verdict, Option<f64>)> {
-    let (before, after) = (first.values(measure), other.values(measure));
-    let (from, to) = (statistics::median(&before)?, statistics::median(&after)?);
-    let change = (from != 0.0).then(|| (to - from) / from * 100.0);
-    let verdict = match statistics::differ(&before, &after) {
-        false => Verdict::NotToldApart,
-        true if (to > from) == measure.more_is_better => Verdict::Better,
-        true => Verdict::Worse,
+    let before = first.values(measure);
+    let after = other.values(measure);
+    let from = statistics::median(&before)?;
+    let to = statistics::median(&after)?;
+    let percent = if from == 0.0 {
+        None
+    } else {
+        Some((to - from) / from * 100.0)
     };
-    Some((verdict, change))
+    let verdict = if !statistics::differ(&before, &after) {
+        Verdict::NotToldApart
+    } else if (to > from) == measure.more_is_better {
+        Verdict::Better
+    } else {
+        Verdict::Worse
+    };
+    Some((verdict, percent))
 }
 
 fn verdicts(first: &Column<'_>, other: &Column<'_>, measures: &[&Measure]) -> String {
-    let mut said: BTreeMap<u8, Vec<String>> = BTreeMap::new();
+    let mut better = Vec::new();
+    let mut worse = Vec::new();
+    let mut not_told_apart = Vec::new();
     for measure in measures {
-        let Some((verdict, change)) = verdict(first, other, measure) else {
+        let Some((verdict, percent)) = verdict(first, other, measure) else {
             continue;
         };
-        let by = change
-            .map(|percent| format!(" {percent:+.0} %"))
-            .unwrap_or_default();
-        said.entry(verdict as u8)
-            .or_default()
-            .push(format!("{}{by}", measure.name));
+        let text = match percent {
+            Some(percent) => format!("{} {percent:+.0} %", measure.name),
+            None => measure.name.to_owned(),
+        };
+        match verdict {
+            Verdict::Better => better.push(text),
+            Verdict::Worse => worse.push(text),
+            Verdict::NotToldApart => not_told_apart.push(text),
+        }
     }
-    let list = |kind: Verdict| {
-        said.get(&(kind as u8))
-            .map_or("none".to_owned(), |names| names.join(", "))
-    };
     format!(
         "- **{}** against {}: better: {}; worse: {}; not told apart: {}.\n",
         other.arm,
         first.arm,
-        list(Verdict::Better),
-        list(Verdict::Worse),
-        list(Verdict::NotToldApart)
+        listed(&better),
+        listed(&worse),
+        listed(&not_told_apart)
     )
 }
 
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
+}
+
+/// The line that names the cause, else the last one.
 fn one_line(text: &str) -> String {
     let cause = text
         .lines()
@@ -312,19 +320,17 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_stood_still_is_in_the_table() {
+    fn a_wedged_machine_is_in_the_table() {
         let mut wedged = with("none", 0, 0);
         wedged.state = State::Wedged;
         wedged.console = Some("  first\n  rcu: INFO: stall\n".to_owned());
         let text = tables(&[wedged, with("none", 1, 5)]).unwrap();
-        assert!(
-            text.contains("2 (1 did not finish)") && text.contains("Wedged: `rcu: INFO: stall`"),
-            "{text}"
-        );
+        assert!(text.contains("2 (1 did not finish)"), "{text}");
+        assert!(text.contains("Wedged: `rcu: INFO: stall`"), "{text}");
     }
 
     #[test]
-    fn each_kernel_that_ran_is_told() {
+    fn each_kernel_that_ran_is_named() {
         let mut later = with("warmset", 0, 0);
         later.machine.origin = "linux 6.12, built anew".to_owned();
         let text = tables(&[with("none", 0, 5), with("none", 1, 5), later]).unwrap();
@@ -336,10 +342,9 @@ mod tests {
 
     #[test]
     fn numbers_are_read_at_a_glance() {
-        assert_eq!(
-            (number(0.0), number(12.5), number(999.6)),
-            ("0".to_owned(), "12.5".to_owned(), "1\u{202f}000".to_owned())
-        );
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(12.5), "12.5");
+        assert_eq!(number(999.6), "1\u{202f}000");
         assert_eq!(number(-1_234_567.0), "-1\u{202f}234\u{202f}567");
     }
 }

@@ -1,7 +1,9 @@
-//! Kernels by the name a user would give: Debian's own by their branch, `6.1`, `6.12`, `7`; with our patches `6.12+series`,
-//! and the same without them `6.12+plain`.
+//! Kernels by the names that `--kernel` takes.
+//!
+//! Debian's own by their branch: `6.1`, `6.12`, `7`. With our patches `6.12+series`, and the same without them
+//! `6.12+plain`.
 
-pub mod build;
+pub mod compile;
 pub mod modules;
 pub mod series;
 
@@ -37,7 +39,7 @@ pub struct Branch {
     pub name: &'static str,
     /// Debian's name of the suite.
     pub suite: &'static str,
-    /// One line for people.
+    /// One line about it.
     pub about: &'static str,
 }
 
@@ -50,7 +52,7 @@ pub struct Kernel {
     pub origin: String,
     /// The image.
     pub image: PathBuf,
-    /// The folder of `kernel/`, `None` if everything is built in.
+    /// The directory of its modules, `None` if everything is built in.
     pub modules: Option<PathBuf>,
     /// The configuration it was built with.
     pub config: PathBuf,
@@ -58,47 +60,37 @@ pub struct Kernel {
 
 /// The branch of this name.
 pub fn branch(name: &str) -> Result<&'static Branch> {
-    let known = || {
-        BRANCHES
-            .iter()
-            .map(|branch| branch.name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    BRANCHES
-        .iter()
-        .find(|branch| branch.name == name)
-        .with_context(|| {
-            let own = format!(
-                "one with our patches (6.12{PATCHED}) or like it without them (6.12{PLAIN})"
-            );
-            format!(
-                "no kernel '{name}': {}, {own}, or a path from `kernels build`",
-                known()
-            )
-        })
+    let found = BRANCHES.iter().find(|branch| branch.name == name);
+    found.with_context(|| {
+        let names: Vec<&str> = BRANCHES.iter().map(|branch| branch.name).collect();
+        format!(
+            "no kernel '{name}': {}, one with our patches (6.12{PATCHED}) or like it without them (6.12{PLAIN}), \
+             or a path from `kernels build`",
+            names.join(", ")
+        )
+    })
 }
 
-/// What a branch's name ends with if our patches are on it.
+/// The end of a name with our patches.
 const PATCHED: &str = "+series";
-/// What it ends with if it is of the same source and configuration, but for them: what the patched one is compared with.
+/// The end of a name with the same source and configuration, and without the patches: the control of the patched one.
 const PLAIN: &str = "+plain";
 /// Where the patches are, in the repository.
 pub const TREE: &str = "kernel";
 
-/// The kernel of this name: a branch, fetched if it is not there, one with our patches or like it without them, built if
-/// it is not there, or the folder of one that was built.
-pub fn kernel(store: &Store, name: &str) -> Result<Kernel> {
+/// The kernel of this name. A branch is fetched if it is not in the store. One with our patches, or like it without them,
+/// is built. A path is the directory of one that was built.
+pub fn find(store: &Store, name: &str) -> Result<Kernel> {
     if name.contains('/') {
         return in_directory(Path::new(name), "built");
     }
     if let Some(series) = name.strip_suffix(PATCHED) {
-        return series::kernel(store, Path::new(TREE), series, &[]);
+        return series::patched(store, Path::new(TREE), series, &[]);
     }
-    match name.strip_suffix(PLAIN) {
-        Some(series) => series::plain(store, Path::new(TREE), series),
-        None => stock(store, branch(name)?),
+    if let Some(series) = name.strip_suffix(PLAIN) {
+        return series::plain(store, Path::new(TREE), series);
     }
+    stock(store, branch(name)?)
 }
 
 /// The newest kernel of a branch.
@@ -109,10 +101,7 @@ pub fn stock(store: &Store, branch: &Branch) -> Result<Kernel> {
     );
     let apt = Apt::of(store, &[branch.suite])?;
     let packages = parts(&apt, branch)?;
-    let sums: Vec<&[u8]> = packages
-        .iter()
-        .map(|package| package.sha256.as_bytes())
-        .collect();
+    let sums = packages.iter().map(|package| package.sha256.as_bytes());
     let place = store.kept("kernels", &store::key(sums), |place| {
         store.demand(units::Bytes::mib(400))?;
         apt.unpack(&packages, place)
@@ -121,7 +110,7 @@ pub fn stock(store: &Store, branch: &Branch) -> Result<Kernel> {
     in_directory(&place, &format!("{} {}", first.name, first.version))
 }
 
-/// The packages that make up the newest kernel of a branch: one, or since 7.2 image and modules apart.
+/// The packages of the newest kernel of a branch: one, or since 7.2 one for the image and one for the modules.
 fn parts(apt: &Apt, branch: &Branch) -> Result<Vec<Package>> {
     let pattern = format!(
         r"^linux-image-{}\.[0-9.+debpo-]*-cloud-amd64(-unsigned)?$",
@@ -133,25 +122,22 @@ fn parts(apt: &Apt, branch: &Branch) -> Result<Vec<Package>> {
         .last()
         .with_context(|| format!("{} has no cloud kernel {}", branch.suite, branch.name))?;
     let image = apt.package(name)?;
-    let is_part =
-        |name: &&String| name.starts_with("linux-binary-") || name.starts_with("linux-modules-");
-    let mut packages = image
-        .depends
-        .iter()
-        .filter(is_part)
-        .map(|name| apt.package(name))
-        .collect::<Result<Vec<_>>>()?;
-    packages.insert(0, image);
+    let mut packages = vec![image.clone()];
+    for name in &image.depends {
+        if name.starts_with("linux-binary-") || name.starts_with("linux-modules-") {
+            packages.push(apt.package(name)?);
+        }
+    }
     Ok(packages)
 }
 
-/// `linux-image-6.12.107+deb13-cloud…` is newer than `…6.12.95…`.
+/// The numbers of a name, to sort by: `linux-image-6.12.107+deb13-cloud…` is newer than `…6.12.95…`.
 fn numbers(name: &str) -> Vec<u64> {
     let digits = name.split(|letter: char| !letter.is_ascii_digit());
     digits.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Finds image, modules and configuration below a folder.
+/// The kernel below a directory: its image, modules and configuration.
 pub fn in_directory(place: &Path, origin: &str) -> Result<Kernel> {
     let directories = [
         place.join("boot"),
@@ -172,9 +158,9 @@ pub fn in_directory(place: &Path, origin: &str) -> Result<Kernel> {
         image.with_file_name(format!("config-{release}"))
     };
     let modules = ["usr/lib/modules", "lib/modules"]
-        .iter()
-        .map(|lib| place.join(lib).join(&release).join("kernel"));
-    let modules = modules.into_iter().find(|path| path.is_dir());
+        .map(|lib| place.join(lib).join(&release).join("kernel"))
+        .into_iter()
+        .find(|path| path.is_dir());
     Ok(Kernel {
         release,
         origin: origin.to_owned(),
@@ -190,7 +176,10 @@ fn image_at(path: &Path) -> Option<(PathBuf, String)> {
         return Some((path.to_owned(), release.to_owned()));
     }
     let image = path.join("vmlinuz");
-    image.is_file().then(|| (image, named(path)))
+    if !image.is_file() {
+        return None;
+    }
+    Some((image, named(path)))
 }
 
 fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
@@ -211,15 +200,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newer_is_by_number() {
-        assert!(
-            numbers("linux-image-6.12.107+deb13-cloud-amd64")
-                > numbers("linux-image-6.12.95+deb12-cloud-amd64")
-        );
-        assert!(
-            numbers("linux-image-7.2.12+deb13-cloud-amd64")
-                > numbers("linux-image-7.1.13+deb13-cloud-amd64")
-        );
+    fn names_are_compared_by_their_numbers() {
+        let newer = numbers("linux-image-6.12.107+deb13-cloud-amd64");
+        let older = numbers("linux-image-6.12.95+deb12-cloud-amd64");
+        assert!(newer > older);
+        let newer = numbers("linux-image-7.2.12+deb13-cloud-amd64");
+        let older = numbers("linux-image-7.1.13+deb13-cloud-amd64");
+        assert!(newer > older);
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! What is to run, in which order: by repetition, the arms to and fro (ABBA), so that what drifts on the host falls on all,
-//! and each cell once before any twice, so that a table that is cut short has fewer repetitions and not fewer cells.
+//! The runs that are still to be made, in order.
+//!
+//! Every second repetition has the arms in reverse (ABBA), so that a drift of the host affects all arms alike. Each cell
+//! is run once before any is run twice, so that an interrupted table lacks repetitions and not cells.
 
 use super::Order;
 use crate::arm::Arm;
@@ -42,23 +44,25 @@ pub struct Queue {
 /// What a thread is to do next.
 #[derive(Debug)]
 pub enum Pull {
-    /// This, with the mean gap that warmset has held in its cell if it asks for it.
+    /// This run; with the mean gap that warmset held in the same cell, if its arm needs one.
     Job(Job, Option<Gap>),
-    /// What is left waits for what runs.
+    /// Runs are left, but they need results of those that are under way.
     Wait,
-    /// No more.
+    /// No run is left.
     Empty,
 }
 
 impl Queue {
-    /// All jobs of an order but those that have a line.
+    /// All jobs of an order except those that have a line already.
     pub fn new(order: &Order, there: Vec<Line>) -> Self {
         let mut arms = order.arms.clone();
-        let balances = order.balanced
+        let needs_equal_mean = order.balanced
             && order.scenario.by_gap
             && arms.iter().any(Arm::gives_a_gap)
             && !arms.iter().any(Arm::needs_a_gap);
-        arms.extend(balances.then(|| Arm::parse("equal-mean").ok()).flatten());
+        if needs_equal_mean {
+            arms.extend(Arm::parse("equal-mean"));
+        }
         let mut open = Vec::new();
         for rep in 0..order.reps {
             for setting in &order.cells {
@@ -85,39 +89,40 @@ impl Queue {
         }
     }
 
-    /// How many are to be run.
+    /// How many runs are left.
     pub fn open(&self) -> usize {
         self.open.len()
     }
 
-    /// The next that can be run.
+    /// The next job that can be run.
     pub fn pull(&mut self) -> Pull {
-        let ready = |job: &Job| {
-            !job.arm.needs_a_gap()
-                || !self.may_yet_have_a_gap(job)
-                || self.gap(&job.setting).is_some()
-        };
-        match self.open.iter().position(ready) {
-            Some(place) => {
-                let job = self.open.remove(place);
-                let gap = job
-                    .arm
-                    .needs_a_gap()
-                    .then(|| self.gap(&job.setting))
-                    .flatten();
-                if job.arm.needs_a_gap() && gap.is_none() {
-                    // warmset never finished here: there is nothing to be equal to.
-                    return self.pull();
-                }
-                self.running.push(job.clone());
-                Pull::Job(job, gap)
-            }
-            None if self.open.is_empty() => Pull::Empty,
-            None => Pull::Wait,
+        while let Some(place) = self.open.iter().position(|job| self.is_ready(job)) {
+            let job = self.open.remove(place);
+            let gap = if job.arm.needs_a_gap() {
+                let Some(gap) = self.gap(&job.setting) else {
+                    // warmset never finished in this cell: there is no mean to be equal to.
+                    continue;
+                };
+                Some(gap)
+            } else {
+                None
+            };
+            self.running.push(job.clone());
+            return Pull::Job(job, gap);
+        }
+        if self.open.is_empty() {
+            Pull::Empty
+        } else {
+            Pull::Wait
         }
     }
 
-    /// Whether warmset still runs, or will, in the cell of this job.
+    /// Returns false if the job needs a gap that warmset has yet to hold.
+    fn is_ready(&self, job: &Job) -> bool {
+        !job.arm.needs_a_gap() || !self.may_yet_have_a_gap(job) || self.gap(&job.setting).is_some()
+    }
+
+    /// Returns true if warmset runs, or will run, in the cell of this job.
     fn may_yet_have_a_gap(&self, job: &Job) -> bool {
         self.open
             .iter()
@@ -125,24 +130,22 @@ impl Queue {
             .any(|other| other.arm.gives_a_gap() && other.setting == job.setting)
     }
 
-    /// The mean of what warmset has held in this cell.
+    /// The mean gap that warmset held in this cell so far.
     fn gap(&self, setting: &Setting) -> Option<Gap> {
-        let of = |line: &&Line| {
-            line.arm == "warmset"
-                && line.state == State::Finished
-                && line.machine.setting == *setting
-        };
-        let gaps: Vec<Gap> = self
-            .lines
-            .iter()
-            .filter(of)
-            .map(|line| line.report.gap)
-            .collect();
-        let mean = gaps.iter().map(|gap| gap.mean).sum::<f64>() / gaps.len() as f64;
-        gaps.first().map(|first| Gap { mean, ..*first })
+        let mut gaps: Vec<Gap> = Vec::new();
+        for line in &self.lines {
+            let finished = line.arm == "warmset" && line.state == State::Finished;
+            if finished && line.machine.setting == *setting {
+                gaps.push(line.report.gap);
+            }
+        }
+        let first = gaps.first()?;
+        let sum: f64 = gaps.iter().map(|gap| gap.mean).sum();
+        let mean = sum / gaps.len() as f64;
+        Some(Gap { mean, ..*first })
     }
 
-    /// A job has ended, with a line or without.
+    /// Notes that a job has ended, with a line or without.
     pub fn done(&mut self, job: &Job, line: Option<Line>) {
         self.running.retain(|running| running != job);
         self.lines.extend(line);
@@ -162,7 +165,7 @@ fn is_of(line: &Line, job: &Job) -> bool {
 mod tests {
     use super::*;
     use crate::plan::{Lru, Swap};
-    use crate::run::Lengths;
+    use crate::runner::Lengths;
     use crate::scenario;
 
     fn order(arms: &[&str], reps: u32) -> Order {
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_go_to_and_fro() {
+    fn arms_run_in_reverse_every_second_time() {
         let mut queue = Queue::new(&order(&["none", "classic"], 3), Vec::new());
         let names: Vec<String> = std::iter::from_fn(|| next(&mut queue))
             .map(|(name, ..)| name)
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_run_again() {
+    fn a_run_with_a_line_is_not_made_again() {
         let there = vec![crate::line::tests::line("none", 0)];
         let mut queue = Queue::new(&order(&["none", "classic"], 1), there);
         assert_eq!(next(&mut queue).unwrap().0, "classic");

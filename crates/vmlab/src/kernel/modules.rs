@@ -1,7 +1,7 @@
-//! The modules a guest needs before it has a root disk, in the order in which they load.
+//! The modules that a guest needs before it has a root disk, in the order in which they load.
 //!
-//! Debian's packages come without `modules.dep` (their installation makes it); each module names what it depends on in
-//! its `.modinfo` section, as `depends=a,b` between zero bytes, and that is enough.
+//! Debian's packages have no `modules.dep`, which their installation makes. Each module names the modules it depends on
+//! in its section `.modinfo`, as `depends=a,b` between zero bytes.
 
 use anyhow::{Context, Result};
 use std::collections::HashMap;
@@ -9,13 +9,13 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a kernel has as modules, by name.
+/// The modules of a kernel, by name.
 #[derive(Debug)]
 pub struct Modules {
     paths: HashMap<String, PathBuf>,
 }
 
-/// A module, ready for the kernel.
+/// A module that can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
     /// `virtio_blk`.
@@ -25,7 +25,7 @@ pub struct Module {
 }
 
 impl Modules {
-    /// Looks through a folder of modules.
+    /// All modules below a directory.
     pub fn below(directory: &Path) -> Result<Self> {
         let mut paths = HashMap::new();
         let mut directories = vec![directory.to_owned()];
@@ -34,17 +34,17 @@ impl Modules {
                 .with_context(|| format!("cannot list {}", directory.display()))?;
             for entry in entries.flatten() {
                 let path = entry.path();
-                match name_of(&path) {
-                    _ if path.is_dir() => directories.push(path),
-                    Some(name) => drop(paths.insert(name, path)),
-                    None => {}
+                if path.is_dir() {
+                    directories.push(path);
+                } else if let Some(name) = name_of(&path) {
+                    paths.insert(name, path);
                 }
             }
         }
         Ok(Self { paths })
     }
 
-    /// These modules and all they depend on, each after what it needs; one that is not there is built in.
+    /// These modules and all they depend on, each after those it needs. A name without a file is built into the kernel.
     pub fn in_order(&self, names: &[&str]) -> Result<Vec<Module>> {
         let mut loaded = Vec::new();
         for name in names {
@@ -99,11 +99,8 @@ fn depends(bytes: &[u8]) -> Vec<String> {
         return Vec::new();
     };
     let rest = bytes.get(at + KEY.len()..).unwrap_or_default();
-    let end = rest
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(rest.len());
-    let list = String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).replace('-', "_");
+    let value = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+    let list = String::from_utf8_lossy(value).replace('-', "_");
     list.split(',')
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
@@ -117,13 +114,11 @@ mod tests {
     #[test]
     fn each_comes_after_what_it_needs() {
         let directory = tempfile::tempdir().unwrap();
+        let drivers = directory.path().join("drivers");
+        fs::create_dir_all(&drivers).unwrap();
         let write = |name: &str, needs: &str| {
-            fs::create_dir_all(directory.path().join("drivers")).unwrap();
-            fs::write(
-                directory.path().join("drivers").join(name),
-                format!("ELF\0license=GPL\0depends={needs}\0"),
-            )
-            .unwrap();
+            let text = format!("ELF\0license=GPL\0depends={needs}\0");
+            fs::write(drivers.join(name), text).unwrap();
         };
         write("virtio_blk.ko", "virtio,virtio-ring");
         write("virtio-ring.ko", "virtio");

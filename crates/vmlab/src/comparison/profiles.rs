@@ -1,10 +1,10 @@
-//! Where kernels were at the ticks of their clocks, arm beside arm.
+//! Where the kernels of each arm were at the ticks of their clocks.
 
 use super::{Column, row};
 use crate::plan::Profile;
 use std::collections::BTreeSet;
 
-/// Functions shown of each arm.
+/// Functions of each arm in the table: those that follow have a percent of the ticks or less each.
 const SHOWN: usize = 12;
 
 /// The functions with most ticks of any arm, in percent of each arm's ticks in the kernel; empty if none were counted.
@@ -17,17 +17,14 @@ pub(super) fn table(columns: &[Column<'_>]) -> String {
     if arms.is_empty() {
         return String::new();
     }
-    let mut text = row(
-        "ticks in the kernel, %",
-        arms.iter().map(|(arm, _)| (*arm).to_owned()),
-    );
+    let heads = arms.iter().map(|(arm, _)| (*arm).to_owned());
+    let mut text = row("ticks in the kernel, %", heads);
     text += &row("---", arms.iter().map(|_| "---:".to_owned()));
-    text += &row(
-        "all",
-        arms.iter().map(|(_, profile)| profile.ticks.to_string()),
-    );
+    let ticks = arms.iter().map(|(_, profile)| profile.ticks.to_string());
+    text += &row("all", ticks);
     for name in names(&arms) {
-        text += &row(&name, arms.iter().map(|(_, profile)| share(profile, &name)));
+        let shares = arms.iter().map(|(_, profile)| share(profile, &name));
+        text += &row(&name, shares);
     }
     text + "\n"
 }
@@ -56,31 +53,35 @@ fn names(arms: &[(&str, Profile)]) -> Vec<String> {
         sorted.sort_by_key(|(_, ticks)| std::cmp::Reverse(**ticks));
         names.extend(sorted.into_iter().take(SHOWN).map(|(name, _)| name.clone()));
     }
-    let all = |name: &String| {
-        arms.iter()
-            .filter_map(|(_, profile)| profile.functions.get(name))
-            .sum::<u64>()
-    };
     let mut names: Vec<String> = names.into_iter().collect();
-    names.sort_by_key(|name| std::cmp::Reverse(all(name)));
+    names.sort_by_key(|name| std::cmp::Reverse(ticks(arms, name)));
     names
 }
 
+/// Ticks in a function, in all arms.
+fn ticks(arms: &[(&str, Profile)], name: &str) -> u64 {
+    let counts = arms
+        .iter()
+        .filter_map(|(_, profile)| profile.functions.get(name));
+    counts.sum()
+}
+
 fn share(profile: &Profile, name: &str) -> String {
-    match profile.functions.get(name) {
-        Some(ticks) => format!("{:.1}", 100.0 * *ticks as f64 / profile.ticks.max(1) as f64),
-        None => "–".to_owned(),
-    }
+    let Some(ticks) = profile.functions.get(name) else {
+        return "–".to_owned();
+    };
+    let percent = 100.0 * *ticks as f64 / profile.ticks.max(1) as f64;
+    format!("{percent:.1}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::columns;
+    use crate::comparison::columns;
     use crate::line::tests::line;
 
     #[test]
-    fn arms_stand_side_by_side_and_runs_are_added() {
+    fn each_arm_has_a_column_with_all_its_runs() {
         let of = |arm, rep, shrink| {
             let mut line = line(arm, rep);
             let functions = [("shrink".to_owned(), shrink), ("fault".to_owned(), 10)]
