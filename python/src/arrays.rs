@@ -156,7 +156,9 @@ impl<'py> Columns<'py> {
     ) -> PyResult<Trace> {
         let mut loader = Loader::expecting(self.page.length);
         let mut progress = Progress::new(progress, Some(self.page.length as u64));
-        let (mut batch, mut numbers, mut before) = (Batch::default(), Vec::new(), 0);
+        let mut batch = Batch::default();
+        let mut numbers = Vec::new();
+        let mut before = 0;
         for from in (0..self.page.length).step_by(BLOCK) {
             let range = from..(from + BLOCK).min(self.page.length);
             self.page.copy(range.clone(), &mut batch.page)?;

@@ -35,7 +35,8 @@ pub(crate) fn curve<'py>(
     sample: Option<f64>,
     jobs: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (py, trace) = (trace.py(), Arc::clone(&trace.get().inner));
+    let py = trace.py();
+    let trace = Arc::clone(&trace.get().inner);
     let misses = watch::run(py, Progress::new(None, None), jobs, move |_| match sample {
         None => Ok(MissCurve::of(&trace).all()),
         Some(sample) => {
@@ -195,11 +196,9 @@ pub(crate) fn lifetime(
     jobs: usize,
 ) -> PyResult<Lifetime> {
     let choice = Choice::parse(policy).map_err(failed)?;
-    let (py, timed, trace) = (
-        trace.py(),
-        trace.get().is_timed(),
-        Arc::clone(&trace.get().inner),
-    );
+    let py = trace.py();
+    let timed = trace.get().is_timed();
+    let trace = Arc::clone(&trace.get().inner);
     let work = move |_: &_| measure::Lifetime::of(&trace, timed, &choice, points).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), jobs, work)?;
     Ok(Lifetime { inner })
@@ -276,7 +275,8 @@ impl WorkingSet {
     /// How the sizes are spread: mean, deviation, skewness, excess_kurtosis and jarque_bera.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (shape, dict) = (self.inner.shape(), PyDict::new(py));
+        let shape = self.inner.shape();
+        let dict = PyDict::new(py);
         dict.set_item("mean", shape.mean)?;
         dict.set_item("deviation", shape.deviation)?;
         dict.set_item("skewness", shape.skewness)?;
@@ -305,11 +305,9 @@ pub(crate) fn working_set(
     theta: u64,
     pixels: usize,
 ) -> PyResult<WorkingSet> {
-    let (py, timed, trace) = (
-        trace.py(),
-        trace.get().is_timed(),
-        Arc::clone(&trace.get().inner),
-    );
+    let py = trace.py();
+    let timed = trace.get().is_timed();
+    let trace = Arc::clone(&trace.get().inner);
     let work = move |_: &_| Series::of(&trace, timed, theta, pixels).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), 1, work)?;
     Ok(WorkingSet { inner })

@@ -57,7 +57,8 @@ pub(crate) fn simulate<'py>(
     jobs: usize,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (py, trace) = (trace.py(), Arc::clone(&trace.get().inner));
+    let py = trace.py();
+    let trace = Arc::clone(&trace.get().inner);
     let policies = policies.map_or_else(|| Ok(vec!["lru,opt".to_owned()]), words)?;
     let choices = Choice::list(&policies).map_err(failed)?;
     let usual = || {
@@ -101,7 +102,8 @@ fn run(
     watch: &Watch,
 ) -> PyResult<Run> {
     watch.check()?;
-    let (label, began) = (choice.label(), Instant::now());
+    let label = choice.label();
+    let began = Instant::now();
     let score = choice
         .spec
         .run(trace, capacity, &choice.options)

@@ -87,7 +87,9 @@ impl Recording {
         py: Python<'py>,
         column: &str,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (mut place, mut known, mut values) = (None, false, Vec::new());
+        let mut place = None;
+        let mut known = false;
+        let mut values = Vec::new();
         for entry in self.entries.iter() {
             match entry {
                 Entry::Header(header) => {
@@ -144,7 +146,8 @@ impl Recording {
     /// sample after which it was.
     #[getter]
     fn decisions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let (mut samples, mut decisions) = (0_usize, Vec::new());
+        let mut samples = 0_usize;
+        let mut decisions = Vec::new();
         for entry in self.entries.iter() {
             match entry {
                 Entry::Sample(_) => samples += 1,

@@ -44,7 +44,8 @@ pub(crate) fn replay<'py>(
             "the argument 'coverage' cannot be used with 'compare' or 'config'",
         ));
     }
-    let (py, entries) = (recording.py(), Arc::clone(&recording.get().entries));
+    let py = recording.py();
+    let entries = Arc::clone(&recording.get().entries);
     let config = config
         .map(|path| host::settings::of_file(&path))
         .transpose()

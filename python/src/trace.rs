@@ -183,7 +183,8 @@ impl Trace {
 
     /// Another process gets the columns.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (py, trace) = (slf.py(), &slf.get().inner);
+        let py = slf.py();
+        let trace = &slf.get().inner;
         let columns = PyDict::new(py);
         columns.set_item("pages", Self::pages(slf))?;
         columns.set_item("time", Self::time(slf))?;

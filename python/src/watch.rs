@@ -86,7 +86,8 @@ pub(crate) fn run<T: Send + 'static>(
         .panic_handler(drop)
         .build()
         .map_err(failed)?;
-    let (watch, (send, mut receive)) = (Arc::new(Watch::default()), mpsc::sync_channel(1));
+    let watch = Arc::new(Watch::default());
+    let (send, mut receive) = mpsc::sync_channel(1);
     let theirs = Arc::clone(&watch);
     pool.spawn(move || {
         // Whoever has gone needs no result.

@@ -30,7 +30,8 @@ fn main() -> Result<(), workingset::Error> {
         writes: 0.0,
         seed: 1,
     })?;
-    let (mut pages, mut batch) = (Vec::new(), Batch::default());
+    let mut pages = Vec::new();
+    let mut batch = Batch::default();
     while synth.fill(&mut batch, 1 << 16) {
         pages.extend_from_slice(&batch.page);
     }

@@ -84,7 +84,9 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_are_those_of_a_map(pages in prop::collection::vec(prop_oneof![0..40_u64, any::<u64>()], 0..300)) {
-            let (mut dense, mut got, mut map) = (Dense::default(), Vec::new(), HashMap::new());
+            let mut dense = Dense::default();
+            let mut got = Vec::new();
+            let mut map = HashMap::new();
             dense.extend(&pages, &mut got).unwrap();
             let expected: Vec<u32> = pages.iter().map(|page| {
                 let next = map.len() as u32;
@@ -97,7 +99,8 @@ mod tests {
 
     #[test]
     fn pages_far_apart_are_numbered_too() {
-        let (mut dense, mut got) = (Dense::default(), Vec::new());
+        let mut dense = Dense::default();
+        let mut got = Vec::new();
         let pages: Vec<u64> = (0..100_000).map(|n| n << 12).collect();
         dense.extend(&pages, &mut got).unwrap();
         dense.extend(&pages, &mut got).unwrap();

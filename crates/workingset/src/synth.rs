@@ -407,8 +407,9 @@ mod tests {
             writes: 0.0,
             seed: 1,
         };
-        let (mut synth, mut batch, mut pages) =
-            (Synth::new(recipe).unwrap(), Batch::default(), Vec::new());
+        let mut synth = Synth::new(recipe).unwrap();
+        let mut batch = Batch::default();
+        let mut pages = Vec::new();
         while synth.fill(&mut batch, 1000) {
             pages.extend_from_slice(&batch.page);
         }

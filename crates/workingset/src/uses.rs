@@ -292,13 +292,15 @@ impl Iterator for Iter<'_> {
     fn next(&mut self) -> Option<Use> {
         let page = *self.uses.trace.refs().get(self.at)?;
         let word = self.uses.words.at(self.at);
-        let (from, to) = (self.now, self.now + word.length());
+        let from = self.now;
+        let to = self.now + word.length();
         let gap = if word.gap() == LISTED {
             self.listed.next().copied().unwrap_or(LISTED)
         } else {
             word.gap()
         };
-        (self.now, self.at) = (to + gap, self.at + 1);
+        self.now = to + gap;
+        self.at += 1;
         Some(Use {
             page,
             from,

@@ -12,13 +12,16 @@ use workingset::{Page, Trace};
 /// Bansal and Modha's figure 2, line by line. The front of a clock is where pages enter.
 fn car(c: usize) -> impl FnMut(Page) -> bool {
     let [mut t1, mut t2]: [VecDeque<(Page, bool)>; 2] = [VecDeque::new(), VecDeque::new()];
-    let (mut b1, mut b2, mut p) = (List::new(), List::new(), 0.0_f64);
+    let mut b1 = List::new();
+    let mut b2 = List::new();
+    let mut p = 0.0_f64;
     move |page| {
         if let Some(entry) = t1.iter_mut().chain(&mut t2).find(|entry| entry.0 == page) {
             entry.1 = true;
             return true;
         }
-        let (in_b1, in_b2) = (b1.contains(&page), b2.contains(&page));
+        let in_b1 = b1.contains(&page);
+        let in_b2 = b2.contains(&page);
         if t1.len() + t2.len() == c {
             loop {
                 let from_t1 = t1.len() as f64 >= p.max(1.0) || t2.is_empty();
@@ -99,7 +102,9 @@ fn mq(c: usize) -> impl FnMut(Page) -> bool {
 fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
     let window_most = (c / 100).max(1);
     let protected_most = ((c - window_most) as f64 * 0.8) as usize;
-    let (mut window, mut probation, mut protected) = (List::new(), List::new(), List::new());
+    let mut window = List::new();
+    let mut probation = List::new();
+    let mut protected = List::new();
     let (mut count, mut references) = (BTreeMap::<Page, u32>::new(), 0);
     move |page| {
         let own = count.entry(page).or_default();
@@ -150,7 +155,9 @@ fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
 
 /// Frames in a ring: a page, and what is known of it.
 fn nfu(c: usize) -> impl FnMut(Page) -> bool {
-    let (mut ring, mut hand, mut left): (Vec<(Page, bool, u8)>, usize, usize) = (Vec::new(), 0, c);
+    let mut ring: Vec<(Page, bool, u8)> = Vec::new();
+    let mut hand: usize = 0;
+    let mut left: usize = c;
     move |page| {
         if left == 0 {
             left = c;
@@ -178,8 +185,9 @@ fn nfu(c: usize) -> impl FnMut(Page) -> bool {
 }
 
 fn ws_clock(c: usize) -> impl FnMut(Page) -> bool {
-    let (mut ring, mut hand, mut now): (Vec<(Page, bool, usize)>, usize, usize) =
-        (Vec::new(), 0, 0);
+    let mut ring: Vec<(Page, bool, usize)> = Vec::new();
+    let mut hand: usize = 0;
+    let mut now: usize = 0;
     move |page| {
         now += 1;
         let at = now - 1;

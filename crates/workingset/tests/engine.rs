@@ -10,7 +10,8 @@ use workingset::policy::Choice;
 use workingset::{About, Batch, Loader, Op, Trace};
 
 fn trace(pages: impl Iterator<Item = u64>, writes: bool) -> Trace {
-    let (mut loader, mut batch) = (Loader::default(), Batch::default());
+    let mut loader = Loader::default();
+    let mut batch = Batch::default();
     batch.page.extend(pages);
     batch.op = vec![if writes { Op::STORE } else { Op::LOAD }; batch.page.len()];
     loader.push(&batch).unwrap();
@@ -143,7 +144,8 @@ fn one_process_is_one_policy() {
 /// A hog of anonymous memory without swap ends itself, not the others.
 #[test]
 fn without_swap_the_hog_is_killed() {
-    let (hog, small) = (trace(0..5000, true), random(1, 50_000, 30));
+    let hog = trace(0..5000, true);
+    let small = random(1, 50_000, 30);
     let processes = [
         Process::new("hog", &hog).all(Kind::Anon),
         Process::new("small", &small).all(Kind::File),
@@ -167,10 +169,8 @@ fn without_swap_the_hog_is_killed() {
 /// le9's claim on a trace: beside a hog on swap, a floor of clean file pages spares the file's readers.
 #[test]
 fn a_floor_keeps_a_hot_file_beside_a_hog() {
-    let (hog, hot) = (
-        trace((0..120_000).map(|at| at % 1200), true),
-        random(2, 400_000, 100),
-    );
+    let hog = trace((0..120_000).map(|at| at % 1200), true);
+    let hot = random(2, 400_000, 100);
     let processes = [
         Process::new("hog", &hog).all(Kind::Anon),
         Process::new("hot", &hot).all(Kind::File),
@@ -184,13 +184,11 @@ fn a_floor_keeps_a_hot_file_beside_a_hog() {
         };
         run(&slice, &processes, &mut memory).unwrap().processes[1].refaults_file
     };
-    let (without, with) = (
-        refaults(Floors::NONE),
-        refaults(Floors {
+    let without = refaults(Floors::NONE);
+    let with = refaults(Floors {
             clean_min: 0.15,
             ..Floors::NONE
-        }),
-    );
+        });
     assert!(with == 0 && without > 0, "{without} without, {with} with");
 }
 

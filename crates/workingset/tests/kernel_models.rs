@@ -11,7 +11,8 @@ use workingset::dice::Dice;
 use workingset::{About, Batch, Loader, Page, Trace};
 
 fn random(c: usize) -> impl FnMut(Page) -> bool {
-    let (mut frames, mut dice) = (Vec::new(), Dice::new(1));
+    let mut frames = Vec::new();
+    let mut dice = Dice::new(1);
     move |page| {
         if frames.contains(&page) {
             return true;
@@ -229,7 +230,8 @@ impl Lists {
 
     /// Whose turn it is, by swappiness 60 and by what refaults cost.
     fn turn(&mut self) -> Option<usize> {
-        let (anon, file) = (self.size(0), self.size(1));
+        let anon = self.size(0);
+        let file = self.size(1);
         let may_anon = anon > self.spared.anon;
         let learnt = self.learnt >= 1.0 && file as f64 <= self.learnt;
         let may_file = file > 0
@@ -319,7 +321,9 @@ fn linux(c: usize, spared: Spared, kind: impl Fn(Page) -> usize) -> impl FnMut(P
 /// Of mapped file pages alone, as generations by number: no tiers, no balance.
 fn mglru(c: usize) -> impl FnMut(Page) -> bool {
     let mut generations: BTreeMap<usize, List> = BTreeMap::new();
-    let (mut youngest, mut oldest, mut young) = (2, 0, BTreeSet::new());
+    let mut youngest = 2;
+    let mut oldest = 0;
+    let mut young = BTreeSet::new();
     move |page| {
         if generations.values().any(|list| list.contains(&page)) {
             young.insert(page);

@@ -75,9 +75,11 @@ proptest! {
     /// Names of pages mean nothing to a policy.
     #[test]
     fn renaming_pages_changes_nothing(pages in references(), room in 1..16_usize) {
-        let (trace, renamed) = (Trace::of(&pages).unwrap(), Trace::of(&pages.iter().map(|p| p * 77 + 5).collect::<Vec<_>>()).unwrap());
+        let trace = Trace::of(&pages).unwrap();
+        let renamed = Trace::of(&pages.iter().map(|p| p * 77 + 5).collect::<Vec<_>>()).unwrap();
         for spec in POLICIES {
-            let (options, capacity) = (Options::of(spec), room.min(trace.pages()));
+            let options = Options::of(spec);
+            let capacity = room.min(trace.pages());
             prop_assert_eq!(spec.run(&trace, capacity, &options).unwrap(), spec.run(&renamed, capacity, &options).unwrap());
         }
     }
@@ -90,7 +92,8 @@ proptest! {
             let spec = named(name);
             spec.run(&trace, 1, &Options::of(spec).with(option, f64::from(theta))).unwrap()
         };
-        let (ws, vmin) = (run("ws", "theta"), run("vmin", "t"));
+        let ws = run("ws", "theta");
+        let vmin = run("vmin", "t");
         prop_assert_eq!(ws.misses, vmin.misses);
         prop_assert!(vmin.mean_size <= ws.mean_size + 1e-9);
         for name in ["lru", "opt"] {

@@ -73,10 +73,8 @@ impl Curves {
     pub(super) fn of(uses: &Uses, intervals: &Intervals, wanted: &Wanted) -> Result<Self, Error> {
         let time = uses.time();
         let misses = MissCurve::of(uses.trace()).all();
-        let (ws, vmin) = (
-            Lifetime::of_working_set(intervals),
-            Lifetime::of_vmin(intervals),
-        );
+        let ws = Lifetime::of_working_set(intervals);
+        let vmin = Lifetime::of_vmin(intervals);
         let space = Space::of(uses);
         let lru = Lifetime::new(
             "lru",
@@ -91,7 +89,9 @@ impl Curves {
         capacities.dedup();
         let others = ["opt", "fifo", "2q"].map(|name| fixed(uses, name, &capacities, &space));
         let [opt, fifo, two_q] = others;
-        let (opt, fifo, two_q) = (opt?, fifo?, two_q?);
+        let opt = opt?;
+        let fifo = fifo?;
+        let two_q = two_q?;
         let timer = timer(uses, &ladder);
         let claims = ladder.iter().map(|(point, vmin_size)| {
             let at = |curve: &Lifetime| faults(curve, room(point.size));
@@ -142,7 +142,8 @@ struct Space {
 
 impl Space {
     fn of(uses: &Uses) -> Self {
-        let (mut sum, time) = (0.0, uses.time() as f64);
+        let mut sum = 0.0;
+        let time = uses.time() as f64;
         let grown = uses.first_uses().into_iter().map(|first| {
             sum += (uses.end() - first) as f64 / time;
             sum
@@ -164,10 +165,8 @@ fn room(size: f64) -> usize {
 
 /// Windows from a thousandth of a per cent of the time to a tenth of it, and VMIN's size at each.
 fn ladder(ws: &Lifetime, vmin: &Lifetime, time: u64) -> Vec<(Point, f64)> {
-    let (least, most) = (
-        (time as f64 / 1e5).max(10.0),
-        (time as f64 / 10.0).max(11.0),
-    );
+    let least = (time as f64 / 1e5).max(10.0);
+    let most = (time as f64 / 10.0).max(11.0);
     let mut ladder: Vec<(Point, f64)> = Vec::new();
     for step in 0..LADDER {
         let theta = least * (most / least).powf(step as f64 / (LADDER - 1) as f64);
@@ -264,11 +263,13 @@ fn thinned(mut curve: Lifetime) -> Lifetime {
     let Some((first, last)) = curve.points.first().zip(curve.points.last()) else {
         return curve;
     };
-    let (low, high) = (first.size.max(0.1).ln(), last.size.max(0.2).ln());
+    let low = first.size.max(0.1).ln();
+    let high = last.size.max(0.2).ln();
     let place = |point: &Point| {
         ((point.size.max(0.1).ln() - low) / (high - low).max(1e-9) * KEPT as f64) as i64
     };
-    let (end, mut before) = (curve.points.len() - 1, i64::MIN);
+    let end = curve.points.len() - 1;
+    let mut before = i64::MIN;
     let mut at = 0;
     curve.points.retain(|point| {
         let keep = place(point) != before || at == end;

@@ -35,7 +35,8 @@ pub(super) struct Clustered {
 
 impl Default for Clustered {
     fn default() -> Self {
-        let (near, rows) = (vec![0; 1 << NEAR], vec![NONE; 1 << GROUP]);
+        let near = vec![0; 1 << NEAR];
+        let rows = vec![NONE; 1 << GROUP];
         Self {
             groups: Scattered::default(),
             near,
@@ -57,7 +58,8 @@ impl Clustered {
             }
             let begin = out.len();
             if block.iter().fold(0, |all, page| all | page) >> (GROUP + NEAR) == 0 {
-                let (near, rows) = (&self.near[..1 << NEAR], &self.rows);
+                let near = &self.near[..1 << NEAR];
+                let rows = &self.rows;
                 out.extend(
                     block
                         .iter()

@@ -134,7 +134,8 @@ impl<F: Frames> Memory for Global<F> {
     }
 
     fn enter(&mut self, page: Page, owner: usize, kind: Kind, now: u64, _: u64) {
-        (self.owner[page as usize], self.kind[page as usize]) = (owner as u16, kind);
+        self.owner[page as usize] = owner as u16;
+        self.kind[page as usize] = kind;
         self.frames.enter(page, kind, now);
     }
 

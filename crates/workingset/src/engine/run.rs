@@ -111,7 +111,8 @@ struct Clockwork<'a, M> {
 
 impl<'a, M: Memory> Clockwork<'a, M> {
     fn new(machine: &'a Machine, processes: &'a [Process<'a>], memory: &'a mut M) -> Self {
-        let (mut tasks, mut owner) = (Vec::new(), Vec::new());
+        let mut tasks = Vec::new();
+        let mut owner = Vec::new();
         for (number, process) in processes.iter().enumerate() {
             let pages = process.trace.pages();
             let told = ProcessOutcome {
@@ -166,7 +167,8 @@ impl<'a, M: Memory> Clockwork<'a, M> {
 
     /// Time passes, and counts as stalled for whom it does.
     fn pass(&mut self, span: u64) {
-        let (mut waiting, mut alive) = (0, 0);
+        let mut waiting = 0;
+        let mut alive = 0;
         for task in self.tasks.iter().filter(|task| !task.ended) {
             alive += 1;
             waiting += u64::from(task.stalled && task.blocked_until > self.now);
@@ -182,11 +184,14 @@ impl<'a, M: Memory> Clockwork<'a, M> {
 
     /// A process runs to the end of its slice, a fault, or its own end.
     fn turn(&mut self, number: usize) {
-        let (machine, process) = (self.machine, &self.processes[number]);
+        let machine = self.machine;
+        let process = &self.processes[number];
         let task = &mut self.tasks[number];
         task.stalled = false;
-        let (refs, op) = (process.trace.refs(), process.trace.op());
-        let (from, first) = (task.at, task.first);
+        let refs = process.trace.refs();
+        let op = process.trace.op();
+        let from = task.at;
+        let first = task.first;
         let slice = (machine.slice_ns / machine.reference_ns).max(1) as usize;
         let end = refs.len().min(from + slice);
         let mut at = from;
@@ -201,7 +206,8 @@ impl<'a, M: Memory> Clockwork<'a, M> {
             at += 1;
         }
         let task = &mut self.tasks[number];
-        (task.at, task.virtual_time) = (at, virtual_time);
+        task.at = at;
+        task.virtual_time = virtual_time;
         self.pass((at - from) as u64 * machine.reference_ns);
         if at == refs.len() {
             self.end(number, false);
@@ -239,7 +245,9 @@ impl<'a, M: Memory> Clockwork<'a, M> {
         let reclaiming = self.now - began;
         if again || kind == Kind::File {
             let done = self.device_free_at.max(self.now) + self.machine.read_ns;
-            (self.device_free_at, task.blocked_until, task.stalled) = (done, done, again);
+            self.device_free_at = done;
+            task.blocked_until = done;
+            task.stalled = again;
             self.told.reads += 1;
             let waits = done - self.now;
             *(if again {
@@ -251,7 +259,8 @@ impl<'a, M: Memory> Clockwork<'a, M> {
         task.told.stalled_ns += reclaiming;
         // The reference that faulted is made as soon as its page is there. Else programs that take each other's page
         // before it is used would do so for ever.
-        (task.at, task.virtual_time) = (task.at + 1, task.virtual_time + self.machine.reference_ns);
+        task.at += 1;
+        task.virtual_time += self.machine.reference_ns;
         self.pass(self.machine.reference_ns);
         self.reclaim_aside();
     }

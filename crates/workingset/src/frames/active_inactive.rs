@@ -95,10 +95,8 @@ impl ActiveInactive {
 
     /// `inactive_is_low`.
     fn inactive_is_low(&self, kind: usize) -> bool {
-        let (inactive, active) = (
-            self.lists.len(list(kind, 0)),
-            self.lists.len(list(kind, ACTIVE)),
-        );
+        let inactive = self.lists.len(list(kind, 0));
+        let active = self.lists.len(list(kind, ACTIVE));
         let gib = (inactive + active) >> 18;
         let ratio = match (self.ratio, gib) {
             (0, 0) => 1,
@@ -145,7 +143,8 @@ impl ActiveInactive {
     /// Which kinds may give a page.
     fn may(&self, moment: Moment) -> [bool; 2] {
         let memory = moment.memory as f64;
-        let (anon, file) = (self.size(0), self.size(1));
+        let anon = self.size(0);
+        let file = self.size(1);
         let floor = |share: f64| (share * memory) as usize;
         let mut may = [moment.swap && anon > floor(self.floors.anon_min), file > 0];
         let hard = floor(self.floors.clean_min);

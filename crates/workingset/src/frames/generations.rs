@@ -141,10 +141,8 @@ impl Generations {
 
     /// Its pages join the next generation's end.
     fn close_oldest(&mut self, kind: usize) {
-        let (from, to) = (
-            list(kind, self.oldest[kind]),
-            list(kind, self.oldest[kind] + 1),
-        );
+        let from = list(kind, self.oldest[kind]);
+        let to = list(kind, self.oldest[kind] + 1);
         while let Some(page) = self.lists.front(from) {
             self.lists.remove(from, page);
             self.lists.push_back(to, page);
@@ -169,10 +167,8 @@ impl Generations {
             [false, true] => Some(1),
             [true, true] => {
                 let swappiness = self.tuning.swappiness;
-                let (anon, file) = (
-                    self.position(0, 0, swappiness),
-                    self.position(1, 0, 200.0 - swappiness),
-                );
+                let anon = self.position(0, 0, swappiness);
+                let file = self.position(1, 0, 200.0 - swappiness);
                 Some(usize::from(Self::bears(anon, file)))
             }
         }
@@ -190,9 +186,11 @@ impl Generations {
     fn may(&self, moment: Moment) -> [bool; 2] {
         let floor = |share: f64| (share * moment.memory as f64) as usize;
         let floors = &self.tuning.floors;
-        let (anon, file) = (self.size(0), self.size(1));
+        let anon = self.size(0);
+        let file = self.size(1);
         let mut may = [moment.swap && anon > floor(floors.anon_min), file > 0];
-        let (hard, soft) = (floor(floors.clean_min), floor(floors.clean_low));
+        let hard = floor(floors.clean_min);
+        let soft = floor(floors.clean_low);
         may[1] &= hard == 0 || self.clean > hard || file > self.clean;
         may[1] &= !(may[0] && soft > 0 && self.clean <= soft);
         [may[0], may[1]]

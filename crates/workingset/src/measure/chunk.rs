@@ -182,7 +182,8 @@ mod tests {
             cuts in (0.0..1.0_f64, 0.0..1.0_f64),
         ) {
             let place = |share: f64| 1 + (share * (pages.len() - 2) as f64) as usize;
-            let (one, two) = (place(cuts.0.min(cuts.1)), place(cuts.0.max(cuts.1)));
+            let one = place(cuts.0.min(cuts.1));
+            let two = place(cuts.0.max(cuts.1));
             prop_assume!(one < two);
             let [a, b, c] = [&pages[..one], &pages[one..two], &pages[two..]].map(chunk);
             let left = a.clone().then(&b).unwrap().then(&c).unwrap();

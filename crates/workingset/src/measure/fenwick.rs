@@ -44,7 +44,8 @@ impl Fenwick {
 
     /// The sum behind a place.
     pub(super) fn after(&self, at: usize) -> i64 {
-        let (mut place, mut sum) = (at + 1, 0);
+        let mut place = at + 1;
+        let mut sum = 0;
         while place > 0 {
             sum += self.sums[place];
             place -= place & place.wrapping_neg();

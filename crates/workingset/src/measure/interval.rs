@@ -31,10 +31,8 @@ fn edge(bin: usize) -> u64 {
     if bin < SINGLE as usize {
         return bin as u64;
     }
-    let (octave, part) = (
-        (bin - SINGLE as usize) / PARTS + 8,
-        (bin - SINGLE as usize) % PARTS,
-    );
+    let octave = (bin - SINGLE as usize) / PARTS + 8;
+    let part = (bin - SINGLE as usize) % PARTS;
     let width = 1_u128 << (octave - 7);
     u64::try_from((PARTS + part + 1) as u128 * width - 1).unwrap_or(u64::MAX)
 }
@@ -101,8 +99,10 @@ impl Intervals {
     /// Of uses, in their time.
     pub fn of_uses(uses: &Uses) -> Self {
         let mut last: Vec<u64> = vec![u64::MAX; uses.pages()];
-        let (mut between, mut tail) = (Histogram::new(), Histogram::new());
-        let (mut cold, mut within) = (0, 0);
+        let mut between = Histogram::new();
+        let mut tail = Histogram::new();
+        let mut cold = 0;
+        let mut within = 0;
         for one in uses {
             // The references within a use are a unit of time apart, or none: the latter miss at no window.
             within += one.to - one.from;
@@ -188,7 +188,10 @@ impl Intervals {
             .unwrap_or(0);
         let all: u64 = self.between.count.iter().sum();
         let tails: u64 = self.tail.count.iter().sum();
-        let (mut within, mut sum, mut ended, mut ending) = (0_u64, 0_u128, 0_u64, 0_u128);
+        let mut within = 0_u64;
+        let mut sum = 0_u128;
+        let mut ended = 0_u64;
+        let mut ending = 0_u128;
         let mut windows = Vec::new();
         for bin in 0..=last {
             within += self.between.count[bin];
@@ -199,7 +202,8 @@ impl Intervals {
                 continue;
             }
             let theta = edge(bin).min(self.time);
-            let (longer, later) = (all - within, tails - ended);
+            let longer = all - within;
+            let later = tails - ended;
             let size = (sum + ending) as f64 + theta as f64 * (longer + later) as f64;
             // A page that does not come back within the window is there for its use alone.
             let vmin = sum as f64 + (longer + tails) as f64;
@@ -256,7 +260,8 @@ mod tests {
 
     /// w(t,θ) and the misses, by their definitions.
     fn plainly(refs: &[Page], theta: usize) -> (u64, f64) {
-        let (mut misses, mut sizes) = (0, 0);
+        let mut misses = 0;
+        let mut sizes = 0;
         for at in 0..refs.len() {
             let seen = refs[..at].iter().rposition(|page| *page == refs[at]);
             misses += u64::from(seen.is_none_or(|seen| at - seen > theta));
@@ -284,7 +289,8 @@ mod tests {
         #[test]
         fn uses_have_the_windows_of_their_references(pages in prop::collection::vec(0..4_u64, 1..120)) {
             let trace = Trace::of(&pages).unwrap();
-            let (one, other) = (Intervals::of(&trace, false), Intervals::of_uses(&Uses::of(&trace, false).unwrap()));
+            let one = Intervals::of(&trace, false);
+            let other = Intervals::of_uses(&Uses::of(&trace, false).unwrap());
             prop_assert_eq!(one.windows(), other.windows());
         }
     }

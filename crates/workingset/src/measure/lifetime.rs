@@ -227,10 +227,8 @@ mod tests {
     fn in_phases_the_working_set_outlives_lru_and_nothing_outlives_vmin() {
         let trace = phased();
         let intervals = Intervals::of(&trace, false);
-        let (ws, vmin) = (
-            Lifetime::of_working_set(&intervals),
-            Lifetime::of_vmin(&intervals),
-        );
+        let ws = Lifetime::of_working_set(&intervals);
+        let vmin = Lifetime::of_vmin(&intervals);
         let lru = Lifetime::of_lru(&MissCurve::of(&trace), intervals.time);
         let at = 35.0;
         let [ws, vmin, lru] = [ws, vmin, lru].map(|curve| curve.misses_at(at).unwrap());
@@ -241,10 +239,8 @@ mod tests {
     fn a_sample_has_the_points_at_which_its_curve_changes() {
         let trace = phased();
         let sampled = sampled(&trace, Sampling::Rate(0.3)).unwrap();
-        let (few, all) = (
-            Lifetime::of_sample(&sampled, 1),
-            Lifetime::of_lru(&sampled.curve, 1),
-        );
+        let few = Lifetime::of_sample(&sampled, 1);
+        let all = Lifetime::of_lru(&sampled.curve, 1);
         // The smallest size takes what the sample has too few or too many.
         assert!(few.points.len() <= sampled.pages + 1 && few.points.len() < all.points.len());
         assert!(few.points.iter().all(|point| all.points.contains(point)));
@@ -257,7 +253,8 @@ mod tests {
     #[test]
     fn a_run_of_lru_is_a_point_of_its_curve() {
         let trace = phased();
-        let (lru, curve) = (Choice::parse("lru").unwrap(), MissCurve::of(&trace));
+        let lru = Choice::parse("lru").unwrap();
+        let curve = MissCurve::of(&trace);
         let runs = Lifetime::of_policy(&trace, &lru, &sizes(trace.pages(), 9), trace.len() as u64)
             .unwrap();
         let whole = Lifetime::of_lru(&curve, trace.len() as u64);

@@ -27,9 +27,11 @@ pub struct Map {
 impl Map {
     /// Of a trace in references, at most as wide and high as there is something to show.
     pub fn of(trace: &Trace, width: usize, height: usize) -> Self {
-        let (width, height) = (width.clamp(1, trace.len()), height.clamp(1, trace.pages()));
+        let width = width.clamp(1, trace.len());
+        let height = height.clamp(1, trace.pages());
         let (row, rows) = ranks(trace, height);
-        let (mut count, mut did) = (vec![0_u32; width * height], vec![0_u8; width * height]);
+        let mut count = vec![0_u32; width * height];
+        let mut did = vec![0_u8; width * height];
         for (at, page) in trace.refs().iter().enumerate() {
             let column = (at as u128 * width as u128 / trace.len() as u128) as usize;
             let cell = row[*page as usize] as usize * width + column;
@@ -47,9 +49,11 @@ impl Map {
 
     /// Of uses in their time; cells count uses.
     pub fn of_uses(uses: &Uses, width: usize, height: usize) -> Self {
-        let (width, height) = (width.clamp(1, uses.len()), height.clamp(1, uses.pages()));
+        let width = width.clamp(1, uses.len());
+        let height = height.clamp(1, uses.pages());
         let (row, rows) = ranks(uses.trace(), height);
-        let (mut count, mut did) = (vec![0_u32; width * height], vec![0_u8; width * height]);
+        let mut count = vec![0_u32; width * height];
+        let mut did = vec![0_u8; width * height];
         let wide = uses.time() as f64 / width as f64;
         for one in uses {
             let column = (((one.from - uses.start()) as f64 / wide) as usize).min(width - 1);
@@ -76,7 +80,8 @@ impl Map {
 fn ranks(trace: &Trace, height: usize) -> (Vec<u32>, Vec<u64>) {
     let mut order: Vec<u32> = (0..trace.pages() as u32).collect();
     order.sort_unstable_by_key(|page| trace.names()[*page as usize]);
-    let (mut row, mut rows) = (vec![0_u32; trace.pages()], vec![u64::MAX; height]);
+    let mut row = vec![0_u32; trace.pages()];
+    let mut rows = vec![u64::MAX; height];
     for (rank, page) in order.iter().enumerate() {
         let place = rank * height / trace.pages();
         row[*page as usize] = place as u32;

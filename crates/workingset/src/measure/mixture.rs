@@ -141,7 +141,8 @@ mod tests {
     use crate::dice::Dice;
 
     fn drawn(means: &[f64]) -> Vec<u64> {
-        let (mut dice, mut weights) = (Dice::new(6), vec![0; 400]);
+        let mut dice = Dice::new(6);
+        let mut weights = vec![0; 400];
         for at in 0..20_000 {
             let spread = (0..12).map(|_| dice.unit()).sum::<f64>() - 6.0;
             weights[(means[at % means.len()] + 8.0 * spread) as usize] += 1;

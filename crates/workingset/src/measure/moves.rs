@@ -13,8 +13,11 @@ pub fn moves(uses: &Uses, stretches: usize) -> Vec<Step> {
     let stretches = stretches.clamp(1, usize::try_from(uses.time()).unwrap_or(usize::MAX)) as u64;
     let wide = uses.time().div_ceil(stretches);
     let mut seen: Vec<u32> = vec![0; uses.pages()];
-    let (mut steps, mut before, mut own) = (Vec::new(), 0_usize, 1_u32);
-    let (mut size, mut common) = (0_usize, 0_usize);
+    let mut steps = Vec::new();
+    let mut before = 0_usize;
+    let mut own = 1_u32;
+    let mut size = 0_usize;
+    let mut common = 0_usize;
     let mut close = |own: u32, size: usize, common: usize| {
         if own > 1 {
             let union = size + before - common;
@@ -34,7 +37,9 @@ pub fn moves(uses: &Uses, stretches: usize) -> Vec<Step> {
         let stretch = ((one.from - uses.start()) / wide) as u32 + 1;
         while own < stretch {
             close(own, size, common);
-            (own, size, common) = (own + 1, 0, 0);
+            own += 1;
+            size = 0;
+            common = 0;
         }
         let last = std::mem::replace(&mut seen[one.page as usize], own);
         if last != own {
@@ -62,7 +67,8 @@ mod tests {
         // No page is used twice in a row here, so that no use goes over the end of a stretch.
         let mut apart = pages.clone();
         apart.dedup();
-        let (apart, stretches) = (Trace::of(&apart).unwrap(), 40);
+        let apart = Trace::of(&apart).unwrap();
+        let stretches = 40;
         let steps = moves(&Uses::of(&apart, false).unwrap(), stretches);
         assert_eq!(steps, signatures(&apart, apart.len().div_ceil(stretches)));
         let far = moves(&Uses::of(&trace, false).unwrap(), stretches)

@@ -28,7 +28,8 @@ pub fn localities(trace: &Trace, level: usize, shortest: u64) -> Vec<Phase> {
     let mut stack: Vec<Page> = Vec::with_capacity(level + 1);
     // Which of the stack's pages were used again since the run began.
     let mut again: Vec<bool> = Vec::with_capacity(level + 1);
-    let (mut phases, mut from) = (Vec::new(), 0_u64);
+    let mut phases = Vec::new();
+    let mut from = 0_u64;
     let mut close = |from: u64, to: u64, again: &[bool], full: bool| {
         if full && to - from >= shortest && again.iter().all(|used| *used) {
             phases.push(Phase { level, from, to });
@@ -78,10 +79,13 @@ impl Step {
 /// Distances between neighbouring windows of so many references; the first has none.
 pub fn signatures(trace: &Trace, window: usize) -> Vec<Step> {
     let mut seen: Vec<u32> = vec![0; trace.pages()];
-    let (mut steps, mut before) = (Vec::new(), 0_usize);
+    let mut steps = Vec::new();
+    let mut before = 0_usize;
     for (number, refs) in trace.refs().chunks(window.max(1)).enumerate() {
-        let (own, last) = (number as u32 + 1, number as u32);
-        let (mut size, mut common) = (0_usize, 0_usize);
+        let own = number as u32 + 1;
+        let last = number as u32;
+        let mut size = 0_usize;
+        let mut common = 0_usize;
         for page in refs {
             let seen = &mut seen[*page as usize];
             if *seen != own {

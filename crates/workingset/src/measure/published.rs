@@ -24,7 +24,8 @@ pub fn published(trace: &Trace, theta: u64, pixels: usize) -> Result<Vec<(u64, u
         )
     };
     let (time, ops) = trace.time().zip(trace.op()).ok_or_else(need)?;
-    let (first, span) = (time[0], time[time.len() - 1] - time[0] + 1);
+    let first = time[0];
+    let span = time[time.len() - 1] - time[0] + 1;
     let pixels = pixels.clamp(1, trace.len()) as u64;
     let pixel = |now: u64| (u128::from(now - first) * u128::from(pixels) / u128::from(span)) as u64;
     let start =
@@ -34,7 +35,8 @@ pub fn published(trace: &Trace, theta: u64, pixels: usize) -> Result<Vec<(u64, u
         place: vec![NONE; trace.pages()],
         pages: Vec::new(),
     };
-    let (mut drawn, mut current) = (Vec::new(), 0);
+    let mut drawn = Vec::new();
+    let mut current = 0;
     for ((page, now), op) in trace.refs().iter().zip(time).zip(ops) {
         while current < pixel(*now) {
             current += 1;
@@ -73,7 +75,8 @@ impl Set {
 
     /// What was stamped before a moment leaves.
     fn purge(&mut self, before: u64) {
-        let (stamp, place) = (&self.stamp, &mut self.place);
+        let stamp = &self.stamp;
+        let place = &mut self.place;
         self.pages.retain(|page| {
             stamp[*page as usize] >= before
                 || std::mem::replace(&mut place[*page as usize], NONE) == NONE
@@ -89,7 +92,8 @@ mod tests {
 
     /// Fetches of one page, and data references that walk over twenty, each tick of the clock one.
     fn trace(fetch: bool) -> Trace {
-        let (mut loader, mut batch) = (Loader::default(), Batch::default());
+        let mut loader = Loader::default();
+        let mut batch = Batch::default();
         for at in 0..10_000_u64 {
             batch
                 .page

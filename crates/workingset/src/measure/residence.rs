@@ -135,7 +135,8 @@ fn survival(ended: &[f64], cut: &[f64]) -> Vec<(f64, f64)> {
         .chain(cut.iter().map(|stay| (*stay, false)))
         .collect();
     all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
-    let (mut share, mut steps) = (1.0, Vec::new());
+    let mut share = 1.0;
+    let mut steps = Vec::new();
     for (place, (stay, is_end)) in all.iter().enumerate() {
         if *is_end {
             let left = (all.len() - place) as f64;

@@ -122,7 +122,8 @@ fn filtered(refs: &[Page], chosen: &[bool]) -> Vec<Page> {
         }
         kept.extend_from_slice(&buffer[..count]);
     }
-    let (mut numbers, mut next) = (vec![NONE; chosen.len()], 0);
+    let mut numbers = vec![NONE; chosen.len()];
+    let mut next = 0;
     for page in &mut kept {
         let number = &mut numbers[*page as usize];
         if *number == NONE {

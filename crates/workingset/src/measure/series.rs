@@ -60,10 +60,13 @@ impl Series {
         }
         let time = trace.time().filter(|_| timed);
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
-        let (first, span) = (at(0), at(trace.len() - 1) - at(0) + 1);
+        let first = at(0);
+        let span = at(trace.len() - 1) - at(0) + 1;
         let pixels = pixels.clamp(1, trace.len());
         let mut drawn: Vec<(u64, u64, u64, u64)> = vec![(u64::MAX, 0, 0, 0); pixels];
-        let (mut last, mut oldest, mut size) = (vec![NONE; trace.pages()], 0, 0_u64);
+        let mut last = vec![NONE; trace.pages()];
+        let mut oldest = 0;
+        let mut size = 0_u64;
         let mut sizes = vec![0_u64; trace.pages() + 1];
         for (reference, page) in trace.refs().iter().enumerate() {
             let now = at(reference);

@@ -176,7 +176,8 @@ pub fn distances(refs: &[Page], pages: usize) -> Vec<u64> {
 /// For each reference that does not repeat the one before it, where its page was last used among these.
 fn last_uses(refs: &[Page], pages: usize) -> Vec<u32> {
     let mut last = vec![NONE; pages];
-    let (mut before, mut prev) = (NONE, Vec::with_capacity(refs.len()));
+    let mut before = NONE;
+    let mut prev = Vec::with_capacity(refs.len());
     for page in refs {
         if *page != before {
             let at = prev.len() as u32;
@@ -206,10 +207,8 @@ fn conquer(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> B
 
 /// All pairs of a small block.
 fn base(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Block {
-    let (mut open, mut last) = (
-        spare.open.pop().unwrap_or_default(),
-        spare.last.pop().unwrap_or_default(),
-    );
+    let mut open = spare.open.pop().unwrap_or_default();
+    let mut last = spare.last.pop().unwrap_or_default();
     // First uses count as long ago: they are no repetition of anything.
     let mut signed = [-1_i64; BASE];
     signed.iter_mut().zip(prev).for_each(|(signed, prev)| {
@@ -292,7 +291,8 @@ fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Bloc
     last.extend(of_left.map(|(_, position)| *position));
     last.extend_from_slice(&right.last);
     let closed = left.closed + right.closed + (right.open.len() - crossing) as u32;
-    let (start, end) = (left.start, right.end);
+    let start = left.start;
+    let end = right.end;
     for block in [left, right] {
         recycle(&mut spare.open, block.open);
         recycle(&mut spare.last, block.last);
@@ -320,7 +320,8 @@ mod tests {
 
     /// The stack itself.
     fn plainly(refs: &[Page], pages: usize) -> Vec<u64> {
-        let (mut stack, mut hits): (Vec<Page>, Vec<u64>) = (Vec::new(), vec![0; pages + 1]);
+        let mut stack: Vec<Page> = Vec::new();
+        let mut hits: Vec<u64> = vec![0; pages + 1];
         for page in refs {
             if let Some(depth) = stack.iter().position(|on| on == page) {
                 hits[depth + 1] += 1;

@@ -59,7 +59,9 @@ impl Canvas {
         while self.sizes.last() == Some(&0) {
             self.sizes.pop();
         }
-        let (start, span, count) = (self.start, u128::from(self.span), self.pixels.len() as u128);
+        let start = self.start;
+        let span = u128::from(self.span);
+        let count = self.pixels.len() as u128;
         let seen = self
             .pixels
             .iter()
@@ -89,8 +91,12 @@ pub fn sizes(uses: &Uses, theta: u64, pixels: usize) -> Sizes {
         sizes: vec![0; uses.pages() + 1],
     };
     // The page's last use, by its place; the oldest use that may still keep a page.
-    let (mut last, mut oldest) = (vec![NONE; uses.pages()], uses.iter().enumerate().peekable());
-    let (mut size, mut since, mut faults, mut at_faults) = (0_u64, uses.start(), 0, 0.0);
+    let mut last = vec![NONE; uses.pages()];
+    let mut oldest = uses.iter().enumerate().peekable();
+    let mut size = 0_u64;
+    let mut since = uses.start();
+    let mut faults = 0;
+    let mut at_faults = 0.0;
     for (place, one) in uses.iter().enumerate() {
         while let Some((old, before)) =
             oldest.next_if(|(old, before)| *old < place && before.to + theta <= one.from)
@@ -160,7 +166,8 @@ pub fn residence(uses: &Uses, theta: u64) -> Residence {
 pub fn half_life(uses: &Uses, half_life: u64) -> (u64, f64) {
     let half_life = half_life.max(1);
     let mut loads: Vec<Option<u64>> = vec![None; uses.pages()];
-    let (mut faults, mut space) = (0_u64, 0_u128);
+    let mut faults = 0_u64;
+    let mut space = 0_u128;
     for one in uses {
         let load = &mut loads[one.page as usize];
         let mut from = match *load {
@@ -199,7 +206,9 @@ mod tests {
 
     /// Faults and mean size of the timer, moment by moment.
     fn timer(pages: &[u64], half_life: u64) -> (u64, f64) {
-        let (mut loaded, mut faults, mut space) = (std::collections::BTreeMap::new(), 0, 0);
+        let mut loaded = std::collections::BTreeMap::new();
+        let mut faults = 0;
+        let mut space = 0;
         for (now, page) in (0_u64..).zip(pages) {
             loaded.retain(|_, load| now - *load < half_life);
             if !loaded.contains_key(page) {
@@ -218,7 +227,8 @@ mod tests {
             theta in 1..60_u64,
         ) {
             let trace = Trace::of(&pages).unwrap();
-            let (by_use, by_reference) = (sizes(&uses(&pages), theta, 20), Series::of(&trace, false, theta, 20).unwrap());
+            let by_use = sizes(&uses(&pages), theta, 20);
+            let by_reference = Series::of(&trace, false, theta, 20).unwrap();
             prop_assert_eq!(&by_use.series.sizes, &by_reference.sizes);
             for (one, other) in by_use.series.pixels.iter().zip(&by_reference.pixels) {
                 prop_assert_eq!((one.least, one.most), (other.least, other.most));

@@ -92,7 +92,8 @@ impl<const INTEGER: bool> Arc<INTEGER> {
     }
 
     fn learn(&mut self, ghost: usize) {
-        let (b1, b2) = (self.lists.len(B1), self.lists.len(B2));
+        let b1 = self.lists.len(B1);
+        let b2 = self.lists.len(B2);
         let (this, other) = if ghost == B1 { (b1, b2) } else { (b2, b1) };
         let step = if INTEGER {
             (other / this) as f64
@@ -109,7 +110,8 @@ impl<const INTEGER: bool> Arc<INTEGER> {
 
     /// Case IV of the paper: a page that is remembered nowhere.
     fn make_room(&mut self, gone: &mut impl Gone) {
-        let (t1, b1) = (self.lists.len(T1), self.lists.len(B1));
+        let t1 = self.lists.len(T1);
+        let b1 = self.lists.len(B1);
         if t1 + b1 == self.capacity {
             if t1 < self.capacity {
                 self.forget(B1);

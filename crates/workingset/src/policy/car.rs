@@ -59,7 +59,8 @@ impl Policy for Car {
             self.put(T1, page);
             return Access::Miss;
         }
-        let (b1, b2) = (self.lists.len(B1) as f64, self.lists.len(B2) as f64);
+        let b1 = self.lists.len(B1) as f64;
+        let b2 = self.lists.len(B2) as f64;
         self.p = match list {
             B1 => (self.p + (b2 / b1).max(1.0)).min(self.capacity as f64),
             _ => (self.p - (b1 / b2).max(1.0)).max(0.0),

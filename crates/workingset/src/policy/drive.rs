@@ -95,7 +95,8 @@ pub(super) fn run<P: Policy>(room: &Room<'_>) -> Result<Score, Error> {
 
 /// Misses, and the sum of sizes. A policy that stays full once it is needs no look at its size.
 fn count<P: Policy>(policy: &mut P, trace: &Trace, capacity: usize) -> (u64, u128) {
-    let (mut misses, mut sum) = (0_u64, 0_u128);
+    let mut misses = 0_u64;
+    let mut sum = 0_u128;
     let mut at = 0;
     while at < trace.len() && (P::VARIABLE || policy.resident() < capacity) {
         misses += u64::from(
@@ -126,7 +127,8 @@ fn count_writing<P: Policy>(
     op: &[Op],
     dirty: &mut Dirty,
 ) -> (u64, u128) {
-    let (mut misses, mut sum) = (0_u64, 0_u128);
+    let mut misses = 0_u64;
+    let mut sum = 0_u128;
     for (at, (page, op)) in trace.refs().iter().zip(op).enumerate() {
         misses += u64::from(policy.access(*page, now(trace, at), dirty) == Access::Miss);
         if op.writes() {
@@ -178,7 +180,8 @@ pub(super) fn fit(
         })?
         .mean_size)
     };
-    let (mut low, mut high) = (1.0_f64, span);
+    let mut low = 1.0_f64;
+    let mut high = span;
     if mean(high)? <= capacity as f64 {
         return Ok(own.with(name, high));
     }

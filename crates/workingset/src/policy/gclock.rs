@@ -30,7 +30,8 @@ struct Gclock {
 
 impl Policy for Gclock {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (max, first) = (room.option("max"), room.option("first"));
+        let max = room.option("max");
+        let first = room.option("first");
         if !(1.0..=200.0).contains(&max) || first > max {
             return Err(Error::Unfit(format!(
                 "gclock counts up to {max} from {first}: 1 to 200, and the first no more"

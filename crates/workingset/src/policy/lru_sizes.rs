@@ -36,7 +36,8 @@ struct Sizes<'a> {
 
 impl<'a> Sizes<'a> {
     fn new(trace: &Trace, capacities: &'a [usize]) -> Self {
-        let (pages, sizes) = (trace.pages(), capacities.len());
+        let pages = trace.pages();
+        let sizes = capacities.len();
         Self {
             list: Links::new(pages),
             capacities,

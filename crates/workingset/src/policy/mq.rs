@@ -48,9 +48,10 @@ impl Policy for Mq {
                 "mq: queues are 1 to {OUT}, not {queues}"
             )));
         }
-        let (pages, times) = (room.pages(), |name: &str| {
+        let pages = room.pages();
+        let times = |name: &str| {
             room.capacity as f64 * room.option(name)
-        });
+        };
         Ok(Self {
             lists: Links::new(pages),
             home: vec![NOWHERE; pages],

@@ -86,12 +86,14 @@ impl Nfu {
 
     /// Where the page of the lowest age is; the hand stops behind it.
     fn lowest(&mut self) -> usize {
-        let (mut best, mut lowest) = (self.hand, u16::MAX);
+        let mut best = self.hand;
+        let mut lowest = u16::MAX;
         for step in 0..self.capacity {
             let at = (self.hand + step) % self.capacity;
             let state = self.state[self.ring[at] as usize];
             if state < lowest {
-                (best, lowest) = (at, state);
+                best = at;
+                lowest = state;
                 if state == IN {
                     break;
                 }

@@ -156,7 +156,8 @@ mod tests {
     proptest! {
         #[test]
         fn bits_are_a_set(size in 1..10_000_usize, steps in prop::collection::vec((0..3_u8, any::<prop::sample::Index>()), 0..200)) {
-            let (mut bits, mut set) = (Bits::new(size), BTreeSet::new());
+            let mut bits = Bits::new(size);
+            let mut set = BTreeSet::new();
             for (what, index) in steps {
                 let number = index.index(size);
                 match what {

@@ -70,7 +70,8 @@ impl Policy for Pff {
 
 impl Pff {
     fn shrink(&mut self, gone: &mut impl Gone) {
-        let (used, faults) = (&mut self.used, self.faults);
+        let used = &mut self.used;
+        let faults = self.faults;
         self.set.retain(|page| {
             let stays = used[*page as usize] == faults;
             if !stays {

@@ -44,7 +44,8 @@ struct S3Fifo {
 
 impl Policy for S3Fifo {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (small, threshold) = (room.option("small"), room.option("threshold"));
+        let small = room.option("small");
+        let threshold = room.option("threshold");
         if small > 1.0 || !(1.0..=3.0).contains(&threshold) {
             return Err(Error::Unfit(format!(
                 "s3fifo: small is a share, not {small}; a threshold is 1 to 3, not {threshold}"

@@ -45,7 +45,8 @@ struct TinyLfu {
 
 impl Policy for TinyLfu {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (window, protected) = (room.option("window"), room.option("protected"));
+        let window = room.option("window");
+        let protected = room.option("protected");
         if window > 1.0 || protected > 1.0 {
             return Err(Error::Unfit(format!(
                 "wtinylfu: window {window} and protected {protected} are shares"

@@ -39,14 +39,16 @@ struct TwoQ {
 
 impl Policy for TwoQ {
     fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (kin, kout) = (room.option("kin"), room.option("kout"));
+        let kin = room.option("kin");
+        let kout = room.option("kout");
         if kin > 1.0 {
             return Err(Error::Unfit(format!(
                 "2q: kin is a share of memory, not {kin}"
             )));
         }
         let share = |share: f64| (room.capacity as f64 * share) as usize;
-        let (lists, home) = (Links::new(room.pages()), vec![NOWHERE; room.pages()]);
+        let lists = Links::new(room.pages());
+        let home = vec![NOWHERE; room.pages()];
         Ok(Self {
             lists,
             home,

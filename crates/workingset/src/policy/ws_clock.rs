@@ -79,7 +79,8 @@ impl Policy for WsClock {
 
 impl WsClock {
     fn victim(&mut self, now: u64) -> usize {
-        let (mut best, mut oldest) = (self.hand, u64::MAX);
+        let mut best = self.hand;
+        let mut oldest = u64::MAX;
         for step in 0..self.capacity {
             let at = (self.hand + step) % self.capacity;
             let page = self.ring[at] as usize;
@@ -91,7 +92,8 @@ impl WsClock {
                 return at;
             }
             if self.stamp[page] < oldest {
-                (best, oldest) = (at, self.stamp[page]);
+                best = at;
+                oldest = self.stamp[page];
             }
         }
         best
