@@ -1,6 +1,7 @@
 //! What the calls of the Python package take without Python: calls REFERENCES
 //!
-//! Zipf's law over a million pages; a line for each call, its name and seconds: `bench/python.py` sets them beside Python's.
+//! Zipf's law over a million pages; a line for each call, its name and seconds: `bench/python.py`
+//! sets them beside Python's.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 use workingset::{About, Batch};
 
-/// Batches that may wait between the two threads. Fewer make one wait for the other at every uneven batch; more only
-/// cost memory, about 300 KiB each.
+/// Batches that may wait between the two threads. Fewer make one wait for the other at every uneven
+/// batch; more only cost memory, about 300 KiB each.
 const WAITING: usize = 4;
 
 /// Passes every batch of a source to `each`, and decodes the next ones meanwhile.
@@ -26,7 +26,8 @@ pub fn ahead<E: From<Error>>(
                 if !source.fill(&mut batch)? {
                     break;
                 }
-                // The receiver is dropped only when `each` has failed, and that error is returned below.
+                // The receiver is dropped only when `each` has failed, and that error is returned
+                // below.
                 if full_sender.send(batch).is_err() {
                     break;
                 }
@@ -35,7 +36,8 @@ pub fn ahead<E: From<Error>>(
         });
         for batch in full {
             each(&batch)?;
-            // A batch comes back so that its memory is used again. A reader that has ended needs none.
+            // A batch comes back so that its memory is used again. A reader that has ended needs
+            // none.
             let _ = used_sender.try_send(batch);
         }
         let ended = reader.join();

@@ -1,8 +1,8 @@
 //! An Arrow IPC stream of integer columns, as far as a page trace needs it.
 //!
-//! The frames and their metadata are read here, every offset checked, because the Arrow library trusts them and panics
-//! on those of a damaged stream. Flat, plain, without dictionaries and without missing values: what `warmset` and
-//! `pyarrow` write of such a table.
+//! The frames and their metadata are read here, every offset checked, because the Arrow library
+//! trusts them and panics on those of a damaged stream. Flat, plain, without dictionaries and
+//! without missing values: what `warmset` and `pyarrow` write of such a table.
 
 use crate::Error;
 use crate::input::Input;
@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 /// The mark before every message, since Arrow 0.15.
 const CONTINUES: [u8; 4] = [0xff; 4];
-/// The largest message that is read, in bytes. A damaged length is often far above; it must not fill memory.
+/// The largest message that is read, in bytes. A damaged length is often far above; it must not
+/// fill memory.
 const LARGEST: u64 = 1 << 31;
 
 struct Field {

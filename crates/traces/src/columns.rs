@@ -1,7 +1,9 @@
-//! The page trace: columns time, page, run, op and task, in Parquet, and on pipes as an Arrow stream.
+//! The page trace: columns time, page, run, op and task, in Parquet, and on pipes as an Arrow
+//! stream.
 //!
-//! What is known of the trace as a whole is kept as JSON under [`KEY`] in the file's key-value metadata. A Parquet file
-//! of another program is read if a column is called `page`, or has another name that a CSV's page column may have.
+//! What is known of the trace as a whole is kept as JSON under [`KEY`] in the file's key-value
+//! metadata. A Parquet file of another program is read if a column is called `page`, or has another
+//! name that a CSV's page column may have.
 
 use crate::arrow_stream::{ArrowStream, StreamWriter};
 use crate::arrow_tables::ArrowTables;
@@ -15,8 +17,8 @@ use std::iter::repeat_n;
 use workingset::{About, Batch, Op};
 
 const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "id"];
-/// The most references that one row may stand for. The writers make runs of at most one batch, so a longer run is a
-/// damaged file: without this limit one row could fill memory.
+/// The most references that one row may stand for. The writers make runs of at most one batch, so a
+/// longer run is a damaged file: without this limit one row could fill memory.
 const LONGEST_RUN: u64 = 1 << 24;
 
 enum Tables<'a> {

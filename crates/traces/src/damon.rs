@@ -1,8 +1,10 @@
-//! DAMON's records: which regions of memory were used between two snapshots. They are read as `damo` keeps them (JSON, or
-//! the same in zlib), and as `perf script` or the kernel's `trace_pipe` prints them.
+//! DAMON's records: which regions of memory were used between two snapshots. They are read as
+//! `damo` keeps them (JSON, or the same in zlib), and as `perf script` or the kernel's `trace_pipe`
+//! prints them.
 //!
-//! A region that was used becomes one reference to each of its pages, at the snapshot's end. This is no reference string:
-//! DAMON sees neither the order nor the number of uses within an interval. The trace says so ([`Visibility::Scans`]).
+//! A region that was used becomes one reference to each of its pages, at the snapshot's end. This
+//! is no reference string: DAMON sees neither the order nor the number of uses within an interval.
+//! The trace says so ([`Visibility::Scans`]).
 
 use crate::input::Input;
 use crate::numbers::{decimal, quoted, words};
@@ -14,8 +16,8 @@ use std::iter::repeat_n;
 use workingset::trace::Visibility;
 use workingset::{About, Batch, Clock};
 
-/// The most pages of one region: a terabyte of 4 KiB pages. A larger region is a damaged record, and unfolding it would
-/// not end.
+/// The most pages of one region: a terabyte of 4 KiB pages. A larger region is a damaged record,
+/// and unfolding it would not end.
 const LARGEST: u64 = 1 << 28;
 
 /// The event's name as perf prints it, and as the kernel does.
@@ -218,8 +220,8 @@ pub struct Region {
 }
 
 impl Region {
-    /// Reads `… 82877.315633: damon:damon_aggregated: target_id=1 nr_regions=17 4096-8192: 3 0`. Returns
-    /// `None` for a line of another event.
+    /// Reads `… 82877.315633: damon:damon_aggregated: target_id=1 nr_regions=17 4096-8192: 3 0`.
+    /// Returns `None` for a line of another event.
     ///
     /// Errors: what is missing in the line.
     pub fn of(line: &[u8]) -> Result<Option<Self>, &'static str> {

@@ -247,7 +247,8 @@ fn is_mostly_zero(head: &[u8], byte: usize) -> bool {
     zeros * 10 > count * 9
 }
 
-/// Opens a trace. The format is `format`, or else that of the file's name, or else what the content shows.
+/// Opens a trace. The format is `format`, or else that of the file's name, or else what the content
+/// shows.
 ///
 /// Errors: a broken compression, a format that is not recognised.
 pub fn open<'a>(
@@ -289,7 +290,8 @@ pub fn open<'a>(
     })
 }
 
-/// Opens Arrow tables in memory: with the columns of a page trace, or any with a column called page.
+/// Opens Arrow tables in memory: with the columns of a page trace, or any with a column called
+/// page.
 ///
 /// Errors: there is no column with the pages.
 pub fn tables<'a>(
@@ -313,7 +315,8 @@ fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {
     )))
 }
 
-/// Reads a whole trace into memory. After every batch `progress` is called with the number of references so far.
+/// Reads a whole trace into memory. After every batch `progress` is called with the number of
+/// references so far.
 pub fn read(source: &mut dyn Source, progress: &dyn Fn(usize)) -> Result<Trace, Error> {
     let mut loader = Loader::default();
     let mut references = 0;

@@ -3,7 +3,8 @@
 use crate::Error;
 use std::io::{self, ErrorKind, Read};
 
-/// Bytes that are read at once. Smaller blocks cost more system calls; larger ones no longer fit in a cache.
+/// Bytes that are read at once. Smaller blocks cost more system calls; larger ones no longer fit in
+/// a cache.
 const BLOCK: usize = 1 << 18;
 /// The longest line in bytes: a file with a longer one is no text trace.
 const LONGEST: usize = 1 << 16;

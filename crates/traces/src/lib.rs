@@ -5,7 +5,8 @@
 //!                                                                         └─────► write (page trace, oracleGeneral, …)
 //! ```
 //!
-//! A reader returns references by the batch and knows its place: an error names the line or the byte.
+//! A reader returns references by the batch and knows its place: an error names the line or the
+//! byte.
 
 mod ahead;
 mod arrow_stream;
@@ -79,7 +80,8 @@ impl Source for Synth {
     }
 }
 
-/// References of a batch. So many fit in a processor's second cache (19 bytes each); more are no faster to pass on.
+/// References of a batch. So many fit in a processor's second cache (19 bytes each); more are no
+/// faster to pass on.
 pub const BATCH: usize = 1 << 14;
 
 /// How to read.

@@ -1,11 +1,13 @@
-//! Decodes lackey's lines while programs run: several processes, their threads, and the programs that they start.
+//! Decodes lackey's lines while programs run: several processes, their threads, and the programs
+//! that they start.
 //!
-//! Every process writes its own lines. The caller says which process a piece of text is of; a piece may end anywhere. Each
-//! process has an address space of its own, and a new one with every `exec`. The space's number is in the upper 16 bits
-//! of a page's number. The tasks are the threads, known from the scheduler's lines (`--trace-sched=yes`).
+//! Every process writes its own lines. The caller says which process a piece of text is of; a piece
+//! may end anywhere. Each process has an address space of its own, and a new one with every `exec`.
+//! The space's number is in the upper 16 bits of a page's number. The tasks are the threads, known
+//! from the scheduler's lines (`--trace-sched=yes`).
 //!
-//! - Time: the instructions of all processes, in the order in which their lines come; or the bytes of the instructions, as
-//!   the founding report counted.
+//! - Time: the instructions of all processes, in the order in which their lines come; or the bytes
+//!   of the instructions, as the founding report counted.
 //! - A reference over a page's end is one reference to each of the pages.
 //! - Cost: O(1) for a reference; memory by processes, threads and pages, not by references.
 
@@ -13,12 +15,13 @@ use crate::numbers::{decimal, hex};
 use std::collections::{HashMap, HashSet, VecDeque};
 use workingset::{Batch, Clock, Op};
 
-/// Bits of a page's number within its address space: 2^48 pages, more than any processor can address.
+/// Bits of a page's number within its address space: 2^48 pages, more than any processor can
+/// address.
 pub const SPACE: u32 = 48;
 /// Messages of Valgrind that are kept, to explain a program that made no references.
 const NOTES: usize = 12;
-/// Recently used pages that are known to be seen, a power of two. They spare the look-up in the set of all pages, which
-/// is far larger than a cache.
+/// Recently used pages that are known to be seen, a power of two. They spare the look-up in the set
+/// of all pages, which is far larger than a cache.
 const RECENT: usize = 1 << 12;
 /// What the scheduler's lines have before the thread's number.
 const MARK: &[u8] = b"SCHED[";
@@ -64,7 +67,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder for pages of so many bytes, a power of two. `clock` is instructions, or their bytes.
+    /// A decoder for pages of so many bytes, a power of two. `clock` is instructions, or their
+    /// bytes.
     pub fn new(page_size: u64, clock: Clock) -> Self {
         Self {
             shift: page_size.trailing_zeros(),
@@ -82,7 +86,8 @@ impl Decoder {
         }
     }
 
-    /// Leaves out so many references at the start: they are not in the trace, take no time, and use no page.
+    /// Leaves out so many references at the start: they are not in the trace, take no time, and use
+    /// no page.
     #[must_use]
     pub fn skipping(self, references: u64) -> Self {
         Self {

@@ -4,7 +4,8 @@ use crate::input::Input;
 use crate::{BATCH, Error, Reading, Source};
 use workingset::{About, Batch, Clock};
 
-/// Bytes of an oracleGeneral record: u32 seconds, u64 object, u32 size, i64 next access; little-endian, no header.
+/// Bytes of an oracleGeneral record: u32 seconds, u64 object, u32 size, i64 next access;
+/// little-endian, no header.
 pub(crate) const RECORD: usize = 24;
 
 /// libCacheSim's oracleGeneral. Its objects are the pages; their size and next access are not used.
@@ -75,7 +76,8 @@ fn array<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
 
 /// Returns true if the first records can be oracleGeneral's.
 ///
-/// Times must not go back, sizes must be at most 1 GiB, and each next access must be later, or -1 for none.
+/// Times must not go back, sizes must be at most 1 GiB, and each next access must be later, or -1
+/// for none.
 pub(crate) fn looks_like(head: &[u8]) -> bool {
     let records = head.chunks_exact(RECORD).take(200);
     let mut last = 0;

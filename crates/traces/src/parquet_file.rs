@@ -1,5 +1,5 @@
-//! The page trace in Parquet, by the library's own column readers and writers. The Arrow layer above them is not used:
-//! it would make the program larger.
+//! The page trace in Parquet, by the library's own column readers and writers. The Arrow layer
+//! above them is not used: it would make the program larger.
 
 use crate::Error;
 use crate::table::{KEY, PageRows, Table};
@@ -25,8 +25,8 @@ impl From<ParquetError> for Error {
 
 /// Runs `work`, and turns a panic into an error: the library panics on some damaged files.
 ///
-/// The panic's own message is not printed. The hook is the whole process's, so panics of other threads are silent, too,
-/// while `work` runs.
+/// The panic's own message is not printed. The hook is the whole process's, so panics of other
+/// threads are silent, too, while `work` runs.
 fn without_panics<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let before = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -91,7 +91,8 @@ fn damaged(what: &str) -> Error {
     Error::Columns(format!("the Parquet file is damaged: {what}"))
 }
 
-/// Returns true if the column's integers are signed; Parquet's are, unless its logical type says otherwise.
+/// Returns true if the column's integers are signed; Parquet's are, unless its logical type says
+/// otherwise.
 fn is_signed(group: &dyn RowGroupReader, at: usize) -> bool {
     let description = group.metadata().column(at).column_descr_ptr();
     match description.logical_type_ref() {
@@ -175,7 +176,8 @@ const COLUMNS: &[(&str, &str)] = &[
     ("task", "REQUIRED INT32 # (INTEGER(16,false)); "),
 ];
 
-/// Rows of a group. A group is held in memory while it is written: 24 MB with all columns. Smaller groups compress less.
+/// Rows of a group. A group is held in memory while it is written: 24 MB with all columns. Smaller
+/// groups compress less.
 const GROUP: usize = 1 << 20;
 
 /// A file that is being written.

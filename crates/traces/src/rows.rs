@@ -134,8 +134,8 @@ impl<'a> CsvRows<'a> {
         column.map(|at| decimal(self.field(at))).transpose()
     }
 
-    /// The use of bytes of a disk. The disk's number is in the upper 16 bits of the page's, and is the task. The fourth
-    /// column is the operation.
+    /// The use of bytes of a disk. The disk's number is in the upper 16 bits of the page's, and is
+    /// the task. The fourth column is the operation.
     fn on_a_disk(&self, disk: u64, start: u64, size: u64, time: u64) -> Result<RowUse, String> {
         let shift = self.reading.shift();
         let task = u16::try_from(disk).map_err(|_| format!("unit {disk} is above 65535"))?;
@@ -175,8 +175,9 @@ impl<'a> CsvRows<'a> {
 
     /// The time of a row, never before that of the row before.
     ///
-    /// A disk trace begins at any time, which counts as zero. Its requests are recorded when they complete, so a little
-    /// out of order: an earlier time is raised to the last one. In a CSV it is an error.
+    /// A disk trace begins at any time, which counts as zero. Its requests are recorded when they
+    /// complete, so a little out of order: an earlier time is raised to the last one. In a CSV it
+    /// is an error.
     fn in_order(&mut self, time: u64) -> Result<u64, String> {
         let is_disk = !matches!(self.layout, Layout::Named(_));
         let zero = if is_disk { time } else { 0 };

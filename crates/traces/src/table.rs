@@ -1,4 +1,5 @@
-//! What the readers and writers of the page trace share: the tables that are read, and the rows that are written.
+//! What the readers and writers of the page trace share: the tables that are read, and the rows
+//! that are written.
 
 use workingset::{Batch, Clock, Op};
 
@@ -20,7 +21,8 @@ impl Table {
 
 /// Returns true if each reference of a run is one instruction later than the one before.
 ///
-/// So it is for fetches where time counts instructions. The references of any other run share one time.
+/// So it is for fetches where time counts instructions. The references of any other run share one
+/// time.
 pub(crate) fn is_paced(clock: Clock, op: Option<Op>) -> bool {
     clock == Clock::Instructions && op == Some(Op::FETCH)
 }

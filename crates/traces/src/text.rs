@@ -85,7 +85,8 @@ impl Source for Lines<'_> {
     }
 }
 
-/// A page number in a line. Empty lines, `#` comments and the `*` marks of the LIRS traces are skipped.
+/// A page number in a line. Empty lines, `#` comments and the `*` marks of the LIRS traces are
+/// skipped.
 pub(crate) fn plain(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let line = line.trim_ascii();
     if line.is_empty() || line == b"*" || line[0] == b'#' {
@@ -115,7 +116,8 @@ pub(crate) fn arc(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Resu
     Ok(())
 }
 
-/// A data reference of the UCSD address traces: `l` or `s`, the address, the instructions since the last one.
+/// A data reference of the UCSD address traces: `l` or `s`, the address, the instructions since the
+/// last one.
 pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let mut words = words(line);
     let op = match words.next() {
@@ -136,8 +138,8 @@ pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> 
     Ok(())
 }
 
-/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time is instructions.
-/// Lines of other output are skipped.
+/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time
+/// is instructions. Lines of other output are skipped.
 pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let op = match line {
         [b'I', b' ', b' ', ..] => Op::FETCH,

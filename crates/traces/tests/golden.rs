@@ -1,7 +1,7 @@
 //! Published traces against what independent simulators made of them.
 //!
-//! `WARMSET_TRACES` names a directory with an `expected.csv` and its traces, which belong to others and cannot be in this
-//! repository. Without it only the committed traces are tested.
+//! `WARMSET_TRACES` names a directory with an `expected.csv` and its traces, which belong to others
+//! and cannot be in this repository. Without it only the committed traces are tested.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -92,8 +92,9 @@ fn published_traces_give_what_others_agree_on() {
     eprintln!("golden: {right} rows agree");
 }
 
-/// Traces that may be committed: `fixtures/traces`. What each policy misses there was checked once against the plain
-/// models of `tests/models.rs` in `workingset`, and is kept so that a change shows.
+/// Traces that may be committed: `fixtures/traces`. What each policy misses there was checked once
+/// against the plain models of `tests/models.rs` in `workingset`, and is kept so that a change
+/// shows.
 #[test]
 fn committed_traces_give_what_they_gave() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");

@@ -1,4 +1,5 @@
-//! All that the measures say about one program, in one value: what `warmset analyze` shows and prints.
+//! All that the measures say about one program, in one value: what `warmset analyze` shows and
+//! prints.
 //!
 //! ```text
 //!   Uses ──┬─► Intervals ──► windows θ ──┬─► size over time, its shape, stays, space-time   one pass for each θ
@@ -7,14 +8,17 @@
 //!          └─► map, moves between localities
 //! ```
 //!
-//! Cost: the passes of each measure, two at a time; memory as `uses`, and 4 B for each use while the optimum is looked for.
+//! Cost: the passes of each measure, two at a time; memory as `uses`, and 4 B for each use while
+//! the optimum is looked for.
 
 mod curves;
 mod program;
+mod wanted;
 mod window;
 
 pub use curves::{Claim, Curves, SpaceTime};
 pub use program::{Floor, Move, Need, Program, RegionUse};
+pub use wanted::Wanted;
 pub use window::AtWindow;
 
 use crate::measure::map::Map;
@@ -22,33 +26,6 @@ use crate::measure::{Intervals, moves};
 use crate::trace::Visibility;
 use crate::{Error, Uses};
 use serde::Serialize;
-
-/// What is wanted of an analysis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
-    /// Windows to be looked at closely, in the trace's time; chosen if there are none.
-    pub thetas: Vec<u64>,
-    /// Sizes at which a policy that has no curve of one pass is run.
-    pub points: usize,
-    /// Pixels of pictures over time.
-    pub pixels: usize,
-    /// Time that a fault's service takes, in the trace's time.
-    pub service: f64,
-    /// Columns and rows of the map.
-    pub map: (usize, usize),
-}
-
-impl Default for Wanted {
-    fn default() -> Self {
-        Self {
-            thetas: Vec::new(),
-            points: 6,
-            pixels: 400,
-            service: 10_000.0,
-            map: (480, 240),
-        }
-    }
-}
 
 /// What is known of a program's use of memory.
 #[derive(Debug, Clone, Serialize)]
@@ -149,15 +126,15 @@ mod tests {
 
     /// Two localities, four times each, in which a size that fits both is wasted on one.
     fn phased() -> Uses {
-        let mut dice = crate::dice::Dice::new(3);
-        let page = |at: u64, dice: &mut crate::dice::Dice| {
+        let mut rng = crate::rng::Rng::new(3);
+        let page = |at: u64, rng: &mut crate::rng::Rng| {
             if at / 10_000 % 2 == 0 {
-                dice.below(12)
+                rng.below(12)
             } else {
-                20 + dice.below(60)
+                20 + rng.below(60)
             }
         };
-        let pages: Vec<u64> = (0..80_000).map(|at| page(at, &mut dice)).collect();
+        let pages: Vec<u64> = (0..80_000).map(|at| page(at, &mut rng)).collect();
         Uses::of(&Trace::of(&pages).unwrap(), false).unwrap()
     }
 

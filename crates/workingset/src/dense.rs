@@ -8,6 +8,7 @@
 //! ```
 
 mod clustered;
+mod number;
 mod scattered;
 
 use crate::{Error, Page};
@@ -16,7 +17,8 @@ use scattered::Scattered;
 
 /// The dense numbers given so far.
 ///
-/// Cost: 8 B for each page; while loading at most 16 B more and 4 MiB where pages are neighbours, 18 B where they are not.
+/// Cost: 8 B for each page; while loading at most 16 B more and 4 MiB where pages are neighbours,
+/// 18 B where they are not.
 #[derive(Debug, Clone)]
 pub struct Dense(Table);
 
@@ -64,14 +66,6 @@ impl Dense {
             Table::Clustered(table) => table.into_names(),
             Table::Scattered(table) => table.into_names(),
         }
-    }
-}
-
-/// The number of the next new page.
-fn next(names: &[u64]) -> Result<Page, Error> {
-    match u32::try_from(names.len()) {
-        Ok(number) if number < u32::MAX - 64 => Ok(number),
-        _ => Err(Error::TooMany("2^32 pages")),
     }
 }
 

@@ -1,5 +1,6 @@
-//! The laboratory of working sets: a reference trace in, and how large the working set is, what each replacement policy
-//! would miss at each size, what the optimum would, and what a floor would change, out.
+//! The laboratory of working sets: a reference trace in, and how large the working set is, what
+//! each replacement policy would miss at each size, what the optimum would, and what a floor would
+//! change, out.
 //!
 //! ```text
 //!   Batch ──► Loader ──► Trace ──┬──► policy    one run: misses, write-backs, mean size
@@ -7,18 +8,19 @@
 //!                                └──► engine    several traces under one memory
 //! ```
 //!
-//! Pure: no file, no clock. Pages are dense numbers in the order of their first use, so that every structure is an
-//! array.
+//! Pure: no file, no clock. Pages are dense numbers in the order of their first use, so that every
+//! structure is an array.
 
 pub mod analysis;
 pub mod capacity;
 pub mod dense;
-pub mod dice;
 pub mod engine;
 pub mod frames;
 pub mod links;
 pub mod measure;
+pub mod next_use;
 pub mod policy;
+pub mod rng;
 pub mod synth;
 pub mod trace;
 pub mod uses;

@@ -1,7 +1,7 @@
 //! Doubly linked lists of pages in one flat array, for policies that keep pages in order.
 //!
-//! A page is in one list at a time, so its two links stand at its own number, and each list has a sentinel behind the
-//! pages: no allocation, no branch for an end, 8 bytes for each page.
+//! A page is in one list at a time, so its two links stand at its own number, and each list has a
+//! sentinel behind the pages: no allocation, no branch for an end, 8 bytes for each page.
 
 use crate::{NONE, Page};
 

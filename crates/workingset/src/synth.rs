@@ -9,7 +9,7 @@
 //!
 //! Several kinds can be interleaved as processes, each with its pages and its task.
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::{About, Batch, Error, Op};
 
 /// What is made.
@@ -64,7 +64,7 @@ pub struct Recipe {
     pub references: u64,
     /// Share of references that write.
     pub writes: f64,
-    /// Of the dice.
+    /// Of the rng.
     pub seed: u64,
 }
 
@@ -193,19 +193,19 @@ struct Process {
 }
 
 impl Process {
-    fn page(&mut self, dice: &mut Dice) -> u64 {
+    fn page(&mut self, rng: &mut Rng) -> u64 {
         let done = self.done;
         self.done += 1;
         match &self.kind {
-            Kind::Zipf { .. } => self.zipf.as_ref().map_or(0, |zipf| zipf.draw(dice)),
+            Kind::Zipf { .. } => self.zipf.as_ref().map_or(0, |zipf| zipf.draw(rng)),
             Kind::Scan {
                 pages,
                 once,
                 hot,
                 share,
             } => {
-                if *hot > 0 && dice.unit() < *share {
-                    return dice.below(*hot);
+                if *hot > 0 && rng.unit() < *share {
+                    return rng.below(*hot);
                 }
                 self.scanned += 1;
                 hot + if *once {
@@ -216,9 +216,9 @@ impl Process {
             }
             Kind::IndexedDb { index, records } => {
                 if done % 2 == 0 {
-                    dice.below(*index)
+                    rng.below(*index)
                 } else {
-                    index + dice.below(*records)
+                    index + rng.below(*records)
                 }
             }
             Kind::Phases {
@@ -229,7 +229,7 @@ impl Process {
             } => {
                 let phase = done / length % count;
                 let step = ((*pages as f64 * (1.0 - overlap)).round() as u64).max(1);
-                phase * step + dice.below(*pages)
+                phase * step + rng.below(*pages)
             }
         }
     }
@@ -240,7 +240,7 @@ impl Process {
 pub struct Synth {
     recipe: Recipe,
     processes: Vec<Process>,
-    dice: Dice,
+    rng: Rng,
     made: u64,
 }
 
@@ -275,11 +275,11 @@ impl Synth {
             }
         };
         let processes = recipe.processes.iter().map(process).collect();
-        let dice = Dice::new(recipe.seed);
+        let rng = Rng::new(recipe.seed);
         Ok(Self {
             recipe,
             processes,
-            dice,
+            rng,
             made: 0,
         })
     }
@@ -292,12 +292,12 @@ impl Synth {
             let task = self.made / self.recipe.quantum % several;
             batch
                 .page
-                .push(self.processes[task as usize].page(&mut self.dice) + task * APART);
+                .push(self.processes[task as usize].page(&mut self.rng) + task * APART);
             if several > 1 {
                 batch.task.push(task as u16);
             }
             if self.recipe.writes > 0.0 {
-                batch.op.push(if self.dice.unit() < self.recipe.writes {
+                batch.op.push(if self.rng.unit() < self.recipe.writes {
                     Op::STORE
                 } else {
                     Op::LOAD
@@ -330,7 +330,8 @@ impl Synth {
     }
 }
 
-/// Zipf's law by rejection-inversion (Hörmann, Derflinger, ACM TOMACS 6(3), 1996): O(1) for each draw, no table.
+/// Zipf's law by rejection-inversion (Hörmann, Derflinger, ACM TOMACS 6(3), 1996): O(1) for each
+/// draw, no table.
 #[derive(Debug)]
 struct Zipf {
     pages: f64,
@@ -383,9 +384,9 @@ impl Zipf {
     }
 
     /// A page, 0 the likeliest.
-    fn draw(&self, dice: &mut Dice) -> u64 {
+    fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
-            let area = self.high + dice.unit() * (self.low - self.high);
+            let area = self.high + rng.unit() * (self.low - self.high);
             let x = self.place(area);
             let rank = x.round().clamp(1.0, self.pages);
             if rank - x <= self.sure || area >= self.area(rank + 0.5) - self.height(rank) {

@@ -50,7 +50,8 @@ pub enum Visibility {
     /// Every reference.
     #[default]
     EveryReference,
-    /// Which pages were used between two looks, or single uses of many: no reference string, and no exact stack distance.
+    /// Which pages were used between two looks, or single uses of many: no reference string, and no
+    /// exact stack distance.
     Scans,
     /// A part of the pages, every reference of these.
     SampledPages,
@@ -186,7 +187,8 @@ fn append<T: Copy>(column: &mut Option<Vec<T>>, part: &[T], before: usize, len: 
     }
 }
 
-/// References in order, at least one, by column: 4 B each, and 8, 1 and 2 B where time, op and task are known.
+/// References in order, at least one, by column: 4 B each, and 8, 1 and 2 B where time, op and task
+/// are known.
 #[derive(Debug, Clone)]
 pub struct Trace {
     refs: Arc<Vec<Page>>,
@@ -264,12 +266,12 @@ impl Trace {
         }
     }
 
-    /// The reference at which each one's page is used next, [`NEVER`](crate::policy::NEVER) if it is not. Computed
-    /// once, 4 B each.
+    /// The reference at which each one's page is used next, [`NEVER`](crate::next_use::NEVER) if it
+    /// is not. Computed once, 4 B each.
     pub fn next_uses(&self) -> Arc<Vec<u32>> {
         Arc::clone(
             self.next
-                .get_or_init(|| Arc::new(crate::policy::next_uses(&self.refs, self.pages()))),
+                .get_or_init(|| Arc::new(crate::next_use::next_uses(&self.refs, self.pages()))),
         )
     }
 

@@ -1,15 +1,17 @@
-//! A trace for analysis: its references to one page one after the other are one use, with the time that it takes.
+//! A trace for analysis: its references to one page one after the other are one use, with the time
+//! that it takes.
 //!
-//! - A use goes on while references are to the same page and at most one unit of time apart. So for every window θ ≥ 1
-//!   no reference within a use misses, and the working set is that of the trace, exactly; so are the faults of LRU, FIFO,
-//!   2Q and the optimum, to which a repetition is nothing.
-//! - Cost: 4 B for each use, 2 more where uses differ in more than their page, 8 more for each time of 3 and more units
-//!   between two. Programs have about half as many uses as references.
+//! - A use goes on while references are to the same page and at most one unit of time apart. So for
+//!   every window θ ≥ 1 no reference within a use misses, and the working set is that of the trace,
+//!   exactly; so are the faults of LRU, FIFO, 2Q and the optimum, to which a repetition is nothing.
+//! - Cost: 4 B for each use, 2 more where uses differ in more than their page, 8 more for each time
+//!   of 3 and more units between two. Programs have about half as many uses as references.
 
 use crate::dense::Dense;
 use crate::{About, Batch, Error, Op, Page, Trace};
 
-/// A use's own word: what its references do in 3 bits, the time to the next use in 2, its length in the rest.
+/// A use's own word: what its references do in 3 bits, the time to the next use in 2, its length in
+/// the rest.
 ///
 /// Times of 3 and more stand in a list of their own, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

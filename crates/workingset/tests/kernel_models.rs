@@ -1,4 +1,5 @@
-//! What the kernel keeps about its pages, CLOCK-Pro and Random, beside models that are plainly right: see `models.rs`.
+//! What the kernel keeps about its pages, CLOCK-Pro and Random, beside models that are plainly
+//! right: see `models.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -7,12 +8,12 @@ mod common;
 use common::{List, references, same, same_on};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use workingset::dice::Dice;
+use workingset::rng::Rng;
 use workingset::{About, Batch, Loader, Page, Trace};
 
 fn random(c: usize) -> impl FnMut(Page) -> bool {
     let mut frames = Vec::new();
-    let mut dice = Dice::new(1);
+    let mut rng = Rng::new(1);
     move |page| {
         if frames.contains(&page) {
             return true;
@@ -20,7 +21,7 @@ fn random(c: usize) -> impl FnMut(Page) -> bool {
         if frames.len() < c {
             frames.push(page);
         } else {
-            frames[dice.below(c as u64) as usize] = page;
+            frames[rng.below(c as u64) as usize] = page;
         }
         false
     }
@@ -154,7 +155,8 @@ fn clock_pro(c: usize) -> impl FnMut(Page) -> bool {
     }
 }
 
-/// Pages of memory that le9 spares: anonymous, clean while there is else, clean; and the most that is learnt.
+/// Pages of memory that le9 spares: anonymous, clean while there is else, clean; and the most that
+/// is learnt.
 #[derive(Clone, Copy, Default)]
 struct Spared {
     anon: usize,

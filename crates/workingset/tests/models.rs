@@ -7,7 +7,7 @@ mod common;
 use common::{List, references, same, take};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
-use workingset::policy::{Choice, Options};
+use workingset::policy::Choice;
 use workingset::{Page, Trace};
 
 /// A list with the uses of each page.
@@ -368,7 +368,7 @@ proptest! {
     fn of_variable_size(pages in references(), window in 1..80_u64) {
         let trace = Trace::of(&pages).unwrap();
         let last = |at: usize| trace.refs()[..at].iter().rposition(|page| *page == trace.refs()[at]);
-        let told = |name: &str, option: &str| Options::of(Choice::parse(name).unwrap().spec).with(option, window as f64).told();
+        let told = |name: &str, option: &str| Choice::parse(name).unwrap().spec.defaults().with(option, window as f64).told();
         let mut at = 0;
         let mut loads = BTreeMap::new();
         same(&format!("ws:{}", told("ws", "theta")), &pages, 1, |_| {

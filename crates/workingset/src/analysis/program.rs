@@ -1,6 +1,8 @@
-//! The trace as a whole: what its pages are, how much memory it needs, and what floor would protect it.
+//! The trace as a whole: what its pages are, how much memory it needs, and what floor would protect
+//! it.
 
-use super::{AtWindow, Curves};
+use super::curves::Curves;
+use super::window::{AtWindow, knee};
 use crate::trace::Visibility;
 use crate::{Clock, Uses};
 use serde::Serialize;
@@ -45,7 +47,8 @@ pub struct Floor {
 pub struct Move {
     /// When it begins.
     pub from: u64,
-    /// How far its pages are from those of the one before: 0 the same, 1 none in common, above 0.5 a transition.
+    /// How far its pages are from those of the one before: 0 the same, 1 none in common, above 0.5
+    /// a transition.
     pub distance: f64,
 }
 
@@ -148,7 +151,7 @@ fn needs(uses: &Uses, curves: &Curves) -> Vec<Need> {
 
 /// At the window nearest to that where the lifetime for each page is greatest.
 fn floor(curves: &Curves, windows: &[AtWindow], page_size: u64) -> Option<Floor> {
-    let knee = super::window::knee(&curves.knees.iter().find(|(policy, _)| policy == "ws")?.1)?;
+    let knee = knee(&curves.knees.iter().find(|(policy, _)| policy == "ws")?.1)?;
     let window = windows
         .iter()
         .min_by_key(|window| window.theta.abs_diff(knee))?;

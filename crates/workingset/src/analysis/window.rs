@@ -1,6 +1,6 @@
 //! The working set at one window, looked at closely.
 
-use super::Wanted;
+use super::wanted::Wanted;
 use crate::measure::mixture::Mixture;
 use crate::measure::residence::Residence;
 use crate::measure::series::{Series, Shape};
@@ -26,7 +26,8 @@ pub struct AtWindow {
     pub enough: u64,
     /// Faults.
     pub faults: u64,
-    /// Sum of the sizes at faults, in pages, exactly; faults × mean size is Denning's approximation.
+    /// Sum of the sizes at faults, in pages, exactly; faults × mean size is Denning's
+    /// approximation.
     pub size_at_faults: f64,
     /// Over time.
     pub sizes: Series,
@@ -42,8 +43,8 @@ pub struct AtWindow {
     pub verdict: String,
 }
 
-/// The windows asked for, or: the founding report's, where time is instructions; where the lifetime for each page is
-/// greatest; and a fiftieth of the trace.
+/// The windows asked for, or: the founding report's, where time is instructions; where the lifetime
+/// for each page is greatest; and a fiftieth of the trace.
 pub(super) fn chosen(
     uses: &Uses,
     intervals: &Intervals,
@@ -85,7 +86,8 @@ pub(super) fn chosen(
     Ok(sorted(thetas))
 }
 
-/// The window where the lifetime for each page is greatest; `None` where that is a single page: nothing is used again.
+/// The window where the lifetime for each page is greatest; `None` where that is a single page:
+/// nothing is used again.
 pub(super) fn knee(knees: &Knees) -> Option<u64> {
     (knees.ray.size >= 2.0).then_some(knees.ray.parameter)
 }

@@ -1,11 +1,13 @@
-//! Pages in few neighbourhoods, as a program's address space or a disk has them: a table of two levels, as the hardware's
-//! page table.
+//! Pages in few neighbourhoods, as a program's address space or a disk has them: a table of two
+//! levels, as the hardware's page table.
 //!
-//! The upper part of a page's number names its group of 512, and each group has a row of 512 dense numbers. What is
-//! looked up is a sixth of what a hash table of the pages would be, and nothing in it must be compared.
+//! The upper part of a page's number names its group of 512, and each group has a row of 512 dense
+//! numbers. What is looked up is a sixth of what a hash table of the pages would be, and nothing in
+//! it must be compared.
 //!
 //! Cost: 4 B for each page of a group, used or not, so at most 16 B for each page used, and 4 MiB.
 
+use super::number::next;
 use super::scattered::Scattered;
 use crate::{Error, NONE, Page};
 
@@ -15,8 +17,8 @@ const GROUP: u32 = 9;
 const BLOCK: usize = 256;
 /// Groups that are found without a hash, as a power of two: 128 GiB of addresses.
 const NEAR: u32 = 16;
-/// Pages of groups for each page that is used, at most; and how many more at any time: a trace may touch all of its
-/// groups first.
+/// Pages of groups for each page that is used, at most; and how many more at any time: a trace may
+/// touch all of its groups first.
 const WASTE: usize = 4;
 const START: usize = 1 << 20;
 
@@ -49,7 +51,8 @@ impl Default for Clustered {
 }
 
 impl Clustered {
-    /// Appends the dense numbers of pages to `out`, as long as their groups are used enough: says how many it took.
+    /// Appends the dense numbers of pages to `out`, as long as their groups are used enough: says
+    /// how many it took.
     pub(super) fn extend(&mut self, pages: &[u64], out: &mut Vec<Page>) -> Result<usize, Error> {
         let mut taken = 0;
         for block in pages.chunks(BLOCK) {
@@ -95,7 +98,7 @@ impl Clustered {
         };
         let number = &mut self.rows[place(row, page)];
         if *number == NONE {
-            *number = super::next(&self.names)?;
+            *number = next(&self.names)?;
             self.names.push(page);
         }
         Ok(*number)

@@ -1,13 +1,15 @@
 //! Pages anywhere: a hash table.
 //!
-//! Open addressing over 8-byte slots: the upper half of a slot is a tag of the page's hash, the lower its dense number.
-//! A tag that fits is checked against the page's number. References are looked up sixteen at a time, in two steps that
-//! do not wait for each other, so that memory's latency is paid once for many.
+//! Open addressing over 8-byte slots: the upper half of a slot is a tag of the page's hash, the
+//! lower its dense number. A tag that fits is checked against the page's number. References are
+//! looked up sixteen at a time, in two steps that do not wait for each other, so that memory's
+//! latency is paid once for many.
 //!
-//! Cost: 8 B for each page, and 9 to 18 B in the table while loading. When the table grows, it is made anew from the
-//! pages: there are never two.
+//! Cost: 8 B for each page, and 9 to 18 B in the table while loading. When the table grows, it is
+//! made anew from the pages: there are never two.
 
-use crate::dice::mix;
+use super::number::next;
+use crate::rng::mix;
 use crate::{Error, Page};
 
 /// What no slot holds: a tag and the number of no page.
@@ -98,7 +100,7 @@ impl Scattered {
             }
             place = (place + 1) & mask;
         }
-        let number = super::next(&self.names)?;
+        let number = next(&self.names)?;
         self.names.push(page);
         self.slots[place] = tag(hash) << 32 | u64::from(number);
         if self.names.len() * 8 > self.slots.len() * 5 {

@@ -1,24 +1,30 @@
 //! LRU's misses of a trace that is measured in parts, by time or by page, on one machine or many.
 //!
-//! By time: a chunk leaves the references that hit within it, by stack distance; the pages that it uses first, in that
-//! order, for only these can hit in what was before; and its stack, the pages by their last use. When two neighbours
-//! meet, the later one's first uses go through the earlier one's stack, in order:
+//! By time: a chunk leaves the references that hit within it, by stack distance; the pages that it
+//! uses first, in that order, for only these can hit in what was before; and its stack, the pages
+//! by their last use. When two neighbours meet, the later one's first uses go through the earlier
+//! one's stack, in order:
 //!
-//! - d = pages of the earlier stack above p that the later chunk has not used before + pages that it has + 1.
+//! - d = pages of the earlier stack above p that the later chunk has not used before + pages that
+//!   it has + 1.
 //!
-//! That is exact, and associative: chunks may be merged in any order that keeps neighbours together.
+//! That is exact, and associative: chunks may be merged in any order that keeps neighbours
+//! together.
 //!
-//! By page: a class has all references of 1/K of the pages, chosen by hash; a distance there is one of K times as many
-//! pages in the whole. The sum over all classes has every reference in it, so the error is far below that of one
-//! sample; cold misses are exact.
+//! By page: a class has all references of 1/K of the pages, chosen by hash; a distance there is one
+//! of K times as many pages in the whole. The sum over all classes has every reference in it, so
+//! the error is far below that of one sample; cold misses are exact.
 //!
-//! - Cost: the exact curve's, for each part; O(d log d) for a merge of d pages, and 16 B for each page to hand over.
-//! - Error by classes: mean over sizes below 0.001 of the references at 16 classes (see the tests); none by time.
-//! - Source: Niu et al., PARDA, IPDPS 2012 (chunks); Waldspurger et al., SHARDS, FAST 2015 (the hash).
+//! - Cost: the exact curve's, for each part; O(d log d) for a merge of d pages, and 16 B for each
+//!   page to hand over.
+//! - Error by classes: mean over sizes below 0.001 of the references at 16 classes (see the tests);
+//!   none by time.
+//! - Source: Niu et al., PARDA, IPDPS 2012 (chunks); Waldspurger et al., SHARDS, FAST 2015 (the
+//!   hash).
 
 use super::fenwick::Fenwick;
 use super::stack::distances;
-use crate::dice::lot;
+use crate::rng::page_hash;
 use crate::{Error, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -89,7 +95,8 @@ impl Chunk {
         Ok(self)
     }
 
-    /// Misses at every size from 0 to the number of pages, as [`MissCurve::all`](super::MissCurve::all).
+    /// Misses at every size from 0 to the number of pages, as
+    /// [`MissCurve::all`](super::MissCurve::all).
     pub fn misses(&self) -> Vec<u64> {
         let hits = self.hits.iter();
         hits.scan(self.references, |left, hits| {
@@ -131,7 +138,7 @@ impl Stack {
 
 /// Whether a page belongs to this class of so many, by its hash.
 pub fn is_of_class(page: u64, class: u64, classes: u64) -> bool {
-    lot(page) % classes.max(1) == class
+    page_hash(page) % classes.max(1) == class
 }
 
 /// Misses of the whole at every size from 0 to `pages`, from the chunk that each class is.
@@ -196,9 +203,9 @@ mod tests {
 
     #[test]
     fn classes_are_near_the_whole() {
-        let mut dice = crate::dice::Dice::new(11);
+        let mut rng = crate::rng::Rng::new(11);
         let pages: Vec<u64> = (0..300_000)
-            .map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64)
+            .map(|_| (rng.unit() * rng.unit() * 20_000.0) as u64)
             .collect();
         let exact = whole(&pages);
         for classes in [1, 4, 16] {

@@ -1,4 +1,5 @@
-//! Prefix sums that change (Fenwick, Software: Practice and Experience 24(3), 1994): O(log n) for each.
+//! Prefix sums that change (Fenwick, Software: Practice and Experience 24(3), 1994): O(log n) for
+//! each.
 
 /// Numbers by place, and their sums.
 #[derive(Debug)]

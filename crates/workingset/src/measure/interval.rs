@@ -1,14 +1,16 @@
-//! Working-set size and miss rate at every window θ, from one histogram of the times between uses of a page.
+//! Working-set size and miss rate at every window θ, from one histogram of the times between uses
+//! of a page.
 //!
-//! With x the time since a page's last use (none for the first), f the time to its next (to the trace's end for the
-//! last), K the trace's time:
+//! With x the time since a page's last use (none for the first), f the time to its next (to the
+//! trace's end for the last), K the trace's time:
 //!
 //! - misses(θ) = cold + #{x > θ}; mean size(θ) = Σ min(f, θ) / K, the end correction included;
 //! - VMIN at the same window: the same misses, mean size Σ (f if f ≤ θ else 1) / K.
 //!
-//! - Cost: O(n), 4 or 8 B for each page, and 7,424 bins: single up to 256, then 128 for each doubling, so that a window
-//!   between two edges is known to 0.8 %.
-//! - Source: Denning, Schwartz, CACM 15(3), 1972; Slutz, Traiger, CACM 17(10), 1974; Prieve, Fabry, CACM 19(5), 1976.
+//! - Cost: O(n), 4 or 8 B for each page, and 7,424 bins: single up to 256, then 128 for each
+//!   doubling, so that a window between two edges is known to 0.8 %.
+//! - Source: Denning, Schwartz, CACM 15(3), 1972; Slutz, Traiger, CACM 17(10), 1974; Prieve, Fabry,
+//!   CACM 19(5), 1976.
 //! - At a bin's upper edge all counts are exact.
 
 use crate::{NONE, Page, Trace, Uses};
@@ -104,7 +106,8 @@ impl Intervals {
         let mut cold = 0;
         let mut within = 0;
         for one in uses {
-            // The references within a use are a unit of time apart, or none: the latter miss at no window.
+            // The references within a use are a unit of time apart, or none: the latter miss at no
+            // window.
             within += one.to - one.from;
             match std::mem::replace(&mut last[one.page as usize], one.to) {
                 u64::MAX => cold += 1,

@@ -1,17 +1,20 @@
-//! Lifetime curves: mean time between faults against mean size of memory, for every policy on one scale; knees, and the
-//! space-time product.
+//! Lifetime curves: mean time between faults against mean size of memory, for every policy on one
+//! scale; knees, and the space-time product.
 //!
-//! - Law: g = K / misses, in the trace's time; the x axis is the mean size in memory, cold start included, never the
-//!   limit: only so can a policy of variable size be compared with one of fixed size.
-//! - Space-time: ST = K·s without, and with a fault's service time D: ST = K·s + D·Σ s(t at a fault). The second sum is
-//!   exact for LRU once memory is full (c each); for the working set it is `misses · s`, Denning's approximation, or
-//!   exact by [`space_at_faults`].
-//! - Knees: where g/s is greatest (the ray from the origin touches the curve; the limit of ST's minimum as D grows),
-//!   and where ST is least.
-//! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding report.
+//! - Law: g = K / misses, in the trace's time; the x axis is the mean size in memory, cold start
+//!   included, never the limit: only so can a policy of variable size be compared with one of fixed
+//!   size.
+//! - Space-time: ST = K·s without, and with a fault's service time D: ST = K·s + D·Σ s(t at a
+//!   fault). The second sum is exact for LRU once memory is full (c each); for the working set it
+//!   is `misses · s`, Denning's approximation, or exact by [`space_at_faults`].
+//! - Knees: where g/s is greatest (the ray from the origin touches the curve; the limit of ST's
+//!   minimum as D grows), and where ST is least.
+//! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding
+//!   report.
 
+use super::interval::Intervals;
 use super::sample::Sampled;
-use super::{Intervals, MissCurve};
+use super::stack::MissCurve;
 use crate::policy::{Choice, Options};
 use crate::{Error, Trace};
 use rayon::prelude::*;
@@ -99,7 +102,8 @@ impl Lifetime {
         )
     }
 
-    /// Of LRU from a part of the pages: a point where the curve changes, which is as fine as the sample is.
+    /// Of LRU from a part of the pages: a point where the curve changes, which is as fine as the
+    /// sample is.
     pub fn of_sample(sampled: &Sampled, time: u64) -> Self {
         let steps = sampled.curve.steps().into_iter();
         Self::new(
@@ -109,8 +113,9 @@ impl Lifetime {
         )
     }
 
-    /// Of a policy, in the trace's own time if it has one and `timed` says so: LRU at every size, the working set and
-    /// VMIN at every window, unless an option is told; any other by runs at `points` sizes, two at least.
+    /// Of a policy, in the trace's own time if it has one and `timed` says so: LRU at every size,
+    /// the working set and VMIN at every window, unless an option is told; any other by runs at
+    /// `points` sizes, two at least.
     pub fn of(trace: &Trace, timed: bool, choice: &Choice, points: usize) -> Result<Self, Error> {
         let told = !choice.options.told().is_empty();
         match choice.spec.name {
@@ -210,16 +215,16 @@ mod tests {
     use crate::measure::sample::{Sampling, sampled};
 
     fn phased() -> Trace {
-        let mut dice = crate::dice::Dice::new(9);
+        let mut rng = crate::rng::Rng::new(9);
         // A small locality and a large one in turn: no fixed size is right for both.
-        let page = |at: u64, dice: &mut crate::dice::Dice| {
+        let page = |at: u64, rng: &mut crate::rng::Rng| {
             if at / 5000 % 2 == 0 {
-                dice.below(10)
+                rng.below(10)
             } else {
-                10 + dice.below(50)
+                10 + rng.below(50)
             }
         };
-        let pages: Vec<u64> = (0..60_000).map(|at| page(at, &mut dice)).collect();
+        let pages: Vec<u64> = (0..60_000).map(|at| page(at, &mut rng)).collect();
         Trace::of(&pages).unwrap()
     }
 

@@ -1,12 +1,12 @@
 //! Phases: when a program stays in a locality, and when it moves.
 //!
-//! - Bounded locality intervals at level c: maximal runs of references in which none misses in an LRU stack of c pages,
-//!   and all of its top c pages are used again. A phase at level c is a locality of c pages; the references between
-//!   phases are transitions.
-//! - Signature distance: windows of equal length, 1 − |A∩B| / |A∪B| of the pages used in two neighbours; above one half
-//!   is a transition.
-//! - Cost: bounded localities O(n·depth) at small levels, since the stack is kept as a list; signatures O(n), 8 B for
-//!   each page.
+//! - Bounded locality intervals at level c: maximal runs of references in which none misses in an
+//!   LRU stack of c pages, and all of its top c pages are used again. A phase at level c is a
+//!   locality of c pages; the references between phases are transitions.
+//! - Signature distance: windows of equal length, 1 − |A∩B| / |A∪B| of the pages used in two
+//!   neighbours; above one half is a transition.
+//! - Cost: bounded localities O(n·depth) at small levels, since the stack is kept as a list;
+//!   signatures O(n), 8 B for each page.
 //! - Source: Madison, Batson, CACM 19(5), 1976; Dhodapkar, Smith, MICRO 2003.
 
 use crate::{Page, Trace};
@@ -112,9 +112,9 @@ mod tests {
     use super::*;
 
     fn phased() -> Trace {
-        let mut dice = crate::dice::Dice::new(4);
+        let mut rng = crate::rng::Rng::new(4);
         let pages: Vec<u64> = (0..20_000)
-            .map(|at| dice.below(10) + at / 5000 * 10)
+            .map(|at| rng.below(10) + at / 5000 * 10)
             .collect();
         Trace::of(&pages).unwrap()
     }

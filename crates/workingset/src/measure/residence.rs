@@ -1,13 +1,14 @@
-//! How long pages stay in the working set, and whether that is chance: exponential (a half-life), lognormal, or
-//! neither.
+//! How long pages stay in the working set, and whether that is chance: exponential (a half-life),
+//! lognormal, or neither.
 //!
-//! A stay begins with a miss and ends θ after the last use before the next miss. If pages left at random, as nuclei
-//! decay, stays would be exponential: median/mean = ln 2, coefficient of variation 1, and a timer would do as well as
-//! the working set (`half-life`).
+//! A stay begins with a miss and ends θ after the last use before the next miss. If pages left at
+//! random, as nuclei decay, stays would be exponential: median/mean = ln 2, coefficient of
+//! variation 1, and a timer would do as well as the working set (`half-life`).
 //!
-//! - Law: stay = last use + θ − miss; stays cut by the trace's end count as at least so long (Kaplan, Meier).
-//! - Fits by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays / all time), lognormal
-//!   (ended stays).
+//! - Law: stay = last use + θ − miss; stays cut by the trace's end count as at least so long
+//!   (Kaplan, Meier).
+//! - Fits by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays /
+//!   all time), lognormal (ended stays).
 //! - Cost: O(n), 16 B for each page.
 //! - Source: the founding report's "half life"; Kaplan, Meier, JASA 53, 1958; Akaike, 1974.
 
@@ -160,13 +161,13 @@ fn survival(ended: &[f64], cut: &[f64]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Rng;
 
     #[test]
     fn decay_is_told_from_what_is_not() {
-        let mut dice = Dice::new(2);
+        let mut rng = Rng::new(2);
         let decaying: Vec<f64> = (0..5000)
-            .map(|_| -1000.0 * (1.0 - dice.unit()).ln())
+            .map(|_| -1000.0 * (1.0 - rng.unit()).ln())
             .collect();
         let fitted = Residence::fitted(1, decaying, &[]);
         assert!(fitted.aic_exponential < fitted.aic_lognormal);
@@ -177,7 +178,7 @@ mod tests {
         );
         let spread: Vec<f64> = (0..5000)
             .map(|_| {
-                ((0..12).map(|_| dice.unit()).sum::<f64>() - 6.0)
+                ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0)
                     .mul_add(2.0, 7.0)
                     .exp()
             })
@@ -193,7 +194,8 @@ mod tests {
 
     #[test]
     fn stays_by_hand() {
-        // With a window of 2: page 1 stays from 0 to 3, then from 6; page 2 from 1 on in steps that never miss.
+        // With a window of 2: page 1 stays from 0 to 3, then from 6; page 2 from 1 on in steps that
+        // never miss.
         let trace = Trace::of(&[1, 1, 2, 2, 2, 2, 1, 2, 2, 2]).unwrap();
         let residence = Residence::of(&trace, false, 2);
         assert_eq!((residence.stays, residence.cut), (2, 1));

@@ -1,18 +1,18 @@
 //! LRU's miss curve from a part of the pages: SHARDS.
 //!
-//! A page is in the sample iff the hash of its number is below a threshold, so all or none of its references are.
-//! Distances in the sample are scaled by 1/R; the references that were expected and are missing, or too many, are put
-//! right at the smallest distance (SHARDS-adj).
+//! A page is in the sample iff the hash of its number is below a threshold, so all or none of its
+//! references are. Distances in the sample are scaled by 1/R; the references that were expected and
+//! are missing, or too many, are put right at the smallest distance (SHARDS-adj).
 //!
-//! - Error: mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few 1/R. [`MissCurve::of`] is
-//!   exact.
+//! - Error: mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few 1/R.
+//!   [`MissCurve::of`] is exact.
 //! - Cost: a look at one byte for each reference, then the exact cost of what is sampled.
-//! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015; fixed size there means that the threshold falls while the
-//!   trace is read: here all pages are known, and the threshold is the one that it would end with.
+//! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015; fixed size there means that the
+//!   threshold falls while the trace is read: here all pages are known, and the threshold is the
+//!   one that it would end with.
 
-use super::MissCurve;
-use super::stack::distances;
-use crate::dice::lot;
+use super::stack::{MissCurve, distances};
+use crate::rng::page_hash;
 use crate::{Error, NONE, Page, Trace};
 
 /// How a sample is drawn.
@@ -52,7 +52,7 @@ pub struct Sampled {
 
 /// Whether each page is in the sample, and the rate that this is.
 fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> {
-    let hashes: Vec<u64> = trace.names().iter().map(|page| lot(*page)).collect();
+    let hashes: Vec<u64> = trace.names().iter().map(|page| page_hash(*page)).collect();
     let threshold = match sampling {
         Sampling::Rate(rate) if rate > 0.0 && rate <= 1.0 => (rate * u64::MAX as f64) as u64,
         Sampling::Rate(rate) => {
@@ -141,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_sample_of_all_is_exact_and_a_part_is_near() {
-        let mut dice = crate::dice::Dice::new(3);
+        let mut rng = crate::rng::Rng::new(3);
         let pages: Vec<u64> = (0..200_000)
-            .map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64)
+            .map(|_| (rng.unit() * rng.unit() * 20_000.0) as u64)
             .collect();
         let trace = Trace::of(&pages).unwrap();
         let exact = MissCurve::of(&trace).all();

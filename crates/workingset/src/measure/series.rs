@@ -1,8 +1,8 @@
 //! The size of the working set over time, w(t,θ), and how it is distributed.
 //!
 //! - Law: w(t,θ) = number of pages whose last use is in (t−θ, t], after each reference.
-//! - Cost: O(n), 4 B for each page. A pixel keeps the least, the mean and the most of all its moments, not only its
-//!   last.
+//! - Cost: O(n), 4 B for each page. A pixel keeps the least, the mean and the most of all its
+//!   moments, not only its last.
 //! - Source: Denning, CACM 11(5), 1968; the founding report draws the last value of each pixel.
 
 use crate::{Error, NONE, Trace};
@@ -32,7 +32,8 @@ pub struct Shape {
     pub skewness: f64,
     /// Fourth standardised moment less 3: 0 for a normal distribution.
     pub excess_kurtosis: f64,
-    /// n/6·(S² + K²/4): above 9.2 a normal distribution is rejected at 1 %, if the sizes were independent.
+    /// n/6·(S² + K²/4): above 9.2 a normal distribution is rejected at 1 %, if the sizes were
+    /// independent.
     pub jarque_bera: f64,
 }
 
@@ -158,9 +159,9 @@ mod tests {
 
     #[test]
     fn the_series_has_the_mean_that_intervals_say() {
-        let mut dice = crate::dice::Dice::new(5);
+        let mut rng = crate::rng::Rng::new(5);
         let pages: Vec<u64> = (0..30_000)
-            .map(|at| dice.below(30) + at / 10_000 * 40)
+            .map(|at| rng.below(30) + at / 10_000 * 40)
             .collect();
         let trace = Trace::of(&pages).unwrap();
         let window = Intervals::of(&trace, false).at(200);

@@ -1,19 +1,20 @@
-//! LRU's misses at every size of memory, from one pass: exact stack distances by divide and conquer over time.
+//! LRU's misses at every size of memory, from one pass: exact stack distances by divide and conquer
+//! over time.
 //!
-//! A reference at t whose page was last used at p hits in c pages iff fewer than c different pages were used between.
-//! Of the t − p − 1 references between, those whose own last use is after p are repetitions; the rest are different
-//! pages:
+//! A reference at t whose page was last used at p hits in c pages iff fewer than c different pages
+//! were used between. Of the t − p − 1 references between, those whose own last use is after p are
+//! repetitions; the rest are different pages:
 //!
 //! - d(t) = (t − p − 1) − #{j : p < j < t, prev(j) > p}.
 //!
-//! A block of time knows its references whose last use is before it (with their count so far), and its positions that
-//! are not yet used again. Two neighbours are merged by walking both in order; only what crosses a border goes on to
-//! the next level.
+//! A block of time knows its references whose last use is before it (with their count so far), and
+//! its positions that are not yet used again. Two neighbours are merged by walking both in order;
+//! only what crosses a border goes on to the next level.
 //!
-//! - Cost: O(n · Σ m(2^k)), m the miss rate of the working set: near linear on programs. 4 B for each reference, and 12
-//!   B for each open one.
-//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances); the merge is of the
-//!   family of Increment-and-Freeze (SPAA 2023) and PARDA (IPDPS 2012).
+//! - Cost: O(n · Σ m(2^k)), m the miss rate of the working set: near linear on programs. 4 B for
+//!   each reference, and 12 B for each open one.
+//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances); the
+//!   merge is of the family of Increment-and-Freeze (SPAA 2023) and PARDA (IPDPS 2012).
 
 use crate::{NONE, Page, Trace};
 use rayon::prelude::*;
@@ -48,14 +49,15 @@ struct Block {
 /// How many references have each stack distance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissCurve {
-    /// `hits[d]` references are found at depth d of the stack, 1 for the page used last; 0 has none.
+    /// `hits[d]` references are found at depth d of the stack, 1 for the page used last; 0 has
+    /// none.
     hits: Vec<f64>,
     /// References.
     pub references: u64,
     /// References of a page never used before.
     pub cold: u64,
-    /// References at which size each memory has been filled: the first use of the k-th page. Empty where nobody knows:
-    /// all are full then from the start.
+    /// References at which size each memory has been filled: the first use of the k-th page. Empty
+    /// where nobody knows: all are full then from the start.
     fills: Vec<u64>,
 }
 
@@ -113,7 +115,8 @@ impl MissCurve {
             .collect()
     }
 
-    /// Mean of the pages in memory over the references, from the empty memory on, at every size from 0.
+    /// Mean of the pages in memory over the references, from the empty memory on, at every size
+    /// from 0.
     pub fn mean_sizes(&self) -> Vec<f64> {
         if self.fills.is_empty() {
             return (0..self.hits.len()).map(|size| size as f64).collect();
@@ -173,7 +176,8 @@ pub fn distances(refs: &[Page], pages: usize) -> Vec<u64> {
     hits
 }
 
-/// For each reference that does not repeat the one before it, where its page was last used among these.
+/// For each reference that does not repeat the one before it, where its page was last used among
+/// these.
 fn last_uses(refs: &[Page], pages: usize) -> Vec<u32> {
     let mut last = vec![NONE; pages];
     let mut before = NONE;
@@ -258,7 +262,8 @@ fn base(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Bloc
 fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Block {
     let mut open = spare.open.pop().unwrap_or_default();
     open.reserve(left.open.len() + right.open.len());
-    // Those from before both: each passes all that closed on the left, and the left's open ones of later origin.
+    // Those from before both: each passes all that closed on the left, and the left's open ones of
+    // later origin.
     let crossing = right.open.partition_point(|open| open.prev < left.start);
     let mut of_left = left.open.iter().peekable();
     let mut later = left.open.len() as u32;
@@ -355,9 +360,9 @@ mod tests {
 
     #[test]
     fn threads_change_nothing() {
-        let mut dice = crate::dice::Dice::new(7);
+        let mut rng = crate::rng::Rng::new(7);
         let pages: Vec<u64> = (0..SHARED as u64 * 2)
-            .map(|_| dice.below(30) * dice.below(30))
+            .map(|_| rng.below(30) * rng.below(30))
             .collect();
         let trace = Trace::of(&pages).unwrap();
         assert_eq!(

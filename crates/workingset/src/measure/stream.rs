@@ -1,16 +1,17 @@
-//! LRU's miss curve of a trace that does not fit in memory: SHARDS of fixed size, reference by reference.
+//! LRU's miss curve of a trace that does not fit in memory: SHARDS of fixed size, reference by
+//! reference.
 //!
-//! The pages of the lowest hashes are followed, at most so many. When one more comes, the page of the highest hash is
-//! dropped, and the rate falls to it; what was counted before is scaled down. Distances come from a Fenwick tree over
-//! the times of the last uses, renumbered when it is full.
+//! The pages of the lowest hashes are followed, at most so many. When one more comes, the page of
+//! the highest hash is dropped, and the rate falls to it; what was counted before is scaled down.
+//! Distances come from a Fenwick tree over the times of the last uses, renumbered when it is full.
 //!
 //! - Error: as [`super::sample`]: about 0.6/√pages in the mean.
-//! - Cost: O(1) for a reference that is not followed, O(log pages) for one that is; memory by the number of pages
-//!   followed, not by the trace.
+//! - Cost: O(1) for a reference that is not followed, O(log pages) for one that is; memory by the
+//!   number of pages followed, not by the trace.
 //! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015, 3.2; Olken, LBL-12370, 1981.
 
 use super::fenwick::Fenwick;
-use crate::dice::lot;
+use crate::rng::page_hash;
 use std::collections::{BTreeSet, HashMap};
 
 /// A curve on its way.
@@ -64,7 +65,7 @@ impl Stream {
     /// A reference.
     pub fn push(&mut self, page: u64) {
         self.references += 1;
-        let hash = lot(page);
+        let hash = page_hash(page);
         if hash >= self.threshold && self.threshold != u64::MAX {
             return;
         }
@@ -122,9 +123,11 @@ impl Stream {
         self.last.len() as f64 / self.rate()
     }
 
-    /// Misses by size of memory, at the upper end of each bucket, and the references of which they are.
+    /// Misses by size of memory, at the upper end of each bucket, and the references of which they
+    /// are.
     pub fn curve(&self) -> Vec<(f64, f64)> {
-        // What the sample has too few or too many goes to the smallest distance: it hits at every size.
+        // What the sample has too few or too many goes to the smallest distance: it hits at every
+        // size.
         let mut left = self.followed;
         let mut curve = Vec::new();
         for (bucket, hits) in self.hits.iter().enumerate() {
@@ -149,9 +152,9 @@ mod tests {
     use crate::measure::MissCurve;
 
     fn pages() -> Vec<u64> {
-        let mut dice = crate::dice::Dice::new(8);
+        let mut rng = crate::rng::Rng::new(8);
         (0..300_000)
-            .map(|_| (dice.unit() * dice.unit() * 30_000.0) as u64)
+            .map(|_| (rng.unit() * rng.unit() * 30_000.0) as u64)
             .collect()
     }
 

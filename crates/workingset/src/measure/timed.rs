@@ -1,9 +1,13 @@
-//! Measures of uses over time: the working set's size, how long pages stay in it, and a timer in its place.
+//! Measures of uses over time: the working set's size, how long pages stay in it, and a timer in
+//! its place.
 //!
-//! - Size: w(t,θ) = pages used in (t−θ, t]. A page comes at the first reference of a use and leaves θ after the last of
-//!   its last use; between these moments the size does not change, so each is weighed with the time that it lasts.
-//! - Space at faults: Σ w over the moments of faults, the new page included: what a fault's service costs in memory held.
-//! - Half-life: a page leaves H after it was loaded, used or not. Faults and mean size by definition.
+//! - Size: w(t,θ) = pages used in (t−θ, t]. A page comes at the first reference of a use and leaves
+//!   θ after the last of its last use; between these moments the size does not change, so each is
+//!   weighed with the time that it lasts.
+//! - Space at faults: Σ w over the moments of faults, the new page included: what a fault's service
+//!   costs in memory held.
+//! - Half-life: a page leaves H after it was loaded, used or not. Faults and mean size by
+//!   definition.
 //! - Cost: O(uses) each, 4 to 16 B for each page.
 //! - Source: as `series`, `residence` and `policy::half_life`; there by references, here by time.
 

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
-use workingset::dice::Dice;
 use workingset::engine::{Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, run};
 use workingset::frames::{ActiveInactive, Clock, Floors, Generations, Kind, Lru, Tuning};
 use workingset::policy::Choice;
+use workingset::rng::Rng;
 use workingset::{About, Batch, Loader, Op, Trace};
 
 fn trace(pages: impl Iterator<Item = u64>, writes: bool) -> Trace {
@@ -24,8 +24,8 @@ fn trace(pages: impl Iterator<Item = u64>, writes: bool) -> Trace {
 }
 
 fn random(seed: u64, count: u64, pages: u64) -> Trace {
-    let mut dice = Dice::new(seed);
-    trace((0..count).map(move |_| dice.below(pages)), false)
+    let mut rng = Rng::new(seed);
+    trace((0..count).map(move |_| rng.below(pages)), false)
 }
 
 fn machine(frames: usize) -> Machine {
@@ -95,13 +95,13 @@ fn policies(pages: usize) -> Vec<Manager> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Every process ends, every reference is made, and what was read is what was missed, under every policy and
-    /// machine.
+    /// Every process ends, every reference is made, and what was read is what was missed, under
+    /// every policy and machine.
     #[test]
     fn nothing_is_lost(frames in 4..60_usize, sizes in prop::collection::vec(1..40_u64, 3), marks in any::<bool>(), writes in any::<bool>()) {
         let traces: Vec<Trace> = sizes.iter().enumerate().map(|(at, pages)| {
-            let mut dice = Dice::new(at as u64);
-            trace((0..2000).map(move |_| dice.below(*pages)), writes)
+            let mut rng = Rng::new(at as u64);
+            trace((0..2000).map(move |_| rng.below(*pages)), writes)
         }).collect();
         let pages: usize = traces.iter().map(Trace::pages).sum();
         let machine = if marks { Machine::of(frames.max(16)) } else { machine(frames) };
@@ -166,7 +166,8 @@ fn without_swap_the_hog_is_killed() {
     assert_eq!(outcome.processes[1].references, 50_000);
 }
 
-/// le9's claim on a trace: beside a hog on swap, a floor of clean file pages spares the file's readers.
+/// le9's claim on a trace: beside a hog on swap, a floor of clean file pages spares the file's
+/// readers.
 #[test]
 fn a_floor_keeps_a_hot_file_beside_a_hog() {
     let hog = trace((0..120_000).map(|at| at % 1200), true);
@@ -186,9 +187,9 @@ fn a_floor_keeps_a_hot_file_beside_a_hog() {
     };
     let without = refaults(Floors::NONE);
     let with = refaults(Floors {
-            clean_min: 0.15,
-            ..Floors::NONE
-        });
+        clean_min: 0.15,
+        ..Floors::NONE
+    });
     assert!(with == 0 && without > 0, "{without} without, {with} with");
 }
 
