@@ -1,4 +1,4 @@
-//! Page numbers of any size into dense ones, in the order of first use.
+//! Numbers pages densely, in the order of first use.
 //!
 //! ```text
 //!   page ──► clustered: group of 512 ─► row ─► number
@@ -15,10 +15,10 @@ use crate::{Error, Page};
 use clustered::Clustered;
 use scattered::Scattered;
 
-/// The dense numbers given so far.
+/// The dense numbers that pages have so far.
 ///
-/// Cost: 8 B for each page; while loading at most 16 B more and 4 MiB where pages are neighbours,
-/// 18 B where they are not.
+/// Cost: 8 B for each page. While loading at most 16 B more and 4 MiB if pages are neighbours, 18 B
+/// more if they are not.
 #[derive(Debug, Clone)]
 pub struct Dense(Table);
 
@@ -60,7 +60,7 @@ impl Dense {
         }
     }
 
-    /// Forgets the tables, keeps the pages.
+    /// Drops the tables, and keeps the pages.
     pub fn into_names(self) -> Vec<u64> {
         match self.0 {
             Table::Clustered(table) => table.into_names(),

@@ -1,7 +1,8 @@
-//! What an operating system's reclaim knows about the pages in memory: not each use, only a bit that a use sets. Reclaim reads
-//! the bit when it must evict a page.
+//! What an operating system's reclaim knows about the pages in memory: not each use, only a bit
+//! that a use sets. Reclaim reads the bit when it must evict a page.
 //!
-//! The policies of one trace, `linux`, `mglru` and `le9`, run the same code as the engine for several programs.
+//! The policies of one trace, `linux`, `mglru` and `le9`, run the same code as the engine for
+//! several programs.
 
 mod active_inactive;
 mod floors;

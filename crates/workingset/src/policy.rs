@@ -1,8 +1,8 @@
 //! Replacement policies: one file each, one line in [`POLICIES`].
 //!
 //! A policy says whether a page was in memory, and which pages it evicts. It counts nothing:
-//! [`Spec::run`] counts, in the same way for all policies. That code is compiled for each policy, so
-//! nothing is dispatched at a reference.
+//! [`Spec::run`] counts, in the same way for all policies. That code is compiled for each policy,
+//! so nothing is dispatched at a reference.
 
 mod arc;
 mod car;

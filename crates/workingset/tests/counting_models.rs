@@ -1,4 +1,5 @@
-//! Policies that count or keep clocks, beside models that are plainly right: see `models.rs`.
+//! Policies that count or have clocks, beside models that are simple enough to be seen right: see
+//! `models.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -67,11 +68,9 @@ fn car(c: usize) -> impl FnMut(Page) -> bool {
 
 fn mq(c: usize) -> impl FnMut(Page) -> bool {
     let mut queues: Vec<List> = vec![List::new(); 8];
-    let (mut out, mut uses, mut expires) = (
-        List::new(),
-        BTreeMap::<Page, u32>::new(),
-        BTreeMap::<Page, usize>::new(),
-    );
+    let mut out = List::new();
+    let mut uses: BTreeMap<Page, u32> = BTreeMap::new();
+    let mut expires: BTreeMap<Page, usize> = BTreeMap::new();
     let mut now = 0;
     move |page| {
         now += 1;
@@ -105,7 +104,8 @@ fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
     let mut window = List::new();
     let mut probation = List::new();
     let mut protected = List::new();
-    let (mut count, mut references) = (BTreeMap::<Page, u32>::new(), 0);
+    let mut count: BTreeMap<Page, u32> = BTreeMap::new();
+    let mut references = 0;
     move |page| {
         let own = count.entry(page).or_default();
         *own = (*own + 1).min(15);
@@ -153,7 +153,7 @@ fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
     }
 }
 
-/// Frames in a ring: a page, and what is known of it.
+/// Frames in a ring: a page, its bit, and its age.
 fn nfu(c: usize) -> impl FnMut(Page) -> bool {
     let mut ring: Vec<(Page, bool, u8)> = Vec::new();
     let mut hand: usize = 0;
@@ -227,9 +227,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_counts_and_clocks(pages in references(), room in 1..20_usize) {
+    fn of_counts_and_clocks(pages in references(), capacity in 1..20_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let c = room.min(trace.pages());
+        let c = capacity.min(trace.pages());
         same("car", &pages, c, car(c))?;
         same("mq", &pages, c, mq(c))?;
         same("wtinylfu", &pages, c, tiny_lfu(c))?;

@@ -1,4 +1,5 @@
-//! Each policy beside a model that is plainly right: lists in vectors, searched from end to end.
+//! Each policy beside a model that is simple enough to be seen right: lists in vectors, searched
+//! from end to end.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -334,9 +335,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_fixed_size(pages in references(), room in 1..20_usize) {
+    fn of_fixed_size(pages in references(), capacity in 1..20_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let c = room.min(trace.pages());
+        let c = capacity.min(trace.pages());
         same("fifo", &pages, c, fifo(c))?;
         same("lru", &pages, c, lru(c))?;
         same("clock", &pages, c, gclock(c, 1))?;
@@ -355,9 +356,9 @@ proptest! {
 
     /// Ties between pages that are never used again do not change what OPT misses.
     #[test]
-    fn of_the_optimum(pages in references(), room in 1..20_usize) {
+    fn of_the_optimum(pages in references(), capacity in 1..20_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let c = room.min(trace.pages());
+        let c = capacity.min(trace.pages());
         let mut model = opt(trace.refs(), c);
         let missed = trace.refs().iter().filter(|page| !model(**page)).count() as u64;
         let choice = Choice::parse("opt").unwrap();

@@ -1,4 +1,4 @@
-//! What is true of every policy, also of those not yet written.
+//! What holds for every policy, also for those not yet written.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -29,22 +29,24 @@ fn references() -> impl Strategy<Value = Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// A page is there from its miss until the policy says it has gone; memory is never overfilled;
-    /// the optimum is not beaten; the driver counts what the steps show.
+    /// A page is in memory from its miss until the policy evicts it. Memory is never overfilled. No
+    /// policy of fixed memory has fewer misses than the optimum. The run counts what the steps
+    /// show.
     #[test]
-    fn every_policy_keeps_the_rules(pages in references(), room in 1..16_usize) {
+    fn every_policy_keeps_the_rules(pages in references(), wanted in 1..16_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let capacity = room.min(trace.pages());
+        let capacity = wanted.min(trace.pages());
         let optimum = misses(&named("opt").steps(&trace, capacity, &named("opt").defaults()).unwrap());
         for spec in POLICIES {
             let mut options = spec.defaults();
             if let Some(name) = spec.fitted {
-                options = options.with(name, room as f64 * 2.0);
+                options = options.with(name, wanted as f64 * 2.0);
             }
             let steps = spec.steps(&trace, capacity, &options).unwrap();
             let mut set = BTreeSet::new();
             for (at, (step, page)) in steps.iter().zip(trace.refs()).enumerate() {
-                // A variable policy lets go before it looks, the others to make room.
+                // A variable policy evicts before it looks for the page, the others for a free
+                // frame.
                 if spec.variable {
                     let passing = spec.name == "vmin" && step.evicted.contains(page);
                     let there = set.contains(page) && (passing || !step.evicted.contains(page));
@@ -74,12 +76,12 @@ proptest! {
 
     /// Names of pages mean nothing to a policy.
     #[test]
-    fn renaming_pages_changes_nothing(pages in references(), room in 1..16_usize) {
+    fn renaming_pages_changes_nothing(pages in references(), wanted in 1..16_usize) {
         let trace = Trace::of(&pages).unwrap();
         let renamed = Trace::of(&pages.iter().map(|p| p * 77 + 5).collect::<Vec<_>>()).unwrap();
         for spec in POLICIES {
             let options = spec.defaults();
-            let capacity = room.min(trace.pages());
+            let capacity = wanted.min(trace.pages());
             prop_assert_eq!(spec.run(&trace, capacity, &options).unwrap(), spec.run(&renamed, capacity, &options).unwrap());
         }
     }
@@ -108,7 +110,11 @@ proptest! {
 
 #[track_caller]
 fn prop_assert_in(was: bool, spec: &Spec, at: usize) {
-    assert!(was, "{} at {at}: a page left that was not there", spec.name);
+    assert!(
+        was,
+        "{} at {at}: a page was evicted that was not in memory",
+        spec.name
+    );
 }
 
 #[test]
@@ -120,7 +126,7 @@ fn beladys_anomaly() {
 }
 
 #[test]
-fn a_capacity_that_cannot_be_is_refused() {
+fn a_capacity_of_zero_or_above_the_footprint_is_refused() {
     let trace = Trace::of(&[1, 2, 3]).unwrap();
     for capacity in [0, 4] {
         for spec in POLICIES {
@@ -151,7 +157,7 @@ fn a_fitted_policy_stays_within_its_mean() {
 }
 
 #[test]
-fn write_backs_are_counted_where_writes_are_told() {
+fn write_backs_are_counted_if_operations_are_known() {
     use workingset::{About, Batch, Loader, Op};
     let mut loader = Loader::default();
     let op = vec![Op::STORE, Op::LOAD, Op::LOAD, Op::STORE, Op::LOAD];

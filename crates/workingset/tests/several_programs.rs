@@ -37,7 +37,7 @@ fn machine(frames: usize) -> Machine {
     }
 }
 
-/// A manager of memory, and how to run under it.
+/// A policy's name, and a function that runs processes under it.
 type Manager = (
     &'static str,
     Box<dyn FnMut(&Machine, &[Process<'_>]) -> Outcome>,
@@ -75,7 +75,7 @@ fn policies(pages: usize) -> Vec<Manager> {
             "up",
             Box::new(go(Global::new(Clock::new(pages), pages).pressed(
                 Pressure {
-                    on: |who| who.largest,
+                    on: |candidates| candidates.largest,
                     up: true,
                 },
             ))),
@@ -95,8 +95,8 @@ fn policies(pages: usize) -> Vec<Manager> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Every process ends, every reference is made, and what was read is what was missed, under
-    /// every policy and machine.
+    /// Every process ends, every reference is made, and the pages read are the misses, under every
+    /// policy and machine.
     #[test]
     fn nothing_is_lost(frames in 4..60_usize, sizes in prop::collection::vec(1..40_u64, 3), marks in any::<bool>(), writes in any::<bool>()) {
         let traces: Vec<Trace> = sizes.iter().enumerate().map(|(at, pages)| {
@@ -136,12 +136,16 @@ fn one_process_is_one_policy() {
         )
         .unwrap();
         let score = lru.spec.run(&trace, frames, &lru.options).unwrap();
-        let told = &outcome.processes[0];
-        assert_eq!(told.cold + told.refaults_file, score.misses, "{frames}");
+        let process = &outcome.processes[0];
+        assert_eq!(
+            process.cold + process.refaults_file,
+            score.misses,
+            "{frames}"
+        );
     }
 }
 
-/// A hog of anonymous memory without swap ends itself, not the others.
+/// Without swap, a hog of anonymous memory is killed, and not the others.
 #[test]
 fn without_swap_the_hog_is_killed() {
     let hog = trace(0..5000, true);
@@ -193,7 +197,7 @@ fn a_floor_keeps_a_hot_file_beside_a_hog() {
     assert!(with == 0 && without > 0, "{without} without, {with} with");
 }
 
-/// Memory may shrink on the way.
+/// Memory may shrink while processes run.
 #[test]
 fn memory_may_change() {
     let trace = random(3, 40_000, 80);
@@ -220,7 +224,7 @@ fn memory_may_change() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_is_refused() {
+fn a_machine_without_memory_marks_or_time_is_refused() {
     let trace = random(3, 10, 8);
     let mut memory = Global::new(Lru::new(8), 8);
     for machine in [

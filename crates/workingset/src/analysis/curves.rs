@@ -13,8 +13,8 @@ use serde::Serialize;
 const KEPT: usize = 160;
 /// Windows at which the policies are compared. Each costs a run of three policies.
 const LADDER: usize = 8;
-/// Fault services, in the trace's time, at which space-time is shown: from none to a slow disk's, if time is
-/// instructions.
+/// Fault services, in the trace's time, at which space-time is shown: from none to a slow disk's,
+/// if time is instructions.
 const SERVICES: [f64; 5] = [0.0, 1e3, 1e4, 1e5, 1e6];
 /// Ratios of references that fault, for which the memory needed is reported.
 const RATIOS: [f64; 3] = [1e-2, 1e-3, 1e-4];

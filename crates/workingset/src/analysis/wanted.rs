@@ -3,13 +3,13 @@
 /// What is wanted of an analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
-    /// Windows to be looked at closely, in the trace's time; chosen if there are none.
+    /// Windows to be analysed closely, in the trace's time. If there are none, they are chosen.
     pub thetas: Vec<u64>,
-    /// Sizes at which a policy that has no curve of one pass is run.
+    /// Sizes at which a policy without a one-pass curve is run.
     pub points: usize,
     /// Pixels of pictures over time.
     pub pixels: usize,
-    /// Time that a fault's service takes, in the trace's time.
+    /// How long a fault's service takes, in the trace's time.
     pub service: f64,
     /// Columns and rows of the map.
     pub map: (usize, usize),

@@ -1,8 +1,10 @@
-//! Memory that each process has for itself: a fixed share, its working set, or what its fault frequency earns.
+//! Memory that each process has for itself: a fixed share, its working set, or what its fault
+//! frequency earns.
 //!
-//! - Rule: with a share, the process that faults gives its own least recently used page once it has c/n pages. With a working
-//!   set, a page not used for θ of its process's time is freed. With the page-fault frequency, a fault after p or more without
-//!   one frees the pages not used since. If no frame is free, the process with most pages gives one.
+//! - Rule: with a share, the process that faults gives its own least recently used page once it has
+//!   c/n pages. With a working set, a page not used for θ of its process's time is freed. With the
+//!   page-fault frequency, a fault after p or more without one frees the pages not used since. If
+//!   no frame is free, the process with most pages gives one.
 //! - Source: Denning, IEEE TSE SE-6(1), 1980; Chu, Opderbeck, AFIPS FJCC 1972.
 
 use super::memory::Memory;
@@ -17,7 +19,8 @@ pub enum Rule {
     Share,
     /// The pages used within this time of the process's own.
     WorkingSet(u64),
-    /// As many as the time between the process's faults allows: this is the time after which it gives pages back.
+    /// As many as the time between the process's faults allows: this is the time after which it
+    /// gives pages back.
     FaultFrequency(u64),
 }
 

@@ -28,11 +28,11 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine with the kernel's watermarks for so many frames, a disk of 100 µs a page, and a nanosecond for each
-    /// reference.
+    /// A machine with the kernel's watermarks for so many frames, a disk of 100 µs a page, and a
+    /// nanosecond for each reference.
     pub fn of(frames: usize) -> Self {
-        // The kernel's min_free_kbytes is 4·√(KiB of memory), here in pages of 4 KiB. low is a quarter above it, high a
-        // half.
+        // The kernel's min_free_kbytes is 4·√(KiB of memory), here in pages of 4 KiB. low is a
+        // quarter above it, high a half.
         let min = ((frames as f64 * 4.0).sqrt() as usize).clamp(1, frames / 8 + 1);
         Self {
             memory: vec![(0, frames)],

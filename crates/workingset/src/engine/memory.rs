@@ -1,5 +1,5 @@
-//! Which page is evicted: one policy over the frames of all processes, and two additions to it: the founding report's clock
-//! pressure, and the swap token that Linux once had.
+//! Which page is evicted: one policy over the frames of all processes, and two additions to it: the
+//! founding report's clock pressure, and the swap token that Linux once had.
 
 use crate::Page;
 use crate::frames::{Frames, Kind, Moment};
@@ -10,7 +10,8 @@ pub trait Memory {
     fn used(&mut self, page: Page, changes: bool, virtual_time: u64);
     /// A page was loaded.
     fn enter(&mut self, page: Page, owner: usize, kind: Kind, now: u64, virtual_time: u64);
-    /// Evicts a page for the process `asking`. Returns the page, and whether it is changed. `None`: out of memory.
+    /// Evicts a page for the process `asking`. Returns the page, and whether it is changed. `None`:
+    /// out of memory.
     fn victim(&mut self, moment: Moment, asking: usize) -> Option<(Page, bool)>;
     /// Appends the pages that an owner frees of its own accord, each with whether it is changed.
     fn trim(&mut self, _owner: usize, _virtual_time: u64, _gone: &mut Vec<(Page, bool)>) {}
@@ -24,7 +25,8 @@ pub trait Memory {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Free frames have fallen below `low`. Returns the number of pages that the policy has touched for it.
+    /// Free frames have fallen below `low`. Returns the number of pages that the policy has touched
+    /// for it.
     fn falls_short(&mut self, _candidates: Target) -> u64 {
         0
     }
@@ -43,7 +45,8 @@ pub struct Target {
     pub largest: usize,
 }
 
-/// The founding report's clock pressure: when memory falls short, the pages of one process count as used, or as not used.
+/// The founding report's clock pressure: when memory falls short, the pages of one process count as
+/// used, or as not used.
 #[derive(Debug, Clone, Copy)]
 pub struct Pressure {
     /// Chooses the process under pressure.
@@ -145,8 +148,8 @@ impl<F: Frames> Global<F> {
     }
 }
 
-/// The most pages of the token's holder that are passed over for one victim. Without a limit, a holder of all memory would
-/// leave nothing to evict.
+/// The most pages of the token's holder that are passed over for one victim. Without a limit, a
+/// holder of all memory would leave nothing to evict.
 const PASSED_OVER: usize = 64;
 
 impl<F: Frames> Memory for Global<F> {

@@ -16,8 +16,9 @@ pub struct Process<'a> {
 impl<'a> Process<'a> {
     /// A process that makes the references of a trace.
     ///
-    /// The trace's mappings say which pages are backed by files. Without mappings, pages from which instructions are fetched
-    /// count as file pages and the others as anonymous. Without operations, all pages count as file pages.
+    /// The trace's mappings say which pages are backed by files. Without mappings, pages from which
+    /// instructions are fetched count as file pages and the others as anonymous. Without
+    /// operations, all pages count as file pages.
     pub fn new(name: &str, trace: &'a Trace) -> Self {
         let is_file = match trace.files() {
             Some(files) => files,
@@ -45,7 +46,8 @@ impl<'a> Process<'a> {
     }
 }
 
-/// For each page, whether instructions are fetched from it; true for all if none are fetched at all.
+/// For each page, whether instructions are fetched from it; true for all if none are fetched at
+/// all.
 fn code_pages(trace: &Trace, op: &[Op]) -> Vec<bool> {
     let mut is_code = vec![false; trace.pages()];
     for (page, op) in trace.refs().iter().zip(op) {

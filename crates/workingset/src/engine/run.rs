@@ -8,7 +8,8 @@ use crate::{Error, Page};
 use serde::Serialize;
 use std::iter::repeat_n;
 
-/// Nanoseconds that clock pressure takes for each page that it touches: a look at the page's owner and a bit.
+/// Nanoseconds that clock pressure takes for each page that it touches: a look at the page's owner
+/// and a bit.
 const TOUCH_NS: u64 = 10;
 
 /// The counts and times of a process.
@@ -263,8 +264,8 @@ impl<'a, M: Memory> Scheduler<'a, M> {
         if is_refault || kind == Kind::File {
             self.read(number, is_refault);
         }
-        // The reference that faulted is made as soon as its page is loaded. Otherwise processes that
-        // evict each other's page before it is used would do so for ever.
+        // The reference that faulted is made as soon as its page is loaded. Otherwise processes
+        // that evict each other's page before it is used would do so for ever.
         let task = &mut self.tasks[number];
         task.at += 1;
         task.virtual_time += self.machine.reference_ns;

@@ -1,16 +1,18 @@
 //! Linux's active and inactive lists, for anonymous and file pages, with refault distance.
 //!
-//! A page enters the inactive list. At the end of that list a page used once since is kept and marked, and a page used again
-//! becomes active. A page that was not used is evicted, and the number of its eviction is remembered. A page that refaults soon
-//! becomes active at once. While the active list is too large for the inactive one, it gives pages back.
+//! A page enters the inactive list. At the end of that list a page used once since is kept and
+//! marked, and a page used again becomes active. A page that was not used is evicted, and the
+//! number of its eviction is remembered. A page that refaults soon becomes active at once. While
+//! the active list is too large for the inactive one, it gives pages back.
 //!
-//! - Rule: a refaulting page becomes active iff R ≤ the pages that it competes with. R is the number of evictions and
-//!   activations since it was evicted.
+//! - Rule: a refaulting page becomes active iff R ≤ the pages that it competes with. R is the
+//!   number of evictions and activations since it was evicted.
 //! - Cost: O(1) for each reference, amortised; 13 B for each page.
-//! - Source: mm/vmscan.c and mm/workingset.c of Linux 6.12: `folio_check_references`, `inactive_is_low`,
-//!   `workingset_test_recent`, and `get_scan_count`, which weighs anonymous and file pages by the cost of their refaults.
-//! - Limits: pages are evicted one by one, not in batches of 32. Every page counts as mapped. Executable pages are treated as
-//!   others.
+//! - Source: mm/vmscan.c and mm/workingset.c of Linux 6.12: `folio_check_references`,
+//!   `inactive_is_low`, `workingset_test_recent`, and `get_scan_count`, which weighs anonymous and
+//!   file pages by the cost of their refaults.
+//! - Limits: pages are evicted one by one, not in batches of 32. Every page counts as mapped.
+//!   Executable pages are treated as others.
 
 use super::floors::{Floors, Learnt};
 use super::reclaim::{Frames, Kind, Moment};

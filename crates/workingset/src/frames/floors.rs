@@ -1,11 +1,13 @@
 //! le9's floors: shares of memory that reclaim leaves alone.
 //!
-//! - Rule: anonymous pages are protected at or below `anon_min`, clean file pages at or below `clean_min`. At or below
-//!   `clean_low` they are protected while there is anything else to reclaim. If all is protected, memory is out.
-//! - Adaptive: a clean file page that refaults within a memory's worth of evictions raises the floor by one page, up to `most`.
-//!   An eighth of a memory of evictions without such a refault lowers it by an eighth.
-//! - Source: the sysctls of le9uo, `vm.anon_min_ratio`, `vm.clean_low_ratio` and `vm.clean_min_ratio`, with defaults of 15, 0
-//!   and 15.
+//! - Rule: anonymous pages are protected at or below `anon_min`, clean file pages at or below
+//!   `clean_min`. At or below `clean_low` they are protected while there is anything else to
+//!   reclaim. If all is protected, memory is out.
+//! - Adaptive: a clean file page that refaults within a memory's worth of evictions raises the
+//!   floor by one page, up to `most`. An eighth of a memory of evictions without such a refault
+//!   lowers it by an eighth.
+//! - Source: the sysctls of le9uo, `vm.anon_min_ratio`, `vm.clean_low_ratio` and
+//!   `vm.clean_min_ratio`, with defaults of 15, 0 and 15.
 
 /// The floors, as shares of memory.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,15 +1,17 @@
-//! Linux's Multi-Gen LRU: pages in up to four generations by when they were last seen used. Walks find the used pages, not the
-//! end of a list.
+//! Linux's Multi-Gen LRU: pages in up to four generations by when they were last seen used. Walks
+//! find the used pages, not the end of a list.
 //!
-//! A page enters the youngest generation. When few generations are left, a walk moves every page used since the last walk to
-//! the youngest, and opens a new one. The oldest generation is evicted, but a page used since the walk is moved to the youngest.
-//! With `fd` uses, a page is moved one generation up if its tier refaults more often than tier 0.
+//! A page enters the youngest generation. When few generations are left, a walk moves every page
+//! used since the last walk to the youngest, and opens a new one. The oldest generation is evicted,
+//! but a page used since the walk is moved to the youngest. With `fd` uses, a page is moved one
+//! generation up if its tier refaults more often than tier 0.
 //!
-//! - Rule: tier = log2(uses + 1). Tier t is protected iff refaulted_t·(evicted_0 + 64)·2 > (refaulted_0 + 1)·evicted_t·3, the
-//!   kernel's controller without its integral part. The same comparison, weighted by swappiness, chooses the kind to evict.
+//! - Rule: tier = log2(uses + 1). Tier t is protected iff refaulted_t·(evicted_0 + 64)·2 >
+//!   (refaulted_0 + 1)·evicted_t·3, the kernel's controller without its integral part. The same
+//!   comparison, weighted by swappiness, chooses the kind to evict.
 //! - Cost: O(1) for each reference, amortised, and O(memory) for each walk; 14 B for each page.
-//! - Source: mm/vmscan.c of Linux 6.12: `inc_max_seq`, `try_to_inc_min_seq`, `sort_folio`, `get_type_to_scan`, `get_tier_idx`,
-//!   `positive_ctrl_err`; `lru_gen_age_node` for `min_ttl`.
+//! - Source: mm/vmscan.c of Linux 6.12: `inc_max_seq`, `try_to_inc_min_seq`, `sort_folio`,
+//!   `get_type_to_scan`, `get_tier_idx`, `positive_ctrl_err`; `lru_gen_age_node` for `min_ttl`.
 //! - Limits: there are no Bloom filters and no look-around: a walk sees every page.
 
 use super::floors::Floors;
@@ -301,7 +303,8 @@ impl Frames for Generations {
         self.state[page as usize] = IN | if own == 1 { FILE } else { CHANGED };
         self.uses[page as usize] = 0;
         self.clean += usize::from(own == 1);
-        // A page that a fault loads is of the youngest generation, one that a read loads of the oldest.
+        // A page that a fault loads is of the youngest generation, one that a read loads of the
+        // oldest.
         let generation = if self.tuning.by_descriptor && own == 1 {
             self.oldest[own]
         } else {

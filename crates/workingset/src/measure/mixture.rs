@@ -1,9 +1,10 @@
 //! Whether sizes are spread like one normal distribution, or like several.
 //!
-//! - Rule: mixtures of one to four normal distributions, fitted by expectation and maximisation from equal parts of the sorted
-//!   values. The number of parts is that of the least BIC = k ln n − 2 ln L, with k = 3·parts − 1.
-//! - The caller says what n is: the moments of a program are not independent, so it is the number of stretches of time, not of
-//!   references.
+//! - Rule: mixtures of one to four normal distributions, fitted by expectation and maximisation
+//!   from equal parts of the sorted values. The number of parts is that of the least BIC = k ln n −
+//!   2 ln L, with k = 3·parts − 1.
+//! - The caller says what n is: the moments of a program are not independent, so it is the number
+//!   of stretches of time, not of references.
 //! - Cost: O(sizes · parts · rounds), with at most 200 rounds.
 //! - Source: Dempster, Laird, Rubin, JRSS B 39(1), 1977; Schwarz, Annals of Statistics 6(2), 1978.
 

@@ -1,8 +1,9 @@
 //! Moves between localities: how far the pages of a stretch of time are from those of the one
 //! before.
 //!
-//! - Rule: the distance is 1 − |A∩B| / |A∪B| of the pages A and B used in two neighbouring stretches
-//!   of equal length. Above one half it is a transition, and what is between two is a phase.
+//! - Rule: the distance is 1 − |A∩B| / |A∪B| of the pages A and B used in two neighbouring
+//!   stretches of equal length. Above one half it is a transition, and what is between two is a
+//!   phase.
 //! - Cost: O(uses), 4 B for each page.
 //! - Source: Dhodapkar, Smith, MICRO 2003; as `phases::signatures`, but by time.
 
