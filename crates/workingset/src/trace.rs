@@ -194,6 +194,14 @@ fn append<T: Copy>(column: &mut Option<Vec<T>>, part: &[T], before: usize, len: 
     }
 }
 
+/// A part of a column; nothing if the column is not known.
+fn part<T: Copy>(column: Option<&[T]>, range: &Range<usize>) -> Vec<T> {
+    match column {
+        Some(column) => column[range.clone()].to_vec(),
+        None => Vec::new(),
+    }
+}
+
 /// References in order, at least one, by column: 4 B each, and 8, 1 and 2 B where time, op and task
 /// are known.
 #[derive(Debug, Clone)]
@@ -321,16 +329,13 @@ impl Trace {
     /// The columns of at most `most` references, from `from` on.
     pub fn batch(&self, from: usize, most: usize) -> Batch {
         let range = from.min(self.len())..from.saturating_add(most).min(self.len());
-        fn column<T: Copy>(column: Option<&[T]>, range: &Range<usize>) -> Vec<T> {
-            column.map_or_else(Vec::new, |column| column[range.clone()].to_vec())
-        }
         let refs = &self.refs[range.clone()];
         let pages = refs.iter().map(|page| self.names[*page as usize]);
         Batch {
             page: pages.collect(),
-            time: column(self.time(), &range),
-            op: column(self.op(), &range),
-            task: column(self.task(), &range),
+            time: part(self.time(), &range),
+            op: part(self.op(), &range),
+            task: part(self.task(), &range),
         }
     }
 

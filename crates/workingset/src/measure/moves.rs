@@ -23,7 +23,7 @@ pub fn moves(uses: &Uses, stretches: usize) -> Vec<Step> {
         size: 0,
         common: 0,
         before: 0,
-        steps: Vec::new(),
+        done: Vec::new(),
     };
     for one in uses {
         let stretch = ((one.from - uses.start()) / length) as u32 + 1;
@@ -40,7 +40,7 @@ pub fn moves(uses: &Uses, stretches: usize) -> Vec<Step> {
         }
     }
     steps.close();
-    steps.steps
+    steps.done
 }
 
 /// The stretch that is being counted, and the distances of those before it.
@@ -56,7 +56,7 @@ struct Steps {
     common: usize,
     /// Pages used in the one before.
     before: usize,
-    steps: Vec<Step>,
+    done: Vec<Step>,
 }
 
 impl Steps {
@@ -69,7 +69,7 @@ impl Steps {
             } else {
                 1.0 - self.common as f64 / union as f64
             };
-            self.steps.push(Step {
+            self.done.push(Step {
                 from: self.start + u64::from(self.own - 1) * self.length,
                 distance,
             });

@@ -5,10 +5,10 @@ pub type OptionSpec = (&'static str, f64, &'static str);
 
 /// The values of a policy's options.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Options(Vec<Value>);
+pub struct Options(Vec<OptionValue>);
 
 #[derive(Debug, Clone, PartialEq)]
-struct Value {
+struct OptionValue {
     name: &'static str,
     value: f64,
     /// Whether the value was given, or fitted, and is not the default.
@@ -20,7 +20,7 @@ impl Options {
     pub(super) fn defaults(options: &[OptionSpec]) -> Self {
         let mut values = Vec::with_capacity(options.len());
         for (name, value, _) in options {
-            values.push(Value {
+            values.push(OptionValue {
                 name,
                 value: *value,
                 is_told: false,
