@@ -104,15 +104,15 @@ impl<const LISTS: usize> Links<LISTS> {
     /// The page at a list's back.
     #[inline]
     pub fn back(&self, list: usize) -> Option<Page> {
-        let sentinel = self.sentinel(list);
-        self.page(self.link[sentinel as usize][FRONT])
+        let sentinel = self.pages as usize + list;
+        self.page(self.link[sentinel][FRONT])
     }
 
     /// The page at a list's front.
     #[inline]
     pub fn front(&self, list: usize) -> Option<Page> {
-        let sentinel = self.sentinel(list);
-        self.page(self.link[sentinel as usize][BACK])
+        let sentinel = self.pages as usize + list;
+        self.page(self.link[sentinel][BACK])
     }
 
     /// The neighbour of a page on the front's side.

@@ -158,18 +158,22 @@ impl ActiveInactive {
         let memory = moment.memory as f64;
         let anon = self.size(0);
         let file = self.size(1);
-        let anon_min = (self.floors.anon_min * memory) as usize;
         let clean_min = (self.floors.clean_min * memory) as usize;
-        let clean_low = (self.floors.clean_low * memory) as usize;
-        let may_anon = moment.swap && anon > anon_min;
+        let mut may_anon = false;
+        if moment.swap && anon > 0 {
+            may_anon = anon > (self.floors.anon_min * memory) as usize;
+        }
         // At its floor a clean page stays; a changed one can be written and evicted.
         let mut may_file = file > 0;
         may_file &= clean_min == 0 || self.clean > clean_min || file > self.clean;
-        let is_below_low = clean_low > 0 && self.clean <= clean_low;
-        if may_anon && (is_below_low || self.learnt.protects(self.clean)) {
-            may_file = false;
+        if may_anon {
+            let clean_low = (self.floors.clean_low * memory) as usize;
+            let is_below_low = clean_low > 0 && self.clean <= clean_low;
+            if is_below_low || self.learnt.protects(self.clean) {
+                may_file = false;
+            }
         }
-        [may_anon && anon > 0, may_file]
+        [may_anon, may_file]
     }
 
     /// Returns true if clean file pages are at their floor.
