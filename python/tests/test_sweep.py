@@ -348,7 +348,8 @@ def test_a_scheduler_that_dies_is_told_and_the_sweep_goes_on(
 def test_a_corrupt_task_is_told_and_the_others_are_done(command: Command, sweep: Path, cluster: Cluster) -> None:
     tasks, directory = planned(command, sweep), sweep.with_suffix("")
     tasks[3].write_text("{}")
-    line = [sys.executable, "-m", "warmset.sweep", cluster.address, directory, "--program", command("--version").args[0]]
+    program = command("--version").args[0]
+    line = [sys.executable, "-m", "warmset.sweep", cluster.address, directory, "--program", program]
     done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert f"{tasks[3]}: no task of a sweep" in done.stderr

@@ -9,7 +9,7 @@
 //! - Cost: O(1) for each reference, amortised; 9 B for each page.
 //! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023. The paper moves a page at more than one use,
 //!   which is a `threshold` of 2; some programs use 1.
-//! - Limits: a page whose second use comes after it left the ghost list is treated as new.
+//! - Limits: a page that is used again only after it left the ghost list is treated as new.
 
 use super::interface::{Access, Evictions, Policy, Setup};
 use super::spec::Spec;
