@@ -1,4 +1,4 @@
-//! NumPy arrays in: any integers, any strides, read-only or not, a block at a time and never as a whole.
+//! Reads NumPy arrays: any integers, any strides, read-only or not, a block at a time and never as a whole.
 
 use crate::failure::failed;
 use crate::watch::Progress;
@@ -11,12 +11,14 @@ use pyo3::prelude::*;
 use std::ops::Range;
 use workingset::{About, Batch, Error, Loader, Op, Trace};
 
-/// References that are turned into numbers at once, while the interpreter waits.
+/// References that are read at once, while the interpreter waits: a megabyte of u64, done well within a millisecond.
 const BLOCK: usize = 1 << 17;
 
-/// A column of numbers of 0 and more.
+/// A column of numbers of 0 or more.
 trait Numbers {
-    /// Appends a stretch; the value that is no such number, if there is one.
+    /// Appends the numbers of a range.
+    ///
+    /// Errors: a value that is no number of 0 or more.
     fn copy(&self, range: Range<usize>, to: &mut Vec<u64>) -> Result<(), String>;
 }
 
@@ -35,15 +37,13 @@ where
                 from + at
             ));
         }
-        to.extend(
-            part.iter()
-                .map(|value| u64::try_from(*value).unwrap_or_default()),
-        );
+        let numbers = part.iter().map(|value| u64::try_from(*value));
+        to.extend(numbers.map(Result::unwrap_or_default));
         Ok(())
     }
 }
 
-/// An array, and what it is called.
+/// An array, and its name in messages.
 struct Column<'py> {
     name: &'static str,
     numbers: Box<dyn Numbers + 'py>,
@@ -51,7 +51,7 @@ struct Column<'py> {
 }
 
 impl<'py> Column<'py> {
-    /// Of anything that NumPy makes an array of.
+    /// A column of anything that NumPy makes an array of.
     fn of(name: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         let array = object
             .py()
@@ -80,7 +80,7 @@ impl<'py> Column<'py> {
     }
 }
 
-/// The array as Rust can read it: one of foreign byte order, or that lies across words, is copied.
+/// The array as Rust can read it. One of foreign byte order, or that is not aligned, is copied.
 fn plain(array: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     let kind = array.cast::<PyUntypedArray>()?.dtype();
     let is_aligned: bool = array.getattr("flags")?.getattr("aligned")?.extract()?;
@@ -91,7 +91,7 @@ fn plain(array: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     array.call_method1("astype", (native,))
 }
 
-/// By the array's kind.
+/// The numbers of an array of any integer type.
 fn numbers<'py>(name: &str, array: Bound<'py, PyAny>) -> PyResult<Box<dyn Numbers + 'py>> {
     macro_rules! any_of {
         ($($kind:ty),*) => {
@@ -147,7 +147,7 @@ impl<'py> Columns<'py> {
         Ok(Self { page, others })
     }
 
-    /// The trace. The interpreter goes on with other threads while pages are numbered, and hears of Ctrl-C.
+    /// Makes the trace. While pages are numbered, other threads of Python run. Ctrl-C is noticed between blocks.
     pub(crate) fn load(
         &self,
         py: Python<'_>,
@@ -156,7 +156,9 @@ impl<'py> Columns<'py> {
     ) -> PyResult<Trace> {
         let mut loader = Loader::expecting(self.page.length);
         let mut progress = Progress::new(progress, Some(self.page.length as u64));
-        let (mut batch, mut numbers, mut before) = (Batch::default(), Vec::new(), 0);
+        let mut batch = Batch::default();
+        let mut numbers = Vec::new();
+        let mut before = 0;
         for from in (0..self.page.length).step_by(BLOCK) {
             let range = from..(from + BLOCK).min(self.page.length);
             self.page.copy(range.clone(), &mut batch.page)?;
@@ -183,7 +185,7 @@ impl<'py> Columns<'py> {
     }
 }
 
-/// Times never fall; the last of them.
+/// Checks that times never fall. Returns the last of them.
 fn rising(times: &[u64], before: u64, from: usize) -> PyResult<u64> {
     let mut last = before;
     for (at, time) in times.iter().enumerate() {
@@ -198,7 +200,9 @@ fn rising(times: &[u64], before: u64, from: usize) -> PyResult<u64> {
     Ok(last)
 }
 
-/// Numbers of at most `most`.
+/// The numbers.
+///
+/// Errors: one of them is above `most`.
 fn small<'n>(
     numbers: &'n [u64],
     name: &str,

@@ -1,4 +1,4 @@
-//! Exceptions, with the command line's words.
+//! Exceptions, with the messages of the command line.
 
 use pyo3::PyErr;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -13,12 +13,12 @@ pyo3::create_exception!(
     "What was asked for cannot be done: the words are those that the command ``warmset`` prints after ``error:``."
 );
 
-/// An exception of ours.
+/// An exception of this package.
 pub(crate) fn failed(error: impl Display) -> PyErr {
     Error::new_err(error.to_string())
 }
 
-/// What a file could not be read or written for: a file that is not there is Python's own exception.
+/// The exception for a file that cannot be read or written. For a file that does not exist it is Python's own.
 pub(crate) fn of_file(path: &Path, error: traces::Error) -> PyErr {
     let path = path.display();
     match error {
@@ -27,7 +27,7 @@ pub(crate) fn of_file(path: &Path, error: traces::Error) -> PyErr {
     }
 }
 
-/// Python's exception for an error of the operating system; what is wrong with the content is ours.
+/// Python's exception for an error of the operating system; this package's for an error in the content.
 pub(crate) fn of_io(error: &io::Error, words: String) -> PyErr {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {

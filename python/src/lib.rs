@@ -1,6 +1,6 @@
 //! The Python package `warmset`: types in and out, no logic.
 //!
-//! What is documented here is what Python's `help` shows, so the words and examples are for Python.
+//! The documentation here is what Python's `help` shows, so its examples are in Python.
 #![allow(
     rustdoc::all,
     clippy::doc_link_with_quotes,
@@ -42,7 +42,7 @@ mod _warmset {
     #[pymodule_export]
     use crate::trace::Trace;
 
-    /// Brings NumPy in now: inside the first call that returns an array, Ctrl-C would be a panic and not an exception.
+    /// Imports NumPy now. During an import within the first call that returns an array, Ctrl-C would be a panic.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         numpy::array::get_array_module(module.py())?;

@@ -16,12 +16,13 @@ use workingset::policy::Choice;
 ///
 /// Args:
 ///     trace: references.
-///     sample: from a part of the pages: a share such as 0.01, or a number of pages; without it, exactly.
-///     jobs: threads; 0: as there are processors.
+///     sample: compute the curve from a part of the pages: a share such as 0.01, or a number of pages. Without it the
+///         curve is exact.
+///     jobs: threads; 0: one for each CPU.
 ///
 /// Returns:
-///     Misses, float64, shape (distinct + 1,): item c is with room for c pages. The first is ``len(trace)``, and none
-///     is above the one before.
+///     Misses, float64, shape (distinct + 1,): item c is the misses with c pages of memory. The first is ``len(trace)``,
+///     and none is above the one before.
 ///
 /// Raises:
 ///     Error: a sample without a page.
@@ -35,7 +36,8 @@ pub(crate) fn curve<'py>(
     sample: Option<f64>,
     jobs: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (py, trace) = (trace.py(), Arc::clone(&trace.get().inner));
+    let py = trace.py();
+    let trace = Arc::clone(&trace.get().inner);
     let misses = watch::run(py, Progress::new(None, None), jobs, move |_| match sample {
         None => Ok(MissCurve::of(&trace).all()),
         Some(sample) => {
@@ -46,10 +48,9 @@ pub(crate) fn curve<'py>(
     Ok(PyArray1::from_vec(py, misses))
 }
 
-/// How long a program runs between faults, against the memory that it has on average: what ``lifetime`` gives.
+/// How long a program runs between faults, against the memory that it has on average: the result of ``lifetime``.
 ///
-/// Its columns have a value for each point, by rising parameter; time is the trace's own, or references where it has
-/// none.
+/// Its columns have a value for each point, by rising parameter. Time is the trace's own, or references if it has none.
 ///
 /// >>> lru = lifetime(synth("zipf:pages=100", 5_000))
 /// >>> lru.policy, len(lru)
@@ -119,7 +120,7 @@ impl Lifetime {
         self.column(py, |point| point.lifetime)
     }
 
-    /// The space-time product in pages × time, where a fault is served in `service`: float64, shape (points,).
+    /// The space-time product in pages × time, if a fault is served in `service`: float64, shape (points,).
     #[pyo3(signature = (service=10_000.0))]
     fn space_time<'py>(
         &self,
@@ -130,11 +131,11 @@ impl Lifetime {
         Ok(self.column(py, |point| self.inner.space_time(point, service)))
     }
 
-    /// Where memory is well used, where a fault is served in `service` of the trace's time.
+    /// The points at which memory is well used, if a fault is served in `service` of the trace's time.
     ///
     /// Returns:
     ///     ``ray``: the point of the greatest lifetime for each page; ``space_time``: that of the least space-time;
-    ///     ``least``: how much that is. A point is a dict of parameter, size, misses and lifetime.
+    ///     ``least``: that least space-time. A point is a dict of parameter, size, misses and lifetime.
     ///
     /// >>> knees = lifetime(synth("phases:pages=50", 100_000), "ws").knees()
     /// >>> 20 < knees["ray"]["size"] < 60
@@ -176,9 +177,9 @@ fn point<'py>(py: Python<'py>, point: &Point) -> PyResult<Bound<'py, PyDict>> {
 /// Args:
 ///     trace: references.
 ///     policy: a name of ``policies()``. lru is exact at every size from one pass, ws and vmin at every window from
-///         another; any other is run at `points` sizes.
-///     points: sizes at which a policy is run that has no curve of its own, evenly by their logarithm.
-///     jobs: threads; 0: as there are processors.
+///         another. Any other is run at `points` sizes.
+///     points: sizes at which such a policy is run, even by their logarithm.
+///     jobs: threads; 0: one for each CPU.
 ///
 /// Raises:
 ///     Error: no such policy, fewer than two points.
@@ -195,19 +196,17 @@ pub(crate) fn lifetime(
     jobs: usize,
 ) -> PyResult<Lifetime> {
     let choice = Choice::parse(policy).map_err(failed)?;
-    let (py, timed, trace) = (
-        trace.py(),
-        trace.get().is_timed(),
-        Arc::clone(&trace.get().inner),
-    );
+    let py = trace.py();
+    let timed = trace.get().is_timed();
+    let trace = Arc::clone(&trace.get().inner);
     let work = move |_: &_| measure::Lifetime::of(&trace, timed, &choice, points).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), jobs, work)?;
     Ok(Lifetime { inner })
 }
 
-/// The size of the working set over time: what ``working_set`` gives.
+/// The size of the working set over time: the result of ``working_set``.
 ///
-/// Times are the trace's own, or references where it has none. Each pixel is a stretch of time.
+/// Times are the trace's own, or references if it has none. Each pixel is a stretch of time.
 #[pyclass(frozen, module = "warmset")]
 pub(crate) struct WorkingSet {
     inner: Series,
@@ -276,7 +275,8 @@ impl WorkingSet {
     /// How the sizes are spread: mean, deviation, skewness, excess_kurtosis and jarque_bera.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (shape, dict) = (self.inner.shape(), PyDict::new(py));
+        let shape = self.inner.shape();
+        let dict = PyDict::new(py);
         dict.set_item("mean", shape.mean)?;
         dict.set_item("deviation", shape.deviation)?;
         dict.set_item("skewness", shape.skewness)?;
@@ -291,7 +291,7 @@ impl WorkingSet {
 /// Args:
 ///     trace: references.
 ///     theta: the window, in the trace's time, 1 or more.
-///     pixels: stretches of time that are told apart.
+///     pixels: the number of stretches of time in the result.
 ///
 /// Raises:
 ///     Error: a window of 0.
@@ -305,11 +305,9 @@ pub(crate) fn working_set(
     theta: u64,
     pixels: usize,
 ) -> PyResult<WorkingSet> {
-    let (py, timed, trace) = (
-        trace.py(),
-        trace.get().is_timed(),
-        Arc::clone(&trace.get().inner),
-    );
+    let py = trace.py();
+    let timed = trace.get().is_timed();
+    let trace = Arc::clone(&trace.get().inner);
     let work = move |_: &_| Series::of(&trace, timed, theta, pixels).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), 1, work)?;
     Ok(WorkingSet { inner })

@@ -1,4 +1,4 @@
-//! Replacement policies, run.
+//! Runs replacement policies.
 
 use crate::failure::failed;
 use crate::trace::Trace;
@@ -12,7 +12,10 @@ use std::time::Instant;
 use workingset::policy::Choice;
 use workingset::{POLICIES, Score, capacity};
 
-/// One string, or several things as strings.
+/// Capacities that are run if none are given.
+const USUAL: [&str; 5] = ["1%", "5%", "10%", "25%", "50%"];
+
+/// The string, or each of several items as a string.
 pub(crate) fn words(told: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if let Ok(one) = told.cast::<PyString>() {
         return Ok(vec![one.to_string()]);
@@ -25,23 +28,22 @@ pub(crate) fn words(told: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 /// Run replacement policies on a trace, at every capacity, in parallel.
 ///
 /// Args:
-///     trace: what to run them on.
+///     trace: references.
 ///     policies: ``"lru,opt"`` or a list; names of ``policies()``, with options as in ``2q:kin=0.25``; ``all`` is every
-///         one. Those of variable memory (ws, pff, vmin, half-life) are given the parameter whose mean size is the
-///         capacity, unless it is told.
+///         one. Those of variable memory (ws, pff, vmin, half-life) get the parameter that makes the mean size
+///         the capacity, unless it is given.
 ///     capacities: memory: numbers of pages, or strings such as ``64MiB`` or ``10%`` of the footprint.
-///     jobs: run so many at once; 0: as there are processors.
+///     jobs: run so many at once; 0: one for each CPU.
 ///     progress: called as ``progress(runs done, runs in all)``.
 ///
 /// Returns:
 ///     A table as a dict of columns, a row for each policy and capacity, from which pandas, polars and pyarrow make
 ///     theirs: policy and options (lists of str), capacity, references, distinct and misses (int64), miss_ratio,
-///     mean_size (pages) and seconds (float64), all of shape (rows,); and writebacks (int64) if the trace tells what was
-///     written.
+///     mean_size (pages) and seconds (float64), all of shape (rows,); and writebacks (int64) if the trace has operations.
 ///
 /// Raises:
 ///     Error: no such policy or option; a capacity of 0 or above the footprint.
-///     KeyboardInterrupt: at once; the runs that have begun end in the background.
+///     KeyboardInterrupt: at once, while runs that have begun end in the background.
 ///
 /// >>> scores = simulate(synth("zipf:pages=500", 10_000), "lru,opt", [50, "50%"])
 /// >>> scores["policy"], scores["capacity"]
@@ -57,31 +59,29 @@ pub(crate) fn simulate<'py>(
     jobs: usize,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (py, trace) = (trace.py(), Arc::clone(&trace.get().inner));
+    let py = trace.py();
+    let trace = Arc::clone(&trace.get().inner);
     let policies = policies.map_or_else(|| Ok(vec!["lru,opt".to_owned()]), words)?;
     let choices = Choice::list(&policies).map_err(failed)?;
-    let usual = || {
-        Ok(["1%", "5%", "10%", "25%", "50%"]
-            .map(str::to_owned)
-            .to_vec())
+    let capacities = match capacities {
+        Some(given) => words(given)?,
+        None => USUAL.map(str::to_owned).to_vec(),
     };
-    let told = capacities.map_or_else(usual, words)?;
-    let told: Vec<&str> = told.iter().flat_map(|text| text.split(',')).collect();
-    let capacities = capacity::of_trace(&told, &trace).map_err(failed)?;
-    let runs: Vec<(Choice, usize)> = choices
-        .iter()
-        .flat_map(|choice| {
-            capacities
-                .iter()
-                .map(|capacity| (choice.clone(), *capacity))
-        })
-        .collect();
+    let capacities: Vec<&str> = capacities.iter().flat_map(|text| text.split(',')).collect();
+    let capacities = capacity::of_trace(&capacities, &trace).map_err(failed)?;
+    let mut runs: Vec<(Choice, usize)> = Vec::new();
+    for choice in &choices {
+        for capacity in &capacities {
+            runs.push((choice.clone(), *capacity));
+        }
+    }
     let progress = Progress::new(progress, Some(runs.len() as u64));
+    let needs_future = choices
+        .iter()
+        .any(|choice| matches!(choice.spec.name, "opt" | "vmin"));
     let scores = watch::run(py, progress, jobs, move |watch| {
-        if choices
-            .iter()
-            .any(|choice| matches!(choice.spec.name, "opt" | "vmin"))
-        {
+        if needs_future {
+            // Computed before the runs, which would wait for each other.
             trace.next_uses();
         }
         runs.into_par_iter()
@@ -91,8 +91,12 @@ pub(crate) fn simulate<'py>(
     table(py, &scores)
 }
 
-/// A run: the policy, what came of it, and the seconds that it took.
-type Run = (String, Score, f64);
+/// A run of a policy.
+struct Run {
+    policy: String,
+    score: Score,
+    seconds: f64,
+}
 
 fn run(
     trace: &workingset::Trace,
@@ -101,44 +105,49 @@ fn run(
     watch: &Watch,
 ) -> PyResult<Run> {
     watch.check()?;
-    let (label, began) = (choice.label(), Instant::now());
+    let label = choice.label();
+    let began = Instant::now();
     let score = choice
         .spec
         .run(trace, capacity, &choice.options)
         .map_err(|error| failed(format!("{label}: {error}")))?;
     watch.step();
-    Ok((label, score, began.elapsed().as_secs_f64()))
+    Ok(Run {
+        policy: label,
+        score,
+        seconds: began.elapsed().as_secs_f64(),
+    })
 }
 
 fn table<'py>(py: Python<'py>, runs: &[Run]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
     let whole = |value: fn(&Score) -> u64| {
-        PyArray1::from_iter(py, runs.iter().map(|run| value(&run.1) as i64))
+        PyArray1::from_iter(py, runs.iter().map(|run| value(&run.score) as i64))
     };
     let real = |value: fn(&Run) -> f64| PyArray1::from_iter(py, runs.iter().map(value));
-    table.set_item("policy", PyList::new(py, runs.iter().map(|run| &run.0))?)?;
-    table.set_item(
-        "options",
-        PyList::new(py, runs.iter().map(|run| &run.1.options))?,
-    )?;
+    let policies = PyList::new(py, runs.iter().map(|run| &run.policy))?;
+    let options = PyList::new(py, runs.iter().map(|run| &run.score.options))?;
+    table.set_item("policy", policies)?;
+    table.set_item("options", options)?;
     table.set_item("capacity", whole(|score| score.capacity as u64))?;
     table.set_item("references", whole(|score| score.references))?;
     table.set_item("distinct", whole(|score| score.distinct))?;
     table.set_item("misses", whole(|score| score.misses))?;
-    table.set_item("miss_ratio", real(|run| run.1.miss_ratio()))?;
-    table.set_item("mean_size", real(|run| run.1.mean_size))?;
-    table.set_item("seconds", real(|run| run.2))?;
-    let writebacks: Option<Vec<i64>> = runs
-        .iter()
-        .map(|run| run.1.writebacks.map(|count| count as i64))
-        .collect();
-    if let Some(writebacks) = writebacks.filter(|_| !runs.is_empty()) {
+    table.set_item("miss_ratio", real(|run| run.score.miss_ratio()))?;
+    table.set_item("mean_size", real(|run| run.score.mean_size))?;
+    table.set_item("seconds", real(|run| run.seconds))?;
+    // All runs are of one trace, so all have write-backs or none has.
+    let mut writebacks = Vec::new();
+    for run in runs {
+        writebacks.extend(run.score.writebacks.map(|count| count as i64));
+    }
+    if !writebacks.is_empty() {
         table.set_item("writebacks", PyArray1::from_vec(py, writebacks))?;
     }
     Ok(table)
 }
 
-/// The replacement policies that there are.
+/// The replacement policies.
 ///
 /// Returns:
 ///     A dict for each: name, about, source, variable (whether its memory grows and shrinks), and options: name,
@@ -148,40 +157,23 @@ fn table<'py>(py: Python<'py>, runs: &[Run]) -> PyResult<Bound<'py, PyDict>> {
 /// ['fifo', 'half-life', 'random', 'lru']
 #[pyfunction]
 pub(crate) fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |pairs: &[(&str, Bound<'_, PyAny>)]| {
-        let entry = PyDict::new(py);
-        pairs
-            .iter()
-            .try_for_each(|(name, value)| entry.set_item(name, value))
-            .map(|()| entry)
-    };
-    let text = |text: &str| PyString::new(py, text).into_any();
-    let option = |(name, value, about): &(&str, f64, &str)| {
-        let value = pyo3::types::PyFloat::new(py, *value).into_any();
-        entry(&[
-            ("name", text(name)),
-            ("default", value),
-            ("about", text(about)),
-        ])
-    };
-    let of_spec = |spec: &workingset::Spec| {
-        let options = spec
-            .options
-            .iter()
-            .map(option)
-            .collect::<PyResult<Vec<_>>>()?;
-        entry(&[
-            ("name", text(spec.name)),
-            ("about", text(spec.about)),
-            ("source", text(spec.cite)),
-            (
-                "variable",
-                pyo3::types::PyBool::new(py, spec.variable)
-                    .to_owned()
-                    .into_any(),
-            ),
-            ("options", PyList::new(py, options)?.into_any()),
-        ])
-    };
-    POLICIES.iter().map(of_spec).collect()
+    let mut all = Vec::new();
+    for spec in POLICIES {
+        let options = PyList::empty(py);
+        for (name, default, about) in spec.options {
+            let option = PyDict::new(py);
+            option.set_item("name", name)?;
+            option.set_item("default", default)?;
+            option.set_item("about", about)?;
+            options.append(option)?;
+        }
+        let policy = PyDict::new(py);
+        policy.set_item("name", spec.name)?;
+        policy.set_item("about", spec.about)?;
+        policy.set_item("source", spec.cite)?;
+        policy.set_item("variable", spec.variable)?;
+        policy.set_item("options", options)?;
+        all.push(policy);
+    }
+    Ok(all)
 }

@@ -1,4 +1,4 @@
-//! A trace from a file.
+//! Reads a trace from a file.
 
 use crate::failure::{failed, of_file, of_io};
 use crate::watch::Watch;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use traces::{Error, Format, Reading, Source, Wanted};
 use workingset::{About, Batch, Trace};
 
-/// Which file, and how it is to be read.
+/// A file, and how it is to be read.
 pub(crate) struct Opening {
     pub(crate) path: PathBuf,
     pub(crate) format: Option<Format>,
@@ -18,7 +18,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// The whole trace in memory.
+    /// Reads the whole trace into memory.
     pub(crate) fn load(self, watch: &Watch) -> PyResult<Trace> {
         let name = self.path.display().to_string();
         if let Some((from, to)) = self.wanted.window.filter(|(from, to)| from >= to) {
@@ -26,9 +26,8 @@ impl Opening {
         }
         let file = File::open(&self.path)
             .map_err(|error| of_io(&error, format!("{name}: cannot read: {error}")))?;
-        let source = traces::open(file, &name, self.format, self.reading);
-        let source = source.map(|source| traces::part(source, self.wanted));
-        let trace = source
+        let trace = traces::open(file, &name, self.format, self.reading)
+            .map(|source| traces::part(source, self.wanted))
             .and_then(|source| read(source, watch))
             .map_err(|error| of_file(&self.path, error))?;
         if self.wanted.time && trace.time().is_none() {
@@ -40,14 +39,14 @@ impl Opening {
     }
 }
 
-/// A whole source, watched.
+/// Reads a whole source, and reports the progress to `watch`.
 pub(crate) fn read(source: Box<dyn Source + '_>, watch: &Watch) -> Result<Trace, Error> {
     traces::read(&mut Watched { source, watch }, &|references| {
         watch.reach(references as u64);
     })
 }
 
-/// A source that ends when nobody waits any more.
+/// A source that ends with an error when the caller has stopped waiting.
 struct Watched<'a> {
     source: Box<dyn Source + 'a>,
     watch: &'a Watch,

@@ -1,4 +1,4 @@
-//! What the guard recorded.
+//! Recordings of the guard.
 
 use crate::failure::{failed, of_io};
 use crate::watch::{self, Progress, Watch};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What the guard recorded of a machine: samples, and what was decided after each.
+/// A recording of the guard: samples of a machine, and the decisions after each.
 ///
 /// Args:
 ///     paths: a file that ``warmsetd`` or ``warmset record`` wrote, or several, oldest first.
@@ -23,8 +23,8 @@ use std::sync::Arc;
 ///     OSError: a file cannot be read.
 ///     Error: there is no recording in it.
 ///
-/// A column of the samples is had by its name, such as ``recording["vmstat.nr_free_pages"]``: float64, shape
-/// (samples,), NaN where it is not known. ``columns`` has the names, with their units.
+/// ``recording["vmstat.nr_free_pages"]`` is the column of this name: float64, shape (samples,), NaN where it is not
+/// known. ``columns`` has all names, with their units.
 ///
 /// >>> recording = Recording("fixtures/lab/storm-6.12-1024-warmset-1.rec.gz")
 /// >>> recording.columns["vmstat.nr_free_pages"], recording["vmstat.nr_free_pages"][:3]
@@ -32,7 +32,7 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "warmset")]
 pub(crate) struct Recording {
     pub(crate) entries: Arc<Vec<Entry>>,
-    /// What should be known of the files: one sentence each.
+    /// Notes about the files, one sentence each.
     #[pyo3(get)]
     notes: Vec<String>,
 }
@@ -87,7 +87,9 @@ impl Recording {
         py: Python<'py>,
         column: &str,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (mut place, mut known, mut values) = (None, false, Vec::new());
+        let mut place = None;
+        let mut known = false;
+        let mut values = Vec::new();
         for entry in self.entries.iter() {
             match entry {
                 Entry::Header(header) => {
@@ -116,9 +118,9 @@ impl Recording {
         let all = PyDict::new(py);
         for entry in self.entries.iter() {
             if let Entry::Header(header) = entry {
-                columns(&header.shape.unknown())
-                    .iter()
-                    .try_for_each(|(name, unit)| all.set_item(name, unit))?;
+                for (name, unit) in &columns(&header.shape.unknown()) {
+                    all.set_item(name, unit)?;
+                }
             }
         }
         Ok(all)
@@ -133,18 +135,19 @@ impl Recording {
         )
     }
 
-    /// What the wall clock said then: datetime64[ms], shape (samples,).
+    /// The wall-clock time of each sample: datetime64[ms], shape (samples,).
     #[getter]
     fn wall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let since_1970 = PyArray1::from_iter(py, self.samples().map(|sample| sample.wall.0 as i64));
         since_1970.call_method1("view", ("datetime64[ms]",))
     }
 
-    /// What was decided, as ``warmset replay --json`` prints it: a dict for each, with ``sample``, the place of the
-    /// sample after which it was.
+    /// The decisions, as ``warmset replay --json`` prints them: a dict for each. ``sample`` is the place of the sample
+    /// after which it was made.
     #[getter]
     fn decisions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let (mut samples, mut decisions) = (0_usize, Vec::new());
+        let mut samples = 0_usize;
+        let mut decisions = Vec::new();
         for entry in self.entries.iter() {
             match entry {
                 Entry::Sample(_) => samples += 1,
@@ -159,7 +162,7 @@ impl Recording {
         Ok(decisions)
     }
 
-    /// The machine: kernel, page size, processors and the like.
+    /// The machine: kernel, page size, CPUs and so on.
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.header()
@@ -167,7 +170,7 @@ impl Recording {
             .transpose()
     }
 
-    /// The configuration that was decided by; None if this version cannot read it.
+    /// The configuration that was in force; None if this version cannot read it.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.header()
@@ -176,23 +179,20 @@ impl Recording {
             .transpose()
     }
 
-    /// Samples that are missing in it.
+    /// The number of samples that were lost.
     #[getter]
     fn lost(&self) -> u64 {
-        self.entries
-            .iter()
-            .map(|entry| {
-                if let Entry::Lost(count) = entry {
-                    *count
-                } else {
-                    0
-                }
-            })
-            .sum()
+        let mut lost = 0;
+        for entry in self.entries.iter() {
+            if let Entry::Lost(count) = entry {
+                lost += count;
+            }
+        }
+        lost
     }
 }
 
-/// Section and field of a column.
+/// The section and the field of a column.
 fn find(sample: &Sample, column: &str) -> Option<(usize, usize)> {
     let mut place = columns(sample)
         .iter()
@@ -214,7 +214,7 @@ fn unread(error: ReadError) -> PyErr {
     }
 }
 
-/// A value of ours as Python's own, by way of JSON: the same names as ``--json`` prints.
+/// A value as Python's own, by way of JSON, so that names are those that ``--json`` prints.
 pub(crate) fn json<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(value).map_err(failed)?;
     py.import("json")?

@@ -1,4 +1,4 @@
-//! Traces of known make.
+//! Synthetic traces.
 
 use crate::failure::failed;
 use crate::policies::words;
@@ -13,10 +13,10 @@ use workingset::synth::{Kind, Recipe, Synth};
 /// Args:
 ///     kinds: what to make, as ``warmset synth --help`` lists: ``zipf:pages=1000,alpha=1``, ``scan``, ``indexed-db``,
 ///         ``phases``; several, in a list, are processes that take turns.
-///     references: in all.
-///     seed: of the dice.
-///     writes: share of references that write.
-///     quantum: references of a turn, where there are several kinds.
+///     references: the number of references in all.
+///     seed: the seed of the random numbers.
+///     writes: the share of references that write.
+///     quantum: references that a process makes before the next one does, if there are several kinds.
 ///     progress: called as ``progress(references so far, references in all)``.
 ///
 /// Raises:
@@ -34,11 +34,10 @@ pub(crate) fn synth(
     quantum: u64,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Trace> {
-    let processes = words(kinds)?
-        .iter()
-        .map(|kind| Kind::parse(kind))
-        .collect::<Result<_, _>>()
-        .map_err(failed)?;
+    let mut processes = Vec::new();
+    for kind in words(kinds)? {
+        processes.push(Kind::parse(&kind).map_err(failed)?);
+    }
     let made = Synth::new(Recipe {
         processes,
         quantum,

@@ -1,4 +1,4 @@
-//! Arrow tables in: by the Arrow C stream, so from any library that speaks it, without a copy.
+//! Reads Arrow tables by the Arrow C stream: from any library that has it, without a copy.
 
 use crate::failure::failed;
 use crate::reading;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use workingset::Trace;
 
-/// The table's stream, taken over from the capsule in which Python passes it on.
+/// Takes the table's stream out of the capsule in which Python passes it on.
 #[allow(
     unsafe_code,
     reason = "the Arrow C stream is a structure behind a pointer"
@@ -26,11 +26,13 @@ pub(crate) fn stream(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReade
     let pointer = capsule
         .pointer_checked(Some(c"arrow_array_stream"))?
         .cast::<FFI_ArrowArrayStream>();
-    // SAFETY: a capsule of this name holds such a structure, and what is taken out of it is marked as moved.
+    // SAFETY: by the Arrow PyCapsule interface, a capsule of this name points to a valid FFI_ArrowArrayStream, and it lives as
+    // long as `capsule`. from_raw moves the structure out and marks the original as released, so the capsule's destructor
+    // does not release it again.
     unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr()) }.map_err(failed)
 }
 
-/// The trace that a table is.
+/// Reads a table as a trace.
 pub(crate) fn load(reader: ArrowArrayStreamReader, watch: &Watch) -> PyResult<Trace> {
     let source = traces::tables(Box::new(reader)).map_err(failed)?;
     reading::read(source, watch).map_err(failed)

@@ -14,14 +14,14 @@ use std::sync::Arc;
 use traces::{Reading, Wanted};
 use workingset::{About, Clock};
 
-/// References of a program to pages, in the order of use; it does not change.
+/// References of a program to pages, in the order of use. A trace does not change.
 ///
 /// Args:
 ///     pages: page numbers in the order of use, shape (n,), any integers of 0 or more: an array, or what NumPy makes
 ///         one of. It may be read-only and strided; it is read once, block by block, and not kept.
-///     time: when each reference was, shape (n,), never falling; without it, time is counted in references.
-///     op: what each did, shape (n,): 1 fetch, 2 load, 4 store, 6 modify. Policies then count write-backs.
-///     task: whose each was, shape (n,), 0 to 65535.
+///     time: the time of each reference, shape (n,), never falling; without it, time is counted in references.
+///     op: the operation of each, shape (n,): 1 fetch, 2 load, 4 store, 6 modify. Policies then count write-backs.
+///     task: the task of each, shape (n,), 0 to 65535.
 ///     page_size: bytes of a page; capacities such as ``64MiB`` need it.
 ///     clock: what `time` counts: ``references``, ``instructions``, ``instruction-bytes``, ``nanoseconds``, ``seconds``.
 ///     progress: called as ``progress(references so far, references in all)``.
@@ -47,7 +47,7 @@ impl Trace {
         }
     }
 
-    /// Whether measures go by the trace's own time: where it has one, it was asked for.
+    /// Returns true if measures use the trace's own time. A trace has one only if it was requested.
     pub(crate) fn is_timed(&self) -> bool {
         self.inner.time().is_some()
     }
@@ -81,8 +81,8 @@ impl Trace {
     ///
     /// Args:
     ///     path: the file.
-    ///     format: its format, instead of what its content and name say.
-    ///     page_size: bytes of a page, where the trace has addresses.
+    ///     format: the format, instead of the one that content and name show.
+    ///     page_size: bytes of a page, if the trace has addresses.
     ///     split: count a lackey reference over a page's end as two.
     ///     clock: what time is counted in: ``references``, ``trace`` (its own time), ``bytes`` (of instructions, lackey).
     ///     window: only references from ``window[0]`` to ``window[1]``, the latter not included.
@@ -91,7 +91,7 @@ impl Trace {
     ///
     /// Raises:
     ///     OSError: the file cannot be read.
-    ///     Error: its content is no trace; the words name the line or the byte.
+    ///     Error: the content is no trace; the message names the line or the byte.
     ///
     /// >>> import tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "trace.txt"
@@ -146,11 +146,11 @@ impl Trace {
     }
 
     /// Read a trace from an Arrow table: a ``pyarrow.Table``, a ``polars.DataFrame``, anything with
-    /// ``__arrow_c_stream__``. It is read where it is, without a copy.
+    /// ``__arrow_c_stream__``. It is read in place, without a copy.
     ///
     /// Args:
-    ///     table: a column of integers called page (or vpn, pfn, key, obj_id, id); where there are, columns time, op,
-    ///         task, and run: how many references the row stands for.
+    ///     table: it has a column of integers called page (or vpn, pfn, key, obj_id, id). It may have columns time, op,
+    ///         task, and run, the number of references that a row stands for.
     ///     progress: called as ``progress(references so far, None)``.
     ///
     /// Raises:
@@ -181,9 +181,10 @@ impl Trace {
         )
     }
 
-    /// Another process gets the columns.
+    /// For pickle: another process gets the columns.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (py, trace) = (slf.py(), &slf.get().inner);
+        let py = slf.py();
+        let trace = &slf.get().inner;
         let columns = PyDict::new(py);
         columns.set_item("pages", Self::pages(slf))?;
         columns.set_item("time", Self::time(slf))?;
@@ -219,24 +220,19 @@ impl Trace {
     /// Page numbers of the source in the order of use, shape (n,): a new array of uint64, ``names[refs]``.
     #[getter]
     fn pages<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyArray1<u64>> {
-        let names = slf.get().inner.names();
-        PyArray1::from_iter(
-            slf.py(),
-            slf.get()
-                .inner
-                .refs()
-                .iter()
-                .map(|page| names[*page as usize]),
-        )
+        let trace = &slf.get().inner;
+        let names = trace.names();
+        let pages = trace.refs().iter().map(|page| names[*page as usize]);
+        PyArray1::from_iter(slf.py(), pages)
     }
 
-    /// When each reference was, shape (n,): a read-only view of uint64; None if time is counted in references.
+    /// The time of each reference, shape (n,): a read-only view of uint64; None if time is counted in references.
     #[getter]
     fn time<'py>(slf: &Bound<'py, Self>) -> Option<Bound<'py, PyArray1<u64>>> {
         slf.get().inner.time().map(|time| view(time, slf))
     }
 
-    /// What each did, shape (n,), a new array of uint8: 1 fetch, 2 load, 4 store, 6 modify; None if it is not known.
+    /// The operation of each, shape (n,), a new array of uint8: 1 fetch, 2 load, 4 store, 6 modify; None if not known.
     #[getter]
     fn op<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<u8>>> {
         self.inner
@@ -244,7 +240,7 @@ impl Trace {
             .map(|op| PyArray1::from_iter(py, op.iter().map(|op| op.0)))
     }
 
-    /// Whose each was, shape (n,): a read-only view of uint16; None if it is not known.
+    /// The task of each, shape (n,): a read-only view of uint16; None if not known.
     #[getter]
     fn task<'py>(slf: &Bound<'py, Self>) -> Option<Bound<'py, PyArray1<u16>>> {
         slf.get().inner.task().map(|task| view(task, slf))
@@ -256,13 +252,12 @@ impl Trace {
         self.inner.about.page_size
     }
 
-    /// What its times count.
+    /// What the times count.
     #[getter]
     fn clock(&self) -> &'static str {
-        CLOCKS
-            .iter()
-            .find(|(clock, _)| *clock == self.inner.about.clock)
-            .map_or("references", |(_, name)| name)
+        let own = self.inner.about.clock;
+        let found = CLOCKS.iter().find(|(clock, _)| *clock == own);
+        found.map_or("references", |(_, name)| name)
     }
 }
 
@@ -275,21 +270,23 @@ const CLOCKS: [(Clock, &str); 5] = [
 ];
 
 fn named(name: &str) -> PyResult<Clock> {
-    let known = || CLOCKS.map(|(_, name)| name).join(", ");
-    let found = CLOCKS
-        .iter()
-        .find(|(_, known)| *known == name)
-        .map(|(clock, _)| *clock);
-    found.ok_or_else(|| failed(format!("no clock '{name}': there are {}", known())))
+    for (clock, known) in CLOCKS {
+        if known == name {
+            return Ok(clock);
+        }
+    }
+    let known = CLOCKS.map(|(_, name)| name).join(", ");
+    Err(failed(format!("no clock '{name}': there are {known}")))
 }
 
-/// A column as it is in memory, read-only, that keeps its trace alive.
+/// A read-only view of a column. It keeps the trace alive.
 #[allow(
     unsafe_code,
-    reason = "NumPy is given a pointer, and with it the trace that it points into"
+    reason = "NumPy gets a pointer, and with it the trace that it points into"
 )]
 fn view<'py, T: Element>(column: &[T], trace: &Bound<'py, Trace>) -> Bound<'py, PyArray1<T>> {
-    // SAFETY: the trace is frozen, so the column neither moves nor changes while the array's base, the trace, lives.
+    // SAFETY: the column belongs to the trace. The trace is frozen, so the column neither moves nor changes while the trace
+    // lives, and the array holds a reference to the trace as its base.
     let array =
         unsafe { PyArray1::borrow_from_array(&ArrayView1::from(column), trace.clone().into_any()) };
     array.readwrite().make_nonwriteable();

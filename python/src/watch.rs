@@ -1,4 +1,5 @@
-//! Work without the interpreter: other threads of Python run, Ctrl-C ends the wait, and a callback hears how far it is.
+//! Runs work without the interpreter's lock: other threads of Python run, Ctrl-C ends the wait, and a callback gets the
+//! progress.
 
 use crate::failure::failed;
 use pyo3::exceptions::PyRuntimeError;
@@ -8,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Between two looks at signals and progress.
+/// The time between two checks of signals and progress: short for a person, and rare enough to cost nothing.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the work tells, and hears.
+/// How far the work is, and whether it should stop.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     done: AtomicU64,
@@ -24,12 +25,12 @@ impl Watch {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So much is done.
+    /// So many steps are done.
     pub(crate) fn reach(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// Nobody waits for the result any more: an error that ends the work.
+    /// Returns an error if the caller has stopped waiting. It ends the work.
     pub(crate) fn check(&self) -> PyResult<()> {
         if self.is_stopped() {
             Err(failed("interrupted"))
@@ -38,13 +39,13 @@ impl Watch {
         }
     }
 
-    /// Whether nobody waits any more.
+    /// Returns true if the caller has stopped waiting.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// Who hears how far the work is: `progress(done, total)`, the total `None` where it is not known.
+/// The callback for progress: `progress(done, total)`, with a total of `None` if it is not known.
 pub(crate) struct Progress<'py> {
     call: Option<Bound<'py, PyAny>>,
     total: Option<u64>,
@@ -60,7 +61,7 @@ impl<'py> Progress<'py> {
         }
     }
 
-    /// Tells if there is news.
+    /// Calls the callback if the progress has changed.
     pub(crate) fn tell(&mut self, done: u64) -> PyResult<()> {
         let Some(call) = self.call.as_ref().filter(|_| self.told != Some(done)) else {
             return Ok(());
@@ -70,26 +71,28 @@ impl<'py> Progress<'py> {
     }
 }
 
-/// Runs `work` on threads of its own, at most so many at once (0: as there are processors), and waits.
+/// Runs `work` on threads of its own, at most `jobs` at once (0: one for each CPU), and waits for it.
 ///
-/// They are made for each call and end with it: a process that forks has none that its child would miss. After Ctrl-C,
-/// or an exception of the callback, what runs comes to its next step's end in the background, and its result is dropped.
+/// The threads are made for each call and end with it, so a process that forks has none that its child would lack. After
+/// Ctrl-C, or an exception of the callback, the work goes on to the end of its step in the background, and its result is
+/// dropped.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     mut progress: Progress<'_>,
     jobs: usize,
     work: impl FnOnce(&Watch) -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
-    // A panic is an exception: the result never comes.
+    // After a panic no result comes, which is made an exception below.
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)
         .panic_handler(drop)
         .build()
         .map_err(failed)?;
-    let (watch, (send, mut receive)) = (Arc::new(Watch::default()), mpsc::sync_channel(1));
+    let watch = Arc::new(Watch::default());
+    let (send, mut receive) = mpsc::sync_channel(1);
     let theirs = Arc::clone(&watch);
     pool.spawn(move || {
-        // Whoever has gone needs no result.
+        // The receiver is dropped if the caller has stopped waiting.
         let _ = send.send(work(&theirs));
     });
     loop {

@@ -50,11 +50,11 @@ class Result:
     curves: list[tuple[object, ...]]
 
     @classmethod
-    def of(cls, folder: Path) -> "Result":
-        """Read the files of a folder."""
+    def of(cls, directory: Path) -> "Result":
+        """Read the files of a directory."""
         with duckdb.connect() as database:
             read = "select regexp_extract(trace, '[^/]*$') as name, * exclude trace from read_parquet(?)"
-            files = (str(folder / name) for name in ("result.parquet", "curves.parquet"))
+            files = (str(directory / name) for name in ("result.parquet", "curves.parquet"))
             rows = [database.execute(read, [file]).fetchall() for file in files]
         return cls(*rows)
 
@@ -62,18 +62,18 @@ class Result:
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Result:
     """Run all in one process."""
-    folder = tmp_path_factory.mktemp("expected")
+    directory = tmp_path_factory.mktemp("expected")
     for trace in TRACES:
-        shutil.copy(trace, folder)
-    (folder / "sweep.toml").write_text(SWEEP)
-    done = command("sweep", "all", folder / "sweep.toml", "--jobs", 1)
+        shutil.copy(trace, directory)
+    (directory / "sweep.toml").write_text(SWEEP)
+    done = command("sweep", "all", directory / "sweep.toml", "--jobs", 1)
     assert done.returncode == 0, done.stderr
-    return Result.of(folder / "sweep")
+    return Result.of(directory / "sweep")
 
 
-def done_at(folder: Path) -> dict[Path, int]:
+def done_at(directory: Path) -> dict[Path, int]:
     """Each part, and when it was written."""
-    return {path: path.stat().st_mtime_ns for path in folder.glob("parts/*.zst")}
+    return {path: path.stat().st_mtime_ns for path in directory.glob("parts/*.zst")}
 
 
 def planned(command: Command, sweep: Path) -> list[Path]:
@@ -299,11 +299,11 @@ def test_a_cluster_gives_the_same(command: Command, sweep: Path, expected: Resul
     assert Result.of(sweep.with_suffix("")) == expected
 
 
-def slowly(command: Command, folder: Path) -> Path:
+def slowly(command: Command, directory: Path) -> Path:
     """Make a command of which each run takes half a second longer and leaves a line in a log."""
     found = command("--version").args[0]
-    program = folder / "slow"
-    program.write_text(f'#!/bin/sh\necho "$3" >>{folder}/log\nsleep 0.5\nexec {found} "$@"\n')
+    program = directory / "slow"
+    program.write_text(f'#!/bin/sh\necho "$3" >>{directory}/log\nsleep 0.5\nexec {found} "$@"\n')
     program.chmod(0o755)
     return program
 
@@ -312,47 +312,48 @@ def test_a_worker_that_is_killed_loses_nothing(
     command: Command, sweep: Path, expected: Result, cluster: Cluster
 ) -> None:
     planned(command, sweep)
-    folder, program = sweep.with_suffix(""), slowly(command, sweep.parent)
-    line = ["-m", "warmset.sweep", cluster.address, folder, "--program", program]
+    directory, program = sweep.with_suffix(""), slowly(command, sweep.parent)
+    line = ["-m", "warmset.sweep", cluster.address, directory, "--program", program]
     with started(sys.executable, *line) as client:
-        while len(list(folder.glob("parts/*.zst"))) < 4:
+        while len(list(directory.glob("parts/*.zst"))) < 4:
             assert client.poll() is None
             time.sleep(0.05)
-        before = done_at(folder)
+        before = done_at(directory)
         cluster.workers[0].send_signal(signal.SIGKILL)
         assert client.wait(timeout=60) == 0
     # What Dask had of the dead worker it asks for again, and is told that it is done.
     assert len(set((sweep.parent / "log").read_text().split())) == TASKS
-    assert done_at(folder).items() >= before.items()
-    assert command("sweep", "merge", folder).returncode == 0
-    assert Result.of(folder) == expected
+    assert done_at(directory).items() >= before.items()
+    assert command("sweep", "merge", directory).returncode == 0
+    assert Result.of(directory) == expected
 
 
 def test_a_scheduler_that_dies_is_told_and_the_sweep_goes_on(
     command: Command, sweep: Path, expected: Result, cluster: Cluster
 ) -> None:
     planned(command, sweep)
-    folder, program = sweep.with_suffix(""), slowly(command, sweep.parent)
-    line = ["-m", "warmset.sweep", cluster.address, folder, "--program", program, "--patience", 3]
+    directory, program = sweep.with_suffix(""), slowly(command, sweep.parent)
+    line = ["-m", "warmset.sweep", cluster.address, directory, "--program", program, "--patience", 3]
     with started(sys.executable, *line) as client:
-        while not list(folder.glob("parts/*.zst")):
+        while not list(directory.glob("parts/*.zst")):
             assert client.poll() is None
             time.sleep(0.05)
         cluster.scheduler.send_signal(signal.SIGKILL)
         assert client.wait(timeout=60) == 1
     done = command("sweep", "all", sweep)
     assert done.returncode == 0, done.stderr
-    assert Result.of(folder) == expected
+    assert Result.of(directory) == expected
 
 
 def test_a_corrupt_task_is_told_and_the_others_are_done(command: Command, sweep: Path, cluster: Cluster) -> None:
-    tasks, folder = planned(command, sweep), sweep.with_suffix("")
+    tasks, directory = planned(command, sweep), sweep.with_suffix("")
     tasks[3].write_text("{}")
-    line = [sys.executable, "-m", "warmset.sweep", cluster.address, folder, "--program", command("--version").args[0]]
+    program = command("--version").args[0]
+    line = [sys.executable, "-m", "warmset.sweep", cluster.address, directory, "--program", program]
     done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert f"{tasks[3]}: not a task of a sweep" in done.stderr
-    assert len(list(folder.glob("parts/*.zst"))) == TASKS - 1
+    assert len(list(directory.glob("parts/*.zst"))) == TASKS - 1
 
 
 def test_a_cluster_that_is_not_there_is_told(command: Command, sweep: Path, tmp_path: Path) -> None:

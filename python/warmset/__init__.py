@@ -1,8 +1,8 @@
-"""The laboratory of working sets, and recorded memory incidents, for notebooks.
+"""Trace analysis, and recorded memory incidents, for notebooks.
 
-A reference trace in, and how large the working set is, what each replacement policy would miss at each size, and what
-another configuration of the guard would have done, out. Everything is computed by the same code as in the command
-``warmset``, and equal to what that prints.
+From a reference trace the package computes how large the working set is, and what each replacement policy would miss at
+each size. From a recording of the guard it computes what another configuration would have done. The code is that of the
+command ``warmset``, so the numbers are the same.
 
 >>> import warmset
 >>> trace = warmset.synth("zipf:pages=500", 10_000)
@@ -13,7 +13,7 @@ another configuration of the guard would have done, out. Everything is computed 
 >>> bool(scores["misses"][0] == misses[50])
 True
 
-Numbers come as NumPy arrays. The interpreter's lock is released while Rust computes; Ctrl-C ends the wait at once.
+Results are NumPy arrays. The interpreter's lock is released while Rust computes, and Ctrl-C ends the wait at once.
 """
 
 from importlib.metadata import version as _version

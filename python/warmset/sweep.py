@@ -1,8 +1,8 @@
-"""The tasks of a sweep on a Dask cluster: ``python -m warmset.sweep HOST:PORT FOLDER``.
+"""The tasks of a sweep on a Dask cluster: ``python -m warmset.sweep HOST:PORT DIRECTORY``.
 
-Each task is a run of the command ``warmset sweep run`` on a worker, so workers need nothing of ours but the command, at
-the same path, and the folder and the traces, at theirs. Who dies in the middle is replaced by another: a task that is
-done is not done again, and a part is there as a whole or not at all.
+Each task is a run of the command ``warmset sweep run`` on a worker. So a worker needs nothing but that command, the
+directory and the traces, each at the same path as here. The tasks of a worker that dies are run by another. A task that
+is done is not done again, and a result is there as a whole or not at all.
 """
 
 import argparse
@@ -14,30 +14,31 @@ from importlib import metadata
 from pathlib import Path
 
 
-def tasks(folder: Path) -> list[Path]:
-    """Where the tasks of the plan in a folder are, in their order."""
-    ids: list[str] = json.loads((folder / "plan.json").read_text())
-    return [folder.resolve() / "tasks" / f"{name}.json" for name in ids]
+def tasks(directory: Path) -> list[Path]:
+    """Return the paths of the tasks of the plan in a directory, in order."""
+    ids: list[str] = json.loads((directory / "plan.json").read_text())
+    return [directory.resolve() / "tasks" / f"{name}.json" for name in ids]
 
 
 def same_version(address: str, patience: float) -> None:
-    """Check that a scheduler is of this Python's version of Dask: those of others do not always understand each other.
+    """Check that a scheduler has the same version of Dask as this Python: different versions are not always compatible.
 
     Args:
         address: HOST:PORT of the scheduler.
         patience: seconds to wait for it.
 
     Raises:
-        OSError: no scheduler answers, or it is of another version.
+        OSError: no scheduler answers, or it has another version.
 
     """
-    from distributed import rpc  # noqa: PLC0415 - the rest of the package does without
+    from distributed import rpc  # noqa: PLC0415 - the rest of the package does not need Dask
 
     async def theirs() -> str:
         async with rpc(f"tcp://{address}", timeout=patience) as scheduler:
             return str((await scheduler.versions())["packages"]["distributed"])
 
-    version, ours = asyncio.run(theirs()), metadata.version("distributed")
+    version = asyncio.run(theirs())
+    ours = metadata.version("distributed")
     if version != ours:
         raise OSError(
             f"the scheduler at {address} has distributed {version}, this Python {ours}: "
@@ -45,24 +46,24 @@ def same_version(address: str, patience: float) -> None:
         )
 
 
-def run(address: str, folder: Path, program: str, patience: float) -> list[str]:
+def run(address: str, directory: Path, program: str, patience: float) -> list[str]:
     """Run all tasks of a plan on the workers of a scheduler.
 
     Args:
         address: HOST:PORT of the scheduler.
-        folder: where the plan is; workers see it at the same path.
-        program: the command ``warmset``, the same path on all workers.
+        directory: the directory of the plan, at the same path for all workers.
+        program: the command ``warmset``, at the same path for all workers.
         patience: seconds to wait for the scheduler and for a first worker.
 
     Returns:
-        What failed: one sentence each.
+        One sentence for each task that failed.
 
     Raises:
         ImportError: Dask is not installed.
-        OSError: no scheduler answers, it is of another version, or it has no workers.
+        OSError: no scheduler answers, it has another version, or it has no workers.
 
     """
-    from distributed import Client, as_completed  # noqa: PLC0415 - the rest of the package does without
+    from distributed import Client, as_completed  # noqa: PLC0415 - the rest of the package does not need Dask
 
     failed = []
     same_version(address, patience)
@@ -71,7 +72,7 @@ def run(address: str, folder: Path, program: str, patience: float) -> list[str]:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError as none:
             raise OSError(f"the scheduler at {address} has no workers") from none
-        # A function of Python's own: workers need no package of ours.
+        # A function of Python's library, so that workers need not have this package.
         futures = {
             client.submit(
                 subprocess.run,
@@ -82,7 +83,7 @@ def run(address: str, folder: Path, program: str, patience: float) -> list[str]:
                 key=f"warmset-{task.stem}",
                 pure=False,
             ): task
-            for task in tasks(folder)
+            for task in tasks(directory)
         }
         for future in as_completed(futures):
             task = futures[future]
@@ -95,15 +96,15 @@ def run(address: str, folder: Path, program: str, patience: float) -> list[str]:
 
 
 def main() -> int:
-    """Run the plan that the command line tells."""
+    """Run the plan that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m warmset.sweep", description=str(__doc__).partition("\n")[0])
     parser.add_argument("address", metavar="HOST:PORT", help="the scheduler")
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of the plan")
-    parser.add_argument("--program", default="warmset", help="the command, as the workers find it")
+    parser.add_argument("directory", type=Path, metavar="DIRECTORY", help="the directory of the plan")
+    parser.add_argument("--program", default="warmset", help="the path of warmset on the workers")
     parser.add_argument("--patience", type=float, default=30.0, help="seconds to wait for the scheduler")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        failed = run(told.address, told.folder, told.program, told.patience)
+        failed = run(arguments.address, arguments.directory, arguments.program, arguments.patience)
     except ImportError as missing:
         failed = [f"Dask is not installed here: {missing}: pip install 'warmset[dask]'"]
     except OSError as unreached:

@@ -1,6 +1,7 @@
 //! What the calls of the Python package take without Python: calls REFERENCES
 //!
-//! Zipf's law over a million pages; a line for each call, its name and seconds: `bench/python.py` sets them beside Python's.
+//! Zipf's law over a million pages; a line for each call, its name and seconds: `bench/python.py`
+//! sets them beside Python's.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -30,7 +31,8 @@ fn main() -> Result<(), workingset::Error> {
         writes: 0.0,
         seed: 1,
     })?;
-    let (mut pages, mut batch) = (Vec::new(), Batch::default());
+    let mut pages = Vec::new();
+    let mut batch = Batch::default();
     while synth.fill(&mut batch, 1 << 16) {
         pages.extend_from_slice(&batch.page);
     }

@@ -1,4 +1,4 @@
-//! Decoding in one thread, and what is made of the references in another.
+//! Decodes a source in one thread, while another uses the references that were decoded before.
 
 use crate::{Error, Source};
 use std::panic::resume_unwind;
@@ -6,33 +6,42 @@ use std::sync::mpsc;
 use std::thread;
 use workingset::{About, Batch};
 
-/// Batches that may wait.
+/// Batches that may wait between the two threads. Fewer make one wait for the other at every uneven
+/// batch; more only cost memory, about 300 KiB each.
 const WAITING: usize = 4;
 
-/// Gives every batch of a source to `each`, and has the next ones decoded meanwhile.
+/// Passes every batch of a source to `each`, and decodes the next ones meanwhile.
 ///
 /// Errors: the source's, and those of `each`, which end the reading.
 pub fn ahead<E: From<Error>>(
     source: &mut dyn Source,
     mut each: impl FnMut(&Batch) -> Result<(), E>,
 ) -> Result<About, E> {
-    let (give, take) = mpsc::sync_channel(WAITING);
-    let (give_back, take_back) = mpsc::sync_channel::<Batch>(WAITING);
+    let (full_sender, full) = mpsc::sync_channel(WAITING);
+    let (used_sender, used) = mpsc::sync_channel::<Batch>(WAITING);
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
             loop {
-                let mut batch = take_back.try_recv().unwrap_or_default();
-                // Where nobody takes it any more, `each` has failed, and says why.
-                if !source.fill(&mut batch)? || give.send(batch).is_err() {
-                    return Ok::<_, Error>(source.about());
+                let mut batch = used.try_recv().unwrap_or_default();
+                if !source.fill(&mut batch)? {
+                    break;
+                }
+                // The receiver is dropped only when `each` has failed, and that error is returned
+                // below.
+                if full_sender.send(batch).is_err() {
+                    break;
                 }
             }
+            Ok::<_, Error>(source.about())
         });
-        for batch in take {
+        for batch in full {
             each(&batch)?;
-            // A reader that has ended needs no room.
-            let _ = give_back.try_send(batch);
+            // A batch comes back so that its memory is used again. A reader that has ended needs
+            // none.
+            let _ = used_sender.try_send(batch);
         }
-        Ok(reader.join().unwrap_or_else(|panic| resume_unwind(panic))?)
+        let ended = reader.join();
+        let about = ended.unwrap_or_else(|panic| resume_unwind(panic))?;
+        Ok(about)
     })
 }

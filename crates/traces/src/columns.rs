@@ -1,54 +1,43 @@
-//! The page trace: columns time, page, run, op and task in Parquet, and on pipes in an Arrow stream of the same schema.
+//! The page trace: columns time, page, run, op and task, in Parquet, and on pipes as an Arrow
+//! stream.
 //!
-//! What is known of the trace as a whole stands as JSON under [`KEY`] in the file's key-value metadata. Other people's
-//! Parquet is read where a column is called `page`, or another of the names that a CSV may have.
+//! What is known of the trace as a whole is kept as JSON under [`KEY`] in the file's key-value
+//! metadata. A Parquet file of another program is read if a column is called `page`, or has another
+//! name that a CSV's page column may have.
 
+use crate::arrow_stream::{ArrowStream, StreamWriter};
+use crate::arrow_tables::ArrowTables;
 use crate::input::Input;
-use crate::parquet::{Groups, Writer};
-use crate::stream::{self, Stream};
-use crate::tables;
+use crate::parquet_file::{ParquetWriter, RowGroups};
+use crate::table::{KEY, PageRows, Table, is_paced};
 use crate::{Error, Source};
 use arrow_array::RecordBatchReader;
 use std::io::{Read, Write};
-use workingset::{About, Batch, Clock, Op};
-
-/// Under which the metadata hold the trace's [`About`].
-pub(crate) const KEY: &str = "warmset.trace";
+use std::iter::repeat_n;
+use workingset::{About, Batch, Op};
 
 const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "id"];
-/// What one row may stand for.
+/// The most references that one row may stand for. The writers make runs of at most one batch, so a
+/// longer run is a damaged file: without this limit one row could fill memory.
 const LONGEST_RUN: u64 = 1 << 24;
 
-/// Columns of integers, by name.
-pub(crate) struct Table {
-    pub(crate) columns: Vec<(String, Vec<u64>)>,
-    pub(crate) rows: usize,
-}
-
-impl Table {
-    fn column(&self, name: &str) -> Option<&[u64]> {
-        self.columns
-            .iter()
-            .find(|column| column.0 == name)
-            .map(|column| column.1.as_slice())
-    }
-}
-
 enum Tables<'a> {
-    Parquet(Groups),
-    Arrow(Stream<'a>),
-    Memory(tables::Tables<'a>),
+    Parquet(RowGroups),
+    Arrow(ArrowStream<'a>),
+    Memory(ArrowTables<'a>),
 }
 
-/// A columnar trace, by the table.
+/// A columnar trace, read table by table.
 pub(crate) struct Columns<'a> {
     tables: Tables<'a>,
+    /// The name of the column with the pages.
     page: String,
     about: About,
+    /// Rows of the tables that are done.
     rows: u64,
-    /// The time given last.
+    /// The time of the last reference.
     last: u64,
-    /// A table, and how far it has been given.
+    /// The table that is being read, and its next row.
     open: Option<(Table, usize)>,
 }
 
@@ -57,51 +46,40 @@ impl<'a> Columns<'a> {
     pub(crate) fn parquet(mut input: Input<'a>) -> Result<Self, Error> {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes)?;
-        let groups = Groups::open(bytes)?;
-        let names = groups.names();
-        let page = page(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let about = about(groups.told(), "parquet")?;
-        Ok(Self {
-            tables: Tables::Parquet(groups),
-            page,
-            about,
-            rows: 0,
-            last: 0,
-            open: None,
-        })
+        let groups = RowGroups::open(bytes)?;
+        let page = page_column(&groups.names())?;
+        let about = about(groups.about_json(), "parquet")?;
+        Ok(Self::new(Tables::Parquet(groups), page, about))
     }
 
     /// An Arrow stream.
     pub(crate) fn arrow(input: Input<'a>) -> Result<Self, Error> {
-        let stream = Stream::open(input)?;
-        let (page, about) = (page(&stream.names())?, about(stream.told.clone(), "arrow")?);
-        Ok(Self {
-            tables: Tables::Arrow(stream),
-            page,
-            about,
-            rows: 0,
-            last: 0,
-            open: None,
-        })
+        let stream = ArrowStream::open(input)?;
+        let page = page_column(&stream.names())?;
+        let about = about(stream.about_json.clone(), "arrow")?;
+        Ok(Self::new(Tables::Arrow(stream), page, about))
     }
 
     /// Arrow tables in memory.
     pub(crate) fn memory(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Result<Self, Error> {
-        let tables = tables::Tables::new(reader);
-        let names = tables.names();
-        let page = page(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let about = about(tables.told(), "arrow")?;
-        Ok(Self {
-            tables: Tables::Memory(tables),
+        let tables = ArrowTables::new(reader);
+        let page = page_column(&tables.names())?;
+        let about = about(tables.about_json(), "arrow")?;
+        Ok(Self::new(Tables::Memory(tables), page, about))
+    }
+
+    fn new(tables: Tables<'a>, page: String, about: About) -> Self {
+        Self {
+            tables,
             page,
             about,
             rows: 0,
             last: 0,
             open: None,
-        })
+        }
     }
 
-    fn next(&mut self) -> Result<Option<Table>, Error> {
+    fn next_table(&mut self) -> Result<Option<Table>, Error> {
         let wanted = [self.page.as_str(), "time", "run", "op", "task"];
         match &mut self.tables {
             Tables::Arrow(stream) => stream.next(),
@@ -110,56 +88,81 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// References of a table from a row on, runs unfolded, about a batch of them; the row at which to go on.
+    /// Appends about a batch of references of a table, from a row on, with its runs unfolded.
+    ///
+    /// Returns the row at which to go on.
     fn unfold(&mut self, table: &Table, from: usize, batch: &mut Batch) -> Result<usize, Error> {
         let pages = table
             .column(&self.page)
             .ok_or_else(|| Error::Columns("the page column is gone".to_owned()))?;
-        let [time, run, op, task] = ["time", "run", "op", "task"].map(|name| table.column(name));
+        let columns = RowColumns {
+            pages,
+            time: table.column("time"),
+            run: table.column("run"),
+            op: table.column("op"),
+            task: table.column("task"),
+        };
         for row in from..table.rows.min(pages.len()) {
             if batch.len() >= crate::BATCH {
                 return Ok(row);
             }
-            let times = run.map_or(1, |run| run[row]);
-            let place = self.rows + row as u64;
-            let wrong = |what: String| {
-                Err(Error::Malformed {
-                    place: format!("row {place}"),
+            self.unfold_row(&columns, row, batch)
+                .map_err(|what| Error::Malformed {
+                    place: format!("row {}", self.rows + row as u64),
                     what,
-                })
-            };
-            if times == 0 || times > LONGEST_RUN {
-                return wrong(format!("a run of {times} references"));
-            }
-            let times = times as usize;
-            batch.page.extend(std::iter::repeat_n(pages[row], times));
-            let step = u64::from(is_paced(self.about.clock, op.map(|op| op[row] as u8)));
-            if let Some(time) = time.map(|time| time[row]) {
-                if time < self.last {
-                    return wrong(format!("time goes back from {} to {time}", self.last));
-                }
-                batch
-                    .time
-                    .extend((0..times as u64).map(|at| time.saturating_add(at * step)));
-                self.last = time.saturating_add((times as u64 - 1) * step);
-            }
-            batch.op.extend(
-                op.into_iter()
-                    .flat_map(|op| std::iter::repeat_n(Op(op[row] as u8 & 7), times)),
-            );
-            if let Some(task) = task {
-                let Ok(task) = u16::try_from(task[row]) else {
-                    return wrong(format!("task {} is above 65535", task[row]));
-                };
-                batch.task.extend(std::iter::repeat_n(task, times));
-            }
+                })?;
         }
         Ok(table.rows)
     }
+
+    fn unfold_row(
+        &mut self,
+        columns: &RowColumns<'_>,
+        row: usize,
+        batch: &mut Batch,
+    ) -> Result<(), String> {
+        let run = columns.run.map_or(1, |run| run[row]);
+        if run == 0 || run > LONGEST_RUN {
+            return Err(format!("a run of {run} references"));
+        }
+        let count = run as usize;
+        batch.page.extend(repeat_n(columns.pages[row], count));
+        let code = columns.op.map(|op| op[row] as u8);
+        if let Some(time) = columns.time {
+            let time = time[row];
+            if time < self.last {
+                return Err(format!("time goes back from {} to {time}", self.last));
+            }
+            let step = u64::from(is_paced(self.about.clock, code.map(Op)));
+            for at in 0..run {
+                batch.time.push(time.saturating_add(at * step));
+            }
+            self.last = time.saturating_add((run - 1) * step);
+        }
+        if let Some(code) = code {
+            batch.op.extend(repeat_n(Op(code & 7), count));
+        }
+        if let Some(task) = columns.task {
+            let task = task[row];
+            let task = u16::try_from(task).map_err(|_| format!("task {task} is above 65535"))?;
+            batch.task.extend(repeat_n(task, count));
+        }
+        Ok(())
+    }
 }
 
-fn about(told: Option<String>, format: &str) -> Result<About, Error> {
-    let mut about = match told {
+/// The columns of a table that a page trace knows.
+struct RowColumns<'t> {
+    pages: &'t [u64],
+    time: Option<&'t [u64]>,
+    run: Option<&'t [u64]>,
+    op: Option<&'t [u64]>,
+    task: Option<&'t [u64]>,
+}
+
+/// What the metadata tell of the trace; of another program's file the page size is assumed.
+fn about(json: Option<String>, format: &str) -> Result<About, Error> {
+    let mut about = match json {
         Some(json) => serde_json::from_str(&json)
             .map_err(|error| Error::Columns(format!("the metadata under {KEY}: {error}")))?,
         None => About {
@@ -172,17 +175,18 @@ fn about(told: Option<String>, format: &str) -> Result<About, Error> {
 }
 
 /// The name of the column that has the pages.
-fn page(names: &[&str]) -> Result<String, Error> {
-    let found = PAGE
-        .iter()
-        .find_map(|known| names.iter().find(|name| name.eq_ignore_ascii_case(known)));
-    found.map(|name| (*name).to_owned()).ok_or_else(|| {
-        Error::Format(format!(
-            "no column is called one of {}; there are {}",
-            PAGE.join(", "),
-            names.join(", ")
-        ))
-    })
+fn page_column(names: &[String]) -> Result<String, Error> {
+    for known in PAGE {
+        let found = names.iter().find(|name| name.eq_ignore_ascii_case(known));
+        if let Some(name) = found {
+            return Ok(name.clone());
+        }
+    }
+    Err(Error::Format(format!(
+        "no column is called one of {}; there are {}",
+        PAGE.join(", "),
+        names.join(", ")
+    )))
 }
 
 impl Source for Columns<'_> {
@@ -191,7 +195,7 @@ impl Source for Columns<'_> {
         while batch.is_empty() {
             let (table, from) = match self.open.take() {
                 Some(open) => open,
-                None => match self.next()? {
+                None => match self.next_table()? {
                     Some(table) => (table, 0),
                     None => return Ok(false),
                 },
@@ -211,122 +215,80 @@ impl Source for Columns<'_> {
     }
 }
 
-/// Whether each reference of a run is an instruction later than the one before: fetches, where time is instructions.
-fn is_paced(clock: Clock, op: Option<u8>) -> bool {
-    clock == Clock::Instructions && op == Some(Op::FETCH.0)
+/// A writer of page rows.
+trait RowWriter {
+    fn push(&mut self, rows: &PageRows) -> Result<(), Error>;
 }
 
-/// Rows to be written: references that are the same one after the other are one, with their number.
-#[derive(Debug, Default)]
-pub(crate) struct Rows {
-    pub(crate) time: Vec<u64>,
-    pub(crate) page: Vec<u64>,
-    pub(crate) run: Vec<u32>,
-    pub(crate) op: Vec<Op>,
-    pub(crate) task: Vec<u16>,
-}
-
-impl Rows {
-    fn of(batch: &Batch, clock: Clock) -> Self {
-        fn picked<T: Copy>(column: &[T], starts: &[usize]) -> Vec<T> {
-            if column.is_empty() {
-                Vec::new()
-            } else {
-                starts.iter().map(|at| column[*at]).collect()
-            }
-        }
-        let starts: Vec<usize> = (0..batch.len())
-            .filter(|at| *at == 0 || !same(batch, clock, *at))
-            .collect();
-        let ends = starts.iter().skip(1).copied().chain([batch.len()]);
-        Self {
-            time: picked(&batch.time, &starts),
-            page: picked(&batch.page, &starts),
-            run: starts
-                .iter()
-                .zip(ends)
-                .map(|(start, end)| (end - start) as u32)
-                .collect(),
-            op: picked(&batch.op, &starts),
-            task: picked(&batch.task, &starts),
-        }
-    }
-
-    pub(crate) fn has(&self, column: &str) -> bool {
-        match column {
-            "time" => !self.time.is_empty(),
-            "op" => !self.op.is_empty(),
-            "task" => !self.task.is_empty(),
-            _ => true,
-        }
-    }
-
-    pub(crate) fn append(&mut self, other: &Self) {
-        self.time.extend_from_slice(&other.time);
-        self.page.extend_from_slice(&other.page);
-        self.run.extend_from_slice(&other.run);
-        self.op.extend_from_slice(&other.op);
-        self.task.extend_from_slice(&other.task);
+impl<W: Write + Send> RowWriter for ParquetWriter<W> {
+    fn push(&mut self, rows: &PageRows) -> Result<(), Error> {
+        self.push(rows)
     }
 }
 
-/// Whether a reference goes on with the run of the one before it.
-fn same(batch: &Batch, clock: Clock, at: usize) -> bool {
-    fn equal<T: PartialEq>(column: &[T], at: usize) -> bool {
-        column.is_empty() || column[at] == column[at - 1]
+impl<W: Write> RowWriter for StreamWriter<W> {
+    fn push(&mut self, rows: &PageRows) -> Result<(), Error> {
+        self.push(rows)
     }
-    let step = u64::from(is_paced(clock, batch.op.get(at).map(|op| op.0)));
-    let in_time = batch.time.is_empty() || batch.time[at] == batch.time[at - 1] + step;
-    equal(&batch.page, at) && in_time && equal(&batch.op, at) && equal(&batch.task, at)
 }
 
-/// Gives a source's rows to `put`, the first to `begin`; how many references that were.
-fn by_rows<W>(
+/// Writes a source's rows with the writer that `begin` makes for the first of them.
+///
+/// Returns the writer, and how many references were written.
+fn write_rows<W: RowWriter>(
     source: &mut dyn Source,
-    begin: impl FnOnce(&Rows, &About) -> Result<W, Error>,
-    put: impl Fn(&mut W, &Rows) -> Result<(), Error>,
+    begin: impl FnOnce(&PageRows, &About) -> Result<W, Error>,
 ) -> Result<(W, u64), Error> {
-    let (mut batch, mut references) = (Batch::default(), 0);
+    let mut batch = Batch::default();
     source.fill(&mut batch)?;
     if batch.is_empty() {
         return Err(workingset::Error::Empty.into());
     }
     let about = source.about();
-    let first = Rows::of(&batch, about.clock);
+    let first = PageRows::of(&batch, about.clock);
     let mut writer = begin(&first, &about)?;
+    let mut references = 0;
     while !batch.is_empty() {
-        let rows = Rows::of(&batch, about.clock);
-        if ["time", "op", "task"]
-            .iter()
-            .any(|name| rows.has(name) != first.has(name))
-        {
-            return Err(Error::Format(
-                "some references have a time, an operation or a task, and some have none"
-                    .to_owned(),
-            ));
-        }
-        put(&mut writer, &rows)?;
+        let rows = PageRows::of(&batch, about.clock);
+        same_columns(&rows, &first)?;
+        writer.push(&rows)?;
         references += batch.len() as u64;
         source.fill(&mut batch)?;
     }
     Ok((writer, references))
 }
 
+/// Refuses rows that lack a column which the first rows have, or have one more.
+fn same_columns(rows: &PageRows, first: &PageRows) -> Result<(), Error> {
+    for column in ["time", "op", "task"] {
+        if rows.has(column) != first.has(column) {
+            return Err(Error::Format(
+                "some references have a time, an operation or a task, and some have none"
+                    .to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn json(about: &About) -> Result<String, Error> {
     serde_json::to_string(about).map_err(|error| Error::Columns(error.to_string()))
 }
 
-/// Writes a source as Parquet.
+/// Writes a source as Parquet. Returns the number of references.
 pub(crate) fn to_parquet(source: &mut dyn Source, out: impl Write + Send) -> Result<u64, Error> {
-    let (writer, references) = by_rows(source, |first, _| Writer::new(out, first), Writer::push)?;
+    let (writer, references) = write_rows(source, |first, _| ParquetWriter::new(out, first))?;
     writer.finish(json(&source.about())?)?;
     Ok(references)
 }
 
-/// Writes a source as an Arrow stream: what is known of the whole is what is known at its start.
+/// Writes a source as an Arrow stream. Returns the number of references.
+///
+/// The metadata come first in a stream, so they hold what is known of the trace at its start.
 pub(crate) fn to_arrow(source: &mut dyn Source, out: impl Write) -> Result<u64, Error> {
-    let begin = |first: &Rows, about: &About| stream::Writer::new(out, first, json(about)?);
-    let (writer, references) = by_rows(source, begin, stream::Writer::push)?;
+    let (writer, references) = write_rows(source, |first, about| {
+        StreamWriter::new(out, first, json(about)?)
+    })?;
     writer.finish()?;
     Ok(references)
 }

@@ -1,10 +1,10 @@
-//! Which format a trace has, and its reader.
+//! The formats that can be read, how each is recognised, and how a trace is opened.
 
 use crate::columns::Columns;
 use crate::damon::{Damon, EVENTS};
 use crate::input::Input;
 use crate::oracle::{self, OracleGeneral, Word, Words};
-use crate::rows::{self, Rows};
+use crate::rows::{self, CsvRows};
 use crate::text::{self, Lines};
 use crate::{Error, Reading, Source, ahead, compress};
 use arrow_array::RecordBatchReader;
@@ -14,7 +14,7 @@ use workingset::{Loader, Trace};
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Our own, in Parquet; or another's, with a page column.
+    /// Warmset's page trace in Parquet, or any Parquet file with a page column.
     Parquet,
     /// The same as an Arrow stream.
     Arrow,
@@ -46,7 +46,7 @@ pub enum Format {
     U64,
 }
 
-/// All formats: name, what it is.
+/// All formats: the name of each, and what it is.
 pub const FORMATS: &[(Format, &str, &str)] = &[
     (
         Format::Parquet,
@@ -126,34 +126,29 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
 ];
 
 impl Format {
-    /// By its name, in any case.
+    /// The format of this name, in upper or lower case.
     pub fn named(name: &str) -> Result<Self, Error> {
-        let found = FORMATS
-            .iter()
-            .find(|format| format.1.eq_ignore_ascii_case(name));
-        let known = || {
-            FORMATS
-                .iter()
-                .map(|format| format.1)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let lirs = name.eq_ignore_ascii_case("lirs").then_some(Self::Plain);
-        found
-            .map(|format| format.0)
-            .or(lirs)
-            .ok_or_else(|| Error::Format(format!("no format '{name}': there are {}", known())))
+        for (format, known, _) in FORMATS {
+            if known.eq_ignore_ascii_case(name) {
+                return Ok(*format);
+            }
+        }
+        if name.eq_ignore_ascii_case("lirs") {
+            return Ok(Self::Plain);
+        }
+        let known = names();
+        Err(Error::Format(format!(
+            "no format '{name}': there are {known}"
+        )))
     }
 
     /// Its name.
     fn name(self) -> &'static str {
-        FORMATS
-            .iter()
-            .find(|format| format.0 == self)
-            .map_or("", |format| format.1)
+        let found = FORMATS.iter().find(|(format, ..)| *format == self);
+        found.map_or("", |(_, name, _)| name)
     }
 
-    /// What a file's name says, without what compresses it.
+    /// The format that a file's name ends in, under the ending of a compression.
     fn by_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
         let bare = [".gz", ".xz", ".zst", ".zstd"]
@@ -171,12 +166,11 @@ impl Format {
         if bare.contains("oraclegeneral") {
             return Some(Self::OracleGeneral);
         }
-        ends.iter()
-            .find(|(end, _)| bare.ends_with(end))
-            .map(|(_, format)| *format)
+        let found = ends.iter().find(|(end, _)| bare.ends_with(end));
+        found.map(|(_, format)| *format)
     }
 
-    /// What the first bytes say.
+    /// The format that the first bytes show.
     fn by_content(head: &[u8]) -> Option<Self> {
         match head {
             [b'P', b'A', b'R', b'1', ..] => return Some(Self::Parquet),
@@ -184,28 +178,22 @@ impl Format {
             [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => return Some(Self::Damon),
             _ => {}
         }
-        let is_text = !head.is_empty()
-            && head
-                .iter()
-                .take(4096)
-                .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..));
-        if is_text {
-            return head.split(|byte| *byte == b'\n').find_map(Self::by_line);
+        if is_text(head) {
+            let mut lines = head.split(|byte| *byte == b'\n');
+            return lines.find_map(Self::by_line);
         }
         if head.len() >= oracle::RECORD && oracle::looks_like(head) {
             return Some(Self::OracleGeneral);
         }
-        // Page numbers are small: which byte of four is zero nearly always?
-        let zeros = |at: usize| head.chunks_exact(4).filter(|word| word[at] == 0).count();
-        let words = head.len() / 4;
-        match (zeros(0) * 10 > words * 9, zeros(3) * 10 > words * 9) {
+        // Page numbers are small, so the highest byte of four is zero in nearly all words.
+        match (is_mostly_zero(head, 0), is_mostly_zero(head, 3)) {
             (true, false) => Some(Self::U32Be),
             (false, true) => Some(Self::U32),
             _ => None,
         }
     }
 
-    /// What a line of text says; `None` if it can be a comment, or output of a program.
+    /// The format that a line of text shows; `None` if it can be a comment, or output of a program.
     fn by_line(line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let words: Vec<&[u8]> = crate::numbers::words(line).collect();
@@ -231,16 +219,38 @@ impl Format {
             (_, [b"l" | b"s", address, ..]) if address.starts_with(b"0x") => Some(Self::Address),
             (_, [_, _, _, _]) if words.iter().all(|word| number(word)) => Some(Self::Arc),
             (_, [word]) if number(word) || *word == b"*" => Some(Self::Plain),
-            // A first line that is no number may be a negative one: its reader will say so.
+            // A negative number: the reader of plain traces says with its line what is wrong.
             (_, [word]) if word.starts_with(b"-") => Some(Self::Plain),
             _ => None,
         }
     }
 }
 
-/// Opens a trace. `name` is the file's, for what it tells of the format; `format` says otherwise.
+/// The names of all formats, for a message.
+fn names() -> String {
+    let names: Vec<&str> = FORMATS.iter().map(|(_, name, _)| *name).collect();
+    names.join(", ")
+}
+
+/// Returns true if the first bytes are those of a text.
+fn is_text(head: &[u8]) -> bool {
+    let mut start = head.iter().take(4096);
+    let is_printed = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
+    !head.is_empty() && start.all(is_printed)
+}
+
+/// Returns true if this byte of each word of four is zero in more than nine of ten words.
+fn is_mostly_zero(head: &[u8], byte: usize) -> bool {
+    let words = head.chunks_exact(4);
+    let count = words.len();
+    let zeros = words.filter(|word| word[byte] == 0).count();
+    zeros * 10 > count * 9
+}
+
+/// Opens a trace. The format is `format`, or else that of the file's name, or else what the content
+/// shows.
 ///
-/// Errors: compression that is broken, a format that cannot be told.
+/// Errors: a broken compression, a format that is not recognised.
 pub fn open<'a>(
     bytes: impl Read + Send + 'a,
     name: &str,
@@ -253,10 +263,9 @@ pub fn open<'a>(
         None => recognise(&mut input)?,
     };
     if reading.bytes && format != Format::Lackey {
-        let what = "the bytes of instructions are known of a lackey trace alone";
+        let name = format.name();
         return Err(Error::Format(format!(
-            "{what}, and this one is {}",
-            format.name()
+            "the bytes of instructions are known of a lackey trace alone, and this one is {name}"
         )));
     }
     let lines = |input, format, parse| -> Box<dyn Source + 'a> {
@@ -268,10 +277,10 @@ pub fn open<'a>(
         Format::OracleGeneral => Box::new(OracleGeneral::new(input, reading)),
         Format::Lackey => lines(input, "lackey", text::lackey),
         Format::Plain => lines(input, "plain", text::plain),
-        Format::Csv => Box::new(Rows::named(input, reading)?),
+        Format::Csv => Box::new(CsvRows::named(input, reading)?),
         Format::Arc => lines(input, "arc", text::arc),
-        Format::Spc => Box::new(Rows::spc(input, reading)),
-        Format::Msr => Box::new(Rows::msr(input, reading)),
+        Format::Spc => Box::new(CsvRows::spc(input, reading)),
+        Format::Msr => Box::new(CsvRows::msr(input, reading)),
         Format::Address => lines(input, "address", text::address),
         Format::Damon => Box::new(Damon::json(input, reading)?),
         Format::DamonText => Box::new(Damon::text(input, reading)),
@@ -281,9 +290,10 @@ pub fn open<'a>(
     })
 }
 
-/// Opens Arrow tables in memory: columns as those of our page trace, or any with a column called page.
+/// Opens Arrow tables in memory: with the columns of a page trace, or any with a column called
+/// page.
 ///
-/// Errors: no column has the pages.
+/// Errors: there is no column with the pages.
 pub fn tables<'a>(
     reader: Box<dyn RecordBatchReader + Send + 'a>,
 ) -> Result<Box<dyn Source + 'a>, Error> {
@@ -295,30 +305,25 @@ fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {
     if head.is_empty() {
         return Err(workingset::Error::Empty.into());
     }
-    let format = Format::by_content(head);
-    let names = || {
-        FORMATS
-            .iter()
-            .map(|format| format.1)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    format.ok_or_else(|| {
-        let start = crate::numbers::quoted(&head[..head.len().min(24)]);
-        Error::Format(format!(
-            "the format cannot be told from {start}: say which with --format, one of {}",
-            names()
-        ))
-    })
+    if let Some(format) = Format::by_content(head) {
+        return Ok(format);
+    }
+    let start = crate::numbers::quoted(&head[..head.len().min(24)]);
+    let known = names();
+    Err(Error::Format(format!(
+        "the format cannot be told from {start}: say which with --format, one of {known}"
+    )))
 }
 
-/// Reads a whole trace into memory; `told` hears how many references there are, now and then.
-pub fn read(source: &mut dyn Source, told: &dyn Fn(usize)) -> Result<Trace, Error> {
-    let (mut loader, mut references) = (Loader::default(), 0);
+/// Reads a whole trace into memory. After every batch `progress` is called with the number of
+/// references so far.
+pub fn read(source: &mut dyn Source, progress: &dyn Fn(usize)) -> Result<Trace, Error> {
+    let mut loader = Loader::default();
+    let mut references = 0;
     let about = ahead(source, |batch| {
         loader.push(batch)?;
         references += batch.len();
-        told(references);
+        progress(references);
         Ok::<_, Error>(())
     })?;
     Ok(loader.finish(about)?)

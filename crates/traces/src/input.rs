@@ -1,19 +1,21 @@
-//! Bytes by the line or by the record, with their place.
+//! Reads bytes by the line or by the record, and knows their place.
 
 use crate::Error;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 
+/// Bytes that are read at once. Smaller blocks cost more system calls; larger ones no longer fit in
+/// a cache.
 const BLOCK: usize = 1 << 18;
-/// The longest line: what is longer is no text trace.
+/// The longest line in bytes: a file with a longer one is no text trace.
 const LONGEST: usize = 1 << 16;
 
-/// Bytes that were read and not yet used.
+/// An input, and the bytes that were read and not yet used.
 pub(crate) struct Input<'a> {
     reader: Box<dyn Read + Send + 'a>,
     buffer: Vec<u8>,
     from: usize,
     to: usize,
-    /// Bytes before `from`.
+    /// Bytes of the input before `from`.
     offset: u64,
     line: u64,
     ended: bool,
@@ -32,13 +34,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What is there without taking it: at most a block, less only at the end.
+    /// The next bytes, without taking them: a block, or less at the end.
     pub(crate) fn peek(&mut self) -> Result<&[u8], Error> {
         self.more(BLOCK)?;
         Ok(&self.buffer[self.from..self.to])
     }
 
-    /// The next line without its end; `None` after the last.
+    /// The next line without its line end; `None` after the last.
     pub(crate) fn line(&mut self) -> Result<Option<&[u8]>, Error> {
         let mut seen = 0;
         let end = loop {
@@ -65,23 +67,23 @@ impl<'a> Input<'a> {
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// As many whole records of so many bytes as there are, up to `most`; none at the end. Bytes that are left over are
-    /// an error.
+    /// The next records of `size` bytes each: at most `most`, none at the end.
+    ///
+    /// Errors: bytes at the end that are no whole record.
     pub(crate) fn records(&mut self, size: usize, most: usize) -> Result<&[u8], Error> {
         self.more((size * most).min(BLOCK))?;
         let whole = ((self.to - self.from) / size).min(most);
         if whole == 0 && self.from < self.to {
             let left = self.to - self.from;
-            return Err(
-                self.wrong_byte(0, &format!("the last {left} bytes are no record of {size}"))
-            );
+            let what = format!("the last {left} bytes are no record of {size}");
+            return Err(self.wrong_byte(0, &what));
         }
         let start = self.from;
         self.take(whole * size);
         Ok(&self.buffer[start..start + whole * size])
     }
 
-    /// An error about the line that was given last.
+    /// An error about the line that was returned last.
     pub(crate) fn wrong_line(&self, what: &str) -> Error {
         Error::Malformed {
             place: format!("line {}", self.line.max(1)),
@@ -89,7 +91,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// An error about a byte, counted from those not yet taken, backwards.
+    /// An error about the byte that is so many before the next one.
     pub(crate) fn wrong_byte(&self, before: usize, what: &str) -> Error {
         Error::Malformed {
             place: format!("byte {}", self.offset - before as u64),
@@ -102,15 +104,17 @@ impl<'a> Input<'a> {
         self.offset += bytes as u64;
     }
 
-    /// Reads until so many bytes are there, or none come.
+    /// Reads until the buffer holds so many bytes, or the input ends.
     fn more(&mut self, wanted: usize) -> Result<(), Error> {
         if self.to - self.from >= wanted || self.ended {
             return Ok(());
         }
         self.buffer.copy_within(self.from..self.to, 0);
-        (self.from, self.to) = (0, self.to - self.from);
-        if self.buffer.len() < wanted.max(BLOCK) {
-            self.buffer.resize(wanted.max(BLOCK), 0);
+        self.to -= self.from;
+        self.from = 0;
+        let size = wanted.max(BLOCK);
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
         }
         while self.to < wanted {
             match self.reader.read(&mut self.buffer[self.to..]) {
@@ -120,26 +124,25 @@ impl<'a> Input<'a> {
                 }
                 Ok(read) => self.to += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.broken(error)),
+                Err(error) => return Err(self.read_error(&error)),
             }
         }
         Ok(())
     }
 
-    fn broken(&self, error: std::io::Error) -> Error {
+    fn read_error(&self, error: &io::Error) -> Error {
         let at = self.offset + (self.to - self.from) as u64;
-        Error::Io(std::io::Error::new(
-            error.kind(),
-            format!("after byte {at} of the plain content: {error}"),
-        ))
+        let what = format!("after byte {at} of the plain content: {error}");
+        Error::Io(io::Error::new(error.kind(), what))
     }
 }
 
 impl Read for Input<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        self.more(1).map_err(std::io::Error::other)?;
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.more(1).map_err(io::Error::other)?;
         let size = out.len().min(self.to - self.from);
-        out[..size].copy_from_slice(&self.buffer[self.from..self.from + size]);
+        let bytes = &self.buffer[self.from..self.from + size];
+        out[..size].copy_from_slice(bytes);
         self.take(size);
         Ok(size)
     }

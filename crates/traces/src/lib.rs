@@ -5,9 +5,12 @@
 //!                                                                         └─────► write (page trace, oracleGeneral, …)
 //! ```
 //!
-//! A reader gives references by the batch and knows where it is: an error names the line or the byte.
+//! A reader returns references by the batch and knows its place: an error names the line or the
+//! byte.
 
 mod ahead;
+mod arrow_stream;
+mod arrow_tables;
 mod columns;
 mod compress;
 mod damon;
@@ -16,11 +19,10 @@ mod input;
 pub mod live;
 mod numbers;
 mod oracle;
-mod parquet;
+mod parquet_file;
 mod part;
 mod rows;
-mod stream;
-mod tables;
+mod table;
 mod text;
 mod write;
 
@@ -40,18 +42,18 @@ pub enum Error {
     /// A line or a record that is not as its format says.
     #[error("{place}: {what}")]
     Malformed {
-        /// `line 7`, `byte 4096`.
+        /// Where: `line 7`, `byte 4096`.
         place: String,
         /// What is wrong, with the text.
         what: String,
     },
-    /// The format is not known, or cannot be told from the content.
+    /// The format is not known, or not to be seen in the content.
     #[error("{0}")]
     Format(String),
     /// The bytes end, or cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// More than a trace can hold, or nothing.
+    /// More references than a trace can hold, or none.
     #[error(transparent)]
     Trace(#[from] workingset::Error),
     /// A columnar file that its library refuses.
@@ -59,16 +61,15 @@ pub enum Error {
     Columns(String),
 }
 
-/// References as they come.
+/// A reader or maker of references.
 pub trait Source: Send {
-    /// Clears a batch and fills it; `false` at the end, when it is empty.
+    /// Clears a batch and fills it. Returns false at the end, when it stays empty.
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error>;
 
-    /// What is known of the trace as a whole: all of it only at the end.
+    /// What is known of the trace as a whole. Some of it is known only at the end.
     fn about(&self) -> About;
 }
 
-/// References as they are made.
 impl Source for Synth {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         Ok(Self::fill(self, batch, BATCH))
@@ -79,7 +80,8 @@ impl Source for Synth {
     }
 }
 
-/// References of a batch.
+/// References of a batch. So many fit in a processor's second cache (19 bytes each); more are no
+/// faster to pass on.
 pub const BATCH: usize = 1 << 14;
 
 /// How to read.
@@ -107,7 +109,9 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// Checked.
+    /// The defaults, for pages of this size.
+    ///
+    /// Errors: a size that is no power of two.
     pub fn of_pages(page_size: u64) -> Result<Self, Error> {
         if page_size.is_power_of_two() {
             return Ok(Self {

@@ -1,59 +1,64 @@
-//! Lackey's lines as they come from running programs: several processes, their threads, and what they start.
+//! Decodes lackey's lines while programs run: several processes, their threads, and the programs
+//! that they start.
 //!
-//! Every process writes its own lines; the caller knows whose a piece is, and pieces may end anywhere. Each process, and
-//! each program that it becomes by `exec`, has an address space of its own: its number stands in the upper 16 bits of
-//! the page's. Threads are told by the scheduler's lines (`--trace-sched=yes`), and are the tasks.
+//! Every process writes its own lines. The caller says which process a piece of text is of; a piece
+//! may end anywhere. Each process has an address space of its own, and a new one with every `exec`.
+//! The space's number is in the upper 16 bits of a page's number. The tasks are the threads, known
+//! from the scheduler's lines (`--trace-sched=yes`).
 //!
-//! - Time: instructions of all processes, in the order in which their lines come; or their bytes, as the founding report
-//!   counted.
-//! - A reference over a page's end is one to each page.
+//! - Time: the instructions of all processes, in the order in which their lines come; or the bytes
+//!   of the instructions, as the founding report counted.
+//! - A reference over a page's end is one reference to each of the pages.
 //! - Cost: O(1) for a reference; memory by processes, threads and pages, not by references.
 
 use crate::numbers::{decimal, hex};
 use std::collections::{HashMap, HashSet, VecDeque};
 use workingset::{Batch, Clock, Op};
 
-/// Pages of an address space: 2^48, more than there are.
+/// Bits of a page's number within its address space: 2^48 pages, more than any processor can
+/// address.
 pub const SPACE: u32 = 48;
-/// Notes that are kept, for who asks why nothing came.
+/// Messages of Valgrind that are kept, to explain a program that made no references.
 const NOTES: usize = 12;
-/// Pages whose first use need not be looked up again.
+/// Recently used pages that are known to be seen, a power of two. They spare the look-up in the set
+/// of all pages, which is far larger than a cache.
 const RECENT: usize = 1 << 12;
+/// What the scheduler's lines have before the thread's number.
 const MARK: &[u8] = b"SCHED[";
 
-/// A process between two `exec`s, and what it runs.
+/// A process between two `exec`s, and the program that it runs.
 #[derive(Debug)]
 struct Process {
     space: u16,
     program: String,
-    /// Threads by their number, and the tasks they are.
+    /// The threads: number, and task.
     threads: Vec<(u32, u16)>,
     task: u16,
-    /// A line of which only the beginning has come.
+    /// The beginning of a line that has not ended yet.
     half: Vec<u8>,
 }
 
 /// A page that was used for the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fresh {
-    /// Whose: the process's number.
+    /// The process that used it.
     pub pid: u32,
-    /// As in the trace, the address space's number included.
+    /// The page's number in the trace, the address space's included.
     pub page: u64,
 }
 
-/// Lines to references.
+/// Turns lackey's lines into references.
 #[derive(Debug)]
 pub struct Decoder {
     shift: u32,
     clock: Clock,
     processes: HashMap<u32, Process>,
     spaces: u16,
-    /// Names of all tasks that there were.
+    /// The names of all tasks so far.
     tasks: Vec<String>,
     now: u64,
     references: u64,
-    /// References still to be left out.
+    /// References at the start that are still to be left out.
     skip: u64,
     seen: HashSet<u64>,
     recent: Vec<u64>,
@@ -62,7 +67,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For pages of so many bytes, a power of two; `clock` is instructions, or their bytes.
+    /// A decoder for pages of so many bytes, a power of two. `clock` is instructions, or their
+    /// bytes.
     pub fn new(page_size: u64, clock: Clock) -> Self {
         Self {
             shift: page_size.trailing_zeros(),
@@ -80,7 +86,8 @@ impl Decoder {
         }
     }
 
-    /// Leaves out so many references first: they are no references, take no time, and use no page.
+    /// Leaves out so many references at the start: they are not in the trace, take no time, and use
+    /// no page.
     #[must_use]
     pub fn skipping(self, references: u64) -> Self {
         Self {
@@ -89,7 +96,7 @@ impl Decoder {
         }
     }
 
-    /// Appends the references of a piece that this process wrote.
+    /// Appends the references of a piece of text that this process wrote.
     ///
     /// Errors: more than 65,536 address spaces or threads.
     pub fn push(&mut self, pid: u32, piece: &[u8], batch: &mut Batch) -> Result<(), crate::Error> {
@@ -146,19 +153,22 @@ impl Decoder {
             return Ok(());
         };
         if op == Op::FETCH && self.skip == 0 {
-            self.now += if self.clock == Clock::InstructionBytes {
-                size
-            } else {
-                1
+            let step = match self.clock {
+                Clock::InstructionBytes => size,
+                _ => 1,
             };
+            self.now += step;
         }
         let last = address.saturating_add(size - 1);
-        for page in address >> self.shift..=last >> self.shift {
+        let space = u64::from(process.space) << SPACE;
+        let first_page = address >> self.shift;
+        let last_page = last >> self.shift;
+        for page in first_page..=last_page {
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
             }
-            let page = page & ((1 << SPACE) - 1) | u64::from(process.space) << SPACE;
+            let page = page & ((1 << SPACE) - 1) | space;
             let recent = &mut self.recent[page as usize & (RECENT - 1)];
             if *recent != page {
                 *recent = page;
@@ -175,18 +185,17 @@ impl Decoder {
         Ok(())
     }
 
-    /// A line of Valgrind's own: a new program, another thread's turn, or a message.
+    /// A line of Valgrind's own: a new program, a switch to another thread, or a message.
     fn note(&mut self, pid: u32, process: &mut Process, line: &[u8]) -> Result<(), crate::Error> {
         if let Some(at) = memchr::memmem::find(line, MARK) {
             let Some(end) = memchr::memchr(b']', &line[at..]) else {
                 return Ok(());
             };
             let text = &line[at + MARK.len()..at + end];
-            if let (Ok(thread), true) = (
-                decimal(text),
-                memchr::memmem::find(line, b"acquired lock").is_some(),
-            ) {
-                process.task = self.thread(pid, process, thread as u32)?;
+            if memchr::memmem::find(line, b"acquired lock").is_some() {
+                if let Ok(thread) = decimal(text) {
+                    process.task = self.thread(pid, process, thread as u32)?;
+                }
             }
             return Ok(());
         }
@@ -199,7 +208,7 @@ impl Decoder {
             return Ok(());
         };
         if text.starts_with("Lackey,") && !process.program.is_empty() {
-            // What the process was, it is no longer: `exec`.
+            // Lackey's banner in the middle of a program: the process has called `exec`.
             *process = self.started(pid)?;
         } else if let Some(program) = text.strip_prefix("Command: ") {
             program.clone_into(&mut process.program);
@@ -259,12 +268,12 @@ impl Decoder {
         self.references
     }
 
-    /// References still to be left out.
+    /// References at the start that are still to be left out.
     pub fn to_skip(&self) -> u64 {
         self.skip
     }
 
-    /// Pages so far.
+    /// Different pages so far.
     pub fn pages(&self) -> usize {
         self.seen.len()
     }
@@ -274,38 +283,36 @@ impl Decoder {
         self.now
     }
 
-    /// Tasks by number.
+    /// The tasks: number and name.
     pub fn tasks(&self) -> Vec<(u16, String)> {
         (0..).zip(self.tasks.iter().cloned()).collect()
     }
 
-    /// The last messages, the newest last.
+    /// The last messages of Valgrind, the newest last.
     pub fn notes(&self) -> Vec<&str> {
         self.notes.iter().rev().map(String::as_str).collect()
     }
 }
 
-/// `sh 4711`, and `sh 4711, thread 2` of the others.
+/// A task's name: `sh 4711` for the first thread, `sh 4711, thread 2` for another.
 fn named(program: &str, pid: u32, thread: u32) -> String {
     let first = program.split_whitespace().next().unwrap_or_default();
     let name = first.rsplit('/').next().unwrap_or_default();
-    let thread = if thread == 1 {
-        String::new()
+    let name = if name.is_empty() { "fork" } else { name };
+    if thread == 1 {
+        format!("{name} {pid}")
     } else {
-        format!(", thread {thread}")
-    };
-    format!(
-        "{} {pid}{thread}",
-        if name.is_empty() { "fork" } else { name }
-    )
+        format!("{name} {pid}, thread {thread}")
+    }
 }
 
-/// `0401ab70,3`: where, and how many bytes.
+/// Reads `0401ab70,3`: the address, and the number of bytes.
 #[inline]
 fn operand(text: &[u8]) -> Option<(u64, u64)> {
     let text = text.trim_ascii();
     let comma = memchr::memchr(b',', text)?;
-    let (address, size) = (hex(&text[..comma]).ok()?, decimal(&text[comma + 1..]).ok()?);
+    let address = hex(&text[..comma]).ok()?;
+    let size = decimal(&text[comma + 1..]).ok()?;
     (1..=1 << 16).contains(&size).then_some((address, size))
 }
 
@@ -319,15 +326,16 @@ mod tests {
         noise\n==7== Lackey, an example Valgrind tool\n==7== Command: cat\nI  04001000,3\n";
 
     fn decoded(pieces: &[(u32, &[u8])]) -> (Decoder, Batch) {
-        let (mut decoder, mut batch) = (Decoder::new(4096, Clock::Instructions), Batch::default());
-        pieces
-            .iter()
-            .for_each(|(pid, piece)| decoder.push(*pid, piece, &mut batch).unwrap());
+        let mut decoder = Decoder::new(4096, Clock::Instructions);
+        let mut batch = Batch::default();
+        for (pid, piece) in pieces {
+            decoder.push(*pid, piece, &mut batch).unwrap();
+        }
         (decoder, batch)
     }
 
     #[test]
-    fn threads_programs_and_ends_of_pages_are_told_apart() {
+    fn threads_programs_and_page_ends_are_recognised() {
         let (mut decoder, batch) = decoded(&[(7, TEXT)]);
         let other = 1 << SPACE;
         assert_eq!(
@@ -356,28 +364,25 @@ mod tests {
         assert_eq!(batch.task, [0, 0, 0, 1, 1, 2]);
         let names: Vec<String> = decoder.tasks().into_iter().map(|task| task.1).collect();
         assert_eq!(names, ["ls 7", "ls 7, thread 2", "cat 7"]);
-        assert_eq!(
-            (decoder.fresh().len(), decoder.pages(), decoder.references()),
-            (5, 5, 6)
-        );
+        assert_eq!(decoder.fresh().len(), 5);
+        assert_eq!(decoder.pages(), 5);
+        assert_eq!(decoder.references(), 6);
         assert_eq!(decoder.notes().last(), Some(&"Command: cat"));
     }
 
     #[test]
-    fn a_start_that_is_left_out_leaves_nothing_but_its_threads() {
+    fn of_a_start_that_is_left_out_only_the_threads_remain() {
         let mut decoder = Decoder::new(4096, Clock::Instructions).skipping(3);
         let mut batch = Batch::default();
         decoder.push(7, TEXT, &mut batch).unwrap();
         let (whole, all) = decoded(&[(7, TEXT)]);
-        assert_eq!(
-            (&batch.page[..], &batch.op[..], &batch.task[..]),
-            (&all.page[3..], &all.op[3..], &all.task[3..])
-        );
+        assert_eq!(batch.page, all.page[3..]);
+        assert_eq!(batch.op, all.op[3..]);
+        assert_eq!(batch.task, all.task[3..]);
         assert_eq!(batch.time, [0, 0, 1]);
-        assert_eq!(
-            (decoder.references(), decoder.pages(), decoder.to_skip()),
-            (3, 3, 0)
-        );
+        assert_eq!(decoder.references(), 3);
+        assert_eq!(decoder.pages(), 3);
+        assert_eq!(decoder.to_skip(), 0);
         assert_eq!(decoder.tasks(), whole.tasks());
     }
 
@@ -403,7 +408,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             decoded(&[(1, &bytes), (2, &bytes), (1, b"\n")]);
         }
     }

@@ -1,6 +1,6 @@
-//! Numbers out of text, and what is wrong with those that are none.
+//! Reads numbers in text, and says what is wrong with text that is no number.
 
-/// A decimal number, or why it is none.
+/// A decimal number, or what is wrong with it.
 pub(crate) fn decimal(word: &[u8]) -> Result<u64, String> {
     let digits = word.strip_prefix(b"+").unwrap_or(word);
     radix(digits, 10).ok_or_else(|| no_number(word))
@@ -28,12 +28,13 @@ fn radix(digits: &[u8], radix: u32) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }
-    digits.iter().try_fold(0_u64, |value, digit| {
+    let mut value = 0_u64;
+    for digit in digits {
         let digit = char::from(*digit).to_digit(radix)?;
-        value
-            .checked_mul(u64::from(radix))?
-            .checked_add(u64::from(digit))
-    })
+        value = value.checked_mul(u64::from(radix))?;
+        value = value.checked_add(u64::from(digit))?;
+    }
+    Some(value)
 }
 
 fn no_number(word: &[u8]) -> String {
@@ -48,14 +49,16 @@ fn no_number(word: &[u8]) -> String {
     }
 }
 
-/// Bytes as a person can read them, not more than a line's worth.
+/// Bytes that are quoted of a text: what fits in one line of a message.
+const QUOTED: usize = 60;
+
+/// Bytes as a message can show them: in quotes, at most [`QUOTED`].
 pub(crate) fn quoted(bytes: &[u8]) -> String {
-    let short = &bytes[..bytes.len().min(60)];
-    format!(
-        "{:?}{}",
-        String::from_utf8_lossy(short),
-        if bytes.len() > 60 { "…" } else { "" }
-    )
+    if bytes.len() <= QUOTED {
+        return format!("{:?}", String::from_utf8_lossy(bytes));
+    }
+    let start = String::from_utf8_lossy(&bytes[..QUOTED]);
+    format!("{start:?}…")
 }
 
 /// The words of a line.
@@ -70,10 +73,9 @@ mod tests {
 
     #[test]
     fn numbers_and_what_is_none() {
-        assert_eq!(
-            (decimal(b"42"), hex(b"0xFf"), either(b"0x10")),
-            (Ok(42), Ok(255), Ok(16))
-        );
+        assert_eq!(decimal(b"42"), Ok(42));
+        assert_eq!(hex(b"0xFf"), Ok(255));
+        assert_eq!(either(b"0x10"), Ok(16));
         for (word, says) in [
             (&b"-1"[..], "negative"),
             (b"18446744073709551616", "above 2^64"),

@@ -1,13 +1,14 @@
-//! Binary formats of fixed records: libCacheSim's oracleGeneral, and bare words.
+//! Binary formats of records of one size: libCacheSim's oracleGeneral, and bare page numbers.
 
 use crate::input::Input;
 use crate::{BATCH, Error, Reading, Source};
 use workingset::{About, Batch, Clock};
 
-/// Bytes of an oracleGeneral record: u32 seconds, u64 object, u32 size, i64 next access; little-endian, no header.
+/// Bytes of an oracleGeneral record: u32 seconds, u64 object, u32 size, i64 next access;
+/// little-endian, no header.
 pub(crate) const RECORD: usize = 24;
 
-/// libCacheSim's oracleGeneral. Objects are pages: their size and next access are passed over.
+/// libCacheSim's oracleGeneral. Its objects are the pages; their size and next access are not used.
 pub(crate) struct OracleGeneral<'a> {
     input: Input<'a>,
     time: bool,
@@ -27,13 +28,13 @@ impl<'a> OracleGeneral<'a> {
 impl Source for OracleGeneral<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         batch.clear();
-        let records = self.input.records(RECORD, BATCH.min((1 << 18) / RECORD))?;
+        let most = BATCH.min((1 << 18) / RECORD);
+        let records = self.input.records(RECORD, most)?;
         let count = records.len() / RECORD;
-        batch.page.extend(
-            records
-                .chunks_exact(RECORD)
-                .map(|record| u64::from_le_bytes(array(&record[4..]))),
-        );
+        let objects = records
+            .chunks_exact(RECORD)
+            .map(|record| u64::from_le_bytes(array(&record[4..])));
+        batch.page.extend(objects);
         let mut wrong = None;
         if self.time {
             for (at, record) in records.chunks_exact(RECORD).enumerate() {
@@ -46,9 +47,11 @@ impl Source for OracleGeneral<'_> {
             }
         }
         match wrong {
-            Some((at, time)) => Err(self
-                .input
-                .wrong_byte((count - at) * RECORD, &format!("time goes back to {time}"))),
+            Some((at, time)) => {
+                let before = (count - at) * RECORD;
+                let what = format!("time goes back to {time}");
+                Err(self.input.wrong_byte(before, &what))
+            }
             None => Ok(count > 0),
         }
     }
@@ -63,7 +66,7 @@ impl Source for OracleGeneral<'_> {
     }
 }
 
-/// The first bytes of a slice that has as many.
+/// The first bytes of a slice, which must have as many.
 #[inline]
 fn array<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
     let mut array = [0; SIZE];
@@ -71,19 +74,20 @@ fn array<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
     array
 }
 
-/// Whether the first records can be oracleGeneral's: times do not go back, sizes are not absurd, the next access is
-/// later or none.
+/// Returns true if the first records can be oracleGeneral's.
+///
+/// Times must not go back, sizes must be at most 1 GiB, and each next access must be later, or -1
+/// for none.
 pub(crate) fn looks_like(head: &[u8]) -> bool {
     let records = head.chunks_exact(RECORD).take(200);
     let mut last = 0;
     let mut count = 0;
     for (at, record) in records.enumerate() {
-        let (time, size) = (
-            u32::from_le_bytes(array(record)),
-            u32::from_le_bytes(array(&record[12..])),
-        );
+        let time = u32::from_le_bytes(array(record));
+        let size = u32::from_le_bytes(array(&record[12..]));
         let next = i64::from_le_bytes(array(&record[16..]));
-        if time < last || size > 1 << 30 || !(next == -1 || next > at as i64) {
+        let is_later = next == -1 || next > at as i64;
+        if time < last || size > 1 << 30 || !is_later {
             return false;
         }
         last = time;
@@ -92,7 +96,7 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
     count > 0
 }
 
-/// How a bare page number is laid out.
+/// The size and byte order of a bare page number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Word {
     Little32,
@@ -100,7 +104,7 @@ pub(crate) enum Word {
     Little64,
 }
 
-/// Page numbers one after the other.
+/// Page numbers one after the other, without a header.
 pub(crate) struct Words<'a> {
     input: Input<'a>,
     word: Word,

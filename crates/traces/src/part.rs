@@ -1,28 +1,29 @@
-//! A part of a source.
+//! A part of a source: a window of its references, or those of one task.
 
 use crate::{Error, Source};
 use workingset::{About, Batch};
 
-/// Which references of a source are wanted, and whether with their times.
+/// Which references of a source are wanted, and whether their times are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// From which to which, the latter not included, counted from 0.
+    /// From which reference to which, counted from 0; the second is not included.
     pub window: Option<(u64, u64)>,
-    /// Of this task alone.
+    /// Only those of this task.
     pub task: Option<u16>,
     /// With times, where there are any.
     pub time: bool,
 }
 
-/// What is wanted of a source. Of a trace without tasks, the references of a task are an error.
+/// The wanted part of a source.
+///
+/// A task is wanted of a trace that does not name tasks: the first batch is then an error.
 pub fn part<'a>(source: Box<dyn Source + 'a>, wanted: Wanted) -> Box<dyn Source + 'a> {
-    if wanted
-        == (Wanted {
-            window: None,
-            task: None,
-            time: true,
-        })
-    {
+    let all = Wanted {
+        window: None,
+        task: None,
+        time: true,
+    };
+    if wanted == all {
         return source;
     }
     Box::new(Part {
@@ -55,7 +56,7 @@ impl Source for Part<'_> {
             let first = self.seen;
             self.seen += batch.len() as u64;
             self.ended = self.seen >= to;
-            if let (Some(task), true) = (task, batch.task.is_empty()) {
+            if let Some(task) = task.filter(|_| batch.task.is_empty()) {
                 return Err(Error::Format(format!(
                     "the trace tells no tasks: --task {task} chooses nothing"
                 )));
@@ -63,11 +64,11 @@ impl Source for Part<'_> {
             if window.is_none() && task.is_none() {
                 return Ok(true);
             }
-            let is_wanted = |at: usize| {
-                let place = first + at as u64;
-                place >= from && place < to && task.is_none_or(|task| batch.task[at] == task)
-            };
-            let keep: Vec<bool> = (0..batch.len()).map(is_wanted).collect();
+            let mut keep = Vec::with_capacity(batch.len());
+            for (place, at) in (first..).zip(0..batch.len()) {
+                let in_window = place >= from && place < to;
+                keep.push(in_window && task.is_none_or(|task| batch.task[at] == task));
+            }
             batch.retain(&keep);
             if !batch.is_empty() {
                 return Ok(true);

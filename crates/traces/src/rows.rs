@@ -1,17 +1,18 @@
-//! Comma-separated formats: by the names of a header, UMass SPC, and MSR.
+//! Comma-separated formats: CSV with a header, UMass SPC, and MSR Cambridge.
 
 use crate::input::Input;
 use crate::numbers::{decimal, either, quoted};
 use crate::{BATCH, Error, Reading, Source};
 use csv::{ByteRecord, Reader, ReaderBuilder};
+use std::iter::repeat_n;
 use std::ops::RangeInclusive;
 use workingset::{About, Batch, Clock, Op};
 
-/// Where a header says that the columns are.
+/// The places of the columns, by the header.
 #[derive(Debug, Clone, Default)]
 struct Header {
     page: usize,
-    /// The page column holds addresses of bytes.
+    /// Whether the page column holds addresses of bytes.
     bytes: bool,
     size: Option<usize>,
     time: Option<usize>,
@@ -28,8 +29,8 @@ enum Layout {
     Msr,
 }
 
-/// One row: the pages it used, and what else it tells.
-struct Use {
+/// What one row says: the pages that were used, and how.
+struct RowUse {
     pages: RangeInclusive<u64>,
     op: Option<Op>,
     time: Option<u64>,
@@ -37,20 +38,21 @@ struct Use {
 }
 
 /// A comma-separated trace.
-pub(crate) struct Rows<'a> {
+pub(crate) struct CsvRows<'a> {
     reader: Reader<Input<'a>>,
     row: ByteRecord,
     layout: Layout,
     reading: Reading,
+    /// The time of the last reference.
     last: u64,
     /// The time that counts as zero.
     first: Option<u64>,
 }
 
-/// Most pages of one row: a larger size is an error in the trace.
+/// The most pages of one row, 4 GiB of 4 KiB pages: a larger size is an error in the trace.
 const LONGEST: u64 = 1 << 20;
 
-impl<'a> Rows<'a> {
+impl<'a> CsvRows<'a> {
     pub(crate) fn named(input: Input<'a>, reading: Reading) -> Result<Self, Error> {
         let mut rows = reader(input, true);
         let header = header(rows.byte_headers().map_err(|error| malformed(&error))?)?;
@@ -80,8 +82,8 @@ impl<'a> Rows<'a> {
         self.row.get(at).map(<[u8]>::trim_ascii).unwrap_or_default()
     }
 
-    /// What the row says.
-    fn told(&self) -> Result<Use, String> {
+    /// Reads the row.
+    fn row_use(&self) -> Result<RowUse, String> {
         match &self.layout {
             Layout::Named(header) => self.by_header(header),
             Layout::Spc => {
@@ -89,58 +91,61 @@ impl<'a> Rows<'a> {
                     .checked_mul(512)
                     .ok_or("an address above 2^64")?;
                 let time = nanoseconds(self.field(4))?;
-                self.on_a_disk(
-                    decimal(self.field(0))?,
-                    (start, decimal(self.field(2))?),
-                    time,
-                )
+                let unit = decimal(self.field(0))?;
+                let size = decimal(self.field(2))?;
+                self.on_a_disk(unit, start, size, time)
             }
             Layout::Msr => {
                 let time = decimal(self.field(0))?
                     .checked_mul(100)
                     .ok_or("a time above 2^64 ns")?;
-                self.on_a_disk(
-                    decimal(self.field(2))?,
-                    (decimal(self.field(4))?, decimal(self.field(5))?),
-                    time,
-                )
+                let disk = decimal(self.field(2))?;
+                let start = decimal(self.field(4))?;
+                let size = decimal(self.field(5))?;
+                self.on_a_disk(disk, start, size, time)
             }
         }
     }
 
-    fn by_header(&self, header: &Header) -> Result<Use, String> {
-        let of = |column: Option<usize>| column.map(|at| decimal(self.field(at))).transpose();
+    fn by_header(&self, header: &Header) -> Result<RowUse, String> {
         let at = either(self.field(header.page))?;
         let pages = if header.bytes {
-            let size = of(header.size)?.unwrap_or(1).max(1);
+            let size = self.number(header.size)?.unwrap_or(1).max(1);
             let last = at.checked_add(size - 1).ok_or("an address above 2^64")?;
-            at >> self.reading.shift()..=last >> self.reading.shift()
+            let shift = self.reading.shift();
+            at >> shift..=last >> shift
         } else {
             at..=at
         };
-        let task = of(header.task)?
-            .map(u16::try_from)
-            .transpose()
-            .map_err(|_| "a task above 65535".to_owned())?;
+        let task = self.number(header.task)?.map(u16::try_from).transpose();
+        let task = task.map_err(|_| "a task above 65535".to_owned())?;
         let op = header.op.map(|at| opcode(self.field(at))).transpose()?;
-        Ok(Use {
+        let time = self.number(header.time)?;
+        Ok(RowUse {
             pages,
             op,
-            time: of(header.time)?,
+            time,
             task,
         })
     }
 
-    /// Bytes of a disk: its number is above the page's, and is the task. The fourth column says what was done.
-    fn on_a_disk(&self, disk: u64, (start, size): (u64, u64), time: u64) -> Result<Use, String> {
+    /// The number in a column; `None` if there is no such column.
+    fn number(&self, column: Option<usize>) -> Result<Option<u64>, String> {
+        column.map(|at| decimal(self.field(at))).transpose()
+    }
+
+    /// The use of bytes of a disk. The disk's number is in the upper 16 bits of the page's, and is
+    /// the task. The fourth column is the operation.
+    fn on_a_disk(&self, disk: u64, start: u64, size: u64, time: u64) -> Result<RowUse, String> {
         let shift = self.reading.shift();
         let task = u16::try_from(disk).map_err(|_| format!("unit {disk} is above 65535"))?;
         let last = start
             .checked_add(size.max(1) - 1)
-            .filter(|last| last >> shift < 1 << 48);
-        let last = last.ok_or("an address above 2^64")?;
-        let pages = (disk << 48 | start >> shift)..=(disk << 48 | last >> shift);
-        Ok(Use {
+            .filter(|last| last >> shift < 1 << 48)
+            .ok_or("an address above 2^64")?;
+        let space = disk << 48;
+        let pages = space | start >> shift..=space | last >> shift;
+        Ok(RowUse {
             pages,
             op: Some(opcode(self.field(3))?),
             time: Some(time),
@@ -148,38 +153,45 @@ impl<'a> Rows<'a> {
         })
     }
 
-    fn push(&mut self, batch: &mut Batch, told: Use) -> Result<(), String> {
-        let count = (told.pages.end() - told.pages.start()).saturating_add(1);
+    fn push(&mut self, batch: &mut Batch, used: RowUse) -> Result<(), String> {
+        let count = (used.pages.end() - used.pages.start()).saturating_add(1);
         if count > LONGEST {
             return Err(format!("a reference of {count} pages is above 2^20"));
         }
         let count = count as usize;
-        if let Some(time) = told.time {
-            // Disk traces start anywhere, are told at completion, and so a little out of order.
-            let disk = !matches!(self.layout, Layout::Named(_));
-            let time = time.saturating_sub(*self.first.get_or_insert(if disk { time } else { 0 }));
-            if time < self.last && !disk {
-                return Err(format!("time goes back from {} to {time}", self.last));
-            }
-            self.last = self.last.max(time);
-            batch.time.extend(std::iter::repeat_n(self.last, count));
+        if let Some(time) = used.time {
+            let last = self.in_order(time)?;
+            batch.time.extend(repeat_n(last, count));
         }
-        batch.page.extend(told.pages);
-        batch.op.extend(
-            told.op
-                .into_iter()
-                .flat_map(|op| std::iter::repeat_n(op, count)),
-        );
-        batch.task.extend(
-            told.task
-                .into_iter()
-                .flat_map(|task| std::iter::repeat_n(task, count)),
-        );
+        batch.page.extend(used.pages);
+        if let Some(op) = used.op {
+            batch.op.extend(repeat_n(op, count));
+        }
+        if let Some(task) = used.task {
+            batch.task.extend(repeat_n(task, count));
+        }
         Ok(())
+    }
+
+    /// The time of a row, never before that of the row before.
+    ///
+    /// A disk trace begins at any time, which counts as zero. Its requests are recorded when they
+    /// complete, so a little out of order: an earlier time is raised to the last one. In a CSV it
+    /// is an error.
+    fn in_order(&mut self, time: u64) -> Result<u64, String> {
+        let is_disk = !matches!(self.layout, Layout::Named(_));
+        let zero = if is_disk { time } else { 0 };
+        let zero = *self.first.get_or_insert(zero);
+        let time = time.saturating_sub(zero);
+        if time < self.last && !is_disk {
+            return Err(format!("time goes back from {} to {time}", self.last));
+        }
+        self.last = self.last.max(time);
+        Ok(self.last)
     }
 }
 
-impl Source for Rows<'_> {
+impl Source for CsvRows<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         batch.clear();
         while batch.len() < BATCH {
@@ -193,7 +205,7 @@ impl Source for Rows<'_> {
                 break;
             }
             let line = self.row.position().map_or(0, csv::Position::line);
-            let done = self.told().and_then(|told| self.push(batch, told));
+            let done = self.row_use().and_then(|used| self.push(batch, used));
             done.map_err(|what| Error::Malformed {
                 place: format!("line {line}"),
                 what,
@@ -203,17 +215,14 @@ impl Source for Rows<'_> {
     }
 
     fn about(&self) -> About {
-        let (format, clock) = match &self.layout {
-            Layout::Named(header) => (
-                "csv",
-                if header.time.is_some() {
-                    Clock::Nanoseconds
-                } else {
-                    Clock::References
-                },
-            ),
-            Layout::Spc => ("spc", Clock::Nanoseconds),
-            Layout::Msr => ("msr", Clock::Nanoseconds),
+        let format = match &self.layout {
+            Layout::Named(_) => "csv",
+            Layout::Spc => "spc",
+            Layout::Msr => "msr",
+        };
+        let clock = match &self.layout {
+            Layout::Named(header) if header.time.is_none() => Clock::References,
+            _ => Clock::Nanoseconds,
         };
         About {
             format: format.to_owned(),
@@ -233,10 +242,10 @@ fn reader(input: Input<'_>, headed: bool) -> Reader<Input<'_>> {
 }
 
 fn malformed(error: &csv::Error) -> Error {
-    let place = error.position().map_or_else(
-        || "the table".to_owned(),
-        |at| format!("line {}", at.line()),
-    );
+    let place = match error.position() {
+        Some(at) => format!("line {}", at.line()),
+        None => "the table".to_owned(),
+    };
     Error::Malformed {
         place,
         what: error.to_string(),
@@ -260,7 +269,7 @@ const TIME: &[&str] = &["time", "timestamp", "t", "clock"];
 const OP: &[&str] = &["op", "type", "rw", "operation"];
 const TASK: &[&str] = &["task", "pid", "tid", "process"];
 
-/// Whether a line names a page or an address.
+/// Returns true if a line has the name of a page or address column.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let names = names(line.split(|byte| *byte == b','));
     names
@@ -302,7 +311,7 @@ fn header(row: &ByteRecord) -> Result<Header, Error> {
     })
 }
 
-/// What a word of a trace says was done.
+/// The operation that a word of a trace names.
 fn opcode(word: &[u8]) -> Result<Op, String> {
     Ok(match word.to_ascii_lowercase().as_slice() {
         b"i" | b"fetch" | b"x" => Op::FETCH,

@@ -5,7 +5,7 @@ use crate::numbers::{decimal, either, hex, quoted, words};
 use crate::{BATCH, Error, Reading, Source};
 use workingset::{About, Batch, Clock, Op};
 
-/// What a line adds to a batch.
+/// Appends the references of a line to a batch.
 pub(crate) type Parse = fn(&mut Lines<'_>, &[u8], &mut Batch) -> Result<(), String>;
 
 /// A text trace, by the line.
@@ -15,10 +15,10 @@ pub(crate) struct Lines<'a> {
     shift: u32,
     split: bool,
     clock: Clock,
-    /// Instructions, or whatever time the format counts, so far.
+    /// The time so far: instructions, or what else the format counts.
     now: u64,
     format: &'static str,
-    /// Lines that were not references.
+    /// Lines that were no references.
     passed: u64,
     references: u64,
     line: Vec<u8>,
@@ -85,7 +85,8 @@ impl Source for Lines<'_> {
     }
 }
 
-/// A page number in a line. Empty lines, `#` comments and the LIRS traces' `*` marks are passed over.
+/// A page number in a line. Empty lines, `#` comments and the `*` marks of the LIRS traces are
+/// skipped.
 pub(crate) fn plain(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let line = line.trim_ascii();
     if line.is_empty() || line == b"*" || line[0] == b'#' {
@@ -96,7 +97,7 @@ pub(crate) fn plain(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Re
     Ok(())
 }
 
-/// ARC's `.lis`: first page, how many, two numbers that are passed over.
+/// ARC's `.lis`: the first page, the number of pages, and two numbers that are not used.
 pub(crate) fn arc(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let mut words = words(line);
     let Some(first) = words.next() else {
@@ -115,7 +116,8 @@ pub(crate) fn arc(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Resu
     Ok(())
 }
 
-/// A data reference of the UCSD address traces: `l|s`, address, instructions since the last one.
+/// A data reference of the UCSD address traces: `l` or `s`, the address, the instructions since the
+/// last one.
 pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let mut words = words(line);
     let op = match words.next() {
@@ -136,8 +138,8 @@ pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> 
     Ok(())
 }
 
-/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time is instructions.
-/// Lines of other output are passed over.
+/// Valgrind's lackey with `--trace-mem=yes`: `I  addr,size`, ` L addr,size`, ` S …`, ` M …`. Time
+/// is instructions. Lines of other output are skipped.
 pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> Result<(), String> {
     let op = match line {
         [b'I', b' ', b' ', ..] => Op::FETCH,
@@ -152,22 +154,25 @@ pub(crate) fn lackey(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> R
     let text = line[3..].trim_ascii();
     let comma =
         memchr::memchr(b',', text).ok_or_else(|| format!("{} has no comma", quoted(line)))?;
-    let (address, size) = (hex(&text[..comma])?, decimal(&text[comma + 1..])?);
+    let address = hex(&text[..comma])?;
+    let size = decimal(&text[comma + 1..])?;
     if size == 0 || size > 1 << 16 {
         return Err(format!("a reference of {size} bytes"));
     }
     if op == Op::FETCH {
-        lines.now += if lines.clock == Clock::InstructionBytes {
-            size
-        } else {
-            1
+        let step = match lines.clock {
+            Clock::InstructionBytes => size,
+            _ => 1,
         };
+        lines.now += step;
     }
     let last = address
         .checked_add(size - 1)
         .ok_or_else(|| format!("{} ends above 2^64", quoted(text)))?;
     let last = if lines.split { last } else { address };
-    for page in address >> lines.shift..=last >> lines.shift {
+    let first_page = address >> lines.shift;
+    let last_page = last >> lines.shift;
+    for page in first_page..=last_page {
         batch.page.push(page);
         batch.time.push(lines.now);
         batch.op.push(op);

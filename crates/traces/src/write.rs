@@ -1,4 +1,4 @@
-//! Writers.
+//! Writes traces.
 
 use crate::{Error, Source, columns};
 use std::io::Write;
@@ -12,11 +12,11 @@ pub enum Output {
     Parquet,
     /// The page trace on a pipe.
     Arrow,
-    /// libCacheSim's, with the next access computed: the trace is held in memory.
+    /// libCacheSim's. It has each object's next access, so the trace is held in memory.
     OracleGeneral,
     /// A page number in each line.
     Plain,
-    /// With a header, as many columns as are known.
+    /// With a header, and a column for all that is known.
     Csv,
     /// Bare page numbers of four bytes.
     U32,
@@ -25,7 +25,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// By its name.
+    /// The format of this name.
     pub fn named(name: &str) -> Result<Self, Error> {
         Ok(match name.to_ascii_lowercase().as_str() {
             "parquet" => Self::Parquet,
@@ -44,7 +44,7 @@ impl Output {
         })
     }
 
-    /// What a file's name asks for.
+    /// The format that a file's name ends in.
     pub fn by_name(name: &str) -> Option<Self> {
         let bare = [".gz", ".zst"]
             .iter()
@@ -58,7 +58,7 @@ impl Output {
     }
 }
 
-/// Writes what a source gives; how many references that were.
+/// Writes all references of a source. Returns their number.
 pub fn write(
     source: &mut dyn Source,
     output: Output,
@@ -68,43 +68,49 @@ pub fn write(
         Output::Parquet => columns::to_parquet(source, out),
         Output::Arrow => columns::to_arrow(source, out),
         Output::OracleGeneral => oracle_general(source, out),
-        Output::Plain => by_batch(source, out, |batch, _, text| {
-            batch
-                .page
-                .iter()
-                .for_each(|page| text.extend_from_slice(format!("{page}\n").as_bytes()));
-            Ok(())
-        }),
-        Output::Csv => by_batch(source, out, |batch, first, text| {
-            csv(batch, first, text);
-            Ok(())
-        }),
-        Output::U32 => by_batch(source, out, |batch, _, bytes| {
-            for page in &batch.page {
-                let page = u32::try_from(*page)
-                    .map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
-                bytes.extend_from_slice(&page.to_le_bytes());
-            }
-            Ok(())
-        }),
-        Output::U64 => by_batch(source, out, |batch, _, bytes| {
-            batch
-                .page
-                .iter()
-                .for_each(|page| bytes.extend_from_slice(&page.to_le_bytes()));
-            Ok(())
-        }),
+        Output::Plain => by_batch(source, out, plain),
+        Output::Csv => by_batch(source, out, csv),
+        Output::U32 => by_batch(source, out, words_of_4_bytes),
+        Output::U64 => by_batch(source, out, words_of_8_bytes),
     }
 }
 
+/// Appends a batch's bytes; the flag says that it is the first.
 type Encode = fn(&Batch, bool, &mut Vec<u8>) -> Result<(), Error>;
+
+#[allow(clippy::unnecessary_wraps, reason = "an Encode")]
+fn plain(batch: &Batch, _: bool, text: &mut Vec<u8>) -> Result<(), Error> {
+    for page in &batch.page {
+        text.extend_from_slice(format!("{page}\n").as_bytes());
+    }
+    Ok(())
+}
+
+fn words_of_4_bytes(batch: &Batch, _: bool, bytes: &mut Vec<u8>) -> Result<(), Error> {
+    for page in &batch.page {
+        let page = u32::try_from(*page)
+            .map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
+        bytes.extend_from_slice(&page.to_le_bytes());
+    }
+    Ok(())
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "an Encode")]
+fn words_of_8_bytes(batch: &Batch, _: bool, bytes: &mut Vec<u8>) -> Result<(), Error> {
+    for page in &batch.page {
+        bytes.extend_from_slice(&page.to_le_bytes());
+    }
+    Ok(())
+}
 
 fn by_batch(
     source: &mut dyn Source,
     out: &mut (dyn Write + Send),
     encode: Encode,
 ) -> Result<u64, Error> {
-    let (mut batch, mut bytes, mut references) = (Batch::default(), Vec::new(), 0);
+    let mut batch = Batch::default();
+    let mut bytes = Vec::new();
+    let mut references = 0;
     while source.fill(&mut batch)? {
         bytes.clear();
         encode(&batch, references == 0, &mut bytes)?;
@@ -117,35 +123,30 @@ fn by_batch(
     Ok(references)
 }
 
-fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) {
-    let columns = [
-        ("time", batch.time.is_empty()),
-        ("page", false),
-        ("op", batch.op.is_empty()),
-        ("task", batch.task.is_empty()),
-    ];
+#[allow(clippy::unnecessary_wraps, reason = "an Encode")]
+fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) -> Result<(), Error> {
     if first {
-        let names: Vec<&str> = columns
-            .iter()
-            .filter(|column| !column.1)
-            .map(|column| column.0)
-            .collect();
+        let columns = [
+            ("time", !batch.time.is_empty()),
+            ("page", true),
+            ("op", !batch.op.is_empty()),
+            ("task", !batch.task.is_empty()),
+        ];
+        let known = columns.into_iter().filter(|(_, is_known)| *is_known);
+        let names: Vec<&str> = known.map(|(name, _)| name).collect();
         text.extend_from_slice(names.join(",").as_bytes());
         text.push(b'\n');
     }
     for at in 0..batch.len() {
-        let row: Vec<String> = [
-            batch.time.get(at).map(u64::to_string),
-            Some(batch.page[at].to_string()),
-            batch.op.get(at).map(|op| letter(*op).to_owned()),
-            batch.task.get(at).map(u16::to_string),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let mut row = Vec::new();
+        row.extend(batch.time.get(at).map(u64::to_string));
+        row.push(batch.page[at].to_string());
+        row.extend(batch.op.get(at).map(|op| letter(*op).to_owned()));
+        row.extend(batch.task.get(at).map(u16::to_string));
         text.extend_from_slice(row.join(",").as_bytes());
         text.push(b'\n');
     }
+    Ok(())
 }
 
 fn letter(op: Op) -> &'static str {
@@ -159,10 +160,8 @@ fn letter(op: Op) -> &'static str {
 
 fn oracle_general(source: &mut dyn Source, out: &mut (dyn Write + Send)) -> Result<u64, Error> {
     let trace = crate::read(source, &|_| {})?;
-    let (next, size) = (
-        trace.next_uses(),
-        trace.about.page_size.max(1).min(u64::from(u32::MAX)) as u32,
-    );
+    let next = trace.next_uses();
+    let size = trace.about.page_size.max(1).min(u64::from(u32::MAX)) as u32;
     let mut bytes = Vec::with_capacity(crate::oracle::RECORD * crate::BATCH);
     for (at, page) in trace.refs().iter().enumerate() {
         let later = if next[at] == NEVER {

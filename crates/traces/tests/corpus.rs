@@ -21,7 +21,8 @@ fn the_kept_corpus_is_read_without_a_panic() {
         let Ok(mut source) = open(rest, "fuzz", format, Reading::default()) else {
             continue;
         };
-        let (mut batch, mut references) = (Batch::default(), 0);
+        let mut batch = Batch::default();
+        let mut references = 0;
         while references < 1 << 20 && matches!(source.fill(&mut batch), Ok(true)) {
             references += batch.len();
         }

@@ -7,10 +7,11 @@ use std::io::{Read, Write};
 use traces::{Error, FORMATS, Format, Output, Reading, Source, open, read, write};
 use workingset::{About, Batch, Op};
 
-/// All references of some bytes, the format recognised unless told.
+/// All references in some bytes. The format is recognised, unless it is given.
 fn references(bytes: &[u8], name: &str, format: Option<Format>) -> Result<Batch, Error> {
     let mut source = open(bytes, name, format, Reading::default())?;
-    let (mut all, mut batch) = (Batch::default(), Batch::default());
+    let mut all = Batch::default();
+    let mut batch = Batch::default();
     while source.fill(&mut batch)? {
         all.page.extend(&batch.page);
         all.time.extend(&batch.time);
@@ -66,10 +67,9 @@ fn columns_of_a_reference_are_read() {
     assert_eq!(lackey.time, [1, 1, 2, 2]);
     assert_eq!(lackey.op, [Op::FETCH, Op::STORE, Op::FETCH, Op::MODIFY]);
     let csv = references(b"task,op,page,time\n3,w,9,100\n4,r,9,101\n", "x.csv", None).unwrap();
-    assert_eq!(
-        (csv.task, csv.time, csv.page),
-        (vec![3, 4], vec![100, 101], vec![9, 9])
-    );
+    assert_eq!(csv.task, [3, 4]);
+    assert_eq!(csv.time, [100, 101]);
+    assert_eq!(csv.page, [9, 9]);
     let mut split = open(
         &b" L 04fff,2\n"[..],
         "-",
@@ -159,7 +159,7 @@ fn packed(text: &[u8], how: &str) -> Vec<u8> {
 }
 
 #[test]
-fn compression_is_seen_and_its_end_is_missed() {
+fn compression_is_recognised_and_a_missing_end_is_an_error() {
     let text: Vec<String> = (0..50_000_u64)
         .map(|n| (n * n % 7919).to_string())
         .collect();
@@ -178,9 +178,9 @@ fn compression_is_seen_and_its_end_is_missed() {
         assert!(said.contains("after byte"), "{how}: {said}");
         let mut broken = bytes.clone();
         let middle = broken.len() / 2;
-        broken[middle..middle + 8]
-            .iter_mut()
-            .for_each(|byte| *byte ^= 0x5a);
+        for byte in &mut broken[middle..middle + 8] {
+            *byte ^= 0x5a;
+        }
         assert!(
             references(&broken, "-", None).is_err(),
             "{how}: a corrupt stream was read"

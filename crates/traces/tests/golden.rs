@@ -1,7 +1,7 @@
 //! Published traces against what independent simulators made of them.
 //!
-//! `WARMSET_TRACES` names a folder with an `expected.csv` and its traces, which are others' and cannot be in this
-//! repository; without it the tests on committed traces remain.
+//! `WARMSET_TRACES` names a directory with an `expected.csv` and its traces, which belong to others
+//! and cannot be in this repository. Without it only the committed traces are tested.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn misses(trace: &Trace, policy: &str, capacity: usize) -> u64 {
         .misses
 }
 
-/// The policies whose rows name several agreeing programs, or the authors' own.
+/// Returns true for a policy that this crate has, in a row where several programs agree.
 fn is_ours(policy: &str, agreeing: &str) -> bool {
     let several = agreeing.contains('+') || policy == "opt";
     let base = policy.split('(').next().unwrap_or_default();
@@ -54,15 +54,18 @@ fn is_ours(policy: &str, agreeing: &str) -> bool {
 #[test]
 fn published_traces_give_what_others_agree_on() {
     let Some(directory) = std::env::var_os("WARMSET_TRACES").map(PathBuf::from) else {
-        eprintln!("SKIPPED: golden: WARMSET_TRACES names no folder of published traces");
+        eprintln!("SKIPPED: golden: WARMSET_TRACES names no directory of published traces");
         return;
     };
     let mut rows = csv::Reader::from_path(directory.join("expected.csv")).unwrap();
-    let (mut wrong, mut right, mut loaded): (Vec<String>, usize, Option<(String, Trace)>) =
-        (Vec::new(), 0, None);
+    let mut wrong: Vec<String> = Vec::new();
+    let mut right = 0;
+    let mut loaded: Option<(String, Trace)> = None;
     for row in rows.records() {
         let row = row.unwrap();
-        let (name, policy, agreeing) = (&row[0], &row[2], &row[6]);
+        let name = &row[0];
+        let policy = &row[2];
+        let agreeing = &row[6];
         let Ok(expected) = row[4].parse::<u64>() else {
             continue;
         };
@@ -89,8 +92,9 @@ fn published_traces_give_what_others_agree_on() {
     eprintln!("golden: {right} rows agree");
 }
 
-/// Traces that may be committed: `fixtures/traces`. What each policy misses there was checked once against the plain
-/// models of `tests/models.rs` in `workingset`, and is kept so that a change shows.
+/// Traces that may be committed: `fixtures/traces`. What each policy misses there was checked once
+/// against the plain models of `tests/models.rs` in `workingset`, and is kept so that a change
+/// shows.
 #[test]
 fn committed_traces_give_what_they_gave() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
@@ -102,7 +106,8 @@ fn committed_traces_give_what_they_gave() {
         "gzip-lackey.txt.zst",
     ] {
         let trace = load(&directory.join(name));
-        let (references, pages) = (trace.len(), trace.pages());
+        let references = trace.len();
+        let pages = trace.pages();
         // The program is long: its first million is enough here.
         let trace = trace.part(|at| at < 1_000_000).expect("a part");
         for policy in [

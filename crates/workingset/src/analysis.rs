@@ -1,4 +1,4 @@
-//! All that the measures say about one program, in one value: what `warmset analyze` shows and prints.
+//! All measures of one program in one value: what `warmset analyze` shows and prints.
 //!
 //! ```text
 //!   Uses ──┬─► Intervals ──► windows θ ──┬─► size over time, its shape, stays, space-time   one pass for each θ
@@ -7,14 +7,17 @@
 //!          └─► map, moves between localities
 //! ```
 //!
-//! Cost: the passes of each measure, two at a time; memory as `uses`, and 4 B for each use while the optimum is looked for.
+//! Cost: the passes of each measure, two at a time; memory as `uses`, and 4 B for each use while
+//! the optimum is computed.
 
 mod curves;
 mod program;
+mod wanted;
 mod window;
 
 pub use curves::{Claim, Curves, SpaceTime};
 pub use program::{Floor, Move, Need, Program, RegionUse};
+pub use wanted::Wanted;
 pub use window::AtWindow;
 
 use crate::measure::map::Map;
@@ -23,85 +26,58 @@ use crate::trace::Visibility;
 use crate::{Error, Uses};
 use serde::Serialize;
 
-/// What is wanted of an analysis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
-    /// Windows to be looked at closely, in the trace's time; chosen if there are none.
-    pub thetas: Vec<u64>,
-    /// Sizes at which a policy that has no curve of one pass is run.
-    pub points: usize,
-    /// Pixels of pictures over time.
-    pub pixels: usize,
-    /// Time that a fault's service takes, in the trace's time.
-    pub service: f64,
-    /// Columns and rows of the map.
-    pub map: (usize, usize),
-}
-
-impl Default for Wanted {
-    fn default() -> Self {
-        Self {
-            thetas: Vec::new(),
-            points: 6,
-            pixels: 400,
-            service: 10_000.0,
-            map: (480, 240),
-        }
-    }
-}
-
-/// What is known of a program's use of memory.
+/// The analysis of a program's use of memory.
 #[derive(Debug, Clone, Serialize)]
 pub struct Analysis {
     /// The trace as a whole.
     pub program: Program,
-    /// Time by memory.
+    /// The map of time by memory.
     pub map: Map,
-    /// What is at the first page of each of the map's rows.
+    /// What backs the first page of each of the map's rows.
     pub rows: Vec<String>,
     /// Moves between localities, by stretch of time.
     pub moves: Vec<Move>,
-    /// How often the time between two uses of a page was about so long: upper edge, references.
+    /// The histogram of times between two uses of a page: a bin's upper edge, and references.
     pub intervals: Vec<(u64, u64)>,
     /// The working set at a few windows, by rising window.
     pub windows: Vec<AtWindow>,
-    /// Policies beside each other; `None` where the trace does not show every reference.
+    /// The policies beside each other; `None` if the trace does not show every reference.
     pub curves: Option<Curves>,
 }
 
-/// Stretches of time between which moves are looked for.
+/// Stretches of time between which moves are looked for: with more, a stretch is too short to use
+/// its locality's pages.
 const STRETCHES: usize = 200;
 
 impl Analysis {
-    /// Of a trace.
+    /// Analyses a trace.
     ///
-    /// Errors: a window that the trace is too short for.
+    /// Errors: a window that is longer than the trace.
     pub fn of(name: &str, uses: &Uses, wanted: &Wanted) -> Result<Self, Error> {
         let intervals = Intervals::of_uses(uses);
         let thetas = window::chosen(uses, &intervals, wanted)?;
-        let exact = uses.about().visibility != Visibility::Scans;
-        let ((map, moves), windows) = rayon::join(
+        let (columns, map_rows) = wanted.map;
+        let ((map, steps), windows) = rayon::join(
             || {
-                (
-                    Map::of_uses(uses, wanted.map.0, wanted.map.1),
-                    moves::moves(uses, STRETCHES),
-                )
+                let map = Map::of_uses(uses, columns, map_rows);
+                (map, moves::moves(uses, STRETCHES))
             },
             || window::all(uses, &intervals, &thetas, wanted.pixels),
         );
-        let curves = if exact {
+        let shows_all = uses.about().visibility != Visibility::Scans;
+        let curves = if shows_all {
             Some(Curves::of(uses, &intervals, wanted)?)
         } else {
             None
         };
         let program = Program::of(name, uses, curves.as_ref(), &windows);
-        let moves = moves
-            .into_iter()
-            .map(|step| Move {
+        let mut moves = Vec::with_capacity(steps.len());
+        for step in steps {
+            moves.push(Move {
                 from: step.from,
                 distance: step.distance,
-            })
-            .collect();
+            });
+        }
         let rows = program::named(uses, &map.rows);
         Ok(Self {
             program,
@@ -116,25 +92,24 @@ impl Analysis {
 }
 
 impl Analysis {
-    /// The window at which the floor is, or the one in the middle.
+    /// The window of the floor, or the one in the middle if there is no floor.
     pub fn middle(&self) -> Option<&AtWindow> {
         let floor = self.program.floor.map(|floor| floor.theta);
-        let at = self
-            .windows
-            .iter()
-            .find(|window| Some(window.theta) == floor);
-        at.or_else(|| self.windows.get(self.windows.len() / 2))
+        let mut windows = self.windows.iter();
+        let found = windows.find(|window| Some(window.theta) == floor);
+        found.or_else(|| self.windows.get(self.windows.len() / 2))
     }
 }
 
-/// Eight bins for each doubling are enough for a picture.
+/// A histogram with eight bins for each doubling: enough for a picture.
 fn coarse(fine: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut bins: Vec<(u64, u64)> = Vec::new();
-    let place = |edge: u64| (edge.max(1) as f64).log2() * 8.0;
+    let place = |edge: u64| ((edge.max(1) as f64).log2() * 8.0).floor();
     for (edge, count) in fine {
         match bins.last_mut() {
-            Some(last) if place(last.0).floor() == place(*edge).floor() => {
-                *last = (*edge, last.1 + count);
+            Some((last, sum)) if place(*last) == place(*edge) => {
+                *last = *edge;
+                *sum += count;
             }
             _ => bins.push((*edge, *count)),
         }
@@ -149,15 +124,15 @@ mod tests {
 
     /// Two localities, four times each, in which a size that fits both is wasted on one.
     fn phased() -> Uses {
-        let mut dice = crate::dice::Dice::new(3);
-        let page = |at: u64, dice: &mut crate::dice::Dice| {
+        let mut rng = crate::rng::Rng::new(3);
+        let page = |at: u64, rng: &mut crate::rng::Rng| {
             if at / 10_000 % 2 == 0 {
-                dice.below(12)
+                rng.below(12)
             } else {
-                20 + dice.below(60)
+                20 + rng.below(60)
             }
         };
-        let pages: Vec<u64> = (0..80_000).map(|at| page(at, &mut dice)).collect();
+        let pages: Vec<u64> = (0..80_000).map(|at| page(at, &mut rng)).collect();
         Uses::of(&Trace::of(&pages).unwrap(), false).unwrap()
     }
 
@@ -216,17 +191,16 @@ mod tests {
         let program = Analysis::of("once", &uses, &Wanted::default())
             .unwrap()
             .program;
-        assert_eq!((program.floor, program.needs.len()), (None, 0));
+        assert_eq!(program.floor, None);
+        assert!(program.needs.is_empty());
     }
 
     #[test]
     fn one_page_has_an_analysis() {
         let uses = Uses::of(&Trace::of(&[7; 30]).unwrap(), false).unwrap();
         let analysis = Analysis::of("one", &uses, &Wanted::default()).unwrap();
-        assert_eq!(
-            (analysis.program.pages, analysis.program.references),
-            (1, 30)
-        );
+        assert_eq!(analysis.program.pages, 1);
+        assert_eq!(analysis.program.references, 30);
         let short = Uses::of(&Trace::of(&[7]).unwrap(), false).unwrap();
         assert!(Analysis::of("short", &short, &Wanted::default()).is_ok());
         let wanted = Wanted {

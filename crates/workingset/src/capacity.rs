@@ -1,9 +1,13 @@
-//! An amount of memory as a user says it: `1000` pages, `64MiB`, `10%` of the footprint.
+//! Reads an amount of memory as a user gives it: `1000` pages, `64MiB`, `10%` of the footprint.
 
 use crate::{Error, Trace};
 use units::Bytes;
 
-/// Pages, at least one, of a trace of so many different pages of `page_size` bytes.
+/// Reads an amount of memory as a number of pages, at least one.
+///
+/// `footprint` is the number of different pages of the trace, `page_size` the bytes of a page.
+///
+/// Errors: no amount, none of memory, or above 100 %.
 ///
 /// ```
 /// use workingset::capacity::pages;
@@ -25,11 +29,13 @@ pub fn pages(text: &str, footprint: usize, page_size: u64) -> Result<usize, Erro
                 "capacity {text}: above 0 and at most 100 % of {footprint} pages is meant"
             )));
         }
-        return Ok(((footprint as f64 * share / 100.0).round() as usize).max(1));
+        let pages = (footprint as f64 * share / 100.0).round();
+        return Ok((pages as usize).max(1));
     } else if let Ok(pages) = text.parse::<u64>() {
         pages
     } else {
-        text.parse::<Bytes>().map_err(|error| meant(&error))?.get() / page_size.max(1)
+        let bytes = text.parse::<Bytes>().map_err(|error| meant(&error))?;
+        bytes.get() / page_size.max(1)
     };
     if wanted == 0 {
         return Err(Error::Unfit(format!(
@@ -39,22 +45,22 @@ pub fn pages(text: &str, footprint: usize, page_size: u64) -> Result<usize, Erro
     Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
 }
 
-/// Several of one trace, of which no more can be used than it has: by size, each once.
-pub fn of_trace(told: &[impl AsRef<str>], trace: &Trace) -> Result<Vec<usize>, Error> {
+/// Reads several capacities for a trace. They are sorted, and each is there once.
+///
+/// Errors: as [`pages`], and a capacity above the footprint, of which a policy could use no more.
+pub fn of_trace(texts: &[impl AsRef<str>], trace: &Trace) -> Result<Vec<usize>, Error> {
     let footprint = trace.pages();
-    let fitting = |text: &str| {
+    let mut all = Vec::with_capacity(texts.len());
+    for text in texts {
+        let text = text.as_ref();
         let wanted = pages(text, footprint, trace.about.page_size)?;
         if wanted > footprint {
             return Err(Error::Unfit(format!(
                 "capacity {text} is {wanted} pages, above the footprint: the trace has {footprint} different pages"
             )));
         }
-        Ok(wanted)
-    };
-    let mut all = told
-        .iter()
-        .map(|text| fitting(text.as_ref()))
-        .collect::<Result<Vec<_>, _>>()?;
+        all.push(wanted);
+    }
     all.sort_unstable();
     all.dedup();
     Ok(all)

@@ -1,4 +1,4 @@
-//! Page numbers of any size into dense ones, in the order of first use.
+//! Numbers pages densely, in the order of first use.
 //!
 //! ```text
 //!   page ──► clustered: group of 512 ─► row ─► number
@@ -8,15 +8,17 @@
 //! ```
 
 mod clustered;
+mod number;
 mod scattered;
 
 use crate::{Error, Page};
 use clustered::Clustered;
 use scattered::Scattered;
 
-/// The dense numbers given so far.
+/// The dense numbers that pages have so far.
 ///
-/// Cost: 8 B for each page; while loading at most 16 B more and 4 MiB where pages are neighbours, 18 B where they are not.
+/// Cost: 8 B for each page. While loading at most 16 B more and 4 MiB if pages are neighbours, 18 B
+/// more if they are not.
 #[derive(Debug, Clone)]
 pub struct Dense(Table);
 
@@ -58,20 +60,12 @@ impl Dense {
         }
     }
 
-    /// Forgets the tables, keeps the pages.
+    /// Drops the tables, and keeps the pages.
     pub fn into_names(self) -> Vec<u64> {
         match self.0 {
             Table::Clustered(table) => table.into_names(),
             Table::Scattered(table) => table.into_names(),
         }
-    }
-}
-
-/// The number of the next new page.
-fn next(names: &[u64]) -> Result<Page, Error> {
-    match u32::try_from(names.len()) {
-        Ok(number) if number < u32::MAX - 64 => Ok(number),
-        _ => Err(Error::TooMany("2^32 pages")),
     }
 }
 
@@ -84,7 +78,9 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_are_those_of_a_map(pages in prop::collection::vec(prop_oneof![0..40_u64, any::<u64>()], 0..300)) {
-            let (mut dense, mut got, mut map) = (Dense::default(), Vec::new(), HashMap::new());
+            let mut dense = Dense::default();
+            let mut got = Vec::new();
+            let mut map = HashMap::new();
             dense.extend(&pages, &mut got).unwrap();
             let expected: Vec<u32> = pages.iter().map(|page| {
                 let next = map.len() as u32;
@@ -97,7 +93,8 @@ mod tests {
 
     #[test]
     fn pages_far_apart_are_numbered_too() {
-        let (mut dense, mut got) = (Dense::default(), Vec::new());
+        let mut dense = Dense::default();
+        let mut got = Vec::new();
         let pages: Vec<u64> = (0..100_000).map(|n| n << 12).collect();
         dense.extend(&pages, &mut got).unwrap();
         dense.extend(&pages, &mut got).unwrap();

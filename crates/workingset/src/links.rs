@@ -1,7 +1,8 @@
 //! Doubly linked lists of pages in one flat array, for policies that keep pages in order.
 //!
-//! A page is in one list at a time, so its two links stand at its own number, and each list has a sentinel behind the
-//! pages: no allocation, no branch for an end, 8 bytes for each page.
+//! A page is in one list at a time, so its two links are at its own number. Each list has a
+//! sentinel behind the pages. So there is no allocation and no branch for a list's end, and a page
+//! costs 8 bytes.
 
 use crate::{NONE, Page};
 
@@ -20,7 +21,7 @@ const BACK: usize = 1;
 impl<const LISTS: usize> Links<LISTS> {
     /// Empty lists over pages `0..pages`.
     pub fn new(pages: usize) -> Self {
-        // One piece of exactly this size: growing by the sentinels would double it.
+        // Allocated at exactly this size: growing by the sentinels would double it.
         let mut link = Vec::with_capacity(pages + LISTS);
         link.resize(pages, [NONE; 2]);
         link.extend((0..LISTS).map(|list| [(pages + list) as Page; 2]));
@@ -37,7 +38,7 @@ impl<const LISTS: usize> Links<LISTS> {
         self.len[list] as usize
     }
 
-    /// Whether a list has no page.
+    /// Returns true if a list has no page.
     #[inline]
     pub fn is_empty(&self, list: usize) -> bool {
         self.len[list] == 0
@@ -46,7 +47,7 @@ impl<const LISTS: usize> Links<LISTS> {
     /// Puts a page that is in no list at a list's front.
     #[inline]
     pub fn push_front(&mut self, list: usize, page: Page) {
-        let sentinel = self.pages + list as u32;
+        let sentinel = self.sentinel(list);
         let next = self.link[sentinel as usize][BACK];
         self.link[page as usize] = [sentinel, next];
         self.link[sentinel as usize][BACK] = page;
@@ -57,7 +58,7 @@ impl<const LISTS: usize> Links<LISTS> {
     /// Puts a page that is in no list at a list's back.
     #[inline]
     pub fn push_back(&mut self, list: usize, page: Page) {
-        let sentinel = self.pages + list as u32;
+        let sentinel = self.sentinel(list);
         let before = self.link[sentinel as usize][FRONT];
         self.link[page as usize] = [before, sentinel];
         self.link[sentinel as usize][FRONT] = page;
@@ -87,7 +88,7 @@ impl<const LISTS: usize> Links<LISTS> {
     /// Moves a page of a list to the front of the same.
     #[inline]
     pub fn to_front(&mut self, list: usize, page: Page) {
-        let sentinel = self.pages + list as u32;
+        let sentinel = self.sentinel(list);
         let [front, back] = self.link[page as usize];
         if front == sentinel {
             return;
@@ -103,13 +104,15 @@ impl<const LISTS: usize> Links<LISTS> {
     /// The page at a list's back.
     #[inline]
     pub fn back(&self, list: usize) -> Option<Page> {
-        self.page(self.link[(self.pages as usize) + list][FRONT])
+        let sentinel = self.pages as usize + list;
+        self.page(self.link[sentinel][FRONT])
     }
 
     /// The page at a list's front.
     #[inline]
     pub fn front(&self, list: usize) -> Option<Page> {
-        self.page(self.link[(self.pages as usize) + list][BACK])
+        let sentinel = self.pages as usize + list;
+        self.page(self.link[sentinel][BACK])
     }
 
     /// The neighbour of a page on the front's side.
@@ -134,14 +137,22 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// The pages of a list from front to back.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = Page> + '_ {
-        std::iter::successors(self.front(list), |page| {
-            self.page(self.link[*page as usize][BACK])
-        })
+        std::iter::successors(self.front(list), |page| self.towards_back(*page))
     }
 
     #[inline]
+    fn sentinel(&self, list: usize) -> u32 {
+        self.pages + list as u32
+    }
+
+    /// The page at a place; `None` for a sentinel.
+    #[inline]
     fn page(&self, place: u32) -> Option<Page> {
-        (place < self.pages).then_some(place)
+        if place < self.pages {
+            Some(place)
+        } else {
+            None
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Measures of a trace, each in one pass: what the working set is at every window, what LRU misses at every size.
+//! Measures of a trace, each in one pass: what the working set is at every window, what LRU misses
+//! at every size.
 
 pub mod chunk;
 mod fenwick;

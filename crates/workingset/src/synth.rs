@@ -1,18 +1,18 @@
-//! Traces of known make: what a policy does on them can be said in advance.
+//! Synthetic traces. What a policy does on them can be computed in advance.
 //!
 //! | kind | references |
 //! |---|---|
 //! | `zipf` | page k with a chance proportional to k^−alpha |
-//! | `scan` | pages in a circle, or each once; beside a hot set, if one is told |
-//! | `indexed-db` | an index page and a record page in turn, both at random: the page that says where LRU fails |
+//! | `scan` | pages in a circle, or each once; beside a hot set, if `hot` is given |
+//! | `indexed-db` | an index page and a record page alternately, both at random: a case in which LRU fails |
 //! | `phases` | a set of pages for a while, then another, sharing some |
 //!
-//! Several kinds can be interleaved as processes, each with its pages and its task.
+//! Several kinds can be interleaved as processes, each with its own pages and its own task.
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::{About, Batch, Error, Op};
 
-/// What is made.
+/// A kind of references.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Independent references by Zipf's law.
@@ -33,7 +33,7 @@ pub enum Kind {
         /// Share of references that go to the hot set.
         share: f64,
     },
-    /// Index and records in turn.
+    /// Index pages and record pages alternately.
     IndexedDb {
         /// Index pages.
         index: u64,
@@ -53,29 +53,30 @@ pub enum Kind {
     },
 }
 
-/// Several processes in turns, or one.
+/// What is to be made: references of one process, or of several that take turns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
     /// Each process.
     pub processes: Vec<Kind>,
-    /// References of a turn.
+    /// References that a process makes before the next one does.
     pub quantum: u64,
     /// References in all.
     pub references: u64,
     /// Share of references that write.
     pub writes: f64,
-    /// Of the dice.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// Pages of each process are apart by this.
+/// The distance of the pages of two processes: more than a kind has pages.
 const APART: u64 = 1 << 40;
 
 impl Kind {
-    /// `zipf:pages=1000,alpha=1` and the like: what is not told is a default.
+    /// Reads a kind such as `zipf:pages=1000,alpha=1`. A parameter that is not given has its
+    /// default.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        let mut told: Vec<(&str, f64)> = Vec::new();
+        let mut given: Vec<(&str, f64)> = Vec::new();
         for word in rest.split(',').filter(|word| !word.is_empty()) {
             let parsed = word
                 .split_once('=')
@@ -86,7 +87,7 @@ impl Kind {
                     "'{word}' for {name}: NAME=NUMBER of 0 or more is meant"
                 )));
             };
-            told.push((key, value));
+            given.push((key, value));
         }
         let known: &[(&str, f64)] = match name {
             "zipf" => &[("pages", 1000.0), ("alpha", 1.0)],
@@ -109,10 +110,8 @@ impl Kind {
                 )));
             }
         };
-        if let Some((wrong, _)) = told
-            .iter()
-            .find(|(key, _)| known.iter().all(|(name, _)| name != key))
-        {
+        let is_unknown = |key: &str| known.iter().all(|(name, _)| *name != key);
+        if let Some((wrong, _)) = given.iter().find(|(key, _)| is_unknown(key)) {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
             return Err(Error::Unknown(format!(
                 "{name} has no '{wrong}': it has {}",
@@ -120,13 +119,10 @@ impl Kind {
             )));
         }
         let get = |key: &str| {
-            let of = |list: &[(&str, f64)]| {
-                list.iter()
-                    .rev()
-                    .find(|(name, _)| *name == key)
-                    .map(|(_, value)| *value)
-            };
-            of(&told).or_else(|| of(known)).unwrap_or(0.0)
+            // The last of several values counts.
+            let mut values = known.iter().chain(&given).rev();
+            let found = values.find(|(name, _)| *name == key);
+            found.map_or(0.0, |(_, value)| *value)
         };
         let whole = |key: &str| get(key) as u64;
         Ok(match name {
@@ -181,7 +177,7 @@ impl Kind {
     }
 }
 
-/// One process on its way.
+/// A process, and how far it is.
 #[derive(Debug)]
 struct Process {
     kind: Kind,
@@ -193,19 +189,19 @@ struct Process {
 }
 
 impl Process {
-    fn page(&mut self, dice: &mut Dice) -> u64 {
+    fn page(&mut self, rng: &mut Rng) -> u64 {
         let done = self.done;
         self.done += 1;
         match &self.kind {
-            Kind::Zipf { .. } => self.zipf.as_ref().map_or(0, |zipf| zipf.draw(dice)),
+            Kind::Zipf { .. } => self.zipf.as_ref().map_or(0, |zipf| zipf.draw(rng)),
             Kind::Scan {
                 pages,
                 once,
                 hot,
                 share,
             } => {
-                if *hot > 0 && dice.unit() < *share {
-                    return dice.below(*hot);
+                if *hot > 0 && rng.unit() < *share {
+                    return rng.below(*hot);
                 }
                 self.scanned += 1;
                 hot + if *once {
@@ -216,9 +212,9 @@ impl Process {
             }
             Kind::IndexedDb { index, records } => {
                 if done % 2 == 0 {
-                    dice.below(*index)
+                    rng.below(*index)
                 } else {
-                    index + dice.below(*records)
+                    index + rng.below(*records)
                 }
             }
             Kind::Phases {
@@ -229,23 +225,23 @@ impl Process {
             } => {
                 let phase = done / length % count;
                 let step = ((*pages as f64 * (1.0 - overlap)).round() as u64).max(1);
-                phase * step + dice.below(*pages)
+                phase * step + rng.below(*pages)
             }
         }
     }
 }
 
-/// A trace as it is made.
+/// A trace that is being made.
 #[derive(Debug)]
 pub struct Synth {
     recipe: Recipe,
     processes: Vec<Process>,
-    dice: Dice,
+    rng: Rng,
     made: u64,
 }
 
 impl Synth {
-    /// At its start.
+    /// A trace of which nothing is made yet.
     ///
     /// Errors: numbers that make no trace.
     pub fn new(recipe: Recipe) -> Result<Self, Error> {
@@ -275,33 +271,29 @@ impl Synth {
             }
         };
         let processes = recipe.processes.iter().map(process).collect();
-        let dice = Dice::new(recipe.seed);
+        let rng = Rng::new(recipe.seed);
         Ok(Self {
             recipe,
             processes,
-            dice,
+            rng,
             made: 0,
         })
     }
 
-    /// Clears a batch and makes at most so many references; `false` at the end.
+    /// Clears a batch and makes at most so many references. Returns false at the end.
     pub fn fill(&mut self, batch: &mut Batch, most: usize) -> bool {
         batch.clear();
         let several = self.processes.len() as u64;
         while batch.len() < most && self.made < self.recipe.references {
             let task = self.made / self.recipe.quantum % several;
-            batch
-                .page
-                .push(self.processes[task as usize].page(&mut self.dice) + task * APART);
+            let page = self.processes[task as usize].page(&mut self.rng);
+            batch.page.push(page + task * APART);
             if several > 1 {
                 batch.task.push(task as u16);
             }
             if self.recipe.writes > 0.0 {
-                batch.op.push(if self.dice.unit() < self.recipe.writes {
-                    Op::STORE
-                } else {
-                    Op::LOAD
-                });
+                let is_write = self.rng.unit() < self.recipe.writes;
+                batch.op.push(if is_write { Op::STORE } else { Op::LOAD });
             }
             self.made += 1;
         }
@@ -330,7 +322,8 @@ impl Synth {
     }
 }
 
-/// Zipf's law by rejection-inversion (Hörmann, Derflinger, ACM TOMACS 6(3), 1996): O(1) for each draw, no table.
+/// Zipf's law by rejection-inversion (Hörmann, Derflinger, ACM TOMACS 6(3), 1996): O(1) for each
+/// draw, no table.
 #[derive(Debug)]
 struct Zipf {
     pages: f64,
@@ -363,29 +356,28 @@ impl Zipf {
     fn area(&self, x: f64) -> f64 {
         let log = x.ln();
         let power = (1.0 - self.alpha) * log;
-        log * if power.abs() > 1e-8 {
-            power.exp_m1() / power
+        if power.abs() > 1e-8 {
+            log * (power.exp_m1() / power)
         } else {
-            1.0 + power / 2.0
+            log * (1.0 + power / 2.0)
         }
     }
 
-    /// Where the area is reached.
+    /// The place at which the area is reached.
     fn place(&self, area: f64) -> f64 {
         let t = (area * (1.0 - self.alpha)).max(-1.0);
-        (area
-            * if t.abs() > 1e-8 {
-                t.ln_1p() / t
-            } else {
-                1.0 - t / 2.0
-            })
-        .exp()
+        let scale = if t.abs() > 1e-8 {
+            t.ln_1p() / t
+        } else {
+            1.0 - t / 2.0
+        };
+        (area * scale).exp()
     }
 
-    /// A page, 0 the likeliest.
-    fn draw(&self, dice: &mut Dice) -> u64 {
+    /// Draws a page; 0 is the most likely.
+    fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
-            let area = self.high + dice.unit() * (self.low - self.high);
+            let area = self.high + rng.unit() * (self.low - self.high);
             let x = self.place(area);
             let rank = x.round().clamp(1.0, self.pages);
             if rank - x <= self.sure || area >= self.area(rank + 0.5) - self.height(rank) {
@@ -407,8 +399,9 @@ mod tests {
             writes: 0.0,
             seed: 1,
         };
-        let (mut synth, mut batch, mut pages) =
-            (Synth::new(recipe).unwrap(), Batch::default(), Vec::new());
+        let mut synth = Synth::new(recipe).unwrap();
+        let mut batch = Batch::default();
+        let mut pages = Vec::new();
         while synth.fill(&mut batch, 1000) {
             pages.extend_from_slice(&batch.page);
         }

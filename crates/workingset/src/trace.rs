@@ -1,11 +1,13 @@
-//! A reference trace in memory: pages in order of use, and what else is known of each use.
+//! A reference trace in memory: the pages in order of use, and what else is known of each
+//! reference.
 
 use crate::dense::Dense;
 use crate::{Error, Page};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// What a reference did; more than one when several were merged.
+/// The operations of a reference, as bits: more than one if several references were merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Op(pub u8);
 
@@ -19,7 +21,7 @@ impl Op {
     /// Data were read and written.
     pub const MODIFY: Self = Self(6);
 
-    /// Whether it dirties its page.
+    /// Returns true if it writes to its page.
     #[inline]
     pub fn writes(self) -> bool {
         self.0 & Self::STORE.0 != 0
@@ -50,9 +52,10 @@ pub enum Visibility {
     /// Every reference.
     #[default]
     EveryReference,
-    /// Which pages were used between two looks, or single uses of many: no reference string, and no exact stack distance.
+    /// Which pages were used between two scans, or a few uses of many. It is no reference string,
+    /// and gives no exact stack distance.
     Scans,
-    /// A part of the pages, every reference of these.
+    /// Every reference to a part of the pages.
     SampledPages,
 }
 
@@ -60,39 +63,40 @@ pub enum Visibility {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// What made it: a program's command line, or a file's name.
+    /// The program's command line, or a file's name.
     pub program: String,
     /// The format that it was read from.
     pub format: String,
     /// Bytes of a page.
     pub page_size: u64,
-    /// What its times count.
+    /// What the times count.
     pub clock: Clock,
-    /// What it shows.
+    /// What the trace shows.
     pub visibility: Visibility,
-    /// What a generator was told, or a reader did.
+    /// The parameters of the generator, or notes of the reader.
     pub parameters: Vec<(String, String)>,
-    /// Tasks by number: their names.
+    /// The tasks: number and name.
     pub tasks: Vec<(u16, String)>,
-    /// Mappings: first and last page, and what is there.
+    /// The mappings: first page, last page, and what backs them.
     pub regions: Vec<(u64, u64, String)>,
 }
 
-/// References on their way into a [`Trace`], by column. All but `page` may be empty: not known.
+/// References by column, to be put into a [`Trace`]. A column other than `page` is empty if it is
+/// not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Page numbers.
     pub page: Vec<u64>,
     /// Times, never falling.
     pub time: Vec<u64>,
-    /// What each did.
+    /// The operation of each.
     pub op: Vec<Op>,
     /// The task of each.
     pub task: Vec<u16>,
 }
 
 impl Batch {
-    /// Forgets the references, keeps the room.
+    /// Removes the references, and keeps the memory.
     pub fn clear(&mut self) {
         self.page.clear();
         self.time.clear();
@@ -100,17 +104,17 @@ impl Batch {
         self.task.clear();
     }
 
-    /// References in it.
+    /// The number of references.
     pub fn len(&self) -> usize {
         self.page.len()
     }
 
-    /// Whether it has none.
+    /// Returns true if there are no references.
     pub fn is_empty(&self) -> bool {
         self.page.is_empty()
     }
 
-    /// Keeps the references that `keep` wants, by place.
+    /// Keeps the references for which `keep` is true, by place.
     pub fn retain(&mut self, keep: &[bool]) {
         fn column<T: Copy>(column: &mut Vec<T>, keep: &[bool]) {
             let mut flags = keep.iter();
@@ -134,7 +138,7 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Room for as many references as are known to come.
+    /// A loader with memory for so many references.
     pub fn expecting(references: usize) -> Self {
         Self {
             refs: Vec::with_capacity(references),
@@ -142,7 +146,7 @@ impl Loader {
         }
     }
 
-    /// Adds references. A column that some batches lack is forgotten.
+    /// Adds references. A column that one batch lacks is dropped.
     pub fn push(&mut self, batch: &Batch) -> Result<(), Error> {
         let before = self.refs.len();
         if before + batch.len() >= u32::MAX as usize {
@@ -155,7 +159,7 @@ impl Loader {
         Ok(())
     }
 
-    /// The trace.
+    /// Makes the trace.
     pub fn finish(self, about: About) -> Result<Trace, Error> {
         if self.refs.is_empty() {
             return Err(Error::Empty);
@@ -173,10 +177,14 @@ impl Loader {
     }
 }
 
-/// `None` before the first batch means not yet known; afterwards that it was missing once.
+/// Appends a part of a column. `None` means at the first batch that the column is not yet known,
+/// and later that a batch lacked it.
 fn append<T: Copy>(column: &mut Option<Vec<T>>, part: &[T], before: usize, len: usize) {
     if before == 0 && len > 0 {
-        *column = (part.len() == len).then(|| part.to_vec());
+        *column = None;
+        if part.len() == len {
+            *column = Some(part.to_vec());
+        }
     } else if part.len() == len {
         if let Some(column) = column {
             column.extend_from_slice(part);
@@ -186,7 +194,16 @@ fn append<T: Copy>(column: &mut Option<Vec<T>>, part: &[T], before: usize, len: 
     }
 }
 
-/// References in order, at least one, by column: 4 B each, and 8, 1 and 2 B where time, op and task are known.
+/// A part of a column; nothing if the column is not known.
+fn part<T: Copy>(column: Option<&[T]>, range: &Range<usize>) -> Vec<T> {
+    match column {
+        Some(column) => column[range.clone()].to_vec(),
+        None => Vec::new(),
+    }
+}
+
+/// References in order, at least one, by column: 4 B each, and 8, 1 and 2 B where time, op and task
+/// are known.
 #[derive(Debug, Clone)]
 pub struct Trace {
     refs: Arc<Vec<Page>>,
@@ -195,7 +212,7 @@ pub struct Trace {
     op: Option<Vec<Op>>,
     task: Option<Vec<u16>>,
     next: OnceLock<Arc<Vec<u32>>>,
-    /// What is known of it as a whole.
+    /// What is known of the trace as a whole.
     pub about: About,
 }
 
@@ -213,7 +230,7 @@ impl Trace {
         })
     }
 
-    /// Of dense pages, numbered in the order of first use, without a time.
+    /// A trace of dense pages, numbered in the order of first use, without other columns.
     pub(crate) fn bare(refs: Vec<Page>, names: Vec<u64>, about: About) -> Self {
         Self {
             refs: Arc::new(refs),
@@ -231,12 +248,12 @@ impl Trace {
         &self.refs
     }
 
-    /// References.
+    /// The number of references.
     pub fn len(&self) -> usize {
         self.refs.len()
     }
 
-    /// Never: a trace has a reference.
+    /// Returns false: a trace has at least one reference.
     pub fn is_empty(&self) -> bool {
         self.refs.is_empty()
     }
@@ -251,12 +268,13 @@ impl Trace {
         &self.names
     }
 
-    /// When each was, in the units of [`About::clock`].
+    /// The time of each reference, in the units of [`About::clock`].
     pub fn time(&self) -> Option<&[u64]> {
         self.time.as_deref().map(Vec::as_slice)
     }
 
-    /// How long it is: in its own time if it has one and `timed` says so, else in references.
+    /// How long the trace is: in its own time if it has one and `timed` is true, else in
+    /// references.
     pub fn span(&self, timed: bool) -> u64 {
         match self.time().filter(|_| timed) {
             Some(time) => time[time.len() - 1] - time[0] + 1,
@@ -264,71 +282,64 @@ impl Trace {
         }
     }
 
-    /// The reference at which each one's page is used next, [`NEVER`](crate::policy::NEVER) if it is not. Computed
-    /// once, 4 B each.
+    /// The reference at which each one's page is used next, [`NEVER`](crate::next_use::NEVER) if it
+    /// is not. Computed once, 4 B each.
     pub fn next_uses(&self) -> Arc<Vec<u32>> {
         Arc::clone(
             self.next
-                .get_or_init(|| Arc::new(crate::policy::next_uses(&self.refs, self.pages()))),
+                .get_or_init(|| Arc::new(crate::next_use::next_uses(&self.refs, self.pages()))),
         )
     }
 
-    /// The references, for who keeps them.
+    /// The references and times, shared.
     pub(crate) fn shared(&self) -> (Arc<Vec<Page>>, Option<Arc<Vec<u64>>>) {
         (Arc::clone(&self.refs), self.time.clone())
     }
 
-    /// Whether each page is backed by a file, by the mappings that are told; `None` where none are.
+    /// For each page, whether a mapping says that a file backs it. `None` if the trace has no
+    /// mappings.
     pub fn files(&self) -> Option<Vec<bool>> {
         if self.about.regions.is_empty() {
             return None;
         }
         let mut regions: Vec<_> = self.about.regions.iter().collect();
         regions.sort();
-        let of = |page: &u64| {
-            let at = regions.partition_point(|region| region.0 <= *page);
-            at > 0 && regions[at - 1].1 >= *page && regions[at - 1].2.starts_with('/')
-        };
-        Some(self.names.iter().map(of).collect())
+        let mut is_file = Vec::with_capacity(self.names.len());
+        for page in &self.names {
+            let behind = regions.partition_point(|(first, ..)| first <= page);
+            let region = behind.checked_sub(1).map(|at| regions[at]);
+            is_file.push(match region {
+                Some((_, last, name)) => last >= page && name.starts_with('/'),
+                None => false,
+            });
+        }
+        Some(is_file)
     }
 
-    /// What each did.
+    /// The operation of each reference.
     pub fn op(&self) -> Option<&[Op]> {
         self.op.as_deref()
     }
 
-    /// Whose each was.
+    /// The task of each reference.
     pub fn task(&self) -> Option<&[u16]> {
         self.task.as_deref()
     }
 
-    /// Back to columns, from `from`, at most `most` references.
+    /// The columns of at most `most` references, from `from` on.
     pub fn batch(&self, from: usize, most: usize) -> Batch {
         let range = from.min(self.len())..from.saturating_add(most).min(self.len());
+        let refs = &self.refs[range.clone()];
+        let pages = refs.iter().map(|page| self.names[*page as usize]);
         Batch {
-            page: self.refs[range.clone()]
-                .iter()
-                .map(|page| self.names[*page as usize])
-                .collect(),
-            time: self
-                .time
-                .as_ref()
-                .map(|time| time[range.clone()].to_vec())
-                .unwrap_or_default(),
-            op: self
-                .op
-                .as_ref()
-                .map(|op| op[range.clone()].to_vec())
-                .unwrap_or_default(),
-            task: self
-                .task
-                .as_ref()
-                .map(|task| task[range].to_vec())
-                .unwrap_or_default(),
+            page: pages.collect(),
+            time: part(self.time(), &range),
+            op: part(self.op(), &range),
+            task: part(self.task(), &range),
         }
     }
 
-    /// The references that `keep` wants, told place and reference.
+    /// The references for which `keep` is true, by place.
     pub fn part(&self, keep: impl Fn(usize) -> bool) -> Result<Self, Error> {
         let mut loader = Loader::default();
         let step = 1 << 16;
@@ -364,14 +375,11 @@ mod tests {
             })
             .unwrap();
         let trace = loader.finish(About::default()).unwrap();
-        assert_eq!(
-            (trace.refs(), trace.names()),
-            (&[0, 1, 0, 2][..], &[7, 9, 5][..])
-        );
-        assert_eq!(
-            (trace.time(), trace.op(), trace.task()),
-            (Some(&[1, 2, 3, 4][..]), None, None)
-        );
+        assert_eq!(trace.refs(), [0, 1, 0, 2]);
+        assert_eq!(trace.names(), [7, 9, 5]);
+        assert_eq!(trace.time(), Some(&[1, 2, 3, 4][..]));
+        assert_eq!(trace.op(), None);
+        assert_eq!(trace.task(), None);
         assert_eq!(trace.batch(1, 2).page, [9, 7]);
         assert_eq!(trace.part(|at| at > 1).unwrap().names(), [7, 5]);
     }

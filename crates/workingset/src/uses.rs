@@ -1,30 +1,33 @@
-//! A trace for analysis: its references to one page one after the other are one use, with the time that it takes.
+//! A trace for analysis: consecutive references to one page are one use, with the time that it
+//! takes.
 //!
-//! - A use goes on while references are to the same page and at most one unit of time apart. So for every window θ ≥ 1
-//!   no reference within a use misses, and the working set is that of the trace, exactly; so are the faults of LRU, FIFO,
-//!   2Q and the optimum, to which a repetition is nothing.
-//! - Cost: 4 B for each use, 2 more where uses differ in more than their page, 8 more for each time of 3 and more units
-//!   between two. Programs have about half as many uses as references.
+//! - A use goes on while references are to the same page and at most one unit of time apart. So for
+//!   every window θ ≥ 1 no reference within a use misses, and the working set is that of the trace,
+//!   exactly; so are the faults of LRU, FIFO, 2Q and the optimum, to which a repetition is nothing.
+//! - Cost: 4 B for each use, 2 more where uses differ in more than their page, 8 more for each time
+//!   of 3 and more units between two. Programs have about half as many uses as references.
 
 use crate::dense::Dense;
 use crate::{About, Batch, Error, Op, Page, Trace};
 
-/// A use's own word: what its references do in 3 bits, the time to the next use in 2, its length in the rest.
+/// What is kept of a use beside its page, in 16 bits: its operations in 3, the time to the next use
+/// in 2, its length in the rest.
 ///
-/// Times of 3 and more stand in a list of their own, in order.
+/// Times of 3 and more are in a list of their own, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Word(u16);
 
-/// The longest use; a longer one is two.
+/// The longest use that a word holds; a longer one is kept as several.
 const LONGEST: u64 = (1 << 11) - 1;
-/// What says that the time is in the list.
+/// The time that stands for one in the list.
 const LISTED: u64 = 3;
 
 impl Word {
     fn of(op: Op, gap: u64, length: u64) -> Self {
-        Self(
-            u16::from(op.0 & 7) | (gap.min(LISTED) as u16) << 3 | (length.min(LONGEST) as u16) << 5,
-        )
+        let op = u16::from(op.0 & 7);
+        let gap = gap.min(LISTED) as u16;
+        let length = length.min(LONGEST) as u16;
+        Self(op | gap << 3 | length << 5)
     }
 
     fn op(self) -> Op {
@@ -40,11 +43,11 @@ impl Word {
     }
 }
 
-/// Words that take no room as long as they are all the same.
+/// Words that take no memory as long as they are all the same.
 #[derive(Debug, Clone, Default)]
 struct Words {
     each: Vec<Word>,
-    /// The word that all are, and how many, while `each` is empty.
+    /// While `each` is empty: the word that all are, and their number.
     same: Option<(Word, usize)>,
 }
 
@@ -88,7 +91,7 @@ pub struct Gatherer {
     dense: Dense,
     pages: Vec<Page>,
     words: Words,
-    /// Times to the next use that have no room in the words.
+    /// Times to the next use that do not fit in the words.
     listed: Vec<u64>,
     /// The use that goes on.
     open: Option<Use>,
@@ -135,7 +138,8 @@ impl Gatherer {
         Ok(())
     }
 
-    /// Keeps a use; without a next one, its word is as if there were one in the next moment.
+    /// Keeps a use that has ended. The last use has no next one; its word says that there is one a
+    /// moment later.
     fn close(&mut self, done: Use, next: Option<u64>) {
         let gap = next.map_or(1, |next| next - done.to);
         self.pages.push(done.page);
@@ -185,7 +189,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Of a trace in memory; `timed` takes its own time, if it has one.
+    /// The uses of a trace: in its own time if it has one and `timed` is true, else in references.
     pub fn of(trace: &Trace, timed: bool) -> Result<Self, Error> {
         let mut gatherer = Gatherer::default();
         for from in (0..trace.len()).step_by(1 << 16) {
@@ -198,7 +202,7 @@ impl Uses {
         gatherer.finish(trace.about.clone())
     }
 
-    /// In order.
+    /// The uses in order.
     pub fn iter(&self) -> Iter<'_> {
         Iter {
             uses: self,
@@ -218,12 +222,12 @@ impl Uses {
         &self.trace.about
     }
 
-    /// Uses.
+    /// The number of uses.
     pub fn len(&self) -> usize {
         self.trace.len()
     }
 
-    /// Never: a trace has a reference.
+    /// Returns false: a trace has at least one reference.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -243,7 +247,7 @@ impl Uses {
         self.start
     }
 
-    /// One behind the last reference's time.
+    /// One more than the time of the last reference.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -281,7 +285,7 @@ pub struct Iter<'u> {
     uses: &'u Uses,
     at: usize,
     now: u64,
-    /// Times that are still to come.
+    /// The times of the list that are not yet used.
     listed: std::slice::Iter<'u, u64>,
 }
 
@@ -292,13 +296,15 @@ impl Iterator for Iter<'_> {
     fn next(&mut self) -> Option<Use> {
         let page = *self.uses.trace.refs().get(self.at)?;
         let word = self.uses.words.at(self.at);
-        let (from, to) = (self.now, self.now + word.length());
+        let from = self.now;
+        let to = self.now + word.length();
         let gap = if word.gap() == LISTED {
             self.listed.next().copied().unwrap_or(LISTED)
         } else {
             word.gap()
         };
-        (self.now, self.at) = (to + gap, self.at + 1);
+        self.now = to + gap;
+        self.at += 1;
         Some(Use {
             page,
             from,

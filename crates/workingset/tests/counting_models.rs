@@ -1,4 +1,5 @@
-//! Policies that count or keep clocks, beside models that are plainly right: see `models.rs`.
+//! Policies that count or have clocks, beside models that are simple enough to be seen right: see
+//! `models.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -12,13 +13,16 @@ use workingset::{Page, Trace};
 /// Bansal and Modha's figure 2, line by line. The front of a clock is where pages enter.
 fn car(c: usize) -> impl FnMut(Page) -> bool {
     let [mut t1, mut t2]: [VecDeque<(Page, bool)>; 2] = [VecDeque::new(), VecDeque::new()];
-    let (mut b1, mut b2, mut p) = (List::new(), List::new(), 0.0_f64);
+    let mut b1 = List::new();
+    let mut b2 = List::new();
+    let mut p = 0.0_f64;
     move |page| {
         if let Some(entry) = t1.iter_mut().chain(&mut t2).find(|entry| entry.0 == page) {
             entry.1 = true;
             return true;
         }
-        let (in_b1, in_b2) = (b1.contains(&page), b2.contains(&page));
+        let in_b1 = b1.contains(&page);
+        let in_b2 = b2.contains(&page);
         if t1.len() + t2.len() == c {
             loop {
                 let from_t1 = t1.len() as f64 >= p.max(1.0) || t2.is_empty();
@@ -64,11 +68,9 @@ fn car(c: usize) -> impl FnMut(Page) -> bool {
 
 fn mq(c: usize) -> impl FnMut(Page) -> bool {
     let mut queues: Vec<List> = vec![List::new(); 8];
-    let (mut out, mut uses, mut expires) = (
-        List::new(),
-        BTreeMap::<Page, u32>::new(),
-        BTreeMap::<Page, usize>::new(),
-    );
+    let mut out = List::new();
+    let mut uses: BTreeMap<Page, u32> = BTreeMap::new();
+    let mut expires: BTreeMap<Page, usize> = BTreeMap::new();
     let mut now = 0;
     move |page| {
         now += 1;
@@ -99,8 +101,11 @@ fn mq(c: usize) -> impl FnMut(Page) -> bool {
 fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
     let window_most = (c / 100).max(1);
     let protected_most = ((c - window_most) as f64 * 0.8) as usize;
-    let (mut window, mut probation, mut protected) = (List::new(), List::new(), List::new());
-    let (mut count, mut references) = (BTreeMap::<Page, u32>::new(), 0);
+    let mut window = List::new();
+    let mut probation = List::new();
+    let mut protected = List::new();
+    let mut count: BTreeMap<Page, u32> = BTreeMap::new();
+    let mut references = 0;
     move |page| {
         let own = count.entry(page).or_default();
         *own = (*own + 1).min(15);
@@ -148,9 +153,11 @@ fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
     }
 }
 
-/// Frames in a ring: a page, and what is known of it.
+/// Frames in a ring: a page, its bit, and its age.
 fn nfu(c: usize) -> impl FnMut(Page) -> bool {
-    let (mut ring, mut hand, mut left): (Vec<(Page, bool, u8)>, usize, usize) = (Vec::new(), 0, c);
+    let mut ring: Vec<(Page, bool, u8)> = Vec::new();
+    let mut hand: usize = 0;
+    let mut left: usize = c;
     move |page| {
         if left == 0 {
             left = c;
@@ -178,8 +185,9 @@ fn nfu(c: usize) -> impl FnMut(Page) -> bool {
 }
 
 fn ws_clock(c: usize) -> impl FnMut(Page) -> bool {
-    let (mut ring, mut hand, mut now): (Vec<(Page, bool, usize)>, usize, usize) =
-        (Vec::new(), 0, 0);
+    let mut ring: Vec<(Page, bool, usize)> = Vec::new();
+    let mut hand: usize = 0;
+    let mut now: usize = 0;
     move |page| {
         now += 1;
         let at = now - 1;
@@ -219,9 +227,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_counts_and_clocks(pages in references(), room in 1..20_usize) {
+    fn of_counts_and_clocks(pages in references(), capacity in 1..20_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let c = room.min(trace.pages());
+        let c = capacity.min(trace.pages());
         same("car", &pages, c, car(c))?;
         same("mq", &pages, c, mq(c))?;
         same("wtinylfu", &pages, c, tiny_lfu(c))?;

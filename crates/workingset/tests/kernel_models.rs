@@ -1,4 +1,5 @@
-//! What the kernel keeps about its pages, CLOCK-Pro and Random, beside models that are plainly right: see `models.rs`.
+//! Linux's lists and generations, CLOCK-Pro and Random, beside models that are simple enough to be
+//! seen right: see `models.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -7,11 +8,12 @@ mod common;
 use common::{List, references, same, same_on};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use workingset::dice::Dice;
+use workingset::rng::Rng;
 use workingset::{About, Batch, Loader, Page, Trace};
 
 fn random(c: usize) -> impl FnMut(Page) -> bool {
-    let (mut frames, mut dice) = (Vec::new(), Dice::new(1));
+    let mut frames = Vec::new();
+    let mut rng = Rng::new(1);
     move |page| {
         if frames.contains(&page) {
             return true;
@@ -19,7 +21,7 @@ fn random(c: usize) -> impl FnMut(Page) -> bool {
         if frames.len() < c {
             frames.push(page);
         } else {
-            frames[dice.below(c as u64) as usize] = page;
+            frames[rng.below(c as u64) as usize] = page;
         }
         false
     }
@@ -32,13 +34,14 @@ enum Place {
     Test,
 }
 
-/// The ring as a list, each hand the place in it that it is about to look at.
+/// The ring as a list. A hand is the place that it examines next.
 struct Ring {
     pages: Vec<(Page, Place, bool)>,
     hot: usize,
     cold: usize,
     test: usize,
-    room: usize,
+    /// The target for cold pages in memory.
+    cold_target: usize,
     c: usize,
 }
 
@@ -66,7 +69,7 @@ impl Ring {
         }
     }
 
-    /// The hands that looked at it look at the one before.
+    /// Hands at the page move to the page before it.
     fn remove(&mut self, at: usize) {
         self.pages.remove(at);
         let last = self.pages.len().saturating_sub(1);
@@ -82,7 +85,7 @@ impl Ring {
     fn run_test(&mut self) {
         if self.pages[self.test].1 == Place::Test {
             self.remove(self.test);
-            self.room = (self.room - 1).max(1);
+            self.cold_target = (self.cold_target - 1).max(1);
         }
         self.test = self.next(self.test);
     }
@@ -111,12 +114,12 @@ impl Ring {
             }
         }
         self.cold = self.next(self.cold);
-        while self.count(Place::Hot) > self.c - self.room {
+        while self.count(Place::Hot) > self.c - self.cold_target {
             self.run_hot();
         }
     }
 
-    fn make_room(&mut self) {
+    fn evict_if_full(&mut self) {
         while self.count(Place::Hot) + self.count(Place::Cold) >= self.c {
             self.run_cold();
         }
@@ -129,7 +132,7 @@ fn clock_pro(c: usize) -> impl FnMut(Page) -> bool {
         hot: 0,
         cold: 0,
         test: 0,
-        room: c,
+        cold_target: c,
         c,
     };
     move |page| {
@@ -139,13 +142,13 @@ fn clock_pro(c: usize) -> impl FnMut(Page) -> bool {
                 return true;
             }
             Some(at) => {
-                ring.room = (ring.room + 1).min(c);
+                ring.cold_target = (ring.cold_target + 1).min(c);
                 ring.remove(at);
-                ring.make_room();
+                ring.evict_if_full();
                 ring.enter(page, Place::Hot);
             }
             None => {
-                ring.make_room();
+                ring.evict_if_full();
                 ring.enter(page, Place::Cold);
             }
         }
@@ -153,12 +156,15 @@ fn clock_pro(c: usize) -> impl FnMut(Page) -> bool {
     }
 }
 
-/// Pages of memory that le9 spares: anonymous, clean while there is else, clean; and the most that is learnt.
+/// le9's floors.
 #[derive(Clone, Copy, Default)]
-struct Spared {
+struct Floors {
+    /// Anonymous pages that are protected.
     anon: usize,
+    /// Clean file pages that are protected.
     clean: usize,
-    learns: Option<f64>,
+    /// The largest share of memory to which refaults raise a floor of clean file pages.
+    adapts: Option<f64>,
 }
 
 /// Anonymous is kind 0, file kind 1; the newest in front.
@@ -173,7 +179,7 @@ struct Lists {
     credit: [f64; 2],
     learnt: f64,
     quiet: usize,
-    spared: Spared,
+    floors: Floors,
     c: usize,
 }
 
@@ -209,8 +215,8 @@ impl Lists {
                     };
             self.age += usize::from(hot);
             if let Some(most) = self
-                .spared
-                .learns
+                .floors
+                .adapts
                 .filter(|_| kind == 1 && distance <= self.c)
             {
                 self.learnt = (self.learnt + 1.0).min(most * self.c as f64);
@@ -227,13 +233,14 @@ impl Lists {
         lists[kind].push_front(page);
     }
 
-    /// Whose turn it is, by swappiness 60 and by what refaults cost.
-    fn turn(&mut self) -> Option<usize> {
-        let (anon, file) = (self.size(0), self.size(1));
-        let may_anon = anon > self.spared.anon;
+    /// The kind that gives a page, by a swappiness of 60 and the cost of refaults.
+    fn choose_kind(&mut self) -> Option<usize> {
+        let anon = self.size(0);
+        let file = self.size(1);
+        let may_anon = anon > self.floors.anon;
         let learnt = self.learnt >= 1.0 && file as f64 <= self.learnt;
         let may_file = file > 0
-            && (self.spared.clean == 0 || file > self.spared.clean)
+            && (self.floors.clean == 0 || file > self.floors.clean)
             && !(may_anon && learnt);
         match (may_anon, may_file) {
             (true, true) => {
@@ -253,7 +260,7 @@ impl Lists {
     }
 
     fn evict(&mut self) -> bool {
-        let Some(kind) = self.turn() else {
+        let Some(kind) = self.choose_kind() else {
             return false;
         };
         for _ in 0..32 {
@@ -287,7 +294,7 @@ impl Lists {
     }
 }
 
-fn linux(c: usize, spared: Spared, kind: impl Fn(Page) -> usize) -> impl FnMut(Page) -> bool {
+fn linux(c: usize, floors: Floors, kind: impl Fn(Page) -> usize) -> impl FnMut(Page) -> bool {
     let mut lists = Lists {
         inactive: Default::default(),
         active: Default::default(),
@@ -299,7 +306,7 @@ fn linux(c: usize, spared: Spared, kind: impl Fn(Page) -> usize) -> impl FnMut(P
         credit: [0.0; 2],
         learnt: 0.0,
         quiet: 0,
-        spared,
+        floors,
         c,
     };
     move |page| {
@@ -319,7 +326,9 @@ fn linux(c: usize, spared: Spared, kind: impl Fn(Page) -> usize) -> impl FnMut(P
 /// Of mapped file pages alone, as generations by number: no tiers, no balance.
 fn mglru(c: usize) -> impl FnMut(Page) -> bool {
     let mut generations: BTreeMap<usize, List> = BTreeMap::new();
-    let (mut youngest, mut oldest, mut young) = (2, 0, BTreeSet::new());
+    let mut youngest = 2;
+    let mut oldest = 0;
+    let mut young = BTreeSet::new();
     move |page| {
         if generations.values().any(|list| list.contains(&page)) {
             young.insert(page);
@@ -327,7 +336,7 @@ fn mglru(c: usize) -> impl FnMut(Page) -> bool {
         }
         while generations.values().map(List::len).sum::<usize>() == c {
             if oldest + 2 > youngest {
-                // A walk: what was used joins the youngest generation, and a new one opens.
+                // A walk: used pages join the youngest generation, and a new one opens.
                 for generation in oldest..youngest {
                     let list = generations.remove(&generation).unwrap_or_default();
                     let (used, rest): (List, List) =
@@ -385,25 +394,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_hands_and_draws(pages in references(), room in 1..20_usize) {
-        let c = room.min(Trace::of(&pages).unwrap().pages());
+    fn clock_pro_and_random_and_linux(pages in references(), capacity in 1..20_usize) {
+        let c = capacity.min(Trace::of(&pages).unwrap().pages());
         same("random", &pages, c, random(c))?;
         same("clockpro", &pages, c, clock_pro(c))?;
-        same("linux", &pages, c, linux(c, Spared::default(), |_| 1))?;
+        same("linux", &pages, c, linux(c, Floors::default(), |_| 1))?;
         same("mglru", &pages, c, mglru(c))?;
     }
 
     #[test]
-    fn of_two_kinds(pages in references(), room in 4..20_usize) {
+    fn of_two_kinds(pages in references(), capacity in 4..20_usize) {
         let trace = two_kinds(&pages);
-        let c = room.min(trace.pages());
+        let c = capacity.min(trace.pages());
         let names = trace.names().to_vec();
         let kind = |page: Page| (names[page as usize] % 2) as usize;
         let share = |percent: usize| (percent as f64 / 100.0 * c as f64) as usize;
-        same_on(&trace, "linux", c, linux(c, Spared::default(), kind))?;
-        let fixed = Spared { anon: share(30), clean: share(40), learns: None };
+        same_on(&trace, "linux", c, linux(c, Floors::default(), kind))?;
+        let fixed = Floors { anon: share(30), clean: share(40), adapts: None };
         same_on(&trace, "le9:anon_min=30,clean_min=40", c, linux(c, fixed, kind))?;
-        let learnt = Spared { learns: Some(0.5), ..Spared::default() };
+        let learnt = Floors { adapts: Some(0.5), ..Floors::default() };
         same_on(&trace, "le9-adaptive", c, linux(c, learnt, kind))?;
     }
 }

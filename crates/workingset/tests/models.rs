@@ -1,4 +1,5 @@
-//! Each policy beside a model that is plainly right: lists in vectors, searched from end to end.
+//! Each policy beside a model that is simple enough to be seen right: lists in vectors, searched
+//! from end to end.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -7,7 +8,7 @@ mod common;
 use common::{List, references, same, take};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
-use workingset::policy::{Choice, Options};
+use workingset::policy::Choice;
 use workingset::{Page, Trace};
 
 /// A list with the uses of each page.
@@ -56,7 +57,8 @@ fn gclock(capacity: usize, max: u32) -> impl FnMut(Page) -> bool {
 
 fn sieve(capacity: usize) -> impl FnMut(Page) -> bool {
     // Newest first; the hand is a place in it, counted from the old end.
-    let (mut list, mut hand): (Vec<(Page, bool)>, usize) = (Vec::new(), 0);
+    let mut list: Vec<(Page, bool)> = Vec::new();
+    let mut hand: usize = 0;
     move |page| {
         if let Some(entry) = list.iter_mut().find(|entry| entry.0 == page) {
             entry.1 = true;
@@ -85,7 +87,8 @@ fn sieve(capacity: usize) -> impl FnMut(Page) -> bool {
 
 fn lfu(capacity: usize) -> impl FnMut(Page) -> bool {
     // Page: uses, and when that count was reached.
-    let (mut set, mut now): (BTreeMap<Page, (u64, u64)>, u64) = (BTreeMap::new(), 0);
+    let mut set: BTreeMap<Page, (u64, u64)> = BTreeMap::new();
+    let mut now: u64 = 0;
     move |page| {
         now += 1;
         if let Some(entry) = set.get_mut(&page) {
@@ -102,8 +105,9 @@ fn lfu(capacity: usize) -> impl FnMut(Page) -> bool {
 }
 
 fn lru_k(capacity: usize, k: usize) -> impl FnMut(Page) -> bool {
-    let (mut uses, mut set, mut now): (BTreeMap<Page, Vec<u64>>, List, u64) =
-        (BTreeMap::new(), List::new(), 0);
+    let mut uses: BTreeMap<Page, Vec<u64>> = BTreeMap::new();
+    let mut set: List = List::new();
+    let mut now: u64 = 0;
     move |page| {
         now += 1;
         let hit = set.contains(&page);
@@ -130,8 +134,11 @@ fn lru_k(capacity: usize, k: usize) -> impl FnMut(Page) -> bool {
 
 /// Johnson and Shasha's figure 2, line by line.
 fn two_q(capacity: usize) -> impl FnMut(Page) -> bool {
-    let (kin, kout) = (capacity / 4, capacity / 2);
-    let (mut a1in, mut a1out, mut am) = (List::new(), List::new(), List::new());
+    let kin = capacity / 4;
+    let kout = capacity / 2;
+    let mut a1in = List::new();
+    let mut a1out = List::new();
+    let mut am = List::new();
     move |page| {
         if take(&mut am, page) {
             am.push_front(page);
@@ -166,7 +173,8 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
         let c = capacity;
         let replace =
             |t1: &mut List, t2: &mut List, b1: &mut List, b2: &mut List, p: f64, in_b2: bool| {
-                let (size, from_t1) = (t1.len() as f64, !t1.is_empty());
+                let size = t1.len() as f64;
+                let from_t1 = !t1.is_empty();
                 if from_t1 && ((in_b2 && size == p) || size > p) {
                     b1.push_front(t1.pop_back().unwrap());
                 } else if let Some(victim) = t2.pop_back() {
@@ -186,7 +194,8 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
             t2.push_front(page);
             return true;
         }
-        let (in_b1, in_b2) = (b1.contains(&page), b2.contains(&page));
+        let in_b1 = b1.contains(&page);
+        let in_b2 = b2.contains(&page);
         if in_b1 || in_b2 {
             p = if in_b1 {
                 (p + ratio(b2.len(), b1.len()).max(1.0)).min(c as f64)
@@ -218,8 +227,11 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
 }
 
 fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
-    let (small_share, ghosts) = (capacity / 10, (capacity as f64 * 0.9) as usize);
-    let (mut small, mut main, mut ghost) = (Counted::new(), Counted::new(), List::new());
+    let small_share = capacity / 10;
+    let ghosts = (capacity as f64 * 0.9) as usize;
+    let mut small = Counted::new();
+    let mut main = Counted::new();
+    let mut ghost = List::new();
     move |page| {
         if let Some(entry) = small
             .iter_mut()
@@ -262,8 +274,9 @@ fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
 fn lirs(capacity: usize) -> impl FnMut(Page) -> bool {
     let limit = capacity.saturating_sub((capacity / 100).max(2));
     // The stack, newest first: page, whether LIR. The queue of resident HIR pages, newest first.
-    let (mut stack, mut queue, mut last): (VecDeque<(Page, bool)>, List, Option<Page>) =
-        (VecDeque::new(), List::new(), None);
+    let mut stack: VecDeque<(Page, bool)> = VecDeque::new();
+    let mut queue: List = List::new();
+    let mut last: Option<Page> = None;
     move |page| {
         if last.replace(page) == Some(page) {
             return true;
@@ -295,7 +308,9 @@ fn lirs(capacity: usize) -> impl FnMut(Page) -> bool {
 }
 
 fn opt(pages: &[Page], capacity: usize) -> impl FnMut(Page) -> bool + use<> {
-    let (future, mut at, mut set): (Vec<Page>, usize, List) = (pages.to_vec(), 0, List::new());
+    let future: Vec<Page> = pages.to_vec();
+    let mut at: usize = 0;
+    let mut set: List = List::new();
     move |page| {
         at += 1;
         let hit = set.contains(&page);
@@ -320,9 +335,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_fixed_size(pages in references(), room in 1..20_usize) {
+    fn of_fixed_size(pages in references(), capacity in 1..20_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let c = room.min(trace.pages());
+        let c = capacity.min(trace.pages());
         same("fifo", &pages, c, fifo(c))?;
         same("lru", &pages, c, lru(c))?;
         same("clock", &pages, c, gclock(c, 1))?;
@@ -341,9 +356,9 @@ proptest! {
 
     /// Ties between pages that are never used again do not change what OPT misses.
     #[test]
-    fn of_the_optimum(pages in references(), room in 1..20_usize) {
+    fn of_the_optimum(pages in references(), capacity in 1..20_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let c = room.min(trace.pages());
+        let c = capacity.min(trace.pages());
         let mut model = opt(trace.refs(), c);
         let missed = trace.refs().iter().filter(|page| !model(**page)).count() as u64;
         let choice = Choice::parse("opt").unwrap();
@@ -354,8 +369,9 @@ proptest! {
     fn of_variable_size(pages in references(), window in 1..80_u64) {
         let trace = Trace::of(&pages).unwrap();
         let last = |at: usize| trace.refs()[..at].iter().rposition(|page| *page == trace.refs()[at]);
-        let told = |name: &str, option: &str| Options::of(Choice::parse(name).unwrap().spec).with(option, window as f64).told();
-        let (mut at, mut loads) = (0, BTreeMap::new());
+        let told = |name: &str, option: &str| Choice::parse(name).unwrap().spec.defaults().with(option, window as f64).told();
+        let mut at = 0;
+        let mut loads = BTreeMap::new();
         same(&format!("ws:{}", told("ws", "theta")), &pages, 1, |_| {
             at += 1;
             last(at - 1).is_some_and(|seen| (at - 1 - seen) as u64 <= window)
@@ -374,7 +390,10 @@ proptest! {
             }
             hit
         })?;
-        let (mut set, mut used, mut fault, mut now) = (List::new(), BTreeMap::new(), 0, 0);
+        let mut set = List::new();
+        let mut used = BTreeMap::new();
+        let mut fault = 0;
+        let mut now = 0;
         same(&format!("pff:{}", told("pff", "p")), &pages, 1, |page| {
             let hit = set.contains(&page);
             if !hit {

@@ -1,10 +1,10 @@
-//! What is true of every policy, also of those not yet written.
+//! What holds for every policy, also for those not yet written.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use workingset::policy::{Choice, Options, Step};
+use workingset::policy::{Choice, Step};
 use workingset::{Access, POLICIES, Spec, Trace};
 
 fn named(name: &str) -> &'static Spec {
@@ -29,28 +29,30 @@ fn references() -> impl Strategy<Value = Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// A page is there from its miss until the policy says it has gone; memory is never overfilled; the optimum is not
-    /// beaten; the driver counts what the steps show.
+    /// A page is in memory from its miss until the policy evicts it. Memory is never overfilled. No
+    /// policy of fixed memory has fewer misses than the optimum. The run counts what the steps
+    /// show.
     #[test]
-    fn every_policy_keeps_the_rules(pages in references(), room in 1..16_usize) {
+    fn every_policy_keeps_the_rules(pages in references(), wanted in 1..16_usize) {
         let trace = Trace::of(&pages).unwrap();
-        let capacity = room.min(trace.pages());
-        let optimum = misses(&named("opt").steps(&trace, capacity, &Options::of(named("opt"))).unwrap());
+        let capacity = wanted.min(trace.pages());
+        let optimum = misses(&named("opt").steps(&trace, capacity, &named("opt").defaults()).unwrap());
         for spec in POLICIES {
-            let mut options = Options::of(spec);
+            let mut options = spec.defaults();
             if let Some(name) = spec.fitted {
-                options = options.with(name, room as f64 * 2.0);
+                options = options.with(name, wanted as f64 * 2.0);
             }
             let steps = spec.steps(&trace, capacity, &options).unwrap();
             let mut set = BTreeSet::new();
             for (at, (step, page)) in steps.iter().zip(trace.refs()).enumerate() {
-                // A variable policy lets go before it looks, the others to make room.
+                // A variable policy evicts before it looks for the page, the others for a free
+                // frame.
                 if spec.variable {
-                    let passing = spec.name == "vmin" && step.gone.contains(page);
-                    let there = set.contains(page) && (passing || !step.gone.contains(page));
+                    let passing = spec.name == "vmin" && step.evicted.contains(page);
+                    let there = set.contains(page) && (passing || !step.evicted.contains(page));
                     prop_assert_eq!(step.access == Access::Hit, there, "{} at {}", spec.name, at);
-                    for gone in &step.gone {
-                        prop_assert!(set.remove(gone) || gone == page, "{} at {}", spec.name, at);
+                    for left in &step.evicted {
+                        prop_assert!(set.remove(left) || left == page, "{} at {}", spec.name, at);
                     }
                     if !passing {
                         set.insert(*page);
@@ -59,7 +61,7 @@ proptest! {
                 } else {
                     prop_assert_eq!(step.access == Access::Hit, set.contains(page), "{} at {}", spec.name, at);
                     set.insert(*page);
-                    step.gone.iter().for_each(|gone| prop_assert_in(set.remove(gone), spec, at));
+                    step.evicted.iter().for_each(|left| prop_assert_in(set.remove(left), spec, at));
                     prop_assert!(step.resident <= capacity, "{} overfilled", spec.name);
                     prop_assert_eq!(step.resident, set.len(), "{} at {}", spec.name, at);
                 }
@@ -74,29 +76,33 @@ proptest! {
 
     /// Names of pages mean nothing to a policy.
     #[test]
-    fn renaming_pages_changes_nothing(pages in references(), room in 1..16_usize) {
-        let (trace, renamed) = (Trace::of(&pages).unwrap(), Trace::of(&pages.iter().map(|p| p * 77 + 5).collect::<Vec<_>>()).unwrap());
+    fn renaming_pages_changes_nothing(pages in references(), wanted in 1..16_usize) {
+        let trace = Trace::of(&pages).unwrap();
+        let renamed = Trace::of(&pages.iter().map(|p| p * 77 + 5).collect::<Vec<_>>()).unwrap();
         for spec in POLICIES {
-            let (options, capacity) = (Options::of(spec), room.min(trace.pages()));
+            let options = spec.defaults();
+            let capacity = wanted.min(trace.pages());
             prop_assert_eq!(spec.run(&trace, capacity, &options).unwrap(), spec.run(&renamed, capacity, &options).unwrap());
         }
     }
 
-    /// VMIN misses where the working set does, in no more memory; more memory is never worse for stack algorithms.
+    /// VMIN misses where the working set does, in no more memory; more memory is never worse for
+    /// stack algorithms.
     #[test]
     fn laws_between_policies(pages in references(), theta in 1..60_u32) {
         let trace = Trace::of(&pages).unwrap();
         let run = |name: &str, option: &str| {
             let spec = named(name);
-            spec.run(&trace, 1, &Options::of(spec).with(option, f64::from(theta))).unwrap()
+            spec.run(&trace, 1, &spec.defaults().with(option, f64::from(theta))).unwrap()
         };
-        let (ws, vmin) = (run("ws", "theta"), run("vmin", "t"));
+        let ws = run("ws", "theta");
+        let vmin = run("vmin", "t");
         prop_assert_eq!(ws.misses, vmin.misses);
         prop_assert!(vmin.mean_size <= ws.mean_size + 1e-9);
         for name in ["lru", "opt"] {
             let spec = named(name);
             let all: Vec<u64> =
-                (1..=trace.pages()).map(|c| spec.run(&trace, c, &Options::of(spec)).unwrap().misses).collect();
+                (1..=trace.pages()).map(|c| spec.run(&trace, c, &spec.defaults()).unwrap().misses).collect();
             prop_assert!(all.windows(2).all(|pair| pair[0] >= pair[1]), "{name}: {all:?}");
         }
     }
@@ -104,28 +110,28 @@ proptest! {
 
 #[track_caller]
 fn prop_assert_in(was: bool, spec: &Spec, at: usize) {
-    assert!(was, "{} at {at}: a page left that was not there", spec.name);
+    assert!(
+        was,
+        "{} at {at}: a page was evicted that was not in memory",
+        spec.name
+    );
 }
 
 #[test]
 fn beladys_anomaly() {
     let trace = Trace::of(&[1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5]).unwrap();
     let fifo = named("fifo");
-    let at = |capacity| {
-        fifo.run(&trace, capacity, &Options::of(fifo))
-            .unwrap()
-            .misses
-    };
+    let at = |capacity| fifo.run(&trace, capacity, &fifo.defaults()).unwrap().misses;
     assert_eq!((at(3), at(4)), (9, 10));
 }
 
 #[test]
-fn a_capacity_that_cannot_be_is_refused() {
+fn a_capacity_of_zero_or_above_the_footprint_is_refused() {
     let trace = Trace::of(&[1, 2, 3]).unwrap();
     for capacity in [0, 4] {
         for spec in POLICIES {
             let said = spec
-                .run(&trace, capacity, &Options::of(spec))
+                .run(&trace, capacity, &spec.defaults())
                 .unwrap_err()
                 .to_string();
             assert!(said.contains("3 different"), "{said}");
@@ -135,13 +141,13 @@ fn a_capacity_that_cannot_be_is_refused() {
 
 #[test]
 fn a_fitted_policy_stays_within_its_mean() {
-    let mut dice = workingset::dice::Dice::new(1);
+    let mut rng = workingset::rng::Rng::new(1);
     let pages: Vec<u64> = (0..20_000)
-        .map(|at| dice.below(40) + at / 4000 * 20)
+        .map(|at| rng.below(40) + at / 4000 * 20)
         .collect();
     let trace = Trace::of(&pages).unwrap();
     for spec in POLICIES.iter().filter(|spec| spec.variable) {
-        let score = spec.run(&trace, 20, &Options::of(spec)).unwrap();
+        let score = spec.run(&trace, 20, &spec.defaults()).unwrap();
         assert!(
             score.mean_size <= 20.0 && score.mean_size > 15.0,
             "{}: {score:?}",
@@ -151,7 +157,7 @@ fn a_fitted_policy_stays_within_its_mean() {
 }
 
 #[test]
-fn write_backs_are_counted_where_writes_are_told() {
+fn write_backs_are_counted_if_operations_are_known() {
     use workingset::{About, Batch, Loader, Op};
     let mut loader = Loader::default();
     let op = vec![Op::STORE, Op::LOAD, Op::LOAD, Op::STORE, Op::LOAD];
@@ -165,16 +171,16 @@ fn write_backs_are_counted_where_writes_are_told() {
     let trace = loader.finish(About::default()).unwrap();
     let lru = named("lru");
     assert_eq!(
-        lru.run(&trace, 1, &Options::of(lru)).unwrap().writebacks,
+        lru.run(&trace, 1, &lru.defaults()).unwrap().writebacks,
         Some(2)
     );
     assert_eq!(
-        lru.run(&trace, 3, &Options::of(lru)).unwrap().writebacks,
+        lru.run(&trace, 3, &lru.defaults()).unwrap().writebacks,
         Some(0)
     );
     let unknown = Trace::of(&[1, 2, 3]).unwrap();
     assert_eq!(
-        lru.run(&unknown, 1, &Options::of(lru)).unwrap().writebacks,
+        lru.run(&unknown, 1, &lru.defaults()).unwrap().writebacks,
         None
     );
 }

@@ -1,9 +1,13 @@
-//! The trace as a whole: what its pages are, how much memory it needs, and what floor would protect it.
+//! The trace as a whole: what backs its pages, how much memory it needs, and what floor would
+//! protect it.
 
-use super::{AtWindow, Curves};
+use super::curves::Curves;
+use super::window::{AtWindow, knee};
 use crate::trace::Visibility;
 use crate::{Clock, Uses};
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// A kind of memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,47 +20,47 @@ pub struct RegionUse {
     pub uses: u64,
 }
 
-/// Memory for a share of references that fault.
+/// The memory that is needed for a ratio of references that fault.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Need {
-    /// Faults for each reference.
+    /// Faults per reference.
     pub ratio: f64,
     /// Pages that LRU needs.
     pub lru_pages: u64,
-    /// Window of a working set with as few.
+    /// The window of a working set with as few faults.
     pub theta: u64,
-    /// Its mean pages.
+    /// Mean pages of that working set.
     pub ws_pages: f64,
 }
 
-/// What a floor such as `memory.low` should keep of it.
+/// What a floor such as `memory.low` should keep of the program's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Floor {
     /// Pages: enough for the working set in 95 % of the time.
     pub pages: u64,
-    /// The same.
+    /// The same in bytes.
     pub bytes: u64,
     /// The working set's window.
     pub theta: u64,
 }
 
-/// A stretch of time.
+/// A stretch of time, and how far its pages are from those of the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Move {
     /// When it begins.
     pub from: u64,
-    /// How far its pages are from those of the one before: 0 the same, 1 none in common, above 0.5 a transition.
+    /// 0: the same pages; 1: none in common; above 0.5 it is a transition.
     pub distance: f64,
 }
 
 /// The trace as a whole.
 #[derive(Debug, Clone, Serialize)]
 pub struct Program {
-    /// What the trace is called.
+    /// The trace's name.
     pub name: String,
-    /// What was run.
+    /// The program's command line.
     pub command: String,
-    /// What of its start was left out: `the first 1000000 references`.
+    /// What was left out at the start: `the first 1000000 references`.
     pub left_out: Option<String>,
     /// Why the trace does not show the whole run.
     pub cut: Option<String>,
@@ -70,19 +74,19 @@ pub struct Program {
     pub page_size: u64,
     /// What time counts.
     pub clock: Clock,
-    /// When it began, in its time.
+    /// When the trace began, in its time.
     pub start: u64,
-    /// How long it is, in its time.
+    /// How long the trace is, in its time.
     pub time: u64,
-    /// What it shows.
+    /// What the trace shows.
     pub visibility: Visibility,
     /// Threads and processes.
     pub tasks: u64,
-    /// By pages, the largest first.
+    /// What backs the pages, the largest first.
     pub regions: Vec<RegionUse>,
-    /// By falling ratio.
+    /// The memory needed, by falling ratio of faults.
     pub needs: Vec<Need>,
-    /// `None` where the trace does not show every reference, or shows no locality.
+    /// `None` if the trace does not show every reference, or shows no locality.
     pub floor: Option<Floor>,
 }
 
@@ -94,27 +98,20 @@ impl Program {
         windows: &[AtWindow],
     ) -> Self {
         let about = uses.about();
-        let told = |name| {
-            about
-                .parameters
-                .iter()
-                .find(|parameter| parameter.0 == name)
-                .map(|parameter| parameter.1.clone())
+        let parameter = |name| {
+            let found = about.parameters.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.clone())
         };
         Self {
             name: name.to_owned(),
             command: about.program.clone(),
-            left_out: told("left out"),
-            cut: told("cut"),
+            left_out: parameter("left out"),
+            cut: parameter("cut"),
             references: uses.references(),
             uses: uses.len() as u64,
             pages: uses.pages() as u64,
             page_size: about.page_size,
-            clock: if uses.about().clock == Clock::References {
-                Clock::References
-            } else {
-                about.clock
-            },
+            clock: about.clock,
             start: uses.start(),
             time: uses.time(),
             visibility: about.visibility.clone(),
@@ -128,30 +125,30 @@ impl Program {
 
 fn needs(uses: &Uses, curves: &Curves) -> Vec<Need> {
     let ws = curves.named("ws");
-    let size = |theta: u64| {
-        let points = ws.map(|curve| curve.points.as_slice()).unwrap_or_default();
-        let at = points
-            .partition_point(|point| point.parameter < theta)
-            .min(points.len().saturating_sub(1));
-        points
-            .get(at)
-            .map_or(uses.pages() as f64, |point| point.size)
-    };
-    let need = |(ratio, lru_pages, theta): &(f64, u64, u64)| Need {
-        ratio: *ratio,
-        lru_pages: *lru_pages,
-        theta: *theta,
-        ws_pages: size(*theta),
-    };
-    curves.lru_needs.iter().map(need).collect()
+    let points = ws.map(|curve| curve.points.as_slice()).unwrap_or_default();
+    let last = points.len().saturating_sub(1);
+    let mut needs = Vec::new();
+    for (ratio, lru_pages, theta) in &curves.lru_needs {
+        let at = points.partition_point(|point| point.parameter < *theta);
+        let point = points.get(at.min(last));
+        needs.push(Need {
+            ratio: *ratio,
+            lru_pages: *lru_pages,
+            theta: *theta,
+            ws_pages: point.map_or(uses.pages() as f64, |point| point.size),
+        });
+    }
+    needs
 }
 
-/// At the window nearest to that where the lifetime for each page is greatest.
+/// The floor at the window nearest to that of the greatest lifetime for each page.
 fn floor(curves: &Curves, windows: &[AtWindow], page_size: u64) -> Option<Floor> {
-    let knee = super::window::knee(&curves.knees.iter().find(|(policy, _)| policy == "ws")?.1)?;
-    let window = windows
+    let (_, knees) = curves.knees.iter().find(|(policy, _)| policy == "ws")?;
+    let knee = knee(knees)?;
+    let nearest = windows
         .iter()
-        .min_by_key(|window| window.theta.abs_diff(knee))?;
+        .min_by_key(|window| window.theta.abs_diff(knee));
+    let window = nearest?;
     Some(Floor {
         pages: window.enough,
         bytes: window.enough * page_size,
@@ -159,38 +156,41 @@ fn floor(curves: &Curves, windows: &[AtWindow], page_size: u64) -> Option<Floor>
     })
 }
 
-/// What is at each page: `unknown` where no mapping was told.
+/// What backs each page: `unknown` if the trace has no mapping for it.
 pub(super) fn named(uses: &Uses, pages: &[u64]) -> Vec<String> {
     let mut known: Vec<&(u64, u64, String)> = uses.about().regions.iter().collect();
     known.sort();
-    let name = |page: &u64| {
-        let at = known.partition_point(|region| region.0 <= *page);
-        let region = at
-            .checked_sub(1)
-            .map(|at| known[at])
-            .filter(|region| region.1 >= *page);
-        region.map_or_else(|| "unknown".to_owned(), |region| region.2.clone())
-    };
-    pages.iter().map(name).collect()
+    let mut names = Vec::with_capacity(pages.len());
+    for page in pages {
+        let behind = known.partition_point(|(first, ..)| first <= page);
+        let region = behind.checked_sub(1).map(|at| known[at]);
+        names.push(match region {
+            Some((_, last, name)) if last >= page => name.clone(),
+            _ => "unknown".to_owned(),
+        });
+    }
+    names
 }
 
-/// Pages and uses by what is there.
+/// Pages and uses by what backs them.
 fn regions(uses: &Uses) -> Vec<RegionUse> {
     let mut counts = vec![0_u64; uses.pages()];
-    uses.trace()
-        .refs()
-        .iter()
-        .for_each(|page| counts[*page as usize] += 1);
-    let mut regions: std::collections::BTreeMap<String, (u64, u64)> =
-        std::collections::BTreeMap::new();
-    for (name, count) in named(uses, uses.trace().names()).into_iter().zip(counts) {
-        let sum = regions.entry(name).or_default();
-        *sum = (sum.0 + 1, sum.1 + count);
+    for page in uses.trace().refs() {
+        counts[*page as usize] += 1;
     }
-    let all = regions
-        .into_iter()
-        .map(|(name, (pages, uses))| RegionUse { name, pages, uses });
-    let mut all: Vec<RegionUse> = all.collect();
-    all.sort_by(|one, other| other.pages.cmp(&one.pages).then(one.name.cmp(&other.name)));
+    let names = named(uses, uses.trace().names());
+    let mut regions: BTreeMap<String, RegionUse> = BTreeMap::new();
+    for (name, count) in names.into_iter().zip(counts) {
+        let region = regions.entry(name.clone()).or_insert(RegionUse {
+            name,
+            pages: 0,
+            uses: 0,
+        });
+        region.pages += 1;
+        region.uses += count;
+    }
+    let mut all: Vec<RegionUse> = regions.into_values().collect();
+    // The sort is stable: of equal sizes the names are in order.
+    all.sort_by_key(|region| Reverse(region.pages));
     all
 }

@@ -1,6 +1,6 @@
-//! The working set at one window, looked at closely.
+//! The working set at one window, analysed closely.
 
-use super::Wanted;
+use super::wanted::Wanted;
 use crate::measure::mixture::Mixture;
 use crate::measure::residence::Residence;
 use crate::measure::series::{Series, Shape};
@@ -10,7 +10,8 @@ use crate::{Clock, Error, Uses};
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// The founding report's window, in instructions.
+/// The founding report's window, in instructions: with it the analysis can be compared with the
+/// report's.
 const AS_PUBLISHED: u64 = 100_000;
 
 /// The working set at a window.
@@ -18,46 +19,48 @@ const AS_PUBLISHED: u64 = 100_000;
 pub struct AtWindow {
     /// The window, in the trace's time.
     pub theta: u64,
-    /// Mean pages.
+    /// Mean pages of the set.
     pub size: f64,
-    /// Most pages.
+    /// The most pages of the set.
     pub peak: u64,
     /// Pages that are enough for 95 % of the time.
     pub enough: u64,
     /// Faults.
     pub faults: u64,
-    /// Sum of the sizes at faults, in pages, exactly; faults × mean size is Denning's approximation.
+    /// Sum of the sizes at faults, in pages, exactly; faults × mean size is Denning's
+    /// approximation.
     pub size_at_faults: f64,
-    /// Over time.
+    /// The size over time.
     pub sizes: Series,
-    /// Moments half a window apart: so many sizes have little in common.
+    /// The number of moments half a window apart: so many sizes are about independent.
     pub independent: usize,
     /// How sizes are spread.
     pub shape: Shape,
-    /// As a mixture of normal distributions; `None` if there is one size.
+    /// The sizes as a mixture of normal distributions; `None` if there is only one size.
     pub mixture: Option<Mixture>,
-    /// How long pages stay.
+    /// How long pages stay in the set.
     pub residence: Residence,
-    /// What that says.
+    /// A sentence about how pages leave the set.
     pub verdict: String,
 }
 
-/// The windows asked for, or: the founding report's, where time is instructions; where the lifetime for each page is
-/// greatest; and a fiftieth of the trace.
+/// The windows that are wanted.
+///
+/// If none are given, there are three: the founding report's (a thousandth of the trace if its time
+/// is not instructions), the one of the greatest lifetime for each page, and a fiftieth of the
+/// trace.
 pub(super) fn chosen(
     uses: &Uses,
     intervals: &Intervals,
     wanted: &Wanted,
 ) -> Result<Vec<u64>, Error> {
     let time = uses.time();
-    if let Some(theta) = wanted
-        .thetas
-        .iter()
-        .find(|theta| **theta == 0 || **theta > time)
-    {
-        return Err(Error::Unfit(format!(
-            "a window of {theta}: the trace is {time} long"
-        )));
+    for theta in &wanted.thetas {
+        if *theta == 0 || *theta > time {
+            return Err(Error::Unfit(format!(
+                "a window of {theta}: the trace is {time} long"
+            )));
+        }
     }
     if !wanted.thetas.is_empty() {
         return Ok(sorted(wanted.thetas.clone()));
@@ -71,13 +74,9 @@ pub(super) fn chosen(
     } else {
         time / 1000
     };
-    let knee = Lifetime::of_working_set(intervals)
-        .knees(0.0)
-        .and_then(|knees| knee(&knees));
-    let mut thetas: Vec<u64> = [Some(published), knee, Some(time / 50)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let knees = Lifetime::of_working_set(intervals).knees(0.0);
+    let mut thetas = vec![published, time / 50];
+    thetas.extend(knees.and_then(|knees| knee(&knees)));
     thetas.retain(|theta| *theta > 0 && *theta <= time / 2);
     if thetas.is_empty() {
         thetas.push((time / 2).max(1));
@@ -85,9 +84,13 @@ pub(super) fn chosen(
     Ok(sorted(thetas))
 }
 
-/// The window where the lifetime for each page is greatest; `None` where that is a single page: nothing is used again.
+/// The window of the greatest lifetime for each page. `None` if its size is a single page: nothing
+/// is used again then.
 pub(super) fn knee(knees: &Knees) -> Option<u64> {
-    (knees.ray.size >= 2.0).then_some(knees.ray.parameter)
+    if knees.ray.size < 2.0 {
+        return None;
+    }
+    Some(knees.ray.parameter)
 }
 
 fn sorted(mut thetas: Vec<u64>) -> Vec<u64> {
@@ -128,7 +131,7 @@ fn one(uses: &Uses, intervals: &Intervals, theta: u64, pixels: usize) -> AtWindo
     }
 }
 
-/// The least size that is enough for a share of the time.
+/// The least size that is enough for a share of the time. `times` is the time at each size.
 fn quantile(times: &[u64], share: f64) -> u64 {
     let all: f64 = times.iter().map(|time| *time as f64).sum();
     let mut passed = 0.0;

@@ -1,20 +1,25 @@
 //! Pages anywhere: a hash table.
 //!
-//! Open addressing over 8-byte slots: the upper half of a slot is a tag of the page's hash, the lower its dense number.
-//! A tag that fits is checked against the page's number. References are looked up sixteen at a time, in two steps that
-//! do not wait for each other, so that memory's latency is paid once for many.
+//! It has open addressing over 8-byte slots. The upper half of a slot is a tag of the page's hash,
+//! the lower half its dense number. A tag that matches is checked against the page's number.
+//! References are looked up sixteen at a time, in two steps that do not wait for each other, so
+//! memory's latency is paid once for many.
 //!
-//! Cost: 8 B for each page, and 9 to 18 B in the table while loading. When the table grows, it is made anew from the
-//! pages: there are never two.
+//! Cost: 8 B for each page, and 9 to 18 B in the table while loading. A table that grows is made
+//! anew from the pages, so there are never two.
 
-use crate::dice::mix;
+use super::number::next;
+use crate::rng::mix;
 use crate::{Error, Page};
 
-/// What no slot holds: a tag and the number of no page.
+/// An empty slot: its dense number is that of no page.
 const EMPTY: u64 = u64::MAX;
+/// References that are looked up at a time: about as many loads as a core has under way.
 const AT_ONCE: usize = 16;
+/// A table grows when more than so many of 8 slots are full: probes get long above it.
+const FULL: usize = 5;
 
-/// The dense numbers given so far.
+/// The dense numbers that pages have so far.
 #[derive(Debug, Clone)]
 pub(super) struct Scattered {
     slots: Vec<u64>,
@@ -39,9 +44,8 @@ impl Scattered {
             names,
             ..Self::default()
         };
-        let size = (table.names.len() * 8 / 5 + 1)
-            .next_power_of_two()
-            .max(table.slots.len());
+        let slots = table.names.len() * 8 / FULL + 1;
+        let size = slots.next_power_of_two().max(table.slots.len());
         table.fill(size);
         table
     }
@@ -58,11 +62,8 @@ impl Scattered {
                 found[at] = self.slots[(hashes[at] >> self.shift) as usize];
             }
             for at in 0..AT_ONCE {
-                names[at] = self
-                    .names
-                    .get((found[at] as u32) as usize)
-                    .copied()
-                    .unwrap_or(0);
+                let number = (found[at] as u32) as usize;
+                names[at] = self.names.get(number).copied().unwrap_or(0);
             }
             let mut numbers = [0; AT_ONCE];
             for at in 0..AT_ONCE {
@@ -83,7 +84,7 @@ impl Scattered {
         Ok(())
     }
 
-    /// The dense number of a page, a new one if it has none.
+    /// The dense number of a page. A page without one gets the next.
     fn number(&mut self, page: u64) -> Result<Page, Error> {
         let hash = mix(page);
         let mask = self.slots.len() - 1;
@@ -98,10 +99,10 @@ impl Scattered {
             }
             place = (place + 1) & mask;
         }
-        let number = super::next(&self.names)?;
+        let number = next(&self.names)?;
         self.names.push(page);
         self.slots[place] = tag(hash) << 32 | u64::from(number);
-        if self.names.len() * 8 > self.slots.len() * 5 {
+        if self.names.len() * 8 > self.slots.len() * FULL {
             self.fill(self.slots.len() * 2);
         }
         Ok(number)
@@ -112,13 +113,14 @@ impl Scattered {
         &self.names
     }
 
-    /// Forgets the table, keeps the pages.
+    /// Drops the table, and keeps the pages.
     pub(super) fn into_names(self) -> Vec<u64> {
         self.names
     }
 
-    /// A table of this size, from the pages.
+    /// Makes a table of this size from the pages.
     fn fill(&mut self, size: usize) {
+        // The old table is freed first, so that there are never two.
         self.slots = Vec::new();
         self.slots = vec![EMPTY; size];
         self.shift = 64 - size.trailing_zeros();
@@ -133,7 +135,7 @@ impl Scattered {
     }
 }
 
-/// The lower half of the hash; its upper bits choose the slot.
+/// The tag of a hash: its lower half, since the upper bits choose the slot.
 #[inline]
 fn tag(hash: u64) -> u64 {
     hash & 0xffff_ffff

@@ -1,4 +1,5 @@
-//! Whose page goes: one policy over all frames, and what the founding report and Linux once put on top of it.
+//! Which page is evicted: one policy over the frames of all processes, and two additions to it: the
+//! founding report's clock pressure, and the swap token that Linux once had.
 
 use crate::Page;
 use crate::frames::{Frames, Kind, Moment};
@@ -7,24 +8,26 @@ use crate::frames::{Frames, Kind, Moment};
 pub trait Memory {
     /// A page in memory was used, and perhaps changed.
     fn used(&mut self, page: Page, changes: bool, virtual_time: u64);
-    /// A page came in.
+    /// A page was loaded.
     fn enter(&mut self, page: Page, owner: usize, kind: Kind, now: u64, virtual_time: u64);
-    /// The page that goes when `asking` needs a frame, and whether it is changed. `None`: out of memory.
+    /// Evicts a page for the process `asking`. Returns the page, and whether it is changed. `None`:
+    /// out of memory.
     fn victim(&mut self, moment: Moment, asking: usize) -> Option<(Page, bool)>;
-    /// Pages that an owner gives up unasked.
+    /// Appends the pages that an owner frees of its own accord, each with whether it is changed.
     fn trim(&mut self, _owner: usize, _virtual_time: u64, _gone: &mut Vec<(Page, bool)>) {}
-    /// All pages of a process that ended.
+    /// Frees all pages of a process that ended.
     fn end(&mut self, pages: std::ops::Range<Page>);
-    /// Whether a page is in memory.
+    /// Returns true if a page is in memory.
     fn holds(&self, page: Page) -> bool;
     /// Pages in memory.
     fn len(&self) -> usize;
-    /// Whether none is.
+    /// Returns true if no page is in memory.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Free frames have fallen below `low`: who runs next, who runs last, and the owner of most pages.
-    fn falls_short(&mut self, _who: Target) -> u64 {
+    /// Free frames have fallen below `low`. Returns the number of pages that the policy has touched
+    /// for it.
+    fn falls_short(&mut self, _candidates: Target) -> u64 {
         0
     }
     /// A process has faulted on a page that it had before.
@@ -34,57 +37,81 @@ pub trait Memory {
 /// Processes that pressure may be put on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    /// Next to run.
+    /// The process that runs next.
     pub leftmost: usize,
-    /// Last to run.
+    /// The process that runs last.
     pub rightmost: usize,
-    /// Of most pages.
+    /// The process with most pages.
     pub largest: usize,
 }
 
-/// The founding report's clock pressure: when memory falls short, the pages of one process count as used, or as not
-/// used.
+/// The founding report's clock pressure: when memory falls short, the pages of one process count as
+/// used, or as not used.
 #[derive(Debug, Clone, Copy)]
 pub struct Pressure {
-    /// On whom.
+    /// Chooses the process under pressure.
     pub on: fn(Target) -> usize,
-    /// Up: its pages count as not used, and go first. Down: as used.
+    /// Up: its pages count as not used, and are evicted first. Down: they count as used.
     pub up: bool,
 }
 
-/// The swap token: the pages of one process, the one that faults most, are passed over.
+/// The swap token: the pages of the process that faults most are passed over.
 #[derive(Debug, Clone, Default)]
 pub struct Token {
     holder: Option<usize>,
-    /// Of each process: priority, faults in all when it faulted last, interval then.
-    state: Vec<(i64, u64, u64)>,
+    processes: Vec<Faults>,
+    /// Faults of all processes.
     faults: u64,
+}
+
+/// What the token knows of a process.
+#[derive(Debug, Clone, Copy)]
+struct Faults {
+    priority: i64,
+    /// The number of its last fault, counted over all processes.
+    last: u64,
+    /// Faults of all processes between its last two.
+    interval: u64,
+}
+
+impl Faults {
+    const NONE: Self = Self {
+        priority: 0,
+        last: 0,
+        interval: u64::MAX,
+    };
 }
 
 impl Token {
     fn fault(&mut self, owner: usize) {
         self.faults += 1;
-        if self.state.len() <= owner {
-            self.state.resize(owner + 1, (0, 0, u64::MAX));
+        if self.processes.len() <= owner {
+            self.processes.resize(owner + 1, Faults::NONE);
         }
-        let (mut priority, stamp, last) = self.state[owner];
-        let interval = self.faults - stamp;
-        priority += match self.holder {
+        let before = self.processes[owner];
+        let interval = self.faults - before.last;
+        let step = match self.holder {
             Some(holder) if holder == owner => 2,
-            _ if interval < last => 1,
+            _ if interval < before.interval => 1,
             _ => -1,
         };
-        self.state[owner] = (priority.max(0), self.faults, interval);
-        if self
-            .holder
-            .is_none_or(|holder| self.state[holder].0 < priority)
-        {
+        let priority = before.priority + step;
+        self.processes[owner] = Faults {
+            priority: priority.max(0),
+            last: self.faults,
+            interval,
+        };
+        let is_above = match self.holder {
+            Some(holder) => self.processes[holder].priority < priority,
+            None => true,
+        };
+        if is_above {
             self.holder = Some(owner);
         }
     }
 }
 
-/// One policy over the frames of all.
+/// One policy over the frames of all processes.
 #[derive(Debug)]
 pub struct Global<F> {
     frames: F,
@@ -95,7 +122,7 @@ pub struct Global<F> {
 }
 
 impl<F: Frames> Global<F> {
-    /// Over so many pages of all processes.
+    /// A memory over so many pages of all processes.
     pub fn new(frames: F, pages: usize) -> Self {
         Self {
             frames,
@@ -121,7 +148,8 @@ impl<F: Frames> Global<F> {
     }
 }
 
-/// Pages of the token's holder that are passed over for one victim.
+/// The most pages of the token's holder that are passed over for one victim. Without a limit, a
+/// holder of all memory would leave nothing to evict.
 const PASSED_OVER: usize = 64;
 
 impl<F: Frames> Memory for Global<F> {
@@ -134,7 +162,8 @@ impl<F: Frames> Memory for Global<F> {
     }
 
     fn enter(&mut self, page: Page, owner: usize, kind: Kind, now: u64, _: u64) {
-        (self.owner[page as usize], self.kind[page as usize]) = (owner as u16, kind);
+        self.owner[page as usize] = owner as u16;
+        self.kind[page as usize] = kind;
         self.frames.enter(page, kind, now);
     }
 
@@ -143,14 +172,15 @@ impl<F: Frames> Memory for Global<F> {
         let mut passed = 0;
         loop {
             let page = self.frames.victim(moment)?;
-            if holder != Some(usize::from(self.owner[page as usize])) || passed == PASSED_OVER {
-                return Some((page, self.frames.is_changed(page)));
+            let owner = usize::from(self.owner[page as usize]);
+            let is_changed = self.frames.is_changed(page);
+            if holder != Some(owner) || passed == PASSED_OVER {
+                return Some((page, is_changed));
             }
             passed += 1;
-            let changed = self.frames.is_changed(page);
-            self.frames
-                .enter(page, self.kind[page as usize], moment.now);
-            if changed {
+            let kind = self.kind[page as usize];
+            self.frames.enter(page, kind, moment.now);
+            if is_changed {
                 self.frames.changed(page);
             }
         }
@@ -169,11 +199,11 @@ impl<F: Frames> Memory for Global<F> {
         self.frames.len()
     }
 
-    fn falls_short(&mut self, who: Target) -> u64 {
+    fn falls_short(&mut self, candidates: Target) -> u64 {
         let Some(pressure) = self.pressure else {
             return 0;
         };
-        let target = (pressure.on)(who) as u16;
+        let target = (pressure.on)(candidates) as u16;
         let mut touched = 0;
         for page in 0..self.owner.len() as Page {
             if self.owner[page as usize] == target && self.frames.holds(page) {

@@ -1,19 +1,21 @@
 //! Linux's active and inactive lists, for anonymous and file pages, with refault distance.
 //!
-//! A page enters the inactive list. At that list's end, a page used once since is kept and marked, one used again
-//! becomes active; one not used leaves, and its eviction is numbered. A page that returns within fewer evictions than
-//! the other pages that stand in its way becomes active at once. The active list gives pages back while it is too large
-//! for the inactive one.
+//! A page enters the inactive list. At the end of that list a page used once since is kept and
+//! marked, and a page used again becomes active. A page that was not used is evicted, and the
+//! number of its eviction is remembered. A page that refaults soon becomes active at once. While
+//! the active list is too large for the inactive one, it gives pages back.
 //!
-//! - Law: active on return iff R ≤ pages that compete with it, R = evictions and activations since it left.
-//! - Cost: O(1) amortised, 13 B for each page.
-//! - Source: mm/vmscan.c and mm/workingset.c of Linux 6.12: `folio_check_references`, `inactive_is_low`,
-//!   `workingset_test_recent`, `get_scan_count` (the balance of anon and file by what their refaults cost).
-//! - Limits: one page at a time instead of batches of 32; every page counts as mapped; executable pages are not told
-//!   apart.
+//! - Rule: a refaulting page becomes active iff R ≤ the pages that it competes with. R is the
+//!   number of evictions and activations since it was evicted.
+//! - Cost: O(1) for each reference, amortised; 13 B for each page.
+//! - Source: mm/vmscan.c and mm/workingset.c of Linux 6.12: `folio_check_references`,
+//!   `inactive_is_low`, `workingset_test_recent`, and `get_scan_count`, which weighs anonymous and
+//!   file pages by the cost of their refaults.
+//! - Limits: pages are evicted one by one, not in batches of 32. Every page counts as mapped.
+//!   Executable pages are treated as others.
 
-use super::floors::Learnt;
-use super::{Floors, Frames, Kind, Moment};
+use super::floors::{Floors, Learnt};
+use super::reclaim::{Frames, Kind, Moment};
 use crate::links::Links;
 use crate::{NONE, Page};
 
@@ -24,7 +26,8 @@ const ACTIVE: u8 = 8;
 const FILE: u8 = 16;
 const CHANGED: u8 = 32;
 
-const INACTIVE: usize = 0;
+const INACTIVE: u8 = 0;
+/// The most pages that one eviction turns inactive: the kernel's `SWAP_CLUSTER_MAX`.
 const SCAN: usize = 32;
 
 /// The lists: inactive and active, of each kind.
@@ -34,13 +37,16 @@ pub struct ActiveInactive {
     state: Vec<u8>,
     /// The number of the eviction at which each page left.
     shadow: Vec<u32>,
-    /// Evictions and activations.
+    /// Evictions and activations so far: the clock of refault distances.
     age: u32,
+    /// What the refaults of each kind have cost.
     cost: [f64; 2],
+    /// How much each kind has yet to give, by [`Self::choose_kind`].
     credit: [f64; 2],
     swappiness: f64,
-    /// Inactive times this is what active may be; 0 is by the size of memory.
+    /// The most active pages for each inactive one; 0 is by the size of memory, as in the kernel.
     ratio: usize,
+    /// Clean file pages in memory.
     clean: usize,
     floors: Floors,
     learnt: Learnt,
@@ -75,7 +81,9 @@ impl ActiveInactive {
     }
 
     fn size(&self, kind: usize) -> usize {
-        self.lists.len(list(kind, INACTIVE as u8)) + self.lists.len(list(kind, ACTIVE))
+        let inactive = self.lists.len(list(kind, INACTIVE));
+        let active = self.lists.len(list(kind, ACTIVE));
+        inactive + active
     }
 
     fn put(&mut self, page: Page, active: u8) {
@@ -93,22 +101,20 @@ impl ActiveInactive {
         state & FILE != 0 && state & CHANGED == 0
     }
 
-    /// `inactive_is_low`.
+    /// `inactive_is_low`: returns true if there are too few inactive pages for the active ones.
     fn inactive_is_low(&self, kind: usize) -> bool {
-        let (inactive, active) = (
-            self.lists.len(list(kind, 0)),
-            self.lists.len(list(kind, ACTIVE)),
-        );
+        let inactive = self.lists.len(list(kind, INACTIVE));
+        let active = self.lists.len(list(kind, ACTIVE));
+        if self.ratio != 0 {
+            return inactive * self.ratio < active;
+        }
+        // 2^18 pages of 4 KiB are one GiB.
         let gib = (inactive + active) >> 18;
-        let ratio = match (self.ratio, gib) {
-            (0, 0) => 1,
-            (0, gib) => (10 * gib).isqrt(),
-            (ratio, _) => ratio,
-        };
+        let ratio = if gib == 0 { 1 } else { (10 * gib).isqrt() };
         inactive * ratio < active
     }
 
-    /// `shrink_active_list`.
+    /// `shrink_active_list`: turns active pages inactive while there are too few of those.
     fn deactivate(&mut self, kind: usize) {
         for _ in 0..SCAN {
             if !self.inactive_is_low(kind) {
@@ -118,65 +124,77 @@ impl ActiveInactive {
                 return;
             };
             self.state[page as usize] &= !(YOUNG | REFERENCED);
-            self.put(page, 0);
+            self.put(page, INACTIVE);
         }
     }
 
-    /// `get_scan_count`: the kind whose turn it is, by swappiness and the cost of its refaults.
-    fn turn(&mut self, may: [bool; 2]) -> Option<usize> {
+    /// `get_scan_count`: the kind that gives the next page, by swappiness and the cost of refaults.
+    fn choose_kind(&mut self, may: [bool; 2]) -> Option<usize> {
         match may {
             [false, false] => None,
             [true, false] => Some(0),
             [false, true] => Some(1),
             [true, true] => {
-                let all = self.cost[0] + self.cost[1];
-                let weight = |own: f64, share: f64| share * (2.0 * all + 1.0) / (all + own + 1.0);
-                self.credit[0] += weight(self.cost[0], self.swappiness);
-                self.credit[1] += weight(self.cost[1], 200.0 - self.swappiness);
+                self.credit[0] += self.weight(self.cost[0], self.swappiness);
+                self.credit[1] += self.weight(self.cost[1], 200.0 - self.swappiness);
                 let kind = usize::from(self.credit[1] >= self.credit[0]);
                 let least = self.credit[0].min(self.credit[1]);
-                self.credit = [self.credit[0] - least, self.credit[1] - least];
+                self.credit[0] -= least;
+                self.credit[1] -= least;
                 self.credit[kind] = 0.0;
                 Some(kind)
             }
         }
     }
 
+    /// The weight of a kind: its share by swappiness, and less the more its refaults have cost.
+    fn weight(&self, own: f64, share: f64) -> f64 {
+        let all = self.cost[0] + self.cost[1];
+        share * (2.0 * all + 1.0) / (all + own + 1.0)
+    }
+
     /// Which kinds may give a page.
     fn may(&self, moment: Moment) -> [bool; 2] {
         let memory = moment.memory as f64;
-        let (anon, file) = (self.size(0), self.size(1));
-        let floor = |share: f64| (share * memory) as usize;
-        let mut may = [moment.swap && anon > floor(self.floors.anon_min), file > 0];
-        let hard = floor(self.floors.clean_min);
-        may[1] &= hard == 0 || self.clean > hard || file > self.clean;
-        let soft = floor(self.floors.clean_low);
-        if may[0] && ((soft > 0 && self.clean <= soft) || self.learnt.spares(self.clean)) {
-            may[1] = false;
+        let anon = self.size(0);
+        let file = self.size(1);
+        let clean_min = (self.floors.clean_min * memory) as usize;
+        let mut may_anon = false;
+        if moment.swap && anon > 0 {
+            may_anon = anon > (self.floors.anon_min * memory) as usize;
         }
-        may[0] &= anon > 0;
-        may
+        // At its floor a clean page stays; a changed one can be written and evicted.
+        let mut may_file = file > 0;
+        may_file &= clean_min == 0 || self.clean > clean_min || file > self.clean;
+        if may_anon {
+            let clean_low = (self.floors.clean_low * memory) as usize;
+            let is_below_low = clean_low > 0 && self.clean <= clean_low;
+            if is_below_low || self.learnt.protects(self.clean) {
+                may_file = false;
+            }
+        }
+        [may_anon, may_file]
     }
 
-    /// Whether clean file pages are at their floor: changed ones can still be written and go.
-    fn spares_clean(&self, moment: Moment) -> bool {
-        let hard = (self.floors.clean_min * moment.memory as f64) as usize;
-        hard > 0 && self.clean <= hard
+    /// Returns true if clean file pages are at their floor.
+    fn protects_clean(&self, moment: Moment) -> bool {
+        let clean_min = (self.floors.clean_min * moment.memory as f64) as usize;
+        clean_min > 0 && self.clean <= clean_min
     }
 
-    /// `shrink_inactive_list`, one page.
-    fn scan(&mut self, kind: usize, spares_clean: bool) -> Option<Page> {
-        // Two turns: the first may find every page used.
+    /// `shrink_inactive_list`, for one page.
+    fn scan(&mut self, kind: usize, protects_clean: bool) -> Option<Page> {
+        // Two rounds: in the first every page may be found used.
         for _ in 0..=2 * self.size(kind) {
-            if self.lists.is_empty(list(kind, 0)) {
+            if self.lists.is_empty(list(kind, INACTIVE)) {
                 let page = self.lists.pop_back(list(kind, ACTIVE))?;
                 self.state[page as usize] &= !(YOUNG | REFERENCED);
-                self.put(page, 0);
+                self.put(page, INACTIVE);
             }
-            let page = self.lists.pop_back(list(kind, 0))?;
+            let page = self.lists.pop_back(list(kind, INACTIVE))?;
             let state = self.state[page as usize];
-            if spares_clean && Self::is_clean_file(state) {
-                self.put(page, 0);
+            if protects_clean && Self::is_clean_file(state) {
+                self.put(page, INACTIVE);
                 continue;
             }
             if state & YOUNG == 0 {
@@ -184,7 +202,7 @@ impl ActiveInactive {
             }
             self.state[page as usize] = (state | REFERENCED) & !YOUNG;
             if state & REFERENCED == 0 {
-                self.put(page, 0);
+                self.put(page, INACTIVE);
             } else {
                 self.put(page, ACTIVE);
                 self.age = self.age.wrapping_add(1);
@@ -215,21 +233,22 @@ impl Frames for ActiveInactive {
     fn enter(&mut self, page: Page, kind: Kind, _: u64) {
         let own = kind as usize;
         let shadow = std::mem::replace(&mut self.shadow[page as usize], NONE);
-        let mut active = 0;
+        let mut active = INACTIVE;
         if shadow != NONE {
             let distance = self.age.wrapping_sub(shadow) as usize;
             self.cost[own] += 1.0;
             if self.cost[0] + self.cost[1] > (self.lists.len(0) + self.memory / 4) as f64 {
-                self.cost = [self.cost[0] / 2.0, self.cost[1] / 2.0];
+                self.cost[0] /= 2.0;
+                self.cost[1] /= 2.0;
             }
-            // workingset_test_recent: what stands in its way.
+            // workingset_test_recent: the pages that compete with it.
             let other = if own == 1 { self.size(0) } else { self.size(1) };
             if distance <= self.lists.len(list(own, ACTIVE)) + other {
                 active = ACTIVE;
                 self.age = self.age.wrapping_add(1);
             }
             if own == 1 {
-                self.learnt.came_back(&self.floors, distance, self.memory);
+                self.learnt.refaulted(&self.floors, distance, self.memory);
             }
         }
         self.state[page as usize] = IN | YOUNG | if own == 1 { FILE } else { CHANGED };
@@ -240,16 +259,15 @@ impl Frames for ActiveInactive {
     fn victim(&mut self, moment: Moment) -> Option<Page> {
         self.memory = moment.memory;
         let may = self.may(moment);
-        let kind = self.turn(may)?;
+        let kind = self.choose_kind(may)?;
         self.deactivate(kind);
-        let spares = self.spares_clean(moment);
-        let page = self.scan(kind, spares).or_else(|| {
-            if may[1 - kind] {
-                self.scan(1 - kind, spares)
-            } else {
-                None
-            }
-        })?;
+        let protects_clean = self.protects_clean(moment);
+        let mut page = self.scan(kind, protects_clean);
+        let other = 1 - kind;
+        if page.is_none() && may[other] {
+            page = self.scan(other, protects_clean);
+        }
+        let page = page?;
         self.shadow[page as usize] = self.age;
         self.age = self.age.wrapping_add(1);
         self.lost(page);
@@ -281,10 +299,10 @@ impl Frames for ActiveInactive {
 
     fn press(&mut self, page: Page, used: bool) {
         let state = &mut self.state[page as usize];
-        *state = if used {
-            *state | YOUNG
+        if used {
+            *state |= YOUNG;
         } else {
-            *state & !YOUNG
-        };
+            *state &= !YOUNG;
+        }
     }
 }

@@ -1,26 +1,31 @@
-//! Linux's Multi-Gen LRU: pages in up to four generations by when they were last seen used, found by walking, not by a
-//! list's end.
+//! Linux's Multi-Gen LRU: pages in up to four generations by when they were last seen used. Walks
+//! find the used pages, not the end of a list.
 //!
-//! A page enters the youngest generation. When few generations are left, a walk moves every page used since the last
-//! one to the youngest, and opens a new one. The oldest gives: a page used since the walk is moved to the youngest;
-//! with `fd` uses, a page of a tier whose refaults are more frequent than those of tier 0 is moved one generation up.
+//! A page enters the youngest generation. When few generations are left, a walk moves every page
+//! used since the last walk to the youngest, and opens a new one. The oldest generation is evicted,
+//! but a page used since the walk is moved to the youngest. With `fd` uses, a page is moved one
+//! generation up if its tier refaults more often than tier 0.
 //!
-//! - Law: tier = log2(uses + 1); tier t is protected iff refaulted_t·(evicted_0 + 64)·2 > (refaulted_0 +
-//!   1)·evicted_t·3, the kernel's controller without its integral part; the kind that gives is chosen by the same
-//!   comparison, weighted by swappiness.
-//! - Cost: O(1) amortised and O(memory) for each walk; 11 B for each page.
-//! - Source: mm/vmscan.c of Linux 6.12: `inc_max_seq`, `try_to_inc_min_seq`, `sort_folio`, `get_type_to_scan`,
-//!   `get_tier_idx`, `positive_ctrl_err`; `lru_gen_age_node` for `min_ttl`.
-//! - Limits: no Bloom filters and no look-around: a walk sees every page.
+//! - Rule: tier = log2(uses + 1). Tier t is protected iff refaulted_t·(evicted_0 + 64)·2 >
+//!   (refaulted_0 + 1)·evicted_t·3, the kernel's controller without its integral part. The same
+//!   comparison, weighted by swappiness, chooses the kind to evict.
+//! - Cost: O(1) for each reference, amortised, and O(memory) for each walk; 14 B for each page.
+//! - Source: mm/vmscan.c of Linux 6.12: `inc_max_seq`, `try_to_inc_min_seq`, `sort_folio`,
+//!   `get_type_to_scan`, `get_tier_idx`, `positive_ctrl_err`; `lru_gen_age_node` for `min_ttl`.
+//! - Limits: there are no Bloom filters and no look-around: a walk sees every page.
 
-use super::{Floors, Frames, Kind, Moment};
+use super::floors::Floors;
+use super::reclaim::{Frames, Kind, Moment};
 use crate::links::Links;
 use crate::{NONE, Page};
 
+/// `MAX_NR_GENS`.
 const GENERATIONS: usize = 4;
+/// `MIN_NR_GENS`.
 const FEWEST: u32 = 2;
+/// `MAX_NR_TIERS`.
 const TIERS: usize = 4;
-/// `MIN_LRU_BATCH`.
+/// `MIN_LRU_BATCH`: refaults fewer than this prove nothing.
 const BATCH: f64 = 64.0;
 
 const IN: u8 = 1;
@@ -28,23 +33,32 @@ const YOUNG: u8 = 2;
 const FILE: u8 = 4;
 const CHANGED: u8 = 8;
 
-/// How it is set.
+/// The settings of Multi-Gen LRU.
 #[derive(Debug, Clone, Copy)]
 pub struct Tuning {
-    /// 0 to 200.
+    /// 0 to 200: above 100 prefers to evict anonymous pages.
     pub swappiness: f64,
-    /// Whether uses are reads and writes of files, that set no bit: tiers tell them apart.
+    /// Whether uses are reads and writes of files. They set no bit; tiers count them.
     pub by_descriptor: bool,
-    /// A generation younger than this is not evicted: memory is out instead. In the time of [`Moment::now`]; 0 is off.
+    /// A generation younger than this is not evicted; memory is out instead. In the time of
+    /// [`Moment::now`]; 0 is off.
     pub min_ttl: u64,
-    /// Shares that are left alone.
+    /// Shares of memory that are left alone.
     pub floors: Floors,
+}
+
+/// The counts that the controller compares, of a kind or a tier.
+#[derive(Clone, Copy)]
+struct Position {
+    refaulted: f64,
+    evicted: f64,
+    gain: f64,
 }
 
 /// The generations of each kind.
 #[derive(Debug)]
 pub struct Generations {
-    /// Generation g of kind k is list 4k + g mod 4.
+    /// Generation g of kind k is the list 4k + g mod 4.
     lists: Links<8>,
     state: Vec<u8>,
     /// Uses since the page entered its generation, by descriptor.
@@ -53,9 +67,11 @@ pub struct Generations {
     shadow: Vec<u32>,
     youngest: u32,
     oldest: [u32; 2],
+    /// When each generation was opened.
     born: [u64; GENERATIONS],
     evicted: [[f64; TIERS]; 2],
     refaulted: [[f64; TIERS]; 2],
+    /// Clean file pages in memory.
     clean: usize,
     tuning: Tuning,
 }
@@ -87,21 +103,25 @@ impl Generations {
     }
 
     fn size(&self, kind: usize) -> usize {
-        (0..GENERATIONS)
-            .map(|generation| self.lists.len(kind * GENERATIONS + generation))
-            .sum()
+        let mut size = 0;
+        for generation in 0..GENERATIONS {
+            size += self.lists.len(kind * GENERATIONS + generation);
+        }
+        size
     }
 
-    /// Where a page is; lists hold no generation numbers, so it is found among the at most four.
+    /// Takes a page out of its generation.
     fn take(&mut self, page: Page, generation: u32) {
         self.lists.remove(list(self.kind(page), generation), page);
     }
 
     fn tier(&self, page: Page) -> usize {
-        ((u32::from(self.uses[page as usize]) + 1).ilog2() as usize).min(TIERS - 1)
+        let uses = u32::from(self.uses[page as usize]);
+        let tier = (uses + 1).ilog2() as usize;
+        tier.min(TIERS - 1)
     }
 
-    /// `inc_max_seq`: a walk over what is in memory.
+    /// `inc_max_seq`: walks over the pages in memory, and opens a new generation.
     fn walk(&mut self, now: u64) {
         for kind in 0..2 {
             if self.youngest - self.oldest[kind] + 1 == GENERATIONS as u32 {
@@ -109,42 +129,41 @@ impl Generations {
             }
             for generation in self.oldest[kind]..self.youngest {
                 let from = list(kind, generation);
-                let used: Vec<Page> = self
-                    .lists
-                    .iter(from)
-                    .filter(|page| self.state[*page as usize] & YOUNG != 0)
-                    .collect();
+                let pages = self.lists.iter(from);
+                let used: Vec<Page> = pages.filter(|page| self.is_young(*page)).collect();
                 for page in used {
                     self.lists.remove(from, page);
                     self.rejuvenate(page);
                 }
             }
             let newest: Vec<Page> = self.lists.iter(list(kind, self.youngest)).collect();
-            newest
-                .into_iter()
-                .for_each(|page| self.state[page as usize] &= !YOUNG);
+            for page in newest {
+                self.state[page as usize] &= !YOUNG;
+            }
         }
         self.youngest += 1;
         self.born[self.youngest as usize % GENERATIONS] = now;
-        let halve = |table: &mut [[f64; TIERS]; 2]| {
-            table.iter_mut().flatten().for_each(|count| *count /= 2.0);
-        };
-        halve(&mut self.evicted);
-        halve(&mut self.refaulted);
+        for table in [&mut self.evicted, &mut self.refaulted] {
+            for count in table.iter_mut().flatten() {
+                *count /= 2.0;
+            }
+        }
+    }
+
+    fn is_young(&self, page: Page) -> bool {
+        self.state[page as usize] & YOUNG != 0
     }
 
     fn rejuvenate(&mut self, page: Page) {
         self.state[page as usize] &= !YOUNG;
-        self.lists
-            .push_front(list(self.kind(page), self.youngest), page);
+        let to = list(self.kind(page), self.youngest);
+        self.lists.push_front(to, page);
     }
 
-    /// Its pages join the next generation's end.
+    /// Moves the oldest generation's pages to the end of the next.
     fn close_oldest(&mut self, kind: usize) {
-        let (from, to) = (
-            list(kind, self.oldest[kind]),
-            list(kind, self.oldest[kind] + 1),
-        );
+        let from = list(kind, self.oldest[kind]);
+        let to = list(kind, self.oldest[kind] + 1);
         while let Some(page) = self.lists.front(from) {
             self.lists.remove(from, page);
             self.lists.push_back(to, page);
@@ -152,57 +171,72 @@ impl Generations {
         self.oldest[kind] += 1;
     }
 
-    /// `positive_ctrl_err`: whether `other`'s refaults are few, or no more frequent than `own`'s.
-    fn bears(own: (f64, f64, f64), other: (f64, f64, f64)) -> bool {
-        other.0 < BATCH || other.0 * (own.1 + BATCH) * own.2 <= (own.0 + 1.0) * other.1 * other.2
+    /// `positive_ctrl_err`: returns true if the refaults of `other` are few, or no more frequent
+    /// than those of `own`.
+    fn bears(own: Position, other: Position) -> bool {
+        if other.refaulted < BATCH {
+            return true;
+        }
+        let other_rate = other.refaulted * (own.evicted + BATCH) * own.gain;
+        let own_rate = (own.refaulted + 1.0) * other.evicted * other.gain;
+        other_rate <= own_rate
     }
 
-    fn position(&self, kind: usize, tier: usize, gain: f64) -> (f64, f64, f64) {
-        (self.refaulted[kind][tier], self.evicted[kind][tier], gain)
+    fn position(&self, kind: usize, tier: usize, gain: f64) -> Position {
+        Position {
+            refaulted: self.refaulted[kind][tier],
+            evicted: self.evicted[kind][tier],
+            gain,
+        }
     }
 
-    /// `get_type_to_scan`.
-    fn turn(&self, may: [bool; 2]) -> Option<usize> {
+    /// `get_type_to_scan`: the kind that gives the next page.
+    fn choose_kind(&self, may: [bool; 2]) -> Option<usize> {
         match may {
             [false, false] => None,
             [true, false] => Some(0),
             [false, true] => Some(1),
             [true, true] => {
                 let swappiness = self.tuning.swappiness;
-                let (anon, file) = (
-                    self.position(0, 0, swappiness),
-                    self.position(1, 0, 200.0 - swappiness),
-                );
+                let anon = self.position(0, 0, swappiness);
+                let file = self.position(1, 0, 200.0 - swappiness);
                 Some(usize::from(Self::bears(anon, file)))
             }
         }
     }
 
     /// `get_tier_idx`: the highest tier that is not protected.
-    fn spared_above(&self, kind: usize) -> usize {
+    fn highest_unprotected(&self, kind: usize) -> usize {
         let base = self.position(kind, 0, 2.0);
-        (1..TIERS)
-            .find(|tier| !Self::bears(base, self.position(kind, *tier, 3.0)))
-            .unwrap_or(TIERS)
-            - 1
+        for tier in 1..TIERS {
+            if !Self::bears(base, self.position(kind, tier, 3.0)) {
+                return tier - 1;
+            }
+        }
+        TIERS - 1
     }
 
     fn may(&self, moment: Moment) -> [bool; 2] {
         let floor = |share: f64| (share * moment.memory as f64) as usize;
         let floors = &self.tuning.floors;
-        let (anon, file) = (self.size(0), self.size(1));
-        let mut may = [moment.swap && anon > floor(floors.anon_min), file > 0];
-        let (hard, soft) = (floor(floors.clean_min), floor(floors.clean_low));
-        may[1] &= hard == 0 || self.clean > hard || file > self.clean;
-        may[1] &= !(may[0] && soft > 0 && self.clean <= soft);
-        [may[0], may[1]]
+        let anon = self.size(0);
+        let file = self.size(1);
+        let clean_min = floor(floors.clean_min);
+        let clean_low = floor(floors.clean_low);
+        let may_anon = moment.swap && anon > floor(floors.anon_min);
+        let mut may_file = file > 0;
+        may_file &= clean_min == 0 || self.clean > clean_min || file > self.clean;
+        if may_anon && clean_low > 0 && self.clean <= clean_low {
+            may_file = false;
+        }
+        [may_anon, may_file]
     }
 
     /// Takes a page of the oldest generation that has one.
     fn evict(&mut self, kind: usize, moment: Moment) -> Option<Page> {
-        let highest = self.spared_above(kind);
-        let hard = (self.tuning.floors.clean_min * moment.memory as f64) as usize;
-        let spares_clean = hard > 0 && self.clean <= hard;
+        let highest = self.highest_unprotected(kind);
+        let clean_min = (self.tuning.floors.clean_min * moment.memory as f64) as usize;
+        let protects_clean = clean_min > 0 && self.clean <= clean_min;
         for _ in 0..=3 * self.size(kind) + 2 * GENERATIONS {
             if self.oldest[kind] + FEWEST > self.youngest {
                 self.walk(moment.now);
@@ -219,16 +253,17 @@ impl Generations {
                 return None;
             }
             self.take(page, oldest);
-            let spared = spares_clean && Self::is_clean_file(self.state[page as usize]);
-            if spared || self.state[page as usize] & YOUNG != 0 {
+            let is_protected = protects_clean && Self::is_clean_file(self.state[page as usize]);
+            if is_protected || self.is_young(page) {
                 self.rejuvenate(page);
-            } else if self.tuning.by_descriptor && self.tier(page) > highest {
-                let tier = self.tier(page);
+                continue;
+            }
+            let tier = self.tier(page);
+            if self.tuning.by_descriptor && tier > highest {
                 self.evicted[kind][tier] += 1.0;
                 self.lists.push_front(list(kind, oldest + 1), page);
                 self.uses[page as usize] = 0;
             } else {
-                let tier = self.tier(page);
                 self.evicted[kind][tier] += 1.0;
                 self.shadow[page as usize] = oldest * TIERS as u32 + tier as u32;
                 return Some(page);
@@ -268,7 +303,8 @@ impl Frames for Generations {
         self.state[page as usize] = IN | if own == 1 { FILE } else { CHANGED };
         self.uses[page as usize] = 0;
         self.clean += usize::from(own == 1);
-        // What a fault brings is of the youngest generation, what a read brings of the oldest.
+        // A page that a fault loads is of the youngest generation, one that a read loads of the
+        // oldest.
         let generation = if self.tuning.by_descriptor && own == 1 {
             self.oldest[own]
         } else {
@@ -279,14 +315,13 @@ impl Frames for Generations {
 
     fn victim(&mut self, moment: Moment) -> Option<Page> {
         let may = self.may(moment);
-        let kind = self.turn(may)?;
-        let page = self.evict(kind, moment).or_else(|| {
-            if may[1 - kind] {
-                self.evict(1 - kind, moment)
-            } else {
-                None
-            }
-        })?;
+        let kind = self.choose_kind(may)?;
+        let mut page = self.evict(kind, moment);
+        let other = 1 - kind;
+        if page.is_none() && may[other] {
+            page = self.evict(other, moment);
+        }
+        let page = page?;
         self.clean -= usize::from(Self::is_clean_file(self.state[page as usize]));
         self.state[page as usize] &= CHANGED | FILE;
         Some(page)
@@ -299,13 +334,14 @@ impl Frames for Generations {
         }
         self.clean -= usize::from(Self::is_clean_file(self.state[page as usize]));
         let kind = self.kind(page);
-        let home = (0..GENERATIONS as u32).find(|generation| {
-            self.lists
-                .iter(list(kind, *generation))
-                .any(|at| at == page)
-        });
-        home.into_iter()
-            .for_each(|generation| self.take(page, generation));
+        // No page knows its generation: it is looked for in the at most four lists.
+        for generation in 0..GENERATIONS as u32 {
+            let is_there = self.lists.iter(list(kind, generation)).any(|at| at == page);
+            if is_there {
+                self.take(page, generation);
+                break;
+            }
+        }
         self.state[page as usize] = 0;
     }
 
@@ -324,10 +360,10 @@ impl Frames for Generations {
 
     fn press(&mut self, page: Page, used: bool) {
         let state = &mut self.state[page as usize];
-        *state = if used {
-            *state | YOUNG
+        if used {
+            *state |= YOUNG;
         } else {
-            *state & !YOUNG
-        };
+            *state &= !YOUNG;
+        }
     }
 }

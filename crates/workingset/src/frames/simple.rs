@@ -1,6 +1,6 @@
 //! LRU and CLOCK over the frames of several programs.
 
-use super::{Frames, Kind, Moment};
+use super::reclaim::{Frames, Kind, Moment};
 use crate::Page;
 use crate::links::Links;
 
@@ -9,7 +9,7 @@ const CHANGED: u8 = 2;
 const USED: u8 = 4;
 const ANON: u8 = 8;
 
-/// Least recently used: every use is seen, which no system can afford; the yardstick.
+/// LRU: it sees every use, which no system can afford, and serves as the yardstick.
 #[derive(Debug)]
 pub struct Lru {
     list: Links<1>,
@@ -26,7 +26,7 @@ impl Lru {
     }
 }
 
-/// The first page from the back that may go: without swap an anonymous one may not.
+/// The first page from the back that may be evicted: without swap an anonymous page may not.
 fn first(list: &Links<1>, state: &[u8], swap: bool) -> Option<Page> {
     let mut at = list.back(0);
     while let Some(page) = at {
@@ -39,10 +39,9 @@ fn first(list: &Links<1>, state: &[u8], swap: bool) -> Option<Page> {
 }
 
 fn entered(kind: Kind) -> u8 {
-    IN | if kind == Kind::Anon {
-        ANON | CHANGED
-    } else {
-        0
+    match kind {
+        Kind::Anon => IN | ANON | CHANGED,
+        Kind::File => IN,
     }
 }
 
@@ -98,7 +97,7 @@ impl Frames for Lru {
     }
 }
 
-/// One clock over all: the founding report's replacement.
+/// One clock over the frames of all programs: the founding report's replacement policy.
 #[derive(Debug)]
 pub struct Clock {
     list: Links<1>,
@@ -166,6 +165,10 @@ impl Frames for Clock {
 
     fn press(&mut self, page: Page, used: bool) {
         let state = &mut self.state[page as usize];
-        *state = if used { *state | USED } else { *state & !USED };
+        if used {
+            *state |= USED;
+        } else {
+            *state &= !USED;
+        }
     }
 }

@@ -1,6 +1,7 @@
-//! Prefix sums that change (Fenwick, Software: Practice and Experience 24(3), 1994): O(log n) for each.
+//! Prefix sums that change (Fenwick, Software: Practice and Experience 24(3), 1994): O(log n) for
+//! each.
 
-/// Numbers by place, and their sums.
+/// Numbers by place, and sums of them.
 #[derive(Debug)]
 pub(super) struct Fenwick {
     sums: Vec<i64>,
@@ -8,7 +9,7 @@ pub(super) struct Fenwick {
 }
 
 impl Fenwick {
-    /// Zeros.
+    /// A tree of zeros.
     pub(super) fn new(size: usize) -> Self {
         Self {
             sums: vec![0; size + 1],
@@ -16,23 +17,23 @@ impl Fenwick {
         }
     }
 
-    /// Ones.
+    /// A tree of ones.
     pub(super) fn ones(size: usize) -> Self {
-        // A sum of ones is as long as its place's lowest bit.
+        // Each sum covers as many places as its own place's lowest bit says.
+        let all = size as i64;
+        let sums = (0..=all).map(|place| place & place.wrapping_neg());
         Self {
-            sums: (0..=size as i64)
-                .map(|place| place & place.wrapping_neg())
-                .collect(),
-            all: size as i64,
+            sums: sums.collect(),
+            all,
         }
     }
 
-    /// Places.
+    /// The number of places.
     pub(super) fn size(&self) -> usize {
         self.sums.len() - 1
     }
 
-    /// Adds to the number at a place, which counts from 0.
+    /// Adds to the number at a place, counted from 0.
     pub(super) fn add(&mut self, at: usize, value: i64) {
         self.all += value;
         let mut place = at + 1;
@@ -42,9 +43,10 @@ impl Fenwick {
         }
     }
 
-    /// The sum behind a place.
+    /// The sum of the numbers behind a place.
     pub(super) fn after(&self, at: usize) -> i64 {
-        let (mut place, mut sum) = (at + 1, 0);
+        let mut place = at + 1;
+        let mut sum = 0;
         while place > 0 {
             sum += self.sums[place];
             place -= place & place.wrapping_neg();

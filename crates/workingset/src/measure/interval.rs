@@ -1,19 +1,24 @@
-//! Working-set size and miss rate at every window θ, from one histogram of the times between uses of a page.
+//! Working-set size and miss rate at every window θ, from one histogram of the times between uses
+//! of a page.
 //!
-//! With x the time since a page's last use (none for the first), f the time to its next (to the trace's end for the
-//! last), K the trace's time:
+//! Let x be the time since a page's last use (none for the first), f the time to its next use (to
+//! the trace's end for the last), and K the trace's time:
 //!
 //! - misses(θ) = cold + #{x > θ}; mean size(θ) = Σ min(f, θ) / K, the end correction included;
-//! - VMIN at the same window: the same misses, mean size Σ (f if f ≤ θ else 1) / K.
+//! - VMIN at the same window: the same misses, and mean size Σ (f if f ≤ θ else 1) / K.
 //!
-//! - Cost: O(n), 4 or 8 B for each page, and 7,424 bins: single up to 256, then 128 for each doubling, so that a window
-//!   between two edges is known to 0.8 %.
-//! - Source: Denning, Schwartz, CACM 15(3), 1972; Slutz, Traiger, CACM 17(10), 1974; Prieve, Fabry, CACM 19(5), 1976.
-//! - At a bin's upper edge all counts are exact.
+//! - Cost: O(n), 4 or 8 B for each page, and 7,424 bins: single up to 256, then 128 for each
+//!   doubling. So a window between two edges is known to 0.8 %. At a bin's upper edge all counts
+//!   are exact.
+//! - Source: Denning, Schwartz, CACM 15(3), 1972; Slutz, Traiger, CACM 17(10), 1974; Prieve, Fabry,
+//!   CACM 19(5), 1976.
 
 use crate::{NONE, Page, Trace, Uses};
 
+/// Values that have a bin of their own: most intervals of programs are short.
 const SINGLE: u64 = 256;
+/// Bins of each doubling above: a bin is at most 1/128 wide, 0.8 %. More would cost memory for each
+/// histogram.
 const PARTS: usize = 128;
 const BINS: usize = SINGLE as usize + (64 - 8) * PARTS;
 
@@ -23,7 +28,9 @@ fn bin(value: u64) -> usize {
         return value as usize;
     }
     let octave = value.ilog2();
-    SINGLE as usize + (octave - 8) as usize * PARTS + (value >> (octave - 7)) as usize - PARTS
+    let start = SINGLE as usize + (octave - 8) as usize * PARTS;
+    let part = (value >> (octave - 7)) as usize - PARTS;
+    start + part
 }
 
 /// The largest value of a bin.
@@ -31,15 +38,15 @@ fn edge(bin: usize) -> u64 {
     if bin < SINGLE as usize {
         return bin as u64;
     }
-    let (octave, part) = (
-        (bin - SINGLE as usize) / PARTS + 8,
-        (bin - SINGLE as usize) % PARTS,
-    );
+    let above = bin - SINGLE as usize;
+    let octave = above / PARTS + 8;
+    let part = above % PARTS;
     let width = 1_u128 << (octave - 7);
-    u64::try_from((PARTS + part + 1) as u128 * width - 1).unwrap_or(u64::MAX)
+    let largest = (PARTS + part + 1) as u128 * width - 1;
+    u64::try_from(largest).unwrap_or(u64::MAX)
 }
 
-/// Counts and sums by bin.
+/// The number and the sum of the values in each bin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Histogram {
     count: Vec<u64>,
@@ -66,20 +73,20 @@ impl Histogram {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervals {
     between: Histogram,
-    /// From each page's last use to the end.
+    /// The times from each page's last use to the trace's end.
     tail: Histogram,
-    /// Pages.
+    /// First uses: the number of pages.
     pub cold: u64,
     /// References.
     pub references: u64,
-    /// The trace's time: references, or one more than from the first to the last.
+    /// How long the trace is: in references, or one more than the time from the first to the last.
     pub time: u64,
 }
 
-/// One window.
+/// The measures at one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// In the trace's time.
+    /// The window, in the trace's time.
     pub theta: u64,
     /// References that miss.
     pub misses: u64,
@@ -90,7 +97,8 @@ pub struct Window {
 }
 
 impl Intervals {
-    /// Of a whole trace, in its own time if it has one and `timed` says so, else in references.
+    /// The intervals of a trace: in its own time if it has one and `timed` is true, else in
+    /// references.
     pub fn of(trace: &Trace, timed: bool) -> Self {
         match trace.time().filter(|_| timed) {
             Some(time) => Self::timed(trace.refs(), time, trace.pages()),
@@ -98,13 +106,16 @@ impl Intervals {
         }
     }
 
-    /// Of uses, in their time.
+    /// The intervals of uses, in their time.
     pub fn of_uses(uses: &Uses) -> Self {
         let mut last: Vec<u64> = vec![u64::MAX; uses.pages()];
-        let (mut between, mut tail) = (Histogram::new(), Histogram::new());
-        let (mut cold, mut within) = (0, 0);
+        let mut between = Histogram::new();
+        let mut tail = Histogram::new();
+        let mut cold = 0;
+        let mut within = 0;
         for one in uses {
-            // The references within a use are a unit of time apart, or none: the latter miss at no window.
+            // The references within a use are one unit of time apart, or none. The latter miss at
+            // no window.
             within += one.to - one.from;
             match std::mem::replace(&mut last[one.page as usize], one.to) {
                 u64::MAX => cold += 1,
@@ -113,7 +124,9 @@ impl Intervals {
         }
         between.count[1] += within;
         between.sum[1] += u128::from(within);
-        last.iter().for_each(|at| tail.add(uses.end() - at));
+        for at in &last {
+            tail.add(uses.end() - at);
+        }
         Self {
             between,
             tail,
@@ -127,7 +140,7 @@ impl Intervals {
         let mut last = vec![NONE; pages];
         let mut between = Histogram::new();
         let mut cold = 0;
-        // Short intervals are most: they are counted apart, without a sum.
+        // Most intervals are short: they are counted apart, without a sum.
         let mut short = vec![0_u64; SINGLE as usize];
         for (at, page) in refs.iter().enumerate() {
             let before = std::mem::replace(&mut last[*page as usize], at as u32);
@@ -147,9 +160,11 @@ impl Intervals {
             between.sum[interval] += u128::from(*count) * interval as u128;
         }
         let mut tail = Histogram::new();
-        last.iter()
-            .filter(|at| **at != NONE)
-            .for_each(|at| tail.add(refs.len() as u64 - u64::from(*at)));
+        for at in last {
+            if at != NONE {
+                tail.add(refs.len() as u64 - u64::from(at));
+            }
+        }
         Self {
             between,
             tail,
@@ -171,7 +186,9 @@ impl Intervals {
         }
         let end = time[time.len() - 1] + 1;
         let mut tail = Histogram::new();
-        last.iter().flatten().for_each(|at| tail.add(end - at));
+        for at in last.iter().flatten() {
+            tail.add(end - at);
+        }
         Self {
             between,
             tail,
@@ -183,25 +200,28 @@ impl Intervals {
 
     /// Every window at which a count changes, in rising order: at most 7,424.
     pub fn windows(&self) -> Vec<Window> {
-        let last = (0..BINS)
-            .rfind(|bin| self.between.count[*bin] + self.tail.count[*bin] > 0)
-            .unwrap_or(0);
+        let count = |bin: usize| self.between.count[bin] + self.tail.count[bin];
+        let last = (0..BINS).rfind(|bin| count(*bin) > 0).unwrap_or(0);
         let all: u64 = self.between.count.iter().sum();
         let tails: u64 = self.tail.count.iter().sum();
-        let (mut within, mut sum, mut ended, mut ending) = (0_u64, 0_u128, 0_u64, 0_u128);
+        let mut within = 0_u64;
+        let mut sum = 0_u128;
+        let mut ended = 0_u64;
+        let mut ending = 0_u128;
         let mut windows = Vec::new();
         for bin in 0..=last {
             within += self.between.count[bin];
             sum += self.between.sum[bin];
             ended += self.tail.count[bin];
             ending += self.tail.sum[bin];
-            if bin == 0 || (self.between.count[bin] + self.tail.count[bin] == 0 && bin != last) {
+            if bin == 0 || (count(bin) == 0 && bin != last) {
                 continue;
             }
             let theta = edge(bin).min(self.time);
-            let (longer, later) = (all - within, tails - ended);
+            let longer = all - within;
+            let later = tails - ended;
             let size = (sum + ending) as f64 + theta as f64 * (longer + later) as f64;
-            // A page that does not come back within the window is there for its use alone.
+            // VMIN keeps a page that is not used again within the window for its use alone.
             let vmin = sum as f64 + (longer + tails) as f64;
             windows.push(Window {
                 theta,
@@ -213,7 +233,7 @@ impl Intervals {
         windows
     }
 
-    /// The window of a bin's edge at or just above θ.
+    /// The window at the first bin's edge that is not below θ.
     pub fn at(&self, theta: u64) -> Window {
         let windows = self.windows();
         let at = windows
@@ -227,12 +247,15 @@ impl Intervals {
         })
     }
 
-    /// Counts of intervals by the upper edge of their bin, those that are not empty.
+    /// The bins that are not empty: upper edge, and number of intervals.
     pub fn histogram(&self) -> Vec<(u64, u64)> {
-        (0..BINS)
-            .filter(|bin| self.between.count[*bin] > 0)
-            .map(|bin| (edge(bin), self.between.count[bin]))
-            .collect()
+        let mut bins = Vec::new();
+        for (bin, count) in self.between.count.iter().enumerate() {
+            if *count > 0 {
+                bins.push((edge(bin), *count));
+            }
+        }
+        bins
     }
 }
 
@@ -245,18 +268,16 @@ mod tests {
     fn bins_meet() {
         for bin_number in 0..BINS - 1 {
             let top = edge(bin_number);
-            assert_eq!(
-                (bin(top), bin(top + 1)),
-                (bin_number, bin_number + 1),
-                "{top}"
-            );
+            assert_eq!(bin(top), bin_number, "{top}");
+            assert_eq!(bin(top + 1), bin_number + 1, "{top}");
         }
         assert_eq!(bin(u64::MAX), BINS - 1);
     }
 
     /// w(t,θ) and the misses, by their definitions.
     fn plainly(refs: &[Page], theta: usize) -> (u64, f64) {
-        let (mut misses, mut sizes) = (0, 0);
+        let mut misses = 0;
+        let mut sizes = 0;
         for at in 0..refs.len() {
             let seen = refs[..at].iter().rposition(|page| *page == refs[at]);
             misses += u64::from(seen.is_none_or(|seen| at - seen > theta));
@@ -284,7 +305,8 @@ mod tests {
         #[test]
         fn uses_have_the_windows_of_their_references(pages in prop::collection::vec(0..4_u64, 1..120)) {
             let trace = Trace::of(&pages).unwrap();
-            let (one, other) = (Intervals::of(&trace, false), Intervals::of_uses(&Uses::of(&trace, false).unwrap()));
+            let one = Intervals::of(&trace, false);
+            let other = Intervals::of_uses(&Uses::of(&trace, false).unwrap());
             prop_assert_eq!(one.windows(), other.windows());
         }
     }

@@ -1,19 +1,22 @@
-//! Lifetime curves: mean time between faults against mean size of memory, for every policy on one scale; knees, and the
-//! space-time product.
+//! Lifetime curves: mean time between faults against mean size of memory, for every policy on one
+//! scale; their knees; and the space-time product.
 //!
-//! - Law: g = K / misses, in the trace's time; the x axis is the mean size in memory, cold start included, never the
-//!   limit: only so can a policy of variable size be compared with one of fixed size.
-//! - Space-time: ST = K·s without, and with a fault's service time D: ST = K·s + D·Σ s(t at a fault). The second sum is
-//!   exact for LRU once memory is full (c each); for the working set it is `misses · s`, Denning's approximation, or
-//!   exact by [`space_at_faults`].
-//! - Knees: where g/s is greatest (the ray from the origin touches the curve; the limit of ST's minimum as D grows),
-//!   and where ST is least.
-//! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding report.
+//! - Rule: g = K / misses, in the trace's time. The x axis is the mean size in memory, cold start
+//!   included, and never the limit: only so can a policy of variable size be compared with one of
+//!   fixed size.
+//! - Space-time: ST = K·s, and with a fault's service time D: ST = K·s + D·Σ s(t at a fault). For
+//!   LRU the second sum is exact once memory is full (c each). For the working set it is `misses ·
+//!   s`, Denning's approximation, or exact by [`space_at_faults`].
+//! - Knees: where g/s is greatest, and where ST is least. At the first the ray from the origin
+//!   touches the curve; the second tends to it as D grows.
+//! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding
+//!   report.
 
+use super::interval::Intervals;
 use super::sample::Sampled;
-use super::{Intervals, MissCurve};
+use super::stack::MissCurve;
 use crate::policy::{Choice, Options};
-use crate::{Error, Trace};
+use crate::{Access, Error, Trace};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -37,38 +40,41 @@ pub struct Lifetime {
     pub policy: String,
     /// References, or the trace's time.
     pub time: u64,
-    /// Its points.
+    /// The points of the curve.
     pub points: Vec<Point>,
 }
 
-/// Where a curve says that memory is well used.
+/// The points of a curve at which memory is well used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Knees {
     /// The greatest lifetime for each page.
     pub ray: Point,
-    /// The least space-time, at the service time asked for.
+    /// The least space-time, at a given service time.
     pub space_time: Point,
     /// That least value, in pages times the trace's time.
     pub least: f64,
 }
 
 impl Lifetime {
-    /// From parameters, mean sizes and misses, by rising parameter.
+    /// A curve from parameters, mean sizes and misses, by rising parameter.
     pub fn new(policy: &str, time: u64, points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
-        let points = points.map(|(parameter, size, misses)| Point {
-            parameter,
-            size,
-            misses,
-            lifetime: time as f64 / misses,
-        });
+        let mut curve = Vec::new();
+        for (parameter, size, misses) in points {
+            curve.push(Point {
+                parameter,
+                size,
+                misses,
+                lifetime: time as f64 / misses,
+            });
+        }
         Self {
             policy: policy.to_owned(),
             time,
-            points: points.collect(),
+            points: curve,
         }
     }
 
-    /// Of the working set, at every window.
+    /// The curve of the working set, at every window.
     pub fn of_working_set(intervals: &Intervals) -> Self {
         let windows = intervals.windows();
         Self::new(
@@ -78,7 +84,7 @@ impl Lifetime {
         )
     }
 
-    /// Of VMIN, at every window.
+    /// The curve of VMIN, at every window.
     pub fn of_vmin(intervals: &Intervals) -> Self {
         let windows = intervals.windows();
         Self::new(
@@ -88,7 +94,7 @@ impl Lifetime {
         )
     }
 
-    /// Of LRU, at every size. `time` is that of the other curves.
+    /// The curve of LRU, at every size. `time` is that of the other curves.
     pub fn of_lru(curve: &MissCurve, time: u64) -> Self {
         let all = curve.all();
         let sizes = curve.mean_sizes();
@@ -99,7 +105,7 @@ impl Lifetime {
         )
     }
 
-    /// Of LRU from a part of the pages: a point where the curve changes, which is as fine as the sample is.
+    /// The curve of LRU from a part of the pages. It has a point wherever it changes.
     pub fn of_sample(sampled: &Sampled, time: u64) -> Self {
         let steps = sampled.curve.steps().into_iter();
         Self::new(
@@ -109,8 +115,11 @@ impl Lifetime {
         )
     }
 
-    /// Of a policy, in the trace's own time if it has one and `timed` says so: LRU at every size, the working set and
-    /// VMIN at every window, unless an option is told; any other by runs at `points` sizes, two at least.
+    /// The curve of a policy: in the trace's own time if it has one and `timed` is true, else in
+    /// references.
+    ///
+    /// LRU has a point at every size. The working set and VMIN have one at every window, unless an
+    /// option is given. Any other policy is run at `points` sizes, at least two.
     pub fn of(trace: &Trace, timed: bool, choice: &Choice, points: usize) -> Result<Self, Error> {
         let told = !choice.options.told().is_empty();
         match choice.spec.name {
@@ -129,7 +138,7 @@ impl Lifetime {
         }
     }
 
-    /// Of any policy, one run for each capacity, in parallel.
+    /// The curve of any policy, by one run for each capacity, in parallel.
     pub fn of_policy(
         trace: &Trace,
         choice: &Choice,
@@ -140,35 +149,35 @@ impl Lifetime {
             let score = choice.spec.run(trace, *capacity, &choice.options)?;
             Ok((*capacity as u64, score.mean_size, score.misses as f64))
         };
-        let points = capacities
-            .par_iter()
-            .map(run)
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::new(&choice.label(), time, points.into_iter()))
+        let points: Result<Vec<_>, _> = capacities.par_iter().map(run).collect();
+        Ok(Self::new(&choice.label(), time, points?.into_iter()))
     }
 
-    /// Space-time of a point, where a fault is served in `service` of the trace's time.
+    /// The space-time of a point, if a fault is served in `service` of the trace's time.
     pub fn space_time(&self, point: &Point, service: f64) -> f64 {
         point.size * (self.time as f64 + service * point.misses)
     }
 
     /// The knees; `None` of a curve without points.
     pub fn knees(&self, service: f64) -> Option<Knees> {
-        let by = |value: &dyn Fn(&Point) -> f64| {
-            let finite = self.points.iter().filter(|point| point.size > 0.0);
-            finite
-                .min_by(|one, other| value(one).total_cmp(&value(other)))
-                .copied()
-        };
-        let space_time = by(&|point| self.space_time(point, service))?;
+        let ray = self.least_by(|point| -point.lifetime / point.size)?;
+        let space_time = self.least_by(|point| self.space_time(point, service))?;
         Some(Knees {
-            ray: by(&|point| -point.lifetime / point.size)?,
+            ray,
             space_time,
             least: self.space_time(&space_time, service),
         })
     }
 
-    /// The faults at a mean size, between the points around it; `None` outside.
+    /// The point of the least value, of those with a size.
+    fn least_by(&self, value: impl Fn(&Point) -> f64) -> Option<Point> {
+        let sized = self.points.iter().filter(|point| point.size > 0.0);
+        let least = sized.min_by(|one, other| value(one).total_cmp(&value(other)));
+        least.copied()
+    }
+
+    /// The faults at a mean size, interpolated between the points around it; `None` outside of the
+    /// curve.
     pub fn misses_at(&self, size: f64) -> Option<f64> {
         let after = self.points.iter().position(|point| point.size >= size)?;
         let right = self.points[after];
@@ -182,24 +191,23 @@ impl Lifetime {
     }
 }
 
-/// Σ of the working set's size over its own faults, exactly: one pass.
+/// Σ of the working set's size over its own faults, exactly, in one pass.
 pub fn space_at_faults(trace: &Trace, theta: u64) -> Result<f64, Error> {
     let choice = Choice::parse("ws")?;
     let options: Options = choice.options.with("theta", theta as f64);
     let steps = choice.spec.steps(trace, 1, &options)?;
-    Ok(steps
-        .iter()
-        .filter(|step| step.access == crate::Access::Miss)
-        .map(|step| step.resident as f64)
-        .sum())
+    let misses = steps.iter().filter(|step| step.access == Access::Miss);
+    Ok(misses.map(|step| step.resident as f64).sum())
 }
 
-/// So many sizes from 1 to all pages, evenly on a logarithmic scale.
+/// So many sizes from 1 to all pages, even on a logarithmic scale.
 pub fn sizes(pages: usize, count: usize) -> Vec<usize> {
     let step = (pages as f64).ln() / count.saturating_sub(1).max(1) as f64;
-    let mut sizes: Vec<usize> = (0..count)
-        .map(|at| ((at as f64 * step).exp().round() as usize).clamp(1, pages))
-        .collect();
+    let mut sizes = Vec::with_capacity(count);
+    for at in 0..count {
+        let size = (at as f64 * step).exp().round() as usize;
+        sizes.push(size.clamp(1, pages));
+    }
     sizes.dedup();
     sizes
 }
@@ -210,16 +218,16 @@ mod tests {
     use crate::measure::sample::{Sampling, sampled};
 
     fn phased() -> Trace {
-        let mut dice = crate::dice::Dice::new(9);
-        // A small locality and a large one in turn: no fixed size is right for both.
-        let page = |at: u64, dice: &mut crate::dice::Dice| {
+        let mut rng = crate::rng::Rng::new(9);
+        // A small and a large locality alternate, so no fixed size is right for both.
+        let page = |at: u64, rng: &mut crate::rng::Rng| {
             if at / 5000 % 2 == 0 {
-                dice.below(10)
+                rng.below(10)
             } else {
-                10 + dice.below(50)
+                10 + rng.below(50)
             }
         };
-        let pages: Vec<u64> = (0..60_000).map(|at| page(at, &mut dice)).collect();
+        let pages: Vec<u64> = (0..60_000).map(|at| page(at, &mut rng)).collect();
         Trace::of(&pages).unwrap()
     }
 
@@ -227,10 +235,8 @@ mod tests {
     fn in_phases_the_working_set_outlives_lru_and_nothing_outlives_vmin() {
         let trace = phased();
         let intervals = Intervals::of(&trace, false);
-        let (ws, vmin) = (
-            Lifetime::of_working_set(&intervals),
-            Lifetime::of_vmin(&intervals),
-        );
+        let ws = Lifetime::of_working_set(&intervals);
+        let vmin = Lifetime::of_vmin(&intervals);
         let lru = Lifetime::of_lru(&MissCurve::of(&trace), intervals.time);
         let at = 35.0;
         let [ws, vmin, lru] = [ws, vmin, lru].map(|curve| curve.misses_at(at).unwrap());
@@ -241,10 +247,8 @@ mod tests {
     fn a_sample_has_the_points_at_which_its_curve_changes() {
         let trace = phased();
         let sampled = sampled(&trace, Sampling::Rate(0.3)).unwrap();
-        let (few, all) = (
-            Lifetime::of_sample(&sampled, 1),
-            Lifetime::of_lru(&sampled.curve, 1),
-        );
+        let few = Lifetime::of_sample(&sampled, 1);
+        let all = Lifetime::of_lru(&sampled.curve, 1);
         // The smallest size takes what the sample has too few or too many.
         assert!(few.points.len() <= sampled.pages + 1 && few.points.len() < all.points.len());
         assert!(few.points.iter().all(|point| all.points.contains(point)));
@@ -257,7 +261,8 @@ mod tests {
     #[test]
     fn a_run_of_lru_is_a_point_of_its_curve() {
         let trace = phased();
-        let (lru, curve) = (Choice::parse("lru").unwrap(), MissCurve::of(&trace));
+        let lru = Choice::parse("lru").unwrap();
+        let curve = MissCurve::of(&trace);
         let runs = Lifetime::of_policy(&trace, &lru, &sizes(trace.pages(), 9), trace.len() as u64)
             .unwrap();
         let whole = Lifetime::of_lru(&curve, trace.len() as u64);

@@ -1,12 +1,12 @@
 //! The memory reference map: which page was used when, as a grid.
 //!
-//! Rows are ranks of pages by number, not addresses: an address space of 47 bits would leave the picture empty. Each
-//! cell counts references and keeps what they did.
+//! Rows are ranks of pages by number, not addresses: an address space of 47 bits would leave the
+//! picture empty. Each cell counts its references and keeps what they did.
 //!
 //! - Cost: O(n + w·h), 4 B for each page.
 //! - Source: the founding report's memory reference maps, one circle for each cell of 800 by 600.
 
-use crate::{Op, Trace, Uses};
+use crate::{Op, Page, Trace, Uses};
 use serde::Serialize;
 
 /// A grid of time by memory.
@@ -25,45 +25,30 @@ pub struct Map {
 }
 
 impl Map {
-    /// Of a trace in references, at most as wide and high as there is something to show.
+    /// The map of a trace in references. It has at most a column for each reference and a row for
+    /// each page.
     pub fn of(trace: &Trace, width: usize, height: usize) -> Self {
-        let (width, height) = (width.clamp(1, trace.len()), height.clamp(1, trace.pages()));
-        let (row, rows) = ranks(trace, height);
-        let (mut count, mut did) = (vec![0_u32; width * height], vec![0_u8; width * height]);
+        let width = width.clamp(1, trace.len());
+        let mut grid = Grid::new(trace, width, height);
         for (at, page) in trace.refs().iter().enumerate() {
             let column = (at as u128 * width as u128 / trace.len() as u128) as usize;
-            let cell = row[*page as usize] as usize * width + column;
-            count[cell] = count[cell].saturating_add(1);
-            did[cell] |= trace.op().map_or(0, |op| op[at].0);
+            let op = trace.op().map_or(Op(0), |op| op[at]);
+            grid.add(*page, column, op);
         }
-        Self {
-            width,
-            height,
-            count,
-            did,
-            rows,
-        }
+        grid.map
     }
 
-    /// Of uses in their time; cells count uses.
+    /// The map of uses in their time; cells count uses.
     pub fn of_uses(uses: &Uses, width: usize, height: usize) -> Self {
-        let (width, height) = (width.clamp(1, uses.len()), height.clamp(1, uses.pages()));
-        let (row, rows) = ranks(uses.trace(), height);
-        let (mut count, mut did) = (vec![0_u32; width * height], vec![0_u8; width * height]);
-        let wide = uses.time() as f64 / width as f64;
+        let width = width.clamp(1, uses.len());
+        let mut grid = Grid::new(uses.trace(), width, height);
+        let column_time = uses.time() as f64 / width as f64;
         for one in uses {
-            let column = (((one.from - uses.start()) as f64 / wide) as usize).min(width - 1);
-            let cell = row[one.page as usize] as usize * width + column;
-            count[cell] = count[cell].saturating_add(1);
-            did[cell] |= one.op.0;
+            let since = (one.from - uses.start()) as f64;
+            let column = ((since / column_time) as usize).min(width - 1);
+            grid.add(one.page, column, one.op);
         }
-        Self {
-            width,
-            height,
-            count,
-            did,
-            rows,
-        }
+        grid.map
     }
 
     /// What was done in a cell.
@@ -72,17 +57,42 @@ impl Map {
     }
 }
 
-/// The row of each page, and the page number that each row begins with.
-fn ranks(trace: &Trace, height: usize) -> (Vec<u32>, Vec<u64>) {
-    let mut order: Vec<u32> = (0..trace.pages() as u32).collect();
-    order.sort_unstable_by_key(|page| trace.names()[*page as usize]);
-    let (mut row, mut rows) = (vec![0_u32; trace.pages()], vec![u64::MAX; height]);
-    for (rank, page) in order.iter().enumerate() {
-        let place = rank * height / trace.pages();
-        row[*page as usize] = place as u32;
-        rows[place] = rows[place].min(trace.names()[*page as usize]);
+/// A map that is being made, and the row of each page.
+struct Grid {
+    map: Map,
+    row: Vec<u32>,
+}
+
+impl Grid {
+    fn new(trace: &Trace, width: usize, height: usize) -> Self {
+        let height = height.clamp(1, trace.pages());
+        let mut order: Vec<Page> = (0..trace.pages() as Page).collect();
+        order.sort_unstable_by_key(|page| trace.names()[*page as usize]);
+        let mut row = vec![0_u32; trace.pages()];
+        let mut rows = vec![u64::MAX; height];
+        for (rank, page) in order.iter().enumerate() {
+            let place = rank * height / trace.pages();
+            row[*page as usize] = place as u32;
+            rows[place] = rows[place].min(trace.names()[*page as usize]);
+        }
+        let map = Map {
+            width,
+            height,
+            count: vec![0; width * height],
+            did: vec![0; width * height],
+            rows,
+        };
+        Self { map, row }
     }
-    (row, rows)
+
+    #[inline]
+    fn add(&mut self, page: Page, column: usize, op: Op) {
+        let row = self.row[page as usize] as usize;
+        let cell = row * self.map.width + column;
+        let count = &mut self.map.count[cell];
+        *count = count.saturating_add(1);
+        self.map.did[cell] |= op.0;
+    }
 }
 
 #[cfg(test)]

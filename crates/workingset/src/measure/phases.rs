@@ -1,18 +1,18 @@
 //! Phases: when a program stays in a locality, and when it moves.
 //!
-//! - Bounded locality intervals at level c: maximal runs of references in which none misses in an LRU stack of c pages,
-//!   and all of its top c pages are used again. A phase at level c is a locality of c pages; the references between
-//!   phases are transitions.
-//! - Signature distance: windows of equal length, 1 − |A∩B| / |A∪B| of the pages used in two neighbours; above one half
-//!   is a transition.
-//! - Cost: bounded localities O(n·depth) at small levels, since the stack is kept as a list; signatures O(n), 8 B for
-//!   each page.
+//! - Bounded locality intervals at level c: maximal runs of references in which none misses in an
+//!   LRU stack of c pages, and all of its top c pages are used again. A phase at level c is a
+//!   locality of c pages; the references between phases are transitions.
+//! - Signature distance: windows of equal length, 1 − |A∩B| / |A∪B| of the pages used in two
+//!   neighbours; above one half is a transition.
+//! - Cost: bounded localities O(n·depth) at small levels, since the stack is kept as a list;
+//!   signatures O(n), 8 B for each page.
 //! - Source: Madison, Batson, CACM 19(5), 1976; Dhodapkar, Smith, MICRO 2003.
 
 use crate::{Page, Trace};
 use serde::Serialize;
 
-/// A stay in one locality.
+/// A time in one locality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Phase {
     /// Pages of the locality.
@@ -23,12 +23,13 @@ pub struct Phase {
     pub to: u64,
 }
 
-/// The phases of a level that are at least so long.
+/// The phases of a level that have at least `shortest` references.
 pub fn localities(trace: &Trace, level: usize, shortest: u64) -> Vec<Phase> {
     let mut stack: Vec<Page> = Vec::with_capacity(level + 1);
-    // Which of the stack's pages were used again since the run began.
+    // For each of the stack's pages, whether it was used again since the run began.
     let mut again: Vec<bool> = Vec::with_capacity(level + 1);
-    let (mut phases, mut from) = (Vec::new(), 0_u64);
+    let mut phases = Vec::new();
+    let mut from = 0_u64;
     let mut close = |from: u64, to: u64, again: &[bool], full: bool| {
         if full && to - from >= shortest && again.iter().all(|used| *used) {
             phases.push(Phase { level, from, to });
@@ -46,7 +47,7 @@ pub fn localities(trace: &Trace, level: usize, shortest: u64) -> Vec<Phase> {
                 if stack.len() == level {
                     stack.pop();
                     again.pop();
-                    // The locality is another from here on.
+                    // From here on it is another locality.
                     again.fill(false);
                     from = at as u64;
                 }
@@ -59,7 +60,7 @@ pub fn localities(trace: &Trace, level: usize, shortest: u64) -> Vec<Phase> {
     phases
 }
 
-/// How far the pages of a window are from those of the one before.
+/// How far the pages of a window are from those of the window before.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Step {
     /// The window's first reference.
@@ -69,7 +70,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether this is a move to another locality.
+    /// Returns true if this is a move to another locality.
     pub fn is_transition(&self) -> bool {
         self.distance > 0.5
     }
@@ -78,15 +79,21 @@ impl Step {
 /// Distances between neighbouring windows of so many references; the first has none.
 pub fn signatures(trace: &Trace, window: usize) -> Vec<Step> {
     let mut seen: Vec<u32> = vec![0; trace.pages()];
-    let (mut steps, mut before) = (Vec::new(), 0_usize);
-    for (number, refs) in trace.refs().chunks(window.max(1)).enumerate() {
-        let (own, last) = (number as u32 + 1, number as u32);
-        let (mut size, mut common) = (0_usize, 0_usize);
+    let mut steps = Vec::new();
+    let mut before = 0_usize;
+    let window = window.max(1);
+    for (number, refs) in trace.refs().chunks(window).enumerate() {
+        let own = number as u32 + 1;
+        let last = number as u32;
+        let mut size = 0_usize;
+        let mut common = 0_usize;
         for page in refs {
             let seen = &mut seen[*page as usize];
             if *seen != own {
                 size += 1;
-                common += usize::from(*seen == last && last > 0);
+                if *seen == last && last > 0 {
+                    common += 1;
+                }
                 *seen = own;
             }
         }
@@ -94,7 +101,7 @@ pub fn signatures(trace: &Trace, window: usize) -> Vec<Step> {
             let union = size + before - common;
             let distance = 1.0 - common as f64 / union.max(1) as f64;
             steps.push(Step {
-                from: (number * window.max(1)) as u64,
+                from: (number * window) as u64,
                 distance,
             });
         }
@@ -108,9 +115,9 @@ mod tests {
     use super::*;
 
     fn phased() -> Trace {
-        let mut dice = crate::dice::Dice::new(4);
+        let mut rng = crate::rng::Rng::new(4);
         let pages: Vec<u64> = (0..20_000)
-            .map(|at| dice.below(10) + at / 5000 * 10)
+            .map(|at| rng.below(10) + at / 5000 * 10)
             .collect();
         Trace::of(&pages).unwrap()
     }
@@ -143,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_locality_by_hand() {
+    fn two_localities_in_a_short_trace() {
         let trace = Trace::of(&[1, 2, 1, 2, 1, 3, 4, 3, 4]).unwrap();
         let phases = localities(&trace, 2, 2);
         assert_eq!(

@@ -1,69 +1,96 @@
-//! The size of the working set as the founding report's program drew it, to set beside [`super::Series`].
+//! The size of the working set as the founding report's program drew it, to set beside
+//! [`super::Series`].
 //!
-//! What differs, and must be repeated to meet the published pictures:
+//! The program differs from the definition in two points, which must be repeated to meet the
+//! published pictures:
 //!
-//! - a data reference is stamped with its place within the pixel, not within the trace, so that its page leaves the set
-//!   at the end of the next pixel or so, whatever θ is; fetches are stamped rightly;
-//! - pages leave only where a pixel ends, and the size is drawn before they do.
+//! - A data reference is stamped with its place within the pixel, not within the trace. So its page
+//!   leaves the set at the end of the next pixel or so, whatever θ is. Fetches are stamped rightly.
+//! - Pages leave only where a pixel ends, and the size is drawn before they do.
 //!
 //! - Cost: O(n + pixels · pages in the set), 8 B for each page.
-//! - Source: the author's `ThirdPassHandler` as of 24 June 2011, and `totalInstructions += siz`: time counts bytes of
-//!   instructions ([`crate::Clock::InstructionBytes`]).
-//! - Limit: that the published figures came from this program is likely, not known.
+//! - Source: the author's `ThirdPassHandler` as of 24 June 2011, and `totalInstructions += siz`:
+//!   time counts bytes of instructions ([`crate::Clock::InstructionBytes`]).
+//! - Limits: it is likely, but not known, that the published figures came from this program.
 
-use crate::{Error, NONE, Op, Trace};
+use crate::{Error, NONE, Op, Page, Trace};
 
 /// Where each pixel ends, in the trace's time, and the size drawn there.
 ///
-/// Errors: a trace without times, or without what each reference did.
+/// Errors: a trace without times, or without operations.
 pub fn published(trace: &Trace, theta: u64, pixels: usize) -> Result<Vec<(u64, u64)>, Error> {
-    let need = || {
-        Error::Unfit(
+    let Some((time, ops)) = trace.time().zip(trace.op()) else {
+        return Err(Error::Unfit(
             "the report's arithmetic needs a trace with times that tells fetches from data"
                 .to_owned(),
-        )
+        ));
     };
-    let (time, ops) = trace.time().zip(trace.op()).ok_or_else(need)?;
-    let (first, span) = (time[0], time[time.len() - 1] - time[0] + 1);
-    let pixels = pixels.clamp(1, trace.len()) as u64;
-    let pixel = |now: u64| (u128::from(now - first) * u128::from(pixels) / u128::from(span)) as u64;
-    let start =
-        |pixel: u64| (u128::from(pixel) * u128::from(span)).div_ceil(u128::from(pixels)) as u64;
-    let mut set = Set {
-        stamp: vec![0; trace.pages()],
-        place: vec![NONE; trace.pages()],
-        pages: Vec::new(),
+    let axis = Axis {
+        first: time[0],
+        span: time[time.len() - 1] - time[0] + 1,
+        pixels: pixels.clamp(1, trace.len()) as u64,
     };
-    let (mut drawn, mut current) = (Vec::new(), 0);
+    let mut set = Set::new(trace.pages());
+    let mut drawn = Vec::new();
+    let mut current = 0;
     for ((page, now), op) in trace.refs().iter().zip(time).zip(ops) {
-        while current < pixel(*now) {
+        let since = now - axis.first;
+        while current < axis.pixel(since) {
             current += 1;
-            drawn.push((first + start(current), set.pages.len() as u64));
-            set.purge(start(current).saturating_sub(theta));
+            let start = axis.start(current);
+            drawn.push((axis.first + start, set.pages.len() as u64));
+            set.purge(start.saturating_sub(theta));
         }
-        let since = now - first;
-        set.stamp(
-            *page,
-            if *op == Op::FETCH {
-                since
-            } else {
-                since - start(current).min(since)
-            },
-        );
+        let stamp = if *op == Op::FETCH {
+            since
+        } else {
+            since.saturating_sub(axis.start(current))
+        };
+        set.stamp(*page, stamp);
     }
-    drawn.push((first + span, set.pages.len() as u64));
+    drawn.push((axis.first + axis.span, set.pages.len() as u64));
     Ok(drawn)
+}
+
+/// The time axis of the picture. Times are since the first reference.
+struct Axis {
+    first: u64,
+    span: u64,
+    pixels: u64,
+}
+
+impl Axis {
+    /// The pixel of a time.
+    fn pixel(&self, since: u64) -> u64 {
+        let place = u128::from(since) * u128::from(self.pixels);
+        (place / u128::from(self.span)) as u64
+    }
+
+    /// The time at which a pixel begins.
+    fn start(&self, pixel: u64) -> u64 {
+        let place = u128::from(pixel) * u128::from(self.span);
+        place.div_ceil(u128::from(self.pixels)) as u64
+    }
 }
 
 /// The pages in the set.
 struct Set {
     stamp: Vec<u64>,
+    /// Each page's place in `pages`, or [`NONE`].
     place: Vec<u32>,
-    pages: Vec<u32>,
+    pages: Vec<Page>,
 }
 
 impl Set {
-    fn stamp(&mut self, page: u32, stamp: u64) {
+    fn new(pages: usize) -> Self {
+        Self {
+            stamp: vec![0; pages],
+            place: vec![NONE; pages],
+            pages: Vec::new(),
+        }
+    }
+
+    fn stamp(&mut self, page: Page, stamp: u64) {
         self.stamp[page as usize] = stamp;
         if self.place[page as usize] == NONE {
             self.place[page as usize] = self.pages.len() as u32;
@@ -71,12 +98,16 @@ impl Set {
         }
     }
 
-    /// What was stamped before a moment leaves.
+    /// Removes the pages that were stamped before a moment.
     fn purge(&mut self, before: u64) {
-        let (stamp, place) = (&self.stamp, &mut self.place);
+        let stamp = &self.stamp;
+        let place = &mut self.place;
         self.pages.retain(|page| {
-            stamp[*page as usize] >= before
-                || std::mem::replace(&mut place[*page as usize], NONE) == NONE
+            let stays = stamp[*page as usize] >= before;
+            if !stays {
+                place[*page as usize] = NONE;
+            }
+            stays
         });
     }
 }
@@ -89,7 +120,8 @@ mod tests {
 
     /// Fetches of one page, and data references that walk over twenty, each tick of the clock one.
     fn trace(fetch: bool) -> Trace {
-        let (mut loader, mut batch) = (Loader::default(), Batch::default());
+        let mut loader = Loader::default();
+        let mut batch = Batch::default();
         for at in 0..10_000_u64 {
             batch
                 .page
@@ -116,7 +148,8 @@ mod tests {
             .mean;
         let code = mean(&published(&trace(true), 1000, 100).unwrap());
         let data = mean(&published(&trace(false), 1000, 100).unwrap());
-        // Of 21 pages a pixel of 100 touches three; drawn before the purge, those of two pixels may stand.
+        // Of 21 pages a pixel of 100 touches three; drawn before the purge, those of two pixels may
+        // stand.
         assert!((right - 20.4).abs() < 1.0, "{right}");
         assert!((code - right).abs() < 2.0, "{code}");
         assert!(data < right / 2.0, "{data}");

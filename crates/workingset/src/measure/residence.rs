@@ -1,20 +1,25 @@
-//! How long pages stay in the working set, and whether that is chance: exponential (a half-life), lognormal, or
-//! neither.
+//! How long pages stay in the working set, and whether their leaving is chance: exponential (a
+//! half-life), lognormal, or neither.
 //!
-//! A stay begins with a miss and ends θ after the last use before the next miss. If pages left at random, as nuclei
-//! decay, stays would be exponential: median/mean = ln 2, coefficient of variation 1, and a timer would do as well as
-//! the working set (`half-life`).
+//! A stay begins with a miss and ends θ after the last use before the next miss. If pages left at
+//! random, as nuclei decay, stays would be exponential: median/mean = ln 2, a coefficient of
+//! variation of 1. A timer would then be as good as the working set (`half-life`).
 //!
-//! - Law: stay = last use + θ − miss; stays cut by the trace's end count as at least so long (Kaplan, Meier).
-//! - Fits by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays / all time), lognormal
-//!   (ended stays).
+//! - Rule: stay = last use + θ − miss. A stay that the trace's end cuts counts as at least so long
+//!   (Kaplan, Meier).
+//! - Fits are by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays
+//!   / all time), and lognormal (ended stays).
 //! - Cost: O(n), 16 B for each page.
 //! - Source: the founding report's "half life"; Kaplan, Meier, JASA 53, 1958; Akaike, 1974.
 
 use crate::{NONE, Trace};
 use serde::Serialize;
+use std::f64::consts::PI;
 
-/// What is known of the stays.
+/// Stays at which survival is kept: more than a picture shows.
+const STEPS: usize = 200;
+
+/// The stays of pages in the working set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Residence {
     /// The window, in the trace's time.
@@ -23,11 +28,11 @@ pub struct Residence {
     pub stays: usize,
     /// Stays that the trace's end cut.
     pub cut: usize,
-    /// Of those that ended.
+    /// Mean of those that ended.
     pub mean: f64,
-    /// Of all, by Kaplan and Meier; `None` if fewer than half ended.
+    /// Median of all, by Kaplan and Meier; `None` if fewer than half ended.
     pub median: Option<f64>,
-    /// Deviation over mean of those that ended: 1 if exponential.
+    /// Standard deviation over mean of those that ended: 1 if exponential.
     pub variation: f64,
     /// AIC of an exponential law.
     pub aic_exponential: f64,
@@ -40,7 +45,7 @@ pub struct Residence {
 }
 
 impl Residence {
-    /// Of a trace, in its own time if it has one and `timed` says so.
+    /// The stays in a trace: in its own time if it has one and `timed` is true, else in references.
     pub fn of(trace: &Trace, timed: bool, theta: u64) -> Self {
         let time = trace.time().filter(|_| timed);
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
@@ -51,9 +56,12 @@ impl Residence {
             let now = at(reference);
             if *used == NONE {
                 *began = now;
-            } else if now - at(*used as usize) > theta {
-                ended.push((at(*used as usize) + theta - *began) as f64);
-                *began = now;
+            } else {
+                let before = at(*used as usize);
+                if now - before > theta {
+                    ended.push((before + theta - *began) as f64);
+                    *began = now;
+                }
             }
             *used = reference as u32;
         }
@@ -75,18 +83,18 @@ impl Residence {
         let count = ended.len() as f64;
         let sum: f64 = ended.iter().sum();
         let mean = sum / count;
-        let variance = ended.iter().map(|stay| (stay - mean).powi(2)).sum::<f64>() / count;
-        let rate = count / (sum + cut.iter().sum::<f64>());
-        let logs = || ended.iter().map(|stay| stay.max(1.0).ln());
-        let centre = logs().sum::<f64>() / count;
-        let spread = (logs().map(|log| (log - centre).powi(2)).sum::<f64>() / count).sqrt();
+        let variance = mean_square(&ended, mean);
+        let cut_sum: f64 = cut.iter().sum();
+        let rate = count / (sum + cut_sum);
         let exponential = count * rate.ln() - rate * sum;
-        let normal = -(count / 2.0) * ((2.0 * std::f64::consts::PI * spread.powi(2)).ln() + 1.0);
+        let logs: Vec<f64> = ended.iter().map(|stay| stay.max(1.0).ln()).collect();
+        let log_sum: f64 = logs.iter().sum();
+        let centre = log_sum / count;
+        let spread = mean_square(&logs, centre).sqrt();
+        let normal = -(count / 2.0) * ((2.0 * PI * spread.powi(2)).ln() + 1.0);
         let survival = survival(&ended, cut);
-        let median = survival
-            .iter()
-            .find(|(_, share)| *share <= 0.5)
-            .map(|(stay, _)| *stay);
+        let half = survival.iter().find(|(_, share)| *share <= 0.5);
+        let median = half.map(|(stay, _)| *stay);
         Self {
             theta,
             stays: ended.len(),
@@ -95,20 +103,18 @@ impl Residence {
             median,
             variation: variance.sqrt() / mean,
             aic_exponential: 2.0 - 2.0 * exponential,
-            aic_lognormal: 4.0 - 2.0 * (normal - logs().sum::<f64>()),
+            aic_lognormal: 4.0 - 2.0 * (normal - log_sum),
             lognormal: (centre, spread),
             survival,
         }
     }
 
-    /// Whether the stays can be told from decay: what the numbers say, in a sentence.
+    /// A sentence that says whether the stays differ from exponential decay.
     pub fn verdict(&self) -> String {
         if self.stays < 30 {
             return format!("{} stays ended: too few to tell a law", self.stays);
         }
-        let ratio = self
-            .median
-            .map_or(f64::INFINITY, |median| median / self.mean);
+        let ratio = self.median.unwrap_or(f64::INFINITY) / self.mean;
         let decays = (0.6..0.8).contains(&ratio) && (0.8..1.25).contains(&self.variation);
         let better = if self.aic_lognormal < self.aic_exponential {
             "lognormal"
@@ -127,45 +133,60 @@ impl Residence {
     }
 }
 
-/// Kaplan and Meier's estimate, at 200 stays at most.
+/// The mean of the squared distances from a centre.
+fn mean_square(values: &[f64], centre: f64) -> f64 {
+    let mut sum = 0.0;
+    for value in values {
+        sum += (value - centre).powi(2);
+    }
+    sum / values.len() as f64
+}
+
+/// Kaplan and Meier's estimate, at [`STEPS`] stays at most.
 fn survival(ended: &[f64], cut: &[f64]) -> Vec<(f64, f64)> {
-    let mut all: Vec<(f64, bool)> = ended
-        .iter()
-        .map(|stay| (*stay, true))
-        .chain(cut.iter().map(|stay| (*stay, false)))
-        .collect();
+    let mut all = Vec::with_capacity(ended.len() + cut.len());
+    for stay in ended {
+        all.push((*stay, true));
+    }
+    for stay in cut {
+        all.push((*stay, false));
+    }
+    // Of equal stays those that ended come first.
     all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
-    let (mut share, mut steps) = (1.0, Vec::new());
-    for (place, (stay, is_end)) in all.iter().enumerate() {
-        if *is_end {
-            let left = (all.len() - place) as f64;
-            share *= (left - 1.0) / left;
-            match steps.last_mut() {
-                Some((last, value)) if *last == *stay => *value = share,
-                _ => steps.push((*stay, share)),
-            }
+    let mut share = 1.0;
+    let mut steps: Vec<(f64, f64)> = Vec::new();
+    for (place, (stay, has_ended)) in all.iter().enumerate() {
+        if !has_ended {
+            continue;
+        }
+        let left = (all.len() - place) as f64;
+        share *= (left - 1.0) / left;
+        match steps.last_mut() {
+            Some((last, value)) if *last == *stay => *value = share,
+            _ => steps.push((*stay, share)),
         }
     }
-    let step = steps.len().div_ceil(200).max(1);
+    let step = steps.len().div_ceil(STEPS).max(1);
     let last = steps.len().saturating_sub(1);
-    steps
-        .into_iter()
-        .enumerate()
-        .filter(|(at, _)| at % step == 0 || *at == last)
-        .map(|(_, step)| step)
-        .collect()
+    let mut kept = Vec::new();
+    for (at, point) in steps.into_iter().enumerate() {
+        if at % step == 0 || at == last {
+            kept.push(point);
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Rng;
 
     #[test]
     fn decay_is_told_from_what_is_not() {
-        let mut dice = Dice::new(2);
+        let mut rng = Rng::new(2);
         let decaying: Vec<f64> = (0..5000)
-            .map(|_| -1000.0 * (1.0 - dice.unit()).ln())
+            .map(|_| -1000.0 * (1.0 - rng.unit()).ln())
             .collect();
         let fitted = Residence::fitted(1, decaying, &[]);
         assert!(fitted.aic_exponential < fitted.aic_lognormal);
@@ -176,7 +197,7 @@ mod tests {
         );
         let spread: Vec<f64> = (0..5000)
             .map(|_| {
-                ((0..12).map(|_| dice.unit()).sum::<f64>() - 6.0)
+                ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0)
                     .mul_add(2.0, 7.0)
                     .exp()
             })
@@ -192,10 +213,12 @@ mod tests {
 
     #[test]
     fn stays_by_hand() {
-        // With a window of 2: page 1 stays from 0 to 3, then from 6; page 2 from 1 on in steps that never miss.
+        // With a window of 2: page 1 stays from 0 to 3, then from 6; page 2 from 1 on in steps that
+        // never miss.
         let trace = Trace::of(&[1, 1, 2, 2, 2, 2, 1, 2, 2, 2]).unwrap();
         let residence = Residence::of(&trace, false, 2);
-        assert_eq!((residence.stays, residence.cut), (2, 1));
+        assert_eq!(residence.stays, 2);
+        assert_eq!(residence.cut, 1);
         assert_eq!(residence.mean, (3.0 + 2.0) / 2.0);
     }
 }

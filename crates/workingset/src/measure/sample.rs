@@ -1,18 +1,18 @@
 //! LRU's miss curve from a part of the pages: SHARDS.
 //!
-//! A page is in the sample iff the hash of its number is below a threshold, so all or none of its references are.
-//! Distances in the sample are scaled by 1/R; the references that were expected and are missing, or too many, are put
-//! right at the smallest distance (SHARDS-adj).
+//! A page is in the sample iff the hash of its number is below a threshold, so all or none of its
+//! references are. Distances in the sample are scaled by 1/R. The number of sampled references
+//! differs from the expected one; the difference is added at the smallest distance (SHARDS-adj).
 //!
-//! - Error: mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few 1/R. [`MissCurve::of`] is
-//!   exact.
+//! - Error: in the mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few
+//!   1/R. [`MissCurve::of`] is exact.
 //! - Cost: a look at one byte for each reference, then the exact cost of what is sampled.
-//! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015; fixed size there means that the threshold falls while the
-//!   trace is read: here all pages are known, and the threshold is the one that it would end with.
+//! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015. With a fixed size, their threshold
+//!   falls while the trace is read. Here all pages are known, and the threshold is the one that
+//!   theirs would end with.
 
-use super::MissCurve;
-use super::stack::distances;
-use crate::dice::lot;
+use super::stack::{MissCurve, distances};
+use crate::rng::page_hash;
 use crate::{Error, NONE, Page, Trace};
 
 /// How a sample is drawn.
@@ -25,7 +25,8 @@ pub enum Sampling {
 }
 
 impl Sampling {
-    /// As a number says it: a share of the pages up to 1, a number of pages above.
+    /// The sampling that a number stands for: a share of the pages up to 1, a number of pages
+    /// above.
     pub fn told(number: f64) -> Result<Self, Error> {
         match number {
             rate if rate <= 1.0 => Ok(Self::Rate(rate)),
@@ -37,22 +38,22 @@ impl Sampling {
     }
 }
 
-/// A curve and what it was made from.
+/// A curve, and the sample that it is from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
-    /// At the sizes of the whole trace.
+    /// The curve, at the sizes of the whole trace.
     pub curve: MissCurve,
-    /// The share of pages.
+    /// The share of the pages that is sampled.
     pub rate: f64,
     /// Pages in the sample.
     pub pages: usize,
-    /// The mean error of miss ratios over all sizes that such a sample is expected to have.
+    /// The expected mean error of the miss ratios over all sizes.
     pub error: f64,
 }
 
-/// Whether each page is in the sample, and the rate that this is.
+/// For each page, whether it is in the sample; and the share of hashes below the threshold.
 fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> {
-    let hashes: Vec<u64> = trace.names().iter().map(|page| lot(*page)).collect();
+    let hashes: Vec<u64> = trace.names().iter().map(|page| page_hash(*page)).collect();
     let threshold = match sampling {
         Sampling::Rate(rate) if rate > 0.0 && rate <= 1.0 => (rate * u64::MAX as f64) as u64,
         Sampling::Rate(rate) => {
@@ -67,14 +68,14 @@ fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> 
             *sorted.select_nth_unstable(pages).1
         }
     };
-    let chosen: Vec<bool> = hashes
-        .iter()
-        .map(|hash| *hash < threshold || threshold == u64::MAX)
-        .collect();
+    let mut chosen = Vec::with_capacity(hashes.len());
+    for hash in hashes {
+        chosen.push(hash < threshold || threshold == u64::MAX);
+    }
     Ok((chosen, threshold as f64 / u64::MAX as f64))
 }
 
-/// The curve of a sample.
+/// The curve from a sample.
 ///
 /// Errors: a sample without a page.
 pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
@@ -91,9 +92,10 @@ pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
     let mut hits = vec![0.0; trace.pages() + 1];
     let most = trace.pages();
     for (depth, count) in counts.iter().enumerate().skip(1) {
-        hits[((depth as f64 / rate).round() as usize).clamp(1, most)] += *count as f64 / rate;
+        let whole_depth = (depth as f64 / rate).round() as usize;
+        hits[whole_depth.clamp(1, most)] += *count as f64 / rate;
     }
-    // What the sample has too few or too many goes to the smallest distance.
+    // The difference from the expected number of references goes to the smallest distance.
     hits[1] += trace.len() as f64 - refs.len() as f64 / rate;
     let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64);
     let error = if rate >= 1.0 {
@@ -114,7 +116,7 @@ fn filtered(refs: &[Page], chosen: &[bool]) -> Vec<Page> {
     let mut kept: Vec<Page> = Vec::with_capacity(refs.len() / 32 + 64);
     let mut buffer = [0; 1024];
     for chunk in refs.chunks(buffer.len()) {
-        // Without a branch: most are not kept.
+        // Without a branch, which could not be predicted: which references are kept is by chance.
         let mut count = 0;
         for page in chunk {
             buffer[count] = *page;
@@ -122,7 +124,8 @@ fn filtered(refs: &[Page], chosen: &[bool]) -> Vec<Page> {
         }
         kept.extend_from_slice(&buffer[..count]);
     }
-    let (mut numbers, mut next) = (vec![NONE; chosen.len()], 0);
+    let mut numbers = vec![NONE; chosen.len()];
+    let mut next = 0;
     for page in &mut kept {
         let number = &mut numbers[*page as usize];
         if *number == NONE {
@@ -140,9 +143,9 @@ mod tests {
 
     #[test]
     fn a_sample_of_all_is_exact_and_a_part_is_near() {
-        let mut dice = crate::dice::Dice::new(3);
+        let mut rng = crate::rng::Rng::new(3);
         let pages: Vec<u64> = (0..200_000)
-            .map(|_| (dice.unit() * dice.unit() * 20_000.0) as u64)
+            .map(|_| (rng.unit() * rng.unit() * 20_000.0) as u64)
             .collect();
         let trace = Trace::of(&pages).unwrap();
         let exact = MissCurve::of(&trace).all();

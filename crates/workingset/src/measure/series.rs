@@ -1,17 +1,17 @@
 //! The size of the working set over time, w(t,θ), and how it is distributed.
 //!
-//! - Law: w(t,θ) = number of pages whose last use is in (t−θ, t], after each reference.
-//! - Cost: O(n), 4 B for each page. A pixel keeps the least, the mean and the most of all its moments, not only its
-//!   last.
+//! - Rule: w(t,θ) = the number of pages with a last use in (t−θ, t], after each reference.
+//! - Cost: O(n), 4 B for each page. A pixel keeps the least, the mean and the most of all its
+//!   moments, not only the last.
 //! - Source: Denning, CACM 11(5), 1968; the founding report draws the last value of each pixel.
 
 use crate::{Error, NONE, Trace};
 use serde::Serialize;
 
-/// A stretch of time.
+/// The sizes within a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Pixel {
-    /// When it begins, in the trace's time.
+    /// When the stretch begins, in the trace's time.
     pub from: u64,
     /// Fewest pages.
     pub least: u64,
@@ -21,18 +21,54 @@ pub struct Pixel {
     pub most: u64,
 }
 
+/// The sizes within a pixel, while it is being drawn.
+#[derive(Clone, Copy)]
+struct Drawn {
+    least: u64,
+    most: u64,
+    sum: u64,
+    count: u64,
+}
+
+impl Drawn {
+    const NONE: Self = Self {
+        least: u64::MAX,
+        most: 0,
+        sum: 0,
+        count: 0,
+    };
+
+    #[inline]
+    fn add(&mut self, size: u64) {
+        self.least = self.least.min(size);
+        self.most = self.most.max(size);
+        self.sum += size;
+        self.count += 1;
+    }
+
+    fn pixel(&self, from: u64) -> Pixel {
+        Pixel {
+            from,
+            least: self.least,
+            mean: self.sum as f64 / self.count as f64,
+            most: self.most,
+        }
+    }
+}
+
 /// How sizes are distributed over references.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Shape {
-    /// Pages.
+    /// The mean, in pages.
     pub mean: f64,
-    /// Pages.
+    /// The standard deviation, in pages.
     pub deviation: f64,
     /// Third standardised moment: 0 for a normal distribution.
     pub skewness: f64,
     /// Fourth standardised moment less 3: 0 for a normal distribution.
     pub excess_kurtosis: f64,
-    /// n/6·(S² + K²/4): above 9.2 a normal distribution is rejected at 1 %, if the sizes were independent.
+    /// n/6·(S² + K²/4): above 9.2 a normal distribution is rejected at 1 %, if the sizes were
+    /// independent.
     pub jarque_bera: f64,
 }
 
@@ -41,14 +77,15 @@ pub struct Shape {
 pub struct Series {
     /// The window, in the trace's time.
     pub theta: u64,
-    /// In order.
+    /// The pixels in order.
     pub pixels: Vec<Pixel>,
     /// References at which the set had each size.
     pub sizes: Vec<u64>,
 }
 
 impl Series {
-    /// Of a trace, in its own time if it has one and `timed` says so, in so many pixels.
+    /// The series of a trace in so many pixels: in its own time if it has one and `timed` is true,
+    /// else in references.
     ///
     /// Errors: a window of no time.
     pub fn of(trace: &Trace, timed: bool, theta: u64, pixels: usize) -> Result<Self, Error> {
@@ -60,17 +97,21 @@ impl Series {
         }
         let time = trace.time().filter(|_| timed);
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
-        let (first, span) = (at(0), at(trace.len() - 1) - at(0) + 1);
-        let pixels = pixels.clamp(1, trace.len());
-        let mut drawn: Vec<(u64, u64, u64, u64)> = vec![(u64::MAX, 0, 0, 0); pixels];
-        let (mut last, mut oldest, mut size) = (vec![NONE; trace.pages()], 0, 0_u64);
+        let refs = trace.refs();
+        let first = at(0);
+        let span = u128::from(at(trace.len() - 1) - first + 1);
+        let count = pixels.clamp(1, trace.len());
+        let mut drawn = vec![Drawn::NONE; count];
+        let mut last = vec![NONE; trace.pages()];
+        let mut oldest = 0;
+        let mut size = 0_u64;
         let mut sizes = vec![0_u64; trace.pages() + 1];
-        for (reference, page) in trace.refs().iter().enumerate() {
+        for (reference, page) in refs.iter().enumerate() {
             let now = at(reference);
-            size +=
-                u64::from(std::mem::replace(&mut last[*page as usize], reference as u32) == NONE);
+            let before = std::mem::replace(&mut last[*page as usize], reference as u32);
+            size += u64::from(before == NONE);
             while at(oldest).saturating_add(theta) <= now {
-                let page = trace.refs()[oldest] as usize;
+                let page = refs[oldest] as usize;
                 if last[page] == oldest as u32 {
                     last[page] = NONE;
                     size -= 1;
@@ -78,28 +119,16 @@ impl Series {
                 oldest += 1;
             }
             sizes[size as usize] += 1;
-            let place = (u128::from(now - first) * pixels as u128 / u128::from(span)) as usize;
-            let pixel = &mut drawn[place];
-            *pixel = (
-                pixel.0.min(size),
-                pixel.1.max(size),
-                pixel.2 + size,
-                pixel.3 + 1,
-            );
+            let place = u128::from(now - first) * count as u128 / span;
+            drawn[place as usize].add(size);
         }
-        let begin =
-            |place: usize| first + (u128::from(span) * place as u128 / pixels as u128) as u64;
-        let pixels = drawn
-            .iter()
-            .enumerate()
-            .filter(|(_, pixel)| pixel.3 > 0)
-            .map(|(place, pixel)| Pixel {
-                from: begin(place),
-                least: pixel.0,
-                mean: pixel.2 as f64 / pixel.3 as f64,
-                most: pixel.1,
-            });
-        let pixels = pixels.collect();
+        let mut pixels = Vec::with_capacity(count);
+        for (place, drawn) in drawn.iter().enumerate() {
+            if drawn.count > 0 {
+                let since = span * place as u128 / count as u128;
+                pixels.push(drawn.pixel(first + since as u64));
+            }
+        }
         while sizes.last() == Some(&0) {
             sizes.pop();
         }
@@ -113,30 +142,25 @@ impl Series {
     /// Moments of the sizes.
     pub fn shape(&self) -> Shape {
         let all: f64 = self.sizes.iter().map(|count| *count as f64).sum();
-        let mean = self
-            .sizes
-            .iter()
-            .enumerate()
-            .map(|(size, count)| size as f64 * *count as f64)
-            .sum::<f64>()
-            / all;
+        let mut sum = 0.0;
+        for (size, count) in self.sizes.iter().enumerate() {
+            sum += size as f64 * *count as f64;
+        }
+        let mean = sum / all;
         let moment = |power: i32| {
-            let terms = self
-                .sizes
-                .iter()
-                .enumerate()
-                .map(|(size, count)| (size as f64 - mean).powi(power) * *count as f64);
-            terms.sum::<f64>() / all
+            let mut sum = 0.0;
+            for (size, count) in self.sizes.iter().enumerate() {
+                sum += (size as f64 - mean).powi(power) * *count as f64;
+            }
+            sum / all
         };
         let deviation = moment(2).sqrt();
-        let (skewness, excess_kurtosis) = if deviation > 0.0 {
-            (
-                moment(3) / deviation.powi(3),
-                moment(4) / deviation.powi(4) - 3.0,
-            )
-        } else {
-            (0.0, 0.0)
-        };
+        let mut skewness = 0.0;
+        let mut excess_kurtosis = 0.0;
+        if deviation > 0.0 {
+            skewness = moment(3) / deviation.powi(3);
+            excess_kurtosis = moment(4) / deviation.powi(4) - 3.0;
+        }
         let jarque_bera = all / 6.0 * (skewness.powi(2) + excess_kurtosis.powi(2) / 4.0);
         Shape {
             mean,
@@ -155,9 +179,9 @@ mod tests {
 
     #[test]
     fn the_series_has_the_mean_that_intervals_say() {
-        let mut dice = crate::dice::Dice::new(5);
+        let mut rng = crate::rng::Rng::new(5);
         let pages: Vec<u64> = (0..30_000)
-            .map(|at| dice.below(30) + at / 10_000 * 40)
+            .map(|at| rng.below(30) + at / 10_000 * 40)
             .collect();
         let trace = Trace::of(&pages).unwrap();
         let window = Intervals::of(&trace, false).at(200);

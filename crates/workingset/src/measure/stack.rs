@@ -1,66 +1,70 @@
-//! LRU's misses at every size of memory, from one pass: exact stack distances by divide and conquer over time.
+//! LRU's misses at every size of memory, from one pass: exact stack distances, by divide and
+//! conquer over time.
 //!
-//! A reference at t whose page was last used at p hits in c pages iff fewer than c different pages were used between.
-//! Of the t − p − 1 references between, those whose own last use is after p are repetitions; the rest are different
-//! pages:
+//! Take a reference at t to a page that was last used at p. It hits in c pages iff fewer than c
+//! different pages were used between. Of the t − p − 1 references between, those with a last use
+//! after p are repetitions. The others are different pages:
 //!
 //! - d(t) = (t − p − 1) − #{j : p < j < t, prev(j) > p}.
 //!
-//! A block of time knows its references whose last use is before it (with their count so far), and its positions that
-//! are not yet used again. Two neighbours are merged by walking both in order; only what crosses a border goes on to
-//! the next level.
+//! A block of time keeps the references with a last use before the block (open ones, with their
+//! count so far), and the positions that are not yet used again. Two neighbours are merged by
+//! walking both in order. Only what crosses a border goes on to the next level.
 //!
-//! - Cost: O(n · Σ m(2^k)), m the miss rate of the working set: near linear on programs. 4 B for each reference, and 12
-//!   B for each open one.
-//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances); the merge is of the
-//!   family of Increment-and-Freeze (SPAA 2023) and PARDA (IPDPS 2012).
+//! - Cost: O(n · Σ m(2^k)), with m the miss rate of the working set: near linear for programs. 4 B
+//!   for each reference, and 12 B for each open one.
+//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances). The
+//!   merge is of the family of Increment-and-Freeze (SPAA 2023) and PARDA (IPDPS 2012).
 
 use crate::{NONE, Page, Trace};
 use rayon::prelude::*;
 
-/// References of a block whose distances are counted by comparing all.
+/// References of a block that is solved by comparing all pairs. Larger blocks compare more, smaller
+/// ones merge more.
 const BASE: usize = 64;
-/// References below which a block is not shared between threads.
+/// References below which one thread does all: with fewer, starting others costs more than it
+/// saves.
 const SHARED: usize = 1 << 18;
 
-/// A reference whose page was last used before its block.
+/// A reference to a page that was last used before the block.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     prev: u32,
     at: u32,
-    /// References of the block before it whose last use is after `prev`.
+    /// References before it in the block with a last use after `prev`.
     repeated: u32,
 }
 
-/// What a block of time leaves for its neighbours.
+/// What a block of time keeps for the merge with its neighbours.
 #[derive(Debug, Default)]
 struct Block {
     start: u32,
     end: u32,
-    /// By `prev`, rising.
+    /// The open references, by rising `prev`.
     open: Vec<Open>,
     /// Positions not used again in the block, rising.
     last: Vec<u32>,
-    /// References whose last use is in the block.
+    /// References with their last use in the block.
     closed: u32,
 }
 
 /// How many references have each stack distance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissCurve {
-    /// `hits[d]` references are found at depth d of the stack, 1 for the page used last; 0 has none.
+    /// `hits[d]` is the number of references at depth d of the stack: 1 for the page used last,
+    /// none at 0.
     hits: Vec<f64>,
     /// References.
     pub references: u64,
     /// References of a page never used before.
     pub cold: u64,
-    /// References at which size each memory has been filled: the first use of the k-th page. Empty where nobody knows:
-    /// all are full then from the start.
+    /// The reference at which a memory of each size is full: the first use of the k-th page. Empty
+    /// if it is not known; memory then counts as full from the start.
     fills: Vec<u64>,
 }
 
 impl MissCurve {
-    /// Of a whole trace, exactly.
+    /// The exact curve of a trace.
     pub fn of(trace: &Trace) -> Self {
         let distances = distances(trace.refs(), trace.pages());
         Self {
@@ -71,7 +75,7 @@ impl MissCurve {
         }
     }
 
-    /// From scaled counts of a sample: see [`super::sample`].
+    /// A curve from the scaled counts of a sample: see [`super::sample`].
     pub(super) fn scaled(hits: Vec<f64>, references: u64, cold: u64) -> Self {
         Self {
             hits,
@@ -81,7 +85,8 @@ impl MissCurve {
         }
     }
 
-    /// Misses with room for `pages`: everything with none, the cold ones with room for all.
+    /// Misses with `pages` pages of memory: all references with none, the cold misses with enough
+    /// for all.
     pub fn misses(&self, pages: usize) -> f64 {
         let found: f64 = self.hits.iter().take(pages + 1).sum();
         (self.references as f64 - found).max(self.cold as f64)
@@ -90,40 +95,41 @@ impl MissCurve {
     /// Misses at every size from 0 to the number of pages. They never rise.
     pub fn all(&self) -> Vec<f64> {
         let mut left = self.references as f64;
-        let all = self.hits.iter().map(|hits| {
+        let mut all = Vec::with_capacity(self.hits.len());
+        for hits in &self.hits {
             left -= hits;
-            left.max(self.cold as f64)
-        });
-        all.collect()
+            all.push(left.max(self.cold as f64));
+        }
+        all
     }
 
     /// The sizes at which misses change, and the misses there.
     pub fn steps(&self) -> Vec<(usize, f64)> {
         let mut left = self.references as f64;
-        let steps = self
-            .hits
-            .iter()
-            .enumerate()
-            .filter(|(_, hits)| **hits != 0.0);
-        steps
-            .map(|(size, hits)| {
+        let mut steps = Vec::new();
+        for (size, hits) in self.hits.iter().enumerate() {
+            if *hits != 0.0 {
                 left -= hits;
-                (size, left.max(self.cold as f64))
-            })
-            .collect()
+                steps.push((size, left.max(self.cold as f64)));
+            }
+        }
+        steps
     }
 
-    /// Mean of the pages in memory over the references, from the empty memory on, at every size from 0.
+    /// Mean number of pages in memory over the references, from the empty memory on, at every size
+    /// from 0.
     pub fn mean_sizes(&self) -> Vec<f64> {
         if self.fills.is_empty() {
             return (0..self.hits.len()).map(|size| size as f64).collect();
         }
-        let mut sum = 0.0;
-        let grown = self.fills.iter().map(|at| {
-            sum += (self.references - at) as f64 / self.references as f64;
-            sum
-        });
-        std::iter::once(0.0).chain(grown).collect()
+        let references = self.references as f64;
+        let mut mean = 0.0;
+        let mut means = vec![mean];
+        for at in &self.fills {
+            mean += (self.references - at) as f64 / references;
+            means.push(mean);
+        }
+        means
     }
 }
 
@@ -140,14 +146,14 @@ fn first_uses(trace: &Trace) -> Vec<u64> {
     fills
 }
 
-/// `d + 1` counts, d the number of pages: item k is the references at stack depth k.
+/// The number of references at each stack depth from 0 to the number of pages.
 pub fn distances(refs: &[Page], pages: usize) -> Vec<u64> {
     // A page right after itself is at depth 1, and changes no other distance.
     let prev = last_uses(refs, pages);
     let mut hits = vec![0_u64; pages + 1];
     hits[1.min(pages)] += (refs.len() - prev.len()) as u64;
     if prev.len() < SHARED {
-        conquer(&prev, 0, &mut hits, &mut Spare::default());
+        conquer(&prev, 0, &mut hits, &mut Pool::default());
         return hits;
     }
     let parts = rayon::current_num_threads() * 2;
@@ -157,26 +163,30 @@ pub fn distances(refs: &[Page], pages: usize) -> Vec<u64> {
         .enumerate()
         .map(|(part, chunk)| {
             let mut hits = vec![0_u64; pages + 1];
-            let block = conquer(chunk, part * step, &mut hits, &mut Spare::default());
+            let block = conquer(chunk, part * step, &mut hits, &mut Pool::default());
             (block, hits)
         })
         .collect();
     let mut whole: Option<Block> = None;
-    let mut spare = Spare::default();
+    let mut pool = Pool::default();
     for (block, own) in done {
-        hits.iter_mut().zip(own).for_each(|(all, own)| *all += own);
+        for (all, own) in hits.iter_mut().zip(own) {
+            *all += own;
+        }
         whole = Some(match whole {
             None => block,
-            Some(left) => merge(left, block, &mut hits, &mut spare),
+            Some(left) => merge(left, block, &mut hits, &mut pool),
         });
     }
     hits
 }
 
-/// For each reference that does not repeat the one before it, where its page was last used among these.
+/// For each reference that does not repeat the one before it, where its page was last used among
+/// such references.
 fn last_uses(refs: &[Page], pages: usize) -> Vec<u32> {
     let mut last = vec![NONE; pages];
-    let (mut before, mut prev) = (NONE, Vec::with_capacity(refs.len()));
+    let mut before = NONE;
+    let mut prev = Vec::with_capacity(refs.len());
     for page in refs {
         if *page != before {
             let at = prev.len() as u32;
@@ -187,34 +197,34 @@ fn last_uses(refs: &[Page], pages: usize) -> Vec<u32> {
     prev
 }
 
-/// Emptied vectors, to be used again.
+/// Emptied vectors that are used again, so that small blocks need no allocation.
 #[derive(Debug, Default)]
-struct Spare {
+struct Pool {
     open: Vec<Vec<Open>>,
     last: Vec<Vec<u32>>,
 }
 
-fn conquer(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Block {
+fn conquer(prev: &[u32], start: usize, hits: &mut [u64], pool: &mut Pool) -> Block {
     if prev.len() <= BASE {
-        return base(prev, start, hits, spare);
+        return base(prev, start, hits, pool);
     }
     let half = (prev.len() / 2).next_multiple_of(BASE);
-    let left = conquer(&prev[..half], start, hits, spare);
-    let right = conquer(&prev[half..], start + half, hits, spare);
-    merge(left, right, hits, spare)
+    let left = conquer(&prev[..half], start, hits, pool);
+    let right = conquer(&prev[half..], start + half, hits, pool);
+    merge(left, right, hits, pool)
 }
 
-/// All pairs of a small block.
-fn base(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Block {
-    let (mut open, mut last) = (
-        spare.open.pop().unwrap_or_default(),
-        spare.last.pop().unwrap_or_default(),
-    );
-    // First uses count as long ago: they are no repetition of anything.
+/// Solves a small block by comparing all pairs.
+fn base(prev: &[u32], start: usize, hits: &mut [u64], pool: &mut Pool) -> Block {
+    let mut open = pool.open.pop().unwrap_or_default();
+    let mut last = pool.last.pop().unwrap_or_default();
+    // A first use repeats nothing: its last use counts as -1, long ago.
     let mut signed = [-1_i64; BASE];
-    signed.iter_mut().zip(prev).for_each(|(signed, prev)| {
-        *signed = if *prev == NONE { -1 } else { i64::from(*prev) };
-    });
+    for (signed, prev) in signed.iter_mut().zip(prev) {
+        if *prev != NONE {
+            *signed = i64::from(*prev);
+        }
+    }
     let mut again = [false; BASE];
     let mut closed = 0;
     for (place, own) in prev.iter().enumerate() {
@@ -241,11 +251,11 @@ fn base(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Bloc
         }
     }
     open.sort_unstable_by_key(|open| open.prev);
-    last.extend(
-        (0..prev.len())
-            .filter(|place| !again[*place])
-            .map(|place| (start + place) as u32),
-    );
+    for (place, again) in again[..prev.len()].iter().enumerate() {
+        if !again {
+            last.push((start + place) as u32);
+        }
+    }
     Block {
         start: start as u32,
         end: (start + prev.len()) as u32,
@@ -255,11 +265,12 @@ fn base(prev: &[u32], start: usize, hits: &mut [u64], spare: &mut Spare) -> Bloc
     }
 }
 
-/// Two neighbours.
-fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Block {
-    let mut open = spare.open.pop().unwrap_or_default();
+/// Merges two neighbours.
+fn merge(left: Block, right: Block, hits: &mut [u64], pool: &mut Pool) -> Block {
+    let mut open = pool.open.pop().unwrap_or_default();
     open.reserve(left.open.len() + right.open.len());
-    // Those from before both: each passes all that closed on the left, and the left's open ones of later origin.
+    // The open references of the right with a last use before both blocks. Between are all closed
+    // references of the left, and the open ones of the left with a later last use.
     let crossing = right.open.partition_point(|open| open.prev < left.start);
     let mut of_left = left.open.iter().peekable();
     let mut later = left.open.len() as u32;
@@ -274,8 +285,8 @@ fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Bloc
         });
     }
     open.extend(of_left);
-    // Those that began on the left end here.
-    let mut last = spare.last.pop().unwrap_or_default();
+    // The open references of the right with a last use in the left block are closed here.
+    let mut last = pool.last.pop().unwrap_or_default();
     last.reserve(left.last.len() + right.last.len());
     let mut of_left = left.last.iter().enumerate();
     for own in &right.open[crossing..] {
@@ -292,10 +303,11 @@ fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Bloc
     last.extend(of_left.map(|(_, position)| *position));
     last.extend_from_slice(&right.last);
     let closed = left.closed + right.closed + (right.open.len() - crossing) as u32;
-    let (start, end) = (left.start, right.end);
+    let start = left.start;
+    let end = right.end;
     for block in [left, right] {
-        recycle(&mut spare.open, block.open);
-        recycle(&mut spare.last, block.last);
+        recycle(&mut pool.open, block.open);
+        recycle(&mut pool.last, block.last);
     }
     Block {
         start,
@@ -306,10 +318,12 @@ fn merge(left: Block, right: Block, hits: &mut [u64], spare: &mut Spare) -> Bloc
     }
 }
 
-fn recycle<T>(spare: &mut Vec<Vec<T>>, mut used: Vec<T>) {
-    if spare.len() < 64 && used.capacity() <= 1 << 12 {
+/// Keeps an emptied vector, if it is small and there are not yet many: large ones would hold memory
+/// for nothing.
+fn recycle<T>(pool: &mut Vec<Vec<T>>, mut used: Vec<T>) {
+    if pool.len() < 64 && used.capacity() <= 1 << 12 {
         used.clear();
-        spare.push(used);
+        pool.push(used);
     }
 }
 
@@ -320,7 +334,8 @@ mod tests {
 
     /// The stack itself.
     fn plainly(refs: &[Page], pages: usize) -> Vec<u64> {
-        let (mut stack, mut hits): (Vec<Page>, Vec<u64>) = (Vec::new(), vec![0; pages + 1]);
+        let mut stack: Vec<Page> = Vec::new();
+        let mut hits: Vec<u64> = vec![0; pages + 1];
         for page in refs {
             if let Some(depth) = stack.iter().position(|on| on == page) {
                 hits[depth + 1] += 1;
@@ -354,9 +369,9 @@ mod tests {
 
     #[test]
     fn threads_change_nothing() {
-        let mut dice = crate::dice::Dice::new(7);
+        let mut rng = crate::rng::Rng::new(7);
         let pages: Vec<u64> = (0..SHARED as u64 * 2)
-            .map(|_| dice.below(30) * dice.below(30))
+            .map(|_| rng.below(30) * rng.below(30))
             .collect();
         let trace = Trace::of(&pages).unwrap();
         assert_eq!(

@@ -1,25 +1,27 @@
-//! LRU's miss curve of a trace that does not fit in memory: SHARDS of fixed size, reference by reference.
+//! LRU's miss curve of a trace that does not fit in memory: SHARDS of fixed size, reference by
+//! reference.
 //!
-//! The pages of the lowest hashes are followed, at most so many. When one more comes, the page of the highest hash is
-//! dropped, and the rate falls to it; what was counted before is scaled down. Distances come from a Fenwick tree over
-//! the times of the last uses, renumbered when it is full.
+//! The pages with the lowest hashes are followed, at most so many. When one more comes, the page
+//! with the highest hash is dropped, and the rate falls to that hash; what was counted before is
+//! scaled down. Distances come from a Fenwick tree over the times of the last uses, renumbered when
+//! it is full.
 //!
-//! - Error: as [`super::sample`]: about 0.6/√pages in the mean.
-//! - Cost: O(1) for a reference that is not followed, O(log pages) for one that is; memory by the number of pages
-//!   followed, not by the trace.
+//! - Error: as [`super::sample`], about 0.6/√pages in the mean.
+//! - Cost: O(1) for a reference that is not followed, O(log pages) for one that is. Memory is by
+//!   the number of pages followed, not by the trace.
 //! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015, 3.2; Olken, LBL-12370, 1981.
 
 use super::fenwick::Fenwick;
-use crate::dice::lot;
+use crate::rng::page_hash;
 use std::collections::{BTreeSet, HashMap};
 
-/// A curve on its way.
+/// A curve that is being measured.
 #[derive(Debug)]
 pub struct Stream {
     most: usize,
     /// Pages at or above this hash are not followed.
     threshold: u64,
-    /// Followed pages: when each was last used, by the tree's time.
+    /// For each page that is followed, the tree's time of its last use.
     last: HashMap<u64, usize>,
     hashes: BTreeSet<(u64, u64)>,
     tree: Fenwick,
@@ -31,7 +33,7 @@ pub struct Stream {
     references: u64,
 }
 
-/// 64 parts of each doubling.
+/// Buckets of each doubling: distances are known to 1/64 of a doubling, 1.1 %.
 const PARTS: f64 = 64.0;
 
 fn bucket(distance: f64) -> usize {
@@ -39,7 +41,7 @@ fn bucket(distance: f64) -> usize {
 }
 
 impl Stream {
-    /// Follows at most so many pages, 64 at least.
+    /// Follows at most so many pages, and at least 64.
     pub fn new(pages: usize) -> Self {
         let most = pages.max(64);
         Self {
@@ -56,15 +58,15 @@ impl Stream {
         }
     }
 
-    /// Share of the pages that is followed now.
+    /// The share of the pages that is followed now.
     pub fn rate(&self) -> f64 {
         self.threshold as f64 / u64::MAX as f64
     }
 
-    /// A reference.
+    /// Counts a reference.
     pub fn push(&mut self, page: u64) {
         self.references += 1;
-        let hash = lot(page);
+        let hash = page_hash(page);
         if hash >= self.threshold && self.threshold != u64::MAX {
             return;
         }
@@ -104,7 +106,7 @@ impl Stream {
         }
     }
 
-    /// Last uses get the times 0, 1, … in their order.
+    /// Gives the last uses the times 0, 1, … in their order.
     fn renumber(&mut self) {
         let mut order: Vec<(usize, u64)> =
             self.last.iter().map(|(page, at)| (*at, *page)).collect();
@@ -117,20 +119,22 @@ impl Stream {
         }
     }
 
-    /// Pages in all, as far as the sample tells.
+    /// Pages of the whole trace, as estimated from the sample.
     pub fn pages(&self) -> f64 {
         self.last.len() as f64 / self.rate()
     }
 
-    /// Misses by size of memory, at the upper end of each bucket, and the references of which they are.
+    /// Misses by size of memory, at the upper end of each bucket.
     pub fn curve(&self) -> Vec<(f64, f64)> {
-        // What the sample has too few or too many goes to the smallest distance: it hits at every size.
+        // The difference from the expected number of references goes to the smallest distance: it
+        // hits at every size.
         let mut left = self.followed;
         let mut curve = Vec::new();
         for (bucket, hits) in self.hits.iter().enumerate() {
             left -= hits;
             if *hits > 0.0 {
-                curve.push((((bucket + 1) as f64 / PARTS).exp2(), left.max(self.cold)));
+                let size = ((bucket + 1) as f64 / PARTS).exp2();
+                curve.push((size, left.max(self.cold)));
             }
         }
         curve
@@ -149,9 +153,9 @@ mod tests {
     use crate::measure::MissCurve;
 
     fn pages() -> Vec<u64> {
-        let mut dice = crate::dice::Dice::new(8);
+        let mut rng = crate::rng::Rng::new(8);
         (0..300_000)
-            .map(|_| (dice.unit() * dice.unit() * 30_000.0) as u64)
+            .map(|_| (rng.unit() * rng.unit() * 30_000.0) as u64)
             .collect()
     }
 

@@ -1,20 +1,24 @@
-//! Measures of uses over time: the working set's size, how long pages stay in it, and a timer in its place.
+//! Measures of uses over time: the working set's size, how long pages stay in it, and a timer in
+//! its place.
 //!
-//! - Size: w(t,θ) = pages used in (t−θ, t]. A page comes at the first reference of a use and leaves θ after the last of
-//!   its last use; between these moments the size does not change, so each is weighed with the time that it lasts.
-//! - Space at faults: Σ w over the moments of faults, the new page included: what a fault's service costs in memory held.
-//! - Half-life: a page leaves H after it was loaded, used or not. Faults and mean size by definition.
+//! - Size: w(t,θ) = the pages used in (t−θ, t]. A page enters at the first reference of a use and
+//!   leaves θ after the last reference of its last use. Between these moments the size does not
+//!   change, so each size is weighed by how long it lasts.
+//! - Space at faults: Σ w over the moments of faults, the new page included. This is the memory
+//!   that is held while a fault is served.
+//! - Half-life: a page leaves H after it was loaded, used or not. Faults and mean size are by
+//!   definition.
 //! - Cost: O(uses) each, 4 to 16 B for each page.
-//! - Source: as `series`, `residence` and `policy::half_life`; there by references, here by time.
+//! - Source: as `series`, `residence` and `policy::half_life`; those count references, these time.
 
 use super::residence::Residence;
 use super::series::{Pixel, Series};
 use crate::{NONE, Uses};
 
-/// The working set over time, and at its faults.
+/// The working set's sizes over time, and at its faults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
-    /// Over time; `sizes` counts time.
+    /// The sizes over time. `Series::sizes` counts time, not references.
     pub series: Series,
     /// Faults.
     pub faults: u64,
@@ -22,11 +26,38 @@ pub struct Sizes {
     pub at_faults: f64,
 }
 
-/// Pixels on their way: least, most, pages × time, time.
+/// The sizes within a pixel, while it is being drawn.
+#[derive(Clone, Copy)]
+struct Drawn {
+    least: u64,
+    most: u64,
+    /// Pages × time.
+    space: f64,
+    time: u64,
+}
+
+impl Drawn {
+    const NONE: Self = Self {
+        least: u64::MAX,
+        most: 0,
+        space: 0.0,
+        time: 0,
+    };
+
+    fn add(&mut self, size: u64, time: u64) {
+        self.least = self.least.min(size);
+        self.most = self.most.max(size);
+        self.space += size as f64 * time as f64;
+        self.time += time;
+    }
+}
+
+/// A series that is being drawn.
 struct Canvas {
-    pixels: Vec<(u64, u64, f64, u64)>,
+    pixels: Vec<Drawn>,
     start: u64,
     span: u64,
+    /// Time at each size.
     sizes: Vec<u64>,
 }
 
@@ -39,41 +70,39 @@ impl Canvas {
         self.sizes[size as usize] += to - from;
         let count = self.pixels.len() as u128;
         while from < to {
-            let place = (u128::from(from - self.start) * count / u128::from(self.span)) as usize;
-            // The first moment that belongs to the next pixel.
-            let edge =
-                ((place as u128 + 1) * u128::from(self.span)).div_ceil(count) as u64 + self.start;
-            let until = to.min(edge);
-            let pixel = &mut self.pixels[place];
-            *pixel = (
-                pixel.0.min(size),
-                pixel.1.max(size),
-                pixel.2 + size as f64 * (until - from) as f64,
-                pixel.3 + until - from,
-            );
+            let since = u128::from(from - self.start);
+            let place = (since * count / u128::from(self.span)) as usize;
+            let until = to.min(self.begin(place + 1));
+            self.pixels[place].add(size, until - from);
             from = until;
         }
+    }
+
+    /// The first moment of a pixel.
+    fn begin(&self, place: usize) -> u64 {
+        let count = self.pixels.len() as u128;
+        let since = place as u128 * u128::from(self.span);
+        self.start + since.div_ceil(count) as u64
     }
 
     fn drawn(mut self, theta: u64) -> Series {
         while self.sizes.last() == Some(&0) {
             self.sizes.pop();
         }
-        let (start, span, count) = (self.start, u128::from(self.span), self.pixels.len() as u128);
-        let seen = self
-            .pixels
-            .iter()
-            .enumerate()
-            .filter(|(_, pixel)| pixel.3 > 0);
-        let pixels = seen.map(|(place, pixel)| Pixel {
-            from: start + (span * place as u128).div_ceil(count) as u64,
-            least: pixel.0,
-            mean: pixel.2 / pixel.3 as f64,
-            most: pixel.1,
-        });
+        let mut pixels = Vec::with_capacity(self.pixels.len());
+        for (place, drawn) in self.pixels.iter().enumerate() {
+            if drawn.time > 0 {
+                pixels.push(Pixel {
+                    from: self.begin(place),
+                    least: drawn.least,
+                    mean: drawn.space / drawn.time as f64,
+                    most: drawn.most,
+                });
+            }
+        }
         Series {
             theta,
-            pixels: pixels.collect(),
+            pixels,
             sizes: self.sizes,
         }
     }
@@ -81,31 +110,39 @@ impl Canvas {
 
 /// The working set's size at a window of at least 1, in so many pixels.
 pub fn sizes(uses: &Uses, theta: u64, pixels: usize) -> Sizes {
-    let pixels = pixels.clamp(1, usize::try_from(uses.time()).unwrap_or(usize::MAX));
+    let longest = usize::try_from(uses.time()).unwrap_or(usize::MAX);
     let mut canvas = Canvas {
-        pixels: vec![(u64::MAX, 0, 0.0, 0); pixels],
+        pixels: vec![Drawn::NONE; pixels.clamp(1, longest)],
         start: uses.start(),
         span: uses.time(),
         sizes: vec![0; uses.pages() + 1],
     };
-    // The page's last use, by its place; the oldest use that may still keep a page.
-    let (mut last, mut oldest) = (vec![NONE; uses.pages()], uses.iter().enumerate().peekable());
-    let (mut size, mut since, mut faults, mut at_faults) = (0_u64, uses.start(), 0, 0.0);
+    // The place of each page's last use, if the page is in the set.
+    let mut last = vec![NONE; uses.pages()];
+    // The oldest use that may still keep a page in the set.
+    let mut oldest = uses.iter().enumerate().peekable();
+    let mut size = 0_u64;
+    // Since when the set has this size.
+    let mut since = uses.start();
+    let mut faults = 0;
+    let mut at_faults = 0.0;
     for (place, one) in uses.iter().enumerate() {
         while let Some((old, before)) =
             oldest.next_if(|(old, before)| *old < place && before.to + theta <= one.from)
         {
             let page = before.page as usize;
-            // What is used in the moment in which it would leave, stays.
-            let stays = before.page == one.page && before.to + theta == one.from;
+            let leaves = before.to + theta;
+            // A page that is used in the moment in which it would leave, stays.
+            let stays = before.page == one.page && leaves == one.from;
             if last[page] == old as u32 && !stays {
-                canvas.add(size, since, before.to + theta);
-                since = before.to + theta;
+                canvas.add(size, since, leaves);
+                since = leaves;
                 size -= 1;
                 last[page] = NONE;
             }
         }
-        if std::mem::replace(&mut last[one.page as usize], place as u32) == NONE {
+        let seen = std::mem::replace(&mut last[one.page as usize], place as u32);
+        if seen == NONE {
             canvas.add(size, since, one.from);
             since = since.max(one.from);
             size += 1;
@@ -114,9 +151,10 @@ pub fn sizes(uses: &Uses, theta: u64, pixels: usize) -> Sizes {
         }
     }
     for (old, before) in oldest {
-        if last[before.page as usize] == old as u32 && before.to + theta < uses.end() {
-            canvas.add(size, since, before.to + theta);
-            since = before.to + theta;
+        let leaves = before.to + theta;
+        if last[before.page as usize] == old as u32 && leaves < uses.end() {
+            canvas.add(size, since, leaves);
+            since = leaves;
             size -= 1;
         }
     }
@@ -156,33 +194,35 @@ pub fn residence(uses: &Uses, theta: u64) -> Residence {
     Residence::fitted(theta, ended, &cut)
 }
 
-/// Faults and mean size of memory from which a page is thrown a half-life after it came.
+/// Faults and mean size of a memory from which a page leaves a half-life after it was loaded.
 pub fn half_life(uses: &Uses, half_life: u64) -> (u64, f64) {
     let half_life = half_life.max(1);
     let mut loads: Vec<Option<u64>> = vec![None; uses.pages()];
-    let (mut faults, mut space) = (0_u64, 0_u128);
+    let mut faults = 0_u64;
+    let mut space = 0_u128;
     for one in uses {
         let load = &mut loads[one.page as usize];
         let mut from = match *load {
             Some(load) if one.from - load < half_life => load,
             before => {
-                space += before.map_or(0, |_| u128::from(half_life));
+                if before.is_some() {
+                    space += u128::from(half_life);
+                }
                 faults += 1;
                 one.from
             }
         };
-        // It is referenced in every unit of time of the use: what is thrown is loaded at once.
+        // The page is referenced in every unit of time of the use, so it is loaded again whenever
+        // it leaves.
         let again = (one.to - from) / half_life;
         faults += again;
         space += u128::from(again) * u128::from(half_life);
         from += again * half_life;
         *load = Some(from);
     }
-    space += loads
-        .iter()
-        .flatten()
-        .map(|load| u128::from((uses.end() - load).min(half_life)))
-        .sum::<u128>();
+    for load in loads.iter().flatten() {
+        space += u128::from((uses.end() - load).min(half_life));
+    }
     (faults, space as f64 / uses.time() as f64)
 }
 
@@ -199,7 +239,9 @@ mod tests {
 
     /// Faults and mean size of the timer, moment by moment.
     fn timer(pages: &[u64], half_life: u64) -> (u64, f64) {
-        let (mut loaded, mut faults, mut space) = (std::collections::BTreeMap::new(), 0, 0);
+        let mut loaded = std::collections::BTreeMap::new();
+        let mut faults = 0;
+        let mut space = 0;
         for (now, page) in (0_u64..).zip(pages) {
             loaded.retain(|_, load| now - *load < half_life);
             if !loaded.contains_key(page) {
@@ -218,7 +260,8 @@ mod tests {
             theta in 1..60_u64,
         ) {
             let trace = Trace::of(&pages).unwrap();
-            let (by_use, by_reference) = (sizes(&uses(&pages), theta, 20), Series::of(&trace, false, theta, 20).unwrap());
+            let by_use = sizes(&uses(&pages), theta, 20);
+            let by_reference = Series::of(&trace, false, theta, 20).unwrap();
             prop_assert_eq!(&by_use.series.sizes, &by_reference.sizes);
             for (one, other) in by_use.series.pixels.iter().zip(&by_reference.pixels) {
                 prop_assert_eq!((one.least, one.most), (other.least, other.most));

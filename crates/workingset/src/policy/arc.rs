@@ -1,16 +1,19 @@
-//! ARC: two LRU lists, used once and used again, and a share between them that learns from what was evicted too soon.
+//! ARC, the adaptive replacement cache: two LRU lists, of pages used once and of pages used again,
+//! and a target for the share of the first that adapts to the misses.
 //!
-//! T1, T2 are in memory, B1, B2 remember as many evicted pages. A page found in B1 says that T1 should have been
-//! larger, one in B2 that T2.
+//! T1 and T2 are the lists in memory. The ghost lists B1 and B2 remember pages evicted from T1 and
+//! T2. A miss on a page in B1 shows that T1 was too small, a miss on one in B2 that T2 was.
 //!
-//! - Law: on a page of B1 `p ← min(p + max(|B2|/|B1|, 1), c)`, of B2 `p ← max(p − max(|B1|/|B2|, 1), 0)`; T1 gives
-//!   while |T1| > p, or |T1| = p and the page comes from B2; else T2 does.
-//! - Cost: O(1), 9 B for each page.
-//! - Source: Megiddo, Modha, FAST 2003, figure 4. `arc` divides in real numbers, as the paper's own figures do;
-//!   `arc-int-p` in whole ones.
-//! - Limits: a loop of more than 2c pages finds nothing in B1.
+//! - Rule: on a page of B1 `p ← min(p + max(|B2|/|B1|, 1), c)`, on one of B2 `p ← max(p −
+//!   max(|B1|/|B2|, 1), 0)`. T1 gives a page while |T1| > p, or if |T1| = p and the page comes from
+//!   B2. Otherwise T2 gives one.
+//! - Cost: O(1) for each reference, 9 B for each page.
+//! - Source: Megiddo, Modha, FAST 2003, figure 4. `arc` computes p in real numbers, as the figures
+//!   of the paper do, and `arc-int-p` in whole numbers.
+//! - Limits: in a loop of more than 2c pages no page is found in B1, so ARC does not adapt.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -35,22 +38,23 @@ struct Arc<const INTEGER: bool> {
     lists: Links<4>,
     home: Vec<u8>,
     capacity: usize,
+    /// The target size of T1.
     p: f64,
 }
 
 impl<const INTEGER: bool> Policy for Arc<INTEGER> {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let pages = room.pages();
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let pages = setup.pages();
         Ok(Self {
             lists: Links::new(pages),
             home: vec![NOWHERE; pages],
-            capacity: room.capacity,
+            capacity: setup.capacity,
             p: 0.0,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         match usize::from(self.home[page as usize]) {
             T2 => self.lists.to_front(T2, page),
             T1 => {
@@ -58,7 +62,7 @@ impl<const INTEGER: bool> Policy for Arc<INTEGER> {
                 self.put(T2, page);
             }
             home => {
-                self.fault(page, home, gone);
+                self.fault(page, home, evicted);
                 return Access::Miss;
             }
         }
@@ -71,16 +75,17 @@ impl<const INTEGER: bool> Policy for Arc<INTEGER> {
 }
 
 impl<const INTEGER: bool> Arc<INTEGER> {
-    /// Apart from hits, which are many and shall be short.
+    /// A miss. It is kept out of line, so that the code of hits stays short: they are most
+    /// references.
     #[inline(never)]
-    fn fault(&mut self, page: Page, home: usize, gone: &mut impl Gone) {
+    fn fault(&mut self, page: Page, home: usize, evicted: &mut impl Evictions) {
         if home == B1 || home == B2 {
-            self.learn(home);
-            self.replace(home == B2, gone);
+            self.adapt(home);
+            self.replace(home == B2, evicted);
             self.lists.remove(home, page);
             self.put(T2, page);
         } else {
-            self.make_room(gone);
+            self.evict_for_new(evicted);
             self.put(T1, page);
         }
     }
@@ -91,32 +96,38 @@ impl<const INTEGER: bool> Arc<INTEGER> {
         self.home[page as usize] = list as u8;
     }
 
-    fn learn(&mut self, ghost: usize) {
-        let (b1, b2) = (self.lists.len(B1), self.lists.len(B2));
-        let (this, other) = if ghost == B1 { (b1, b2) } else { (b2, b1) };
-        let step = if INTEGER {
-            (other / this) as f64
+    /// Adapts the target for T1 to a miss on a page of a ghost list.
+    fn adapt(&mut self, ghost: usize) {
+        let b1 = self.lists.len(B1);
+        let b2 = self.lists.len(B2);
+        if ghost == B1 {
+            let step = Self::ratio(b2, b1).max(1.0);
+            self.p = (self.p + step).min(self.capacity as f64);
         } else {
-            other as f64 / this as f64
+            let step = Self::ratio(b1, b2).max(1.0);
+            self.p = (self.p - step).max(0.0);
         }
-        .max(1.0);
-        self.p = if ghost == B1 {
-            (self.p + step).min(self.capacity as f64)
-        } else {
-            (self.p - step).max(0.0)
-        };
     }
 
-    /// Case IV of the paper: a page that is remembered nowhere.
-    fn make_room(&mut self, gone: &mut impl Gone) {
-        let (t1, b1) = (self.lists.len(T1), self.lists.len(B1));
+    fn ratio(one: usize, other: usize) -> f64 {
+        if INTEGER {
+            (one / other) as f64
+        } else {
+            one as f64 / other as f64
+        }
+    }
+
+    /// Case IV of the paper: a page that is in none of the lists.
+    fn evict_for_new(&mut self, evicted: &mut impl Evictions) {
+        let t1 = self.lists.len(T1);
+        let b1 = self.lists.len(B1);
         if t1 + b1 == self.capacity {
             if t1 < self.capacity {
                 self.forget(B1);
-                self.replace(false, gone);
+                self.replace(false, evicted);
             } else if let Some(victim) = self.lists.pop_back(T1) {
                 self.home[victim as usize] = NOWHERE;
-                gone.gone(victim);
+                evicted.note(victim);
             }
             return;
         }
@@ -125,7 +136,7 @@ impl<const INTEGER: bool> Arc<INTEGER> {
             if all == 2 * self.capacity {
                 self.forget(B2);
             }
-            self.replace(false, gone);
+            self.replace(false, evicted);
         }
     }
 
@@ -135,12 +146,13 @@ impl<const INTEGER: bool> Arc<INTEGER> {
         }
     }
 
-    fn replace(&mut self, from_b2: bool, gone: &mut impl Gone) {
+    fn replace(&mut self, from_b2: bool, evicted: &mut impl Evictions) {
         if self.resident() < self.capacity {
             return;
         }
         let t1 = self.lists.len(T1) as f64;
-        let from_t1 = t1 >= 1.0 && ((from_b2 && t1 == self.p) || t1 > self.p);
+        let is_above_target = t1 > self.p || (from_b2 && t1 == self.p);
+        let from_t1 = t1 >= 1.0 && is_above_target;
         let (from, to) = if from_t1 || self.lists.is_empty(T2) {
             (T1, B1)
         } else {
@@ -148,7 +160,7 @@ impl<const INTEGER: bool> Arc<INTEGER> {
         };
         if let Some(victim) = self.lists.pop_back(from) {
             self.put(to, victim);
-            gone.gone(victim);
+            evicted.note(victim);
         }
     }
 }

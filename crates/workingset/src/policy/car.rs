@@ -1,10 +1,14 @@
-//! CAR: ARC with clocks instead of LRU lists, so that a hit sets a bit and moves nothing.
+//! CAR, clock with adaptive replacement: ARC with clocks instead of LRU lists. A hit sets a bit and
+//! moves no page.
 //!
-//! - Law: as ARC's; T1's hand moves a page that was used to T2, T2's hand passes it over.
-//! - Cost: O(1) amortised, 9 B for each page.
+//! - Rule: as ARC's. The hand of T1 moves a used page to T2; the hand of T2 passes a used page
+//!   over.
+//! - Cost: O(1) for each reference, amortised; 9 B for each page.
 //! - Source: Bansal, Modha, FAST 2004, figure 2.
+//! - Limits: as ARC's.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -20,25 +24,26 @@ const USED: u8 = 0x80;
 
 struct Car {
     lists: Links<4>,
-    /// The list, and [`USED`].
+    /// Each page's list, and [`USED`].
     home: Vec<u8>,
     capacity: usize,
+    /// The target size of T1.
     p: f64,
 }
 
 impl Policy for Car {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let pages = room.pages();
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let pages = setup.pages();
         Ok(Self {
             lists: Links::new(pages),
             home: vec![NOWHERE; pages],
-            capacity: room.capacity,
+            capacity: setup.capacity,
             p: 0.0,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let home = &mut self.home[page as usize];
         let list = usize::from(*home & !USED);
         if list <= T2 {
@@ -47,23 +52,24 @@ impl Policy for Car {
         }
         let new = list == usize::from(NOWHERE);
         if self.resident() == self.capacity {
-            self.replace(gone);
-            let [t1, t2, b1, b2] = [T1, T2, B1, B2].map(|list| self.lists.len(list));
-            if new && t1 + b1 == self.capacity {
-                self.forget(B1);
-            } else if new && t1 + t2 + b1 + b2 >= 2 * self.capacity {
-                self.forget(B2);
+            self.replace(evicted);
+            if new {
+                self.forget_one();
             }
         }
         if new {
             self.put(T1, page);
             return Access::Miss;
         }
-        let (b1, b2) = (self.lists.len(B1) as f64, self.lists.len(B2) as f64);
-        self.p = match list {
-            B1 => (self.p + (b2 / b1).max(1.0)).min(self.capacity as f64),
-            _ => (self.p - (b1 / b2).max(1.0)).max(0.0),
-        };
+        let b1 = self.lists.len(B1) as f64;
+        let b2 = self.lists.len(B2) as f64;
+        if list == B1 {
+            let step = (b2 / b1).max(1.0);
+            self.p = (self.p + step).min(self.capacity as f64);
+        } else {
+            let step = (b1 / b2).max(1.0);
+            self.p = (self.p - step).max(0.0);
+        }
         self.lists.remove(list, page);
         self.put(T2, page);
         Access::Miss
@@ -80,22 +86,37 @@ impl Car {
         self.home[page as usize] = list as u8;
     }
 
+    /// Forgets a page of a ghost list if they remember as many as they may.
+    fn forget_one(&mut self) {
+        let t1 = self.lists.len(T1);
+        let t2 = self.lists.len(T2);
+        let b1 = self.lists.len(B1);
+        let b2 = self.lists.len(B2);
+        if t1 + b1 == self.capacity {
+            self.forget(B1);
+        } else if t1 + t2 + b1 + b2 >= 2 * self.capacity {
+            self.forget(B2);
+        }
+    }
+
     fn forget(&mut self, ghost: usize) {
         if let Some(page) = self.lists.pop_back(ghost) {
             self.home[page as usize] = NOWHERE;
         }
     }
 
-    fn replace(&mut self, gone: &mut impl Gone) {
+    fn replace(&mut self, evicted: &mut impl Evictions) {
         loop {
-            let from_t1 = self.lists.len(T1) as f64 >= self.p.max(1.0) || self.lists.is_empty(T2);
+            let t1 = self.lists.len(T1) as f64;
+            let from_t1 = t1 >= self.p.max(1.0) || self.lists.is_empty(T2);
             let from = if from_t1 { T1 } else { T2 };
             let Some(seen) = self.lists.pop_back(from) else {
                 return;
             };
             if self.home[seen as usize] & USED == 0 {
-                self.put(if from == T1 { B1 } else { B2 }, seen);
-                gone.gone(seen);
+                let ghost = if from_t1 { B1 } else { B2 };
+                self.put(ghost, seen);
+                evicted.note(seen);
                 return;
             }
             self.put(T2, seen);

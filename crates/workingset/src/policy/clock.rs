@@ -1,12 +1,15 @@
-//! CLOCK: FIFO that passes over, once, a page used since the hand was there.
+//! CLOCK: FIFO with a second chance for a page that was used since the hand last passed it.
 //!
-//! A page enters with its bit clear, at the place of the page that leaves.
+//! A page enters with its bit clear, in the place of the page that it evicts.
 //!
-//! - Cost: O(1) amortised, 1 B for each page and 4 B for each page of memory.
+//! - Rule: the hand clears the bit of a used page and goes on; it evicts the first page with a
+//!   clear bit.
+//! - Cost: O(1) for each reference, amortised; 1 B for each page and 4 B for each page of memory.
 //! - Source: Corbató, "A paging experiment with the Multics system", 1968.
-//! - Limits: one bit tells a page used once from one used a thousand times only by luck.
+//! - Limits: one bit does not tell a page used once from a page used a thousand times.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<Clock>(
@@ -27,18 +30,18 @@ struct Clock {
 }
 
 impl Policy for Clock {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let ring = Vec::with_capacity(room.capacity);
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let ring = Vec::with_capacity(setup.capacity);
         Ok(Self {
             ring,
-            capacity: room.capacity,
+            capacity: setup.capacity,
             hand: 0,
-            state: vec![OUT; room.pages()],
+            state: vec![OUT; setup.pages()],
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let state = &mut self.state[page as usize];
         if *state != OUT {
             *state = USED;
@@ -57,7 +60,7 @@ impl Policy for Clock {
             *state -= 1;
             if *state == OUT {
                 self.ring[at] = page;
-                gone.gone(seen);
+                evicted.note(seen);
                 return Access::Miss;
             }
         }

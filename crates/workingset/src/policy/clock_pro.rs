@@ -1,14 +1,20 @@
-//! CLOCK-Pro: LIRS on one clock, with three hands, for virtual memory: a hit sets a bit.
+//! CLOCK-Pro: LIRS on one clock with three hands, made for virtual memory, where a hit only sets a
+//! bit.
 //!
-//! Pages are hot, or cold and in memory, or cold and remembered (in their test period). The cold hand evicts; the hot
-//! hand cools; the test hand forgets. A page that is asked for in its test period becomes hot, and cold pages get more
-//! room; a test that ends in vain takes some away.
+//! A page is hot, or cold and in memory, or cold and remembered (in its test period). The cold hand
+//! evicts, the hot hand turns hot pages cold, the test hand ends test periods. A page that is used
+//! in its test period becomes hot, and the target for cold pages grows. A test period that ends
+//! without a use makes the target smaller.
 //!
-//! - Cost: O(1) amortised, 9 B for each page.
-//! - Source: Jiang, Chen, Zhang, USENIX ATC 2005. As its simple form: a new page enters before the hot hand, as many
-//!   are remembered as fit in memory. Published programs differ from one another by some per cent of misses.
+//! - Rule: as above; at most as many pages are remembered as memory holds.
+//! - Cost: O(1) for each reference, amortised; 9 B for each page.
+//! - Source: Jiang, Chen, Zhang, USENIX ATC 2005, in its simple form: a new page enters before the
+//!   hot hand.
+//! - Limits: the paper leaves details open. Published programs differ from each other by some per
+//!   cent of misses.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -34,30 +40,30 @@ enum Hand {
 struct ClockPro {
     ring: Links<1>,
     state: Vec<u8>,
-    /// By [`Hand`]; meaningless while the ring is empty.
+    /// The page that each [`Hand`] is at; without meaning while the ring is empty.
     hands: [Page; 3],
     /// Pages by kind.
     count: [usize; 4],
-    /// Room for cold pages.
+    /// The target for cold pages in memory.
     cold: usize,
     capacity: usize,
 }
 
 impl Policy for ClockPro {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let pages = room.pages();
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let pages = setup.pages();
         Ok(Self {
             ring: Links::new(pages),
             state: vec![NOWHERE; pages],
             hands: [0; 3],
             count: [0; 4],
-            cold: room.capacity,
-            capacity: room.capacity,
+            cold: setup.capacity,
+            capacity: setup.capacity,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let state = &mut self.state[page as usize];
         match *state & !USED {
             HOT | COLD => {
@@ -67,11 +73,11 @@ impl Policy for ClockPro {
             TEST => {
                 self.cold = (self.cold + 1).min(self.capacity);
                 self.leave(page);
-                self.make_room(gone);
+                self.evict_if_full(evicted);
                 self.enter(page, HOT);
             }
             _ => {
-                self.make_room(gone);
+                self.evict_if_full(evicted);
                 self.enter(page, COLD);
             }
         }
@@ -102,7 +108,7 @@ impl ClockPro {
         self.state[page as usize] & !USED
     }
 
-    fn turn(&mut self, page: Page, kind: u8) {
+    fn set_kind(&mut self, page: Page, kind: u8) {
         self.count[usize::from(self.kind(page))] -= 1;
         self.count[usize::from(kind)] += 1;
         self.state[page as usize] = kind;
@@ -125,10 +131,11 @@ impl ClockPro {
 
     fn leave(&mut self, page: Page) {
         let before = self.before(page);
-        self.hands
-            .iter_mut()
-            .filter(|hand| **hand == page)
-            .for_each(|hand| *hand = before);
+        for hand in &mut self.hands {
+            if *hand == page {
+                *hand = before;
+            }
+        }
         self.count[usize::from(self.kind(page))] -= 1;
         self.state[page as usize] = NOWHERE;
         self.ring.remove(0, page);
@@ -139,20 +146,20 @@ impl ClockPro {
         self.hands[hand as usize] = self.next(page);
     }
 
-    fn make_room(&mut self, gone: &mut impl Gone) {
+    fn evict_if_full(&mut self, evicted: &mut impl Evictions) {
         while self.resident() >= self.capacity {
-            self.run_cold(gone);
+            self.run_cold(evicted);
         }
     }
 
-    fn run_cold(&mut self, gone: &mut impl Gone) {
+    fn run_cold(&mut self, evicted: &mut impl Evictions) {
         let page = self.hands[Hand::Cold as usize];
         if self.kind(page) == COLD {
             if self.state[page as usize] & USED != 0 {
-                self.turn(page, HOT);
+                self.set_kind(page, HOT);
             } else {
-                self.turn(page, TEST);
-                gone.gone(page);
+                self.set_kind(page, TEST);
+                evicted.note(page);
                 while self.count[usize::from(TEST)] > self.capacity {
                     self.run_test();
                 }
@@ -173,7 +180,7 @@ impl ClockPro {
             if self.state[page as usize] & USED != 0 {
                 self.state[page as usize] = HOT;
             } else {
-                self.turn(page, COLD);
+                self.set_kind(page, COLD);
             }
         }
         self.advance(Hand::Hot);

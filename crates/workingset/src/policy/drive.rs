@@ -1,30 +1,31 @@
-//! Runs a policy over a trace and counts.
+//! Runs a policy over a trace, and counts.
 
-use super::{Access, Gone, Options, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::options::Options;
 use crate::{Error, Op, Page, Trace};
 use serde::{Deserialize, Serialize};
 
-/// What a run came to.
+/// The counts of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Pages of memory.
     pub capacity: usize,
-    /// References.
+    /// References of the trace.
     pub references: u64,
-    /// Different pages among them.
+    /// Different pages among the references.
     pub distinct: u64,
-    /// References whose page was not in memory.
+    /// References to a page that was not in memory.
     pub misses: u64,
-    /// Pages that left memory changed; `None` where the trace does not tell what was written.
+    /// Evictions of pages that were written to. `None` if the trace has no operations.
     pub writebacks: Option<u64>,
-    /// Mean of the pages in memory after each reference, from the empty memory on.
+    /// Mean number of pages in memory after each reference, from the empty memory on.
     pub mean_size: f64,
-    /// Options that were told, or fitted.
+    /// The options that were given or fitted, as `name=value`.
     pub options: String,
 }
 
 impl Score {
-    /// Misses for each reference.
+    /// Misses per reference.
     pub fn miss_ratio(&self) -> f64 {
         self.misses as f64 / self.references.max(1) as f64
     }
@@ -33,108 +34,128 @@ impl Score {
 /// What became of one reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Whether its page was there.
+    /// Whether it was a hit.
     pub access: Access,
-    /// Pages that left for it.
-    pub gone: Vec<Page>,
-    /// Pages in memory then.
+    /// Pages that were evicted for it.
+    pub evicted: Vec<Page>,
+    /// Pages in memory afterwards.
     pub resident: usize,
 }
 
-struct Unheard;
+/// Ignores evictions.
+struct Ignored;
 
-impl Gone for Unheard {
+impl Evictions for Ignored {
     #[inline]
-    fn gone(&mut self, _: Page) {}
+    fn note(&mut self, _: Page) {}
 }
 
-struct Dirty {
+/// Counts the evictions of pages that were written to.
+struct WriteBacks {
+    /// For each page, whether it was written to since it was loaded.
     dirty: Vec<bool>,
-    writebacks: u64,
+    count: u64,
 }
 
-impl Gone for Dirty {
+impl Evictions for WriteBacks {
     #[inline]
-    fn gone(&mut self, page: Page) {
-        self.writebacks += u64::from(std::mem::take(&mut self.dirty[page as usize]));
+    fn note(&mut self, page: Page) {
+        let was_dirty = std::mem::take(&mut self.dirty[page as usize]);
+        self.count += u64::from(was_dirty);
     }
 }
 
-impl Gone for Vec<Page> {
-    fn gone(&mut self, page: Page) {
+impl Evictions for Vec<Page> {
+    fn note(&mut self, page: Page) {
         self.push(page);
     }
 }
 
-pub(super) fn run<P: Policy>(room: &Room<'_>) -> Result<Score, Error> {
-    let mut policy = P::new(room)?;
-    let (misses, sum, writebacks) = match room.trace.op() {
+pub(super) fn run<P: Policy>(setup: &Setup<'_>) -> Result<Score, Error> {
+    let trace = setup.trace;
+    let mut policy = P::new(setup)?;
+    let counts;
+    let writebacks;
+    match trace.op() {
         None => {
-            let (misses, sum) = count(&mut policy, room.trace, room.capacity);
-            (misses, sum, None)
+            counts = count(&mut policy, trace, setup.capacity);
+            writebacks = None;
         }
         Some(op) => {
-            let mut dirty = Dirty {
-                dirty: vec![false; room.pages()],
-                writebacks: 0,
+            let mut written = WriteBacks {
+                dirty: vec![false; setup.pages()],
+                count: 0,
             };
-            let (misses, sum) = count_writing(&mut policy, room.trace, op, &mut dirty);
-            (misses, sum, Some(dirty.writebacks))
+            counts = count_writing(&mut policy, trace, op, &mut written);
+            writebacks = Some(written.count);
         }
-    };
+    }
     Ok(Score {
-        capacity: room.capacity,
-        references: room.trace.len() as u64,
-        distinct: room.pages() as u64,
-        misses,
+        capacity: setup.capacity,
+        references: trace.len() as u64,
+        distinct: setup.pages() as u64,
+        misses: counts.misses,
         writebacks,
-        mean_size: sum as f64 / room.trace.len() as f64,
-        options: room.options.told(),
+        mean_size: counts.sizes as f64 / trace.len() as f64,
+        options: setup.options.told(),
     })
 }
 
-/// Misses, and the sum of sizes. A policy that stays full once it is needs no look at its size.
-fn count<P: Policy>(policy: &mut P, trace: &Trace, capacity: usize) -> (u64, u128) {
-    let (mut misses, mut sum) = (0_u64, 0_u128);
+struct Counts {
+    misses: u64,
+    /// The sum of the pages in memory after each reference.
+    sizes: u128,
+}
+
+/// Counts a run without write-backs.
+///
+/// A policy of fixed memory stays full once it is full, so its size is looked at only until then.
+fn count<P: Policy>(policy: &mut P, trace: &Trace, capacity: usize) -> Counts {
+    let mut misses = 0_u64;
+    let mut sizes = 0_u128;
     let mut at = 0;
     while at < trace.len() && (P::VARIABLE || policy.resident() < capacity) {
-        misses += u64::from(
-            policy.access(trace.refs()[at], now(trace, at), &mut Unheard) == Access::Miss,
-        );
-        sum += policy.resident() as u128;
+        let access = policy.access(trace.refs()[at], now(trace, at), &mut Ignored);
+        misses += u64::from(access == Access::Miss);
+        sizes += policy.resident() as u128;
         at += 1;
     }
-    sum += (trace.len() - at) as u128 * capacity as u128;
+    sizes += (trace.len() - at) as u128 * capacity as u128;
+    // Two loops, so that the clock is not chosen at each reference.
     match trace.time() {
         None => {
             for (page, now) in trace.refs()[at..].iter().zip(at as u64..) {
-                misses += u64::from(policy.access(*page, now, &mut Unheard) == Access::Miss);
+                let access = policy.access(*page, now, &mut Ignored);
+                misses += u64::from(access == Access::Miss);
             }
         }
         Some(time) => {
             for (page, now) in trace.refs()[at..].iter().zip(&time[at..]) {
-                misses += u64::from(policy.access(*page, *now, &mut Unheard) == Access::Miss);
+                let access = policy.access(*page, *now, &mut Ignored);
+                misses += u64::from(access == Access::Miss);
             }
         }
     }
-    (misses, sum)
+    Counts { misses, sizes }
 }
 
 fn count_writing<P: Policy>(
     policy: &mut P,
     trace: &Trace,
     op: &[Op],
-    dirty: &mut Dirty,
-) -> (u64, u128) {
-    let (mut misses, mut sum) = (0_u64, 0_u128);
+    written: &mut WriteBacks,
+) -> Counts {
+    let mut misses = 0_u64;
+    let mut sizes = 0_u128;
     for (at, (page, op)) in trace.refs().iter().zip(op).enumerate() {
-        misses += u64::from(policy.access(*page, now(trace, at), dirty) == Access::Miss);
+        let access = policy.access(*page, now(trace, at), written);
+        misses += u64::from(access == Access::Miss);
         if op.writes() {
-            dirty.dirty[*page as usize] = true;
+            written.dirty[*page as usize] = true;
         }
-        sum += policy.resident() as u128;
+        sizes += policy.resident() as u128;
     }
-    (misses, sum)
+    Counts { misses, sizes }
 }
 
 #[inline]
@@ -142,52 +163,52 @@ fn now(trace: &Trace, at: usize) -> u64 {
     trace.time().map_or(at as u64, |time| time[at])
 }
 
-pub(super) fn steps<P: Policy>(room: &Room<'_>) -> Result<Vec<Step>, Error> {
-    let mut policy = P::new(room)?;
-    let step = |(at, page): (usize, &Page)| {
-        let mut gone = Vec::new();
-        let access = policy.access(*page, now(room.trace, at), &mut gone);
-        Step {
+pub(super) fn steps<P: Policy>(setup: &Setup<'_>) -> Result<Vec<Step>, Error> {
+    let trace = setup.trace;
+    let mut policy = P::new(setup)?;
+    let mut steps = Vec::with_capacity(trace.len());
+    for (at, page) in trace.refs().iter().enumerate() {
+        let mut evicted = Vec::new();
+        let access = policy.access(*page, now(trace, at), &mut evicted);
+        steps.push(Step {
             access,
-            gone,
+            evicted,
             resident: policy.resident(),
-        }
-    };
-    Ok(room.trace.refs().iter().enumerate().map(step).collect())
+        });
+    }
+    Ok(steps)
 }
 
-/// The largest value of an option, in steps of 1 %, at which the mean size is no more than the capacity: the mean rises
-/// with it. Where the smallest is too much already, the smallest.
+/// How precisely an option is fitted, as a ratio of two values. Each halving of the distance is one
+/// more run of the policy: from 1 to a million, 1 % takes 11 runs.
+const PRECISION: f64 = 1.01;
+
+/// The largest value of an option at which the mean size is at most the capacity, in steps of 1 %.
+///
+/// The mean size rises with the value. If even the value 1 gives too large a mean, the result is 1.
 pub(super) fn fit(
-    spec: &Spec,
+    run: fn(&Setup<'_>) -> Result<Score, Error>,
     name: &'static str,
-    trace: &Trace,
-    capacity: usize,
-    own: &Options,
+    setup: &Setup<'_>,
 ) -> Result<Options, Error> {
-    let span = match trace.time() {
-        Some(time) => time[time.len() - 1].saturating_sub(time[0]) as f64 + 1.0,
-        None => trace.len() as f64,
-    };
+    let given = setup.options;
+    let capacity = setup.capacity as f64;
     let mean = |value: f64| -> Result<f64, Error> {
-        let options = own.with(name, value);
-        Ok((spec.run)(&Room {
-            capacity,
-            trace,
+        let options = given.with(name, value);
+        let score = run(&Setup {
             options: &options,
-        })?
-        .mean_size)
+            ..*setup
+        })?;
+        Ok(score.mean_size)
     };
-    let (mut low, mut high) = (1.0_f64, span);
-    if mean(high)? <= capacity as f64 {
-        return Ok(own.with(name, high));
+    let mut low = 1.0_f64;
+    let mut high = span(setup.trace);
+    if mean(high)? <= capacity {
+        return Ok(given.with(name, high));
     }
-    while high / low > 1.01 && high - low > 1.0 {
-        let middle = (low * high)
-            .sqrt()
-            .round()
-            .clamp(low + 1.0, (high - 1.0).max(low + 1.0));
-        if mean(middle)? <= capacity as f64 {
+    while high / low > PRECISION && high - low > 1.0 {
+        let middle = between(low, high);
+        if mean(middle)? <= capacity {
             low = middle;
         } else {
             high = middle;
@@ -196,5 +217,19 @@ pub(super) fn fit(
             break;
         }
     }
-    Ok(own.with(name, low))
+    Ok(given.with(name, low))
+}
+
+/// How long a trace is, in its own time or in references.
+fn span(trace: &Trace) -> f64 {
+    match trace.time() {
+        Some(time) => time[time.len() - 1].saturating_sub(time[0]) as f64 + 1.0,
+        None => trace.len() as f64,
+    }
+}
+
+/// A whole number between two values, in the middle by their logarithms.
+fn between(low: f64, high: f64) -> f64 {
+    let middle = (low * high).sqrt().round();
+    middle.clamp(low + 1.0, (high - 1.0).max(low + 1.0))
 }

@@ -1,12 +1,13 @@
-//! FIFO: the page that came first goes first, used or not.
+//! FIFO: the page that was loaded first is evicted first, used or not.
 //!
-//! - Law: evict argmin over resident p of load(p).
+//! - Rule: evict argmin over resident p of load(p).
 //! - Cost: O(1) for each reference, 1 B for each page and 4 B for each page of memory.
 //! - Source: Belady, IBM Systems Journal 5(2), 1966.
-//! - Limits: more memory may mean more misses (Belady, Nelson, Shedler, CACM 12(6), 1969): `1,2,3,4,1,2,5,1,2,3,4,5`
-//!   misses 9 times with 3 pages and 10 times with 4.
+//! - Limits: more memory may give more misses (Belady, Nelson, Shedler, CACM 12(6), 1969):
+//!   `1,2,3,4,1,2,5,1,2,3,4,5` misses 9 times with 3 pages and 10 times with 4.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<Fifo>(
@@ -23,18 +24,18 @@ struct Fifo {
 }
 
 impl Policy for Fifo {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let ring = Vec::with_capacity(room.capacity);
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let ring = Vec::with_capacity(setup.capacity);
         Ok(Self {
             ring,
-            capacity: room.capacity,
+            capacity: setup.capacity,
             hand: 0,
-            resident: vec![false; room.pages()],
+            resident: vec![false; setup.pages()],
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let hit = self.resident[page as usize];
         if self.ring.len() < self.capacity {
             self.resident[page as usize] = true;
@@ -43,7 +44,8 @@ impl Policy for Fifo {
             }
             return if hit { Access::Hit } else { Access::Miss };
         }
-        // Without a branch, which nothing could foretell: a hit writes what is there already.
+        // Without a branch on the hit, which the processor could not predict: a hit writes back
+        // what is there.
         let oldest = self.ring[self.hand];
         self.ring[self.hand] = if hit { oldest } else { page };
         self.resident[oldest as usize] = hit;
@@ -57,7 +59,7 @@ impl Policy for Fifo {
         if hit {
             return Access::Hit;
         }
-        gone.gone(oldest);
+        evicted.note(oldest);
         Access::Miss
     }
 

@@ -1,11 +1,14 @@
-//! GCLOCK: CLOCK with a count instead of a bit.
+//! GCLOCK: CLOCK with a count of uses instead of a bit.
 //!
-//! A use adds one, up to `max`; the hand takes one away, and evicts at none.
-//!
-//! - Cost: O(max) amortised, 1 B for each page and 4 B for each page of memory.
+//! - Rule: a use adds one to the count, up to `max`. The hand takes one away, and evicts a page
+//!   that reaches zero.
+//! - Cost: O(max) for each miss, amortised; 1 B for each page and 4 B for each page of memory.
 //! - Source: Smith, "Sequentiality and prefetching in database systems", ACM TODS 3(3), 1978.
+//! - Limits: a larger `max` remembers uses longer, but the hand must pass a page more often to
+//!   evict it.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<Gclock>(
@@ -22,32 +25,33 @@ struct Gclock {
     ring: Vec<Page>,
     capacity: usize,
     hand: usize,
-    /// 0 is out of memory; else the count and one.
+    /// One more than each page's count; 0 if the page is not in memory.
     count: Vec<u8>,
     max: u8,
     first: u8,
 }
 
 impl Policy for Gclock {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (max, first) = (room.option("max"), room.option("first"));
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let max = setup.option("max");
+        let first = setup.option("first");
         if !(1.0..=200.0).contains(&max) || first > max {
             return Err(Error::Unfit(format!(
                 "gclock counts up to {max} from {first}: 1 to 200, and the first no more"
             )));
         }
         Ok(Self {
-            ring: Vec::with_capacity(room.capacity),
-            capacity: room.capacity,
+            ring: Vec::with_capacity(setup.capacity),
+            capacity: setup.capacity,
             hand: 0,
-            count: vec![0; room.pages()],
+            count: vec![0; setup.pages()],
             max: max as u8 + 1,
             first: first as u8 + 1,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let count = &mut self.count[page as usize];
         if *count != 0 {
             *count = (*count + 1).min(self.max);
@@ -65,7 +69,7 @@ impl Policy for Gclock {
             self.count[seen as usize] -= 1;
             if self.count[seen as usize] == 0 {
                 self.ring[at] = page;
-                gone.gone(seen);
+                evicted.note(seen);
                 return Access::Miss;
             }
         }

@@ -1,13 +1,16 @@
 //! Half-life FIFO: a page leaves a fixed time after it was loaded, used or not.
 //!
-//! If residence in the working set decayed like a nucleus, a timer would do as well as the working set. Its author
-//! asked; it does not ([`crate::measure::residence`]).
+//! If the residence of pages in the working set decayed exponentially, as atoms do, this timer
+//! would be as good as the working set. The founding report asked whether it is; it is not
+//! ([`crate::measure::residence`]).
 //!
-//! - Law: miss iff never loaded or now − load ≥ h; then load ← now.
-//! - Cost: O(1), 8 B for each page and 4 B for each page of memory.
+//! - Rule: a miss iff the page was never loaded or now − load ≥ h; then load ← now.
+//! - Cost: O(1) for each reference, amortised; 8 B for each page and 4 B for each page of memory.
 //! - Source: the founding report on working sets (MSc, Birkbeck, 2011), "half life" of residence.
+//! - Limits: a page in constant use is loaded again after every h.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, Page};
 use std::collections::VecDeque;
 
@@ -22,9 +25,9 @@ pub(super) const SPEC: Spec = Spec::of::<HalfLife>(
 const OUT: u64 = u64::MAX;
 
 struct HalfLife {
-    /// Resident pages, the oldest in front.
+    /// Pages in memory, the oldest in front.
     order: VecDeque<Page>,
-    /// When each was loaded; `OUT` if it is not resident.
+    /// When each page was loaded; [`OUT`] if it is not in memory.
     loaded: Vec<u64>,
     h: u64,
 }
@@ -32,27 +35,27 @@ struct HalfLife {
 impl Policy for HalfLife {
     const VARIABLE: bool = true;
 
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let h = room.option("h");
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let h = setup.option("h");
         if h < 1.0 {
             return Err(Error::Unfit(format!("half-life: h is 1 or more, not {h}")));
         }
         Ok(Self {
             order: VecDeque::new(),
-            loaded: vec![OUT; room.pages()],
+            loaded: vec![OUT; setup.pages()],
             h: h as u64,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access {
         while let Some(&old) = self.order.front() {
             if now - self.loaded[old as usize] < self.h {
                 break;
             }
             self.order.pop_front();
             self.loaded[old as usize] = OUT;
-            gone.gone(old);
+            evicted.note(old);
         }
         if self.loaded[page as usize] != OUT {
             return Access::Hit;

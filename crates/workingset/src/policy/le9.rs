@@ -1,11 +1,18 @@
-//! le9's floors over the active and inactive lists, fixed and adaptive: see [`crate::frames::Floors`].
+//! le9's floors over the active and inactive lists, fixed and adaptive. The rules are in
+//! [`crate::frames::Floors`].
 //!
-//! They act where the trace tells files from anonymous memory; elsewhere all pages are of files, there is nothing else
-//! to give, and `linux` is what remains. What floors do to several programs under one memory, with swap and write-back,
-//! is the engine's ([`crate::engine`]).
+//! - Rule: as `linux`, but reclaim leaves a share of anonymous pages and of clean file pages alone.
+//! - Cost: as `linux`.
+//! - Source: the sysctls of le9 (hakavlad, 2021) and le9uo (firelzrd, 2023).
+//! - Limits: floors need a trace that tells files from anonymous memory. Without it all pages count
+//!   as file pages, and the policy is `linux`. The effect on several programs, with swap and
+//!   write-back, is the engine's ([`crate::engine`]).
 
-use super::{Access, Gone, Policy, Room, Spec, linux};
-use crate::frames::{ActiveInactive, Floors, Framed, share};
+use super::framed::{Framed, share};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::linux;
+use super::spec::Spec;
+use crate::frames::{ActiveInactive, Floors};
 use crate::{Error, Page};
 
 const CITE: &str = "le9, hakavlad, 2021, and le9uo, firelzrd, 2023: their sysctls";
@@ -48,36 +55,38 @@ pub(super) const ADAPTIVE: Spec = Spec::of::<Le9<true>>(
 struct Le9<const ADAPTIVE: bool>(Framed<ActiveInactive>);
 
 impl<const ADAPTIVE: bool> Policy for Le9<ADAPTIVE> {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let of = |name: &str| share(name, room.option(name));
-        let files = room.trace.files();
-        let floors = match (&files, ADAPTIVE) {
-            (None, _) => Floors::NONE,
-            (_, false) => Floors {
-                anon_min: of("anon_min")?,
-                clean_low: of("clean_low")?,
-                clean_min: of("clean_min")?,
-                most: None,
-            },
-            (_, true) => Floors {
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let of = |name: &str| share(name, setup.option(name));
+        let files = setup.trace.files();
+        let floors = if files.is_none() {
+            Floors::NONE
+        } else if ADAPTIVE {
+            Floors {
                 anon_min: of("anon_min")?,
                 clean_low: 0.0,
                 clean_min: 0.0,
                 most: Some(of("most")?),
-            },
+            }
+        } else {
+            Floors {
+                anon_min: of("anon_min")?,
+                clean_low: of("clean_low")?,
+                clean_min: of("clean_min")?,
+                most: None,
+            }
         };
         if floors.anon_min + floors.clean_min >= 1.0 {
             return Err(Error::Unfit(
                 "floors of all memory and more leave nothing to reclaim".to_owned(),
             ));
         }
-        let frames = ActiveInactive::new(room.pages(), linux::swappiness(room)?, 0, floors);
-        Ok(Self(Framed::new(frames, files, room.capacity)))
+        let frames = ActiveInactive::new(setup.pages(), linux::swappiness(setup)?, 0, floors);
+        Ok(Self(Framed::new(frames, files, setup.capacity)))
     }
 
     #[inline]
-    fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
-        self.0.access(page, now, gone)
+    fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access {
+        self.0.access(page, now, evicted)
     }
 
     fn resident(&self) -> usize {

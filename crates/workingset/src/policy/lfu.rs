@@ -1,12 +1,14 @@
-//! LFU: the page used least often since it came goes, the oldest among equals.
+//! LFU: the page with the fewest uses since it was loaded is evicted, among equals the oldest.
 //!
-//! - Law: evict argmin over resident p of (uses since load, time of the last change of that count).
-//! - Cost: O(1): one list in the order of counts, and the last page of each count. 13 B for each page, 4 B for the
-//!   largest count.
+//! - Rule: evict argmin over resident p of (uses since load, time of the last change of that
+//!   count).
+//! - Cost: O(1) for each reference: one list in the order of the counts, and the last page of each
+//!   count. 13 B for each page, 4 B for each count up to the largest.
 //! - Source: Coffman, Denning, Operating Systems Theory, 1973, 6.6.
-//! - Limits: what was hot once stays.
+//! - Limits: a page that was used often long ago stays.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, NONE, Page};
 
@@ -26,25 +28,25 @@ struct Lfu {
 }
 
 impl Policy for Lfu {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let pages = room.pages();
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let pages = setup.pages();
         Ok(Self {
             order: Links::new(pages),
             uses: vec![0; pages],
             first: vec![NONE; 2],
-            capacity: room.capacity,
+            capacity: setup.capacity,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let uses = self.uses[page as usize];
         if uses > 0 {
             self.promote(page, uses as usize);
             return Access::Hit;
         }
         if self.order.len(0) == self.capacity {
-            self.evict(gone);
+            self.evict(evicted);
         }
         match self.first[1] {
             NONE => self.order.push_back(0, page),
@@ -68,13 +70,14 @@ impl Lfu {
         let ahead = self.first[uses + 1];
         let own = self.first[uses];
         self.leave(page, uses);
-        // Before the next count's pages; if there are none, where its own count ended.
+        // Behind the pages of the next count; if there are none, in front of those of its own
+        // count.
         let beside = if ahead == NONE {
             Some(own).filter(|own| *own != page)
         } else {
             Some(ahead)
         };
-        // The front-most of its count stays where it is.
+        // If it is itself the front-most page of its count, its place is right already.
         if let Some(beside) = beside {
             self.order.remove(0, page);
             self.order.push_before(0, beside, page);
@@ -83,7 +86,7 @@ impl Lfu {
         self.uses[page as usize] = uses as u32 + 1;
     }
 
-    /// The count's front-most page changes if this was it.
+    /// Chooses another front-most page of a count if this page is it.
     fn leave(&mut self, page: Page, uses: usize) {
         if self.first[uses] == page {
             let behind = self
@@ -94,13 +97,13 @@ impl Lfu {
         }
     }
 
-    fn evict(&mut self, gone: &mut impl Gone) {
+    fn evict(&mut self, evicted: &mut impl Evictions) {
         let Some(victim) = self.order.back(0) else {
             return;
         };
         self.leave(victim, self.uses[victim as usize] as usize);
         self.order.remove(0, victim);
         self.uses[victim as usize] = 0;
-        gone.gone(victim);
+        evicted.note(victim);
     }
 }

@@ -1,7 +1,16 @@
-//! Linux's active and inactive lists, as a policy of one trace: see [`crate::frames`].
+//! Linux's active and inactive lists, as a policy of one trace. The rules are in
+//! [`crate::frames::ActiveInactive`].
+//!
+//! - Rule: a page that was used twice in the inactive list becomes active; so does a page that
+//!   refaults soon.
+//! - Cost: O(1) for each reference, amortised; 13 B for each page.
+//! - Source: mm/vmscan.c and mm/workingset.c of Linux 6.12.
+//! - Limits: those of [`crate::frames::ActiveInactive`].
 
-use super::{Access, Gone, Policy, Room, Spec};
-use crate::frames::{ActiveInactive, Floors, Framed};
+use super::framed::Framed;
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
+use crate::frames::{ActiveInactive, Floors};
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<Linux>(
@@ -25,20 +34,24 @@ pub(super) const SPEC: Spec = Spec::of::<Linux>(
 struct Linux(Framed<ActiveInactive>);
 
 impl Policy for Linux {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let swappiness = swappiness(room)?;
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let swappiness = swappiness(setup)?;
         let frames = ActiveInactive::new(
-            room.pages(),
+            setup.pages(),
             swappiness,
-            room.option("ratio") as usize,
+            setup.option("ratio") as usize,
             Floors::NONE,
         );
-        Ok(Self(Framed::new(frames, room.trace.files(), room.capacity)))
+        Ok(Self(Framed::new(
+            frames,
+            setup.trace.files(),
+            setup.capacity,
+        )))
     }
 
     #[inline]
-    fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
-        self.0.access(page, now, gone)
+    fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access {
+        self.0.access(page, now, evicted)
     }
 
     fn resident(&self) -> usize {
@@ -46,8 +59,8 @@ impl Policy for Linux {
     }
 }
 
-pub(super) fn swappiness(room: &Room<'_>) -> Result<f64, Error> {
-    match room.option("swappiness") {
+pub(super) fn swappiness(setup: &Setup<'_>) -> Result<f64, Error> {
+    match setup.option("swappiness") {
         swappiness if swappiness <= 200.0 => Ok(swappiness),
         swappiness => Err(Error::Unfit(format!(
             "swappiness is 0 to 200, not {swappiness}"

@@ -1,17 +1,22 @@
-//! LIRS: what matters is not when a page was last used, but how many others were between its last two uses.
+//! LIRS: evicts by the distance between the last two uses of a page (inter-reference recency), not
+//! by the last use.
 //!
-//! Pages with a small such distance are LIR and stay; the rest, HIR, pass through a small queue Q. The stack S orders
-//! pages by last use, down to the oldest LIR page, and remembers HIR pages that have left: one that is used again while
-//! still in S has a smaller distance than that LIR page, and takes its place.
+//! Pages of a small distance are LIR and stay. The others, HIR, pass through a small queue Q. The
+//! stack S orders pages by last use, down to the oldest LIR page, and remembers HIR pages that were
+//! evicted. A HIR page that is used while it is in S has a smaller distance than the last LIR page
+//! of S, and takes its place.
 //!
-//! - Law: |LIR| ≤ c − h, h = max(2, `hir`·c); a miss evicts Q's oldest; a HIR page used while in S becomes LIR, the LIR
-//!   page at S's end becomes HIR, and S is pruned to end in a LIR page.
-//! - Cost: O(1) amortised, 17 B for each page. S is not bounded: the dense pages bound it.
-//! - Source: Jiang, Zhang, SIGMETRICS 2002, and as its authors' program does: a use right after one of the same page is
-//!   no use.
-//! - Limits: in memory of two pages and less it is a queue.
+//! - Rule: |LIR| ≤ c − h with h = max(2, `hir`·c). A miss evicts the oldest page of Q. A HIR page
+//!   that is used while in S becomes LIR, the last LIR page of S becomes HIR, and S is pruned so
+//!   that it ends in a LIR page.
+//! - Cost: O(1) for each reference, amortised; 17 B for each page. S has no bound of its own: it
+//!   holds each page once.
+//! - Source: Jiang, Zhang, SIGMETRICS 2002. As in the authors' program, a use right after a use of
+//!   the same page is not counted.
+//! - Limits: with two pages of memory or fewer there are no LIR pages, and it is a queue.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, NONE, Page};
 
@@ -44,28 +49,28 @@ struct Lirs {
 }
 
 impl Policy for Lirs {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let hir = room.option("hir");
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let hir = setup.option("hir");
         if hir > 1.0 {
             return Err(Error::Unfit(format!(
                 "lirs: hir is a share of memory, not {hir}"
             )));
         }
-        let passing = ((room.capacity as f64 * hir) as usize).max(2);
+        let passing = ((setup.capacity as f64 * hir) as usize).max(2);
         Ok(Self {
-            stack: Links::new(room.pages()),
-            queue: Links::new(room.pages()),
-            state: vec![0; room.pages()],
+            stack: Links::new(setup.pages()),
+            queue: Links::new(setup.pages()),
+            state: vec![0; setup.pages()],
             resident: 0,
             lir: 0,
-            capacity: room.capacity,
-            limit: room.capacity.saturating_sub(passing),
+            capacity: setup.capacity,
+            limit: setup.capacity.saturating_sub(passing),
             last: NONE,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         if page == self.last {
             return Access::Hit;
         }
@@ -81,7 +86,7 @@ impl Policy for Lirs {
         }
         let hit = state & RESIDENT != 0;
         if !hit {
-            self.make_room(gone);
+            self.evict_if_full(evicted);
         }
         self.used(page, state);
         if hit { Access::Hit } else { Access::Miss }
@@ -93,7 +98,7 @@ impl Policy for Lirs {
 }
 
 impl Lirs {
-    /// A HIR page, or one that is not in memory, comes to the front.
+    /// Moves a HIR page, or one that is not in memory, to the front.
     fn used(&mut self, page: Page, state: u8) {
         if state & IN_QUEUE != 0 {
             self.queue.remove(0, page);
@@ -118,18 +123,18 @@ impl Lirs {
         }
     }
 
-    fn make_room(&mut self, gone: &mut impl Gone) {
+    fn evict_if_full(&mut self, evicted: &mut impl Evictions) {
         if self.resident < self.capacity {
             self.resident += 1;
             return;
         }
         if let Some(victim) = self.queue.pop_back(0) {
             self.state[victim as usize] &= !(RESIDENT | IN_QUEUE);
-            gone.gone(victim);
+            evicted.note(victim);
         }
     }
 
-    /// The LIR page at the stack's end becomes HIR.
+    /// Makes the LIR page at the stack's end a HIR page.
     fn demote(&mut self) {
         self.prune();
         if let Some(page) = self.stack.pop_back(0) {
@@ -139,7 +144,7 @@ impl Lirs {
         }
     }
 
-    /// The stack ends in a LIR page. With no LIR page at all it would be a list of what is resident.
+    /// Removes HIR pages from the stack's end, so that it ends in a LIR page.
     fn prune(&mut self) {
         while let Some(page) = self.stack.back(0) {
             if self.state[page as usize] & LIR != 0 {

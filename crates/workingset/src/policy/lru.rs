@@ -1,12 +1,13 @@
-//! LRU: the page that was not used for longest goes.
+//! LRU: the page with the oldest last use is evicted.
 //!
-//! - Law: evict argmin over resident p of last(p). A stack algorithm: its misses at every size are one pass
-//!   ([`crate::measure::stack`]).
-//! - Cost: O(1), 8 B for each page.
+//! - Rule: evict argmin over resident p of last(p). It is a stack algorithm: one pass gives its
+//!   misses at every size ([`crate::measure::stack`]).
+//! - Cost: O(1) for each reference, 9 B for each page.
 //! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970.
-//! - Limits: a loop of one page more than memory misses every time.
+//! - Limits: a loop over one page more than memory holds misses every time.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -24,16 +25,16 @@ struct Lru {
 }
 
 impl Policy for Lru {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
         Ok(Self {
-            list: Links::new(room.pages()),
-            resident: vec![false; room.pages()],
-            capacity: room.capacity,
+            list: Links::new(setup.pages()),
+            resident: vec![false; setup.pages()],
+            capacity: setup.capacity,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         if self.resident[page as usize] {
             self.list.to_front(0, page);
             return Access::Hit;
@@ -41,7 +42,7 @@ impl Policy for Lru {
         if self.list.len(0) == self.capacity {
             if let Some(victim) = self.list.pop_back(0) {
                 self.resident[victim as usize] = false;
-                gone.gone(victim);
+                evicted.note(victim);
             }
         }
         self.list.push_front(0, page);

@@ -1,33 +1,36 @@
 //! LRU at several sizes in one pass.
 //!
-//! What a memory of c pages holds, a larger one holds too: the first c pages of one list. So one list stands for all
-//! sizes, with a mark at each, and a page knows between which two marks it is, its band. A reference from band b moves
-//! the marks before it by one page.
+//! A memory holds all that a smaller one holds: the first c pages of one list. So one list stands
+//! for all sizes, with a mark at the last page of each. A page knows its band: between which two
+//! marks it is. A reference to a page of band b moves the first b marks by one page.
 //!
-//! - Cost: O(1 + marks passed) for each reference; 10 B for each page.
-//! - Write-backs: a size that holds a page has it changed or not, and if one has it changed, so have all larger ones:
-//!   one number for each page tells the smallest.
-//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (inclusion); Kim, Hill, Wood, SIGMETRICS
-//!   1991 (bands).
+//! - Cost: O(1 + marks moved) for each reference; 10 B for each page.
+//! - Write-backs: if one size holds a page that was written to, every larger size holds it written
+//!   to, as well. So one number for each page, the smallest such size, is enough.
+//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (inclusion); Kim,
+//!   Hill, Wood, SIGMETRICS 1991 (bands).
 
-use super::Score;
+use super::drive::Score;
 use crate::links::Links;
 use crate::{NONE, Op, Page, Trace};
 
-/// Sizes of one pass, so that a band is a byte.
+/// The most sizes of one pass. A band must fit in a byte; a miss moves all marks, so more sizes
+/// would save nothing.
 const MOST: usize = 64;
 
+/// One LRU list with a mark at the last page of each size.
 struct Sizes<'a> {
     list: Links<1>,
     /// Pages of each size, rising.
     capacities: &'a [usize],
-    /// The last page of each size that is full; those that are come first.
+    /// The last page of each size that is full. The full sizes are the first, since sizes rise.
     marks: Vec<Page>,
-    /// Which sizes hold a page: this one and all after it.
+    /// The first size that holds each page; all after it hold the page, too.
     band: Vec<u8>,
-    /// Which sizes have it changed: this one and all after it, as far as they hold it. Empty if nobody tells.
+    /// The first size in which each page is written to, of those that hold it. Empty if the trace
+    /// has no operations.
     changed: Vec<u8>,
-    /// References by the band they were in.
+    /// References by the band of their page.
     found: Vec<u64>,
     writebacks: Vec<u64>,
     /// Sum of each size's pages over all references.
@@ -36,23 +39,25 @@ struct Sizes<'a> {
 
 impl<'a> Sizes<'a> {
     fn new(trace: &Trace, capacities: &'a [usize]) -> Self {
-        let (pages, sizes) = (trace.pages(), capacities.len());
+        let pages = trace.pages();
+        let sizes = capacities.len();
+        let changed = match trace.op() {
+            Some(_) => vec![sizes as u8; pages],
+            None => Vec::new(),
+        };
         Self {
             list: Links::new(pages),
             capacities,
             marks: Vec::with_capacity(sizes),
             band: vec![sizes as u8; pages],
-            changed: trace
-                .op()
-                .map(|_| vec![sizes as u8; pages])
-                .unwrap_or_default(),
+            changed,
             found: vec![0; sizes + 1],
             writebacks: vec![0; sizes],
             filled: vec![0; sizes],
         }
     }
 
-    /// A reference after which so many come, itself included.
+    /// A reference to a page. `left` is the number of references from this one to the end.
     #[inline]
     fn access(&mut self, page: Page, left: u64) {
         let band = usize::from(std::mem::replace(&mut self.band[page as usize], 0));
@@ -67,17 +72,17 @@ impl<'a> Sizes<'a> {
                 }
             }
             self.list.to_front(0, page);
-            self.pass(band);
+            self.move_marks(band);
         }
     }
 
-    /// Makes room for one more page at the front of all sizes.
+    /// A new page is at the front: it takes a place in every size.
     fn enter(&mut self, left: u64) {
         let full = self.marks.len();
         for filled in &mut self.filled[full..] {
             *filled += u128::from(left);
         }
-        self.pass(full);
+        self.move_marks(full);
         if full == self.capacities.len() {
             self.list.pop_back(0);
         } else if self.list.len(0) == self.capacities[full] {
@@ -85,15 +90,16 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// One page leaves each of the first sizes.
+    /// Moves the marks of the first sizes by one page: the marked page leaves each.
     #[inline]
-    fn pass(&mut self, sizes: usize) {
+    fn move_marks(&mut self, sizes: usize) {
         for (size, mark) in self.marks[..sizes].iter_mut().enumerate() {
             let leaving = *mark;
             *mark = self.list.towards_front(leaving).unwrap_or(NONE);
             self.band[leaving as usize] = size as u8 + 1;
             if let Some(changed) = self.changed.get_mut(leaving as usize) {
-                self.writebacks[size] += u64::from(usize::from(*changed) <= size);
+                let was_changed = usize::from(*changed) <= size;
+                self.writebacks[size] += u64::from(was_changed);
             }
         }
     }
@@ -103,7 +109,7 @@ impl<'a> Sizes<'a> {
             let from = self.band[*page as usize];
             self.access(*page, (trace.len() - at) as u64);
             if let Some(op) = op {
-                // The sizes that had to bring it have it as it was.
+                // The sizes below `from` have loaded the page now, so there it is not written to.
                 let changed = &mut self.changed[*page as usize];
                 *changed = if op[at].writes() {
                     0
@@ -115,21 +121,23 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// What [`super::lru`] comes to at each of these sizes, which rise.
+/// The scores of [`super::lru`] at each of these sizes, which must rise.
 pub(super) fn scores(trace: &Trace, capacities: &[usize]) -> Vec<Score> {
-    capacities
-        .chunks(MOST)
-        .flat_map(|capacities| part(trace, capacities))
-        .collect()
+    let mut scores = Vec::with_capacity(capacities.len());
+    for part in capacities.chunks(MOST) {
+        scores.extend(one_pass(trace, part));
+    }
+    scores
 }
 
-fn part(trace: &Trace, capacities: &[usize]) -> Vec<Score> {
+fn one_pass(trace: &Trace, capacities: &[usize]) -> Vec<Score> {
     let mut sizes = Sizes::new(trace, capacities);
     sizes.run(trace, trace.op());
     let mut misses = trace.len() as u64;
-    let score = |(size, capacity): (usize, &usize)| {
+    let mut scores = Vec::with_capacity(capacities.len());
+    for (size, capacity) in capacities.iter().enumerate() {
         misses -= sizes.found[size];
-        Score {
+        scores.push(Score {
             capacity: *capacity,
             references: trace.len() as u64,
             distinct: trace.pages() as u64,
@@ -137,15 +145,15 @@ fn part(trace: &Trace, capacities: &[usize]) -> Vec<Score> {
             writebacks: trace.op().map(|_| sizes.writebacks[size]),
             mean_size: sizes.filled[size] as f64 / trace.len() as f64,
             options: String::new(),
-        }
-    };
-    capacities.iter().enumerate().map(score).collect()
+        });
+    }
+    scores
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Options, lru};
+    use crate::policy::lru;
     use crate::{About, Batch};
     use proptest::prelude::*;
 
@@ -172,7 +180,7 @@ mod tests {
             let op = if told { op.collect() } else { Vec::new() };
             let trace = trace(uses.iter().map(|(page, _)| *page).collect(), op);
             let capacities: Vec<usize> = wanted.into_iter().filter(|wanted| *wanted <= trace.pages()).collect();
-            let options = Options::of(&lru::SPEC);
+            let options = lru::SPEC.defaults();
             for (score, capacity) in scores(&trace, &capacities).into_iter().zip(&capacities) {
                 prop_assert_eq!(score, lru::SPEC.run(&trace, *capacity, &options).unwrap());
             }
@@ -184,7 +192,7 @@ mod tests {
         let trace = trace((0..4000_u64).map(|n| n * n % 331).collect(), Vec::new());
         let capacities: Vec<usize> = (1..=trace.pages()).collect();
         assert!(capacities.len() > 2 * MOST);
-        let options = Options::of(&lru::SPEC);
+        let options = lru::SPEC.defaults();
         for (score, capacity) in scores(&trace, &capacities).into_iter().zip(&capacities) {
             assert_eq!(score, lru::SPEC.run(&trace, *capacity, &options).unwrap());
         }

@@ -1,11 +1,15 @@
-//! MQ: several LRU queues by the logarithm of how often a page was used, and time moves a page down that was not.
+//! MQ, multi-queue: LRU queues by the logarithm of a page's uses. A page that is not used for a
+//! time moves down a queue.
 //!
-//! - Law: queue = log2(uses), at most `queues` − 1; a page not used for `life` references goes down one; the lowest
-//!   queue's LRU page leaves, and its count is remembered for `out`·c pages.
-//! - Cost: O(queues), 17 B for each page.
-//! - Source: Zhou, Philbin, Li, USENIX ATC 2001, figure 5; the life there is measured, here it is a share of memory.
+//! - Rule: queue = log2(uses), at most `queues` − 1. A page that is not used for `life` references
+//!   moves down one queue. The LRU page of the lowest queue is evicted, and its count is remembered
+//!   for `out`·c pages.
+//! - Cost: O(queues) for each reference, 17 B for each page.
+//! - Source: Zhou, Philbin, Li, USENIX ATC 2001, figure 5.
+//! - Limits: the paper measures the life while it runs; here it is a multiple of memory.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -41,23 +45,22 @@ struct Mq {
 }
 
 impl Policy for Mq {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let queues = room.option("queues") as usize;
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let queues = setup.option("queues") as usize;
         if !(1..=OUT).contains(&queues) {
             return Err(Error::Unfit(format!(
                 "mq: queues are 1 to {OUT}, not {queues}"
             )));
         }
-        let (pages, times) = (room.pages(), |name: &str| {
-            room.capacity as f64 * room.option(name)
-        });
+        let pages = setup.pages();
+        let times = |name: &str| setup.capacity as f64 * setup.option(name);
         Ok(Self {
             lists: Links::new(pages),
             home: vec![NOWHERE; pages],
             uses: vec![0; pages],
             expires: vec![0; pages],
             queues,
-            capacity: room.capacity,
+            capacity: setup.capacity,
             resident: 0,
             life: times("life") as u32,
             out: times("out") as usize,
@@ -66,7 +69,7 @@ impl Policy for Mq {
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         self.clock += 1;
         let home = usize::from(self.home[page as usize]);
         let hit = home < OUT;
@@ -77,7 +80,7 @@ impl Policy for Mq {
         }
         if !hit {
             if self.resident == self.capacity {
-                self.evict(gone);
+                self.evict(evicted);
             } else {
                 self.resident += 1;
             }
@@ -101,11 +104,11 @@ impl Mq {
         self.expires[page as usize] = self.clock.saturating_add(self.life);
     }
 
-    fn evict(&mut self, gone: &mut impl Gone) {
+    fn evict(&mut self, evicted: &mut impl Evictions) {
         let Some(victim) = (0..self.queues).find_map(|queue| self.lists.pop_back(queue)) else {
             return;
         };
-        gone.gone(victim);
+        evicted.note(victim);
         self.home[victim as usize] = NOWHERE;
         if self.out == 0 {
             return;
@@ -119,6 +122,7 @@ impl Mq {
         self.home[victim as usize] = OUT as u8;
     }
 
+    /// Moves each queue's last page down if its life is over.
     fn adjust(&mut self) {
         for queue in 1..self.queues {
             if let Some(page) = self.lists.back(queue) {

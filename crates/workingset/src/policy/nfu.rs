@@ -1,12 +1,17 @@
-//! NFU with aging: eight bits of history for each page, shifted at every tick.
+//! NFU, not frequently used, with aging: eight bits of history for each page, shifted at every
+//! tick.
 //!
-//! - Law: at a tick `age ← age >> 1 | used << 7`; evict argmin of (used since the tick, age), the first that the hand
-//!   meets.
-//! - Cost: O(c) at a tick, and up to O(c) at a miss; 2 B for each page and 4 B for each page of memory.
-//! - Source: Tanenbaum, Modern Operating Systems, 3.4.7; the hardware's bit is read at the tick, not at the use.
-//! - Limits: no order within a tick, none beyond eight.
+//! - Rule: at a tick `age ← age >> 1 | used << 7`. Evict argmin of (used since the tick, age), the
+//!   first that the hand meets.
+//! - Cost: O(c) for each tick, and up to O(c) for each miss; 2 B for each page and 4 B for each
+//!   page of memory.
+//! - Source: Tanenbaum, Modern Operating Systems, 3.4.7. The hardware's bit is read at the tick,
+//!   not at the use.
+//! - Limits: the order of uses within a tick is not known, nor anything before the last eight
+//!   ticks.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<Nfu>(
@@ -35,20 +40,20 @@ struct Nfu {
 }
 
 impl Policy for Nfu {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let tick = ((room.capacity as f64 * room.option("tick")) as u64).max(1);
-        let ring = Vec::with_capacity(room.capacity);
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let tick = ((setup.capacity as f64 * setup.option("tick")) as u64).max(1);
+        let ring = Vec::with_capacity(setup.capacity);
         Ok(Self {
             ring,
-            capacity: room.capacity,
+            capacity: setup.capacity,
             hand: 0,
-            state: vec![OUT; room.pages()],
+            state: vec![OUT; setup.pages()],
             tick,
             left: tick,
         })
     }
 
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         if self.left == 0 {
             self.age();
         }
@@ -65,7 +70,7 @@ impl Policy for Nfu {
             let at = self.lowest();
             let victim = std::mem::replace(&mut self.ring[at], page);
             self.state[victim as usize] = OUT;
-            gone.gone(victim);
+            evicted.note(victim);
         }
         Access::Miss
     }
@@ -84,14 +89,16 @@ impl Nfu {
         self.left = self.tick;
     }
 
-    /// Where the page of the lowest age is; the hand stops behind it.
+    /// The place of the page of the lowest age. The hand is left behind it.
     fn lowest(&mut self) -> usize {
-        let (mut best, mut lowest) = (self.hand, u16::MAX);
+        let mut best = self.hand;
+        let mut lowest = u16::MAX;
         for step in 0..self.capacity {
             let at = (self.hand + step) % self.capacity;
             let state = self.state[self.ring[at] as usize];
             if state < lowest {
-                (best, lowest) = (at, state);
+                best = at;
+                lowest = state;
                 if state == IN {
                     break;
                 }

@@ -1,14 +1,18 @@
-//! OPT: the page that will not be used for longest goes. No policy of fixed memory that brings pages on demand misses
-//! less often.
+//! OPT: the page with the latest next use is evicted. No policy of fixed memory that loads pages on
+//! demand has fewer misses.
 //!
-//! A page in memory is a bit at the time of its next use: whether a reference hits is a look at its own bit, and the
-//! victim is the last bit.
+//! A page in memory is a bit at the time of its next use. A reference hits iff the bit of its own
+//! time is set, and the victim is the page of the last bit.
 //!
-//! - Law: evict argmax over resident p of next use(p).
-//! - Cost: O(log64 n), n/8 B beside 4 B for each reference, which all runs on a trace share.
+//! - Rule: evict argmax over resident p of next use(p).
+//! - Cost: O(log64 n) for each reference; n/8 B, and 4 B for each reference, which all runs on a
+//!   trace share.
 //! - Source: Belady, IBM Systems Journal 5(2), 1966 (MIN); on demand, without bypassing.
+//! - Limits: it must know the future, so it is a yardstick and no policy for a system.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
+use crate::next_use::NEVER;
 use crate::{Error, Page};
 use std::sync::Arc;
 
@@ -18,27 +22,11 @@ pub(super) const SPEC: Spec = Spec::of::<Opt>(
     "Belady, IBM Systems Journal 5(2), 1966",
 );
 
-/// The next use of a page that is not used again.
-pub const NEVER: u32 = u32::MAX;
-
-/// For each reference, where its page is used next, or [`NEVER`]. O(n).
-pub fn next_uses(refs: &[Page], pages: usize) -> Vec<u32> {
-    let mut last = vec![NEVER; pages];
-    let mut next = vec![NEVER; refs.len()];
-    for (at, page) in refs.iter().enumerate() {
-        let before = std::mem::replace(&mut last[*page as usize], at as u32);
-        if before != NEVER {
-            next[before as usize] = at as u32;
-        }
-    }
-    next
-}
-
 struct Opt {
     refs: Arc<Vec<Page>>,
     next: Arc<Vec<u32>>,
     coming: Bits,
-    /// Pages in memory that are not used again.
+    /// Pages in memory that are never used again.
     done: Vec<Page>,
     resident: usize,
     capacity: usize,
@@ -46,20 +34,20 @@ struct Opt {
 }
 
 impl Policy for Opt {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
         Ok(Self {
-            refs: room.trace.shared().0,
-            next: room.trace.next_uses(),
-            coming: Bits::new(room.trace.len()),
+            refs: setup.trace.shared().0,
+            next: setup.trace.next_uses(),
+            coming: Bits::new(setup.trace.len()),
             done: Vec::new(),
             resident: 0,
-            capacity: room.capacity,
+            capacity: setup.capacity,
             at: 0,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let at = self.at;
         self.at += 1;
         let hit = self.coming.take(at);
@@ -69,7 +57,9 @@ impl Policy for Opt {
                     .done
                     .pop()
                     .or_else(|| Some(self.refs[self.coming.take_last()?]));
-                victim.into_iter().for_each(|victim| gone.gone(victim));
+                if let Some(victim) = victim {
+                    evicted.note(victim);
+                }
             } else {
                 self.resident += 1;
             }
@@ -86,7 +76,8 @@ impl Policy for Opt {
     }
 }
 
-/// A set of numbers: words of 64 bits, and above each level one that tells which of its words are not zero.
+/// A set of numbers: words of 64 bits, and above each level another that has a bit for each word
+/// that is not zero.
 struct Bits {
     levels: Vec<Vec<u64>>,
 }
@@ -106,15 +97,16 @@ impl Bits {
     fn put(&mut self, mut number: usize) {
         for level in &mut self.levels {
             let word = &mut level[number / 64];
-            let was = std::mem::replace(word, *word | 1 << (number % 64));
-            if was != 0 {
+            let before = *word;
+            *word |= 1 << (number % 64);
+            if before != 0 {
                 return;
             }
             number /= 64;
         }
     }
 
-    /// Whether the number was there; it is not afterwards.
+    /// Removes a number. Returns true if it was in the set.
     #[inline]
     fn take(&mut self, mut number: usize) -> bool {
         if self.levels[0][number / 64] & 1 << (number % 64) == 0 {
@@ -131,7 +123,7 @@ impl Bits {
         true
     }
 
-    /// Takes the largest number.
+    /// Removes and returns the largest number.
     #[inline]
     fn take_last(&mut self) -> Option<usize> {
         let mut number = 0;
@@ -156,7 +148,8 @@ mod tests {
     proptest! {
         #[test]
         fn bits_are_a_set(size in 1..10_000_usize, steps in prop::collection::vec((0..3_u8, any::<prop::sample::Index>()), 0..200)) {
-            let (mut bits, mut set) = (Bits::new(size), BTreeSet::new());
+            let mut bits = Bits::new(size);
+            let mut set = BTreeSet::new();
             for (what, index) in steps {
                 let number = index.index(size);
                 match what {
@@ -166,10 +159,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn next_uses_by_hand() {
-        assert_eq!(next_uses(&[0, 1, 0, 0], 2), [2, NEVER, 3, NEVER]);
     }
 }

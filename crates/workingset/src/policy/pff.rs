@@ -1,12 +1,14 @@
-//! PFF: page-fault frequency. Memory grows while faults are frequent; a fault after a long time without one drops what
-//! was not used since.
+//! PFF, page-fault frequency: memory grows while faults are frequent. A fault after a long time
+//! without one drops the pages that were not used since.
 //!
-//! - Law: at a miss at `now`, if now − (last miss) ≥ p, every page not used since the last miss leaves.
-//! - Cost: O(1) amortised, 8 B for each page and 4 B for each page of memory.
+//! - Rule: at a miss at `now`, if now − (last miss) ≥ p, every page not used since the last miss
+//!   leaves.
+//! - Cost: O(1) for each reference, amortised; 4 B for each page and 4 B for each page of memory.
 //! - Source: Chu, Opderbeck, AFIPS FJCC 1972.
-//! - Limits: not a stack policy: its size and its misses are not monotonic in p.
+//! - Limits: it is no stack policy: neither its size nor its misses are monotonic in p.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<Pff>(
@@ -23,7 +25,7 @@ pub(super) const SPEC: Spec = Spec::of::<Pff>(
 
 struct Pff {
     set: Vec<Page>,
-    /// One more than the fault since which each page was used; 0 is not in memory.
+    /// The number of faults at each page's last use; 0 if the page is not in memory.
     used: Vec<u32>,
     faults: u32,
     last: u64,
@@ -33,14 +35,14 @@ struct Pff {
 impl Policy for Pff {
     const VARIABLE: bool = true;
 
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let p = room.option("p");
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let p = setup.option("p");
         if p < 1.0 {
             return Err(Error::Unfit(format!("pff: p is 1 or more, not {p}")));
         }
         Ok(Self {
             set: Vec::new(),
-            used: vec![0; room.pages()],
+            used: vec![0; setup.pages()],
             faults: 0,
             last: 0,
             p: p as u64,
@@ -48,13 +50,13 @@ impl Policy for Pff {
     }
 
     #[inline]
-    fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access {
         if self.used[page as usize] != 0 {
             self.used[page as usize] = self.faults;
             return Access::Hit;
         }
         if now - self.last >= self.p {
-            self.shrink(gone);
+            self.shrink(evicted);
         }
         self.last = now;
         self.faults += 1;
@@ -69,13 +71,15 @@ impl Policy for Pff {
 }
 
 impl Pff {
-    fn shrink(&mut self, gone: &mut impl Gone) {
-        let (used, faults) = (&mut self.used, self.faults);
+    /// Evicts every page that was not used since the last fault.
+    fn shrink(&mut self, evicted: &mut impl Evictions) {
+        let used = &mut self.used;
+        let faults = self.faults;
         self.set.retain(|page| {
             let stays = used[*page as usize] == faults;
             if !stays {
                 used[*page as usize] = 0;
-                gone.gone(*page);
+                evicted.note(*page);
             }
             stays
         });

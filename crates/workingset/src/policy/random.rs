@@ -1,12 +1,13 @@
-//! Random: any page goes.
+//! Random: any page is evicted.
 //!
-//! - Law: evict each resident page with probability 1/c.
-//! - Cost: O(1), 4 B for each page and 4 B for each page of memory.
+//! - Rule: evict each resident page with probability 1/c.
+//! - Cost: O(1) for each reference, 4 B for each page and 4 B for each page of memory.
 //! - Source: Belady, IBM Systems Journal 5(2), 1966.
-//! - Limits: `seed` decides; one run is one draw.
+//! - Limits: the result depends on `seed`; one run is one sample.
 
-use super::{Access, Gone, Policy, Room, Spec};
-use crate::dice::Dice;
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
+use crate::rng::Rng;
 use crate::{Error, NONE, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<Random>(
@@ -20,22 +21,22 @@ struct Random {
     frames: Vec<Page>,
     capacity: usize,
     frame: Vec<u32>,
-    dice: Dice,
+    rng: Rng,
 }
 
 impl Policy for Random {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let dice = Dice::new(room.option("seed") as u64);
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let rng = Rng::new(setup.option("seed") as u64);
         Ok(Self {
             frames: Vec::new(),
-            capacity: room.capacity,
-            frame: vec![NONE; room.pages()],
-            dice,
+            capacity: setup.capacity,
+            frame: vec![NONE; setup.pages()],
+            rng,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         if self.frame[page as usize] != NONE {
             return Access::Hit;
         }
@@ -43,11 +44,11 @@ impl Policy for Random {
             self.frame[page as usize] = self.frames.len() as u32;
             self.frames.push(page);
         } else {
-            let at = self.dice.below(self.capacity as u64) as usize;
+            let at = self.rng.below(self.capacity as u64) as usize;
             let victim = std::mem::replace(&mut self.frames[at], page);
             self.frame[victim as usize] = NONE;
             self.frame[page as usize] = at as u32;
-            gone.gone(victim);
+            evicted.note(victim);
         }
         Access::Miss
     }

@@ -1,13 +1,18 @@
-//! S3-FIFO: a small FIFO to weed out what is used once, a main one for the rest, and a memory of what was weeded out.
+//! S3-FIFO: a small FIFO that evicts pages used once, a main FIFO for the others, and a ghost list
+//! of the pages that the small one evicted.
 //!
-//! - Law: a page enters S (`small`·c), or M if G remembers it. S's oldest goes to M if it was used `threshold` times
-//!   since, else leaves and is remembered in G (as many as M holds). M's oldest goes round again with one use less
-//!   while it has any. S gives unless it is empty or M is above its share.
-//! - Cost: O(1) amortised, 9 B for each page.
-//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023. The paper's text moves at more than one use, which is a
-//!   `threshold` of 2; 1 is another variant in use.
+//! - Rule: a page enters the small FIFO (`small`·c pages), or the main one if it is in the ghost
+//!   list. The oldest page of the small FIFO moves to the main one if it was used `threshold` times
+//!   since; otherwise it is evicted into the ghost list (`ghost`·c pages). The oldest page of the
+//!   main FIFO enters it again with one use less, while it has any. The small FIFO gives a page
+//!   unless it is empty or the main one is above its share.
+//! - Cost: O(1) for each reference, amortised; 9 B for each page.
+//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023. The paper moves a page at more than one use,
+//!   which is a `threshold` of 2; some programs use 1.
+//! - Limits: a page that is used again only after it left the ghost list is treated as new.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -30,11 +35,14 @@ const SMALL: usize = 0;
 const MAIN: usize = 1;
 const GHOST: usize = 2;
 const NOWHERE: u8 = 3;
+/// Uses are counted up to this, as in the paper: two bits.
 const MOST: u8 = 3;
+/// A use, in the upper half of a page's state.
+const ONE_USE: u8 = 0x10;
 
 struct S3Fifo {
     lists: Links<3>,
-    /// The list in the lower half, the uses above.
+    /// Each page's list in the lower four bits, its uses in the upper four.
     state: Vec<u8>,
     capacity: usize,
     main: usize,
@@ -43,34 +51,33 @@ struct S3Fifo {
 }
 
 impl Policy for S3Fifo {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (small, threshold) = (room.option("small"), room.option("threshold"));
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let small = setup.option("small");
+        let threshold = setup.option("threshold");
         if small > 1.0 || !(1.0..=3.0).contains(&threshold) {
             return Err(Error::Unfit(format!(
                 "s3fifo: small is a share, not {small}; a threshold is 1 to 3, not {threshold}"
             )));
         }
-        let share = |share: f64| (room.capacity as f64 * share) as usize;
+        let share = |share: f64| (setup.capacity as f64 * share) as usize;
         Ok(Self {
-            lists: Links::new(room.pages()),
-            state: vec![NOWHERE; room.pages()],
-            capacity: room.capacity,
-            main: room.capacity - share(small),
-            ghost: share(room.option("ghost")),
+            lists: Links::new(setup.pages()),
+            state: vec![NOWHERE; setup.pages()],
+            capacity: setup.capacity,
+            main: setup.capacity - share(small),
+            ghost: share(setup.option("ghost")),
             threshold: threshold as u8,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let state = &mut self.state[page as usize];
         let list = usize::from(*state & 0xf);
         if list <= MAIN {
-            *state = if *state >> 4 < MOST {
-                *state + 0x10
-            } else {
-                *state
-            };
+            if *state >> 4 < MOST {
+                *state += ONE_USE;
+            }
             return Access::Hit;
         }
         if list == GHOST {
@@ -78,9 +85,10 @@ impl Policy for S3Fifo {
             *state = NOWHERE;
         }
         while self.resident() >= self.capacity {
-            self.evict(gone);
+            self.evict(evicted);
         }
-        self.put(if list == GHOST { MAIN } else { SMALL }, page, 0);
+        let to = if list == GHOST { MAIN } else { SMALL };
+        self.put(to, page, 0);
         Access::Miss
     }
 
@@ -96,22 +104,22 @@ impl S3Fifo {
         self.state[page as usize] = list as u8 | uses << 4;
     }
 
-    fn evict(&mut self, gone: &mut impl Gone) {
+    fn evict(&mut self, evicted: &mut impl Evictions) {
         if self.lists.len(MAIN) > self.main || self.lists.is_empty(SMALL) {
-            self.evict_main(gone);
+            self.evict_main(evicted);
         } else {
-            self.evict_small(gone);
+            self.evict_small(evicted);
         }
     }
 
-    fn evict_small(&mut self, gone: &mut impl Gone) {
+    fn evict_small(&mut self, evicted: &mut impl Evictions) {
         while let Some(seen) = self.lists.pop_back(SMALL) {
             if self.state[seen as usize] >> 4 >= self.threshold {
                 self.put(MAIN, seen, 0);
                 continue;
             }
             self.state[seen as usize] = NOWHERE;
-            gone.gone(seen);
+            evicted.note(seen);
             self.remember(seen);
             return;
         }
@@ -129,12 +137,12 @@ impl S3Fifo {
         self.put(GHOST, page, 0);
     }
 
-    fn evict_main(&mut self, gone: &mut impl Gone) {
+    fn evict_main(&mut self, evicted: &mut impl Evictions) {
         while let Some(seen) = self.lists.pop_back(MAIN) {
             let uses = self.state[seen as usize] >> 4;
             if uses == 0 {
                 self.state[seen as usize] = NOWHERE;
-                gone.gone(seen);
+                evicted.note(seen);
                 return;
             }
             self.put(MAIN, seen, uses - 1);

@@ -1,12 +1,17 @@
-//! SIEVE: a FIFO in which a hand moves from old to new, passes over what was used, and leaves it where it is.
+//! SIEVE: a FIFO in which a hand moves from old to new pages, evicts one that was not used, and
+//! leaves the others in place.
 //!
-//! Unlike CLOCK, what is passed over is not moved to the front, so new pages are judged soon and old used ones stay.
+//! Unlike CLOCK it does not move a used page to the front. So new pages are examined soon, and old
+//! used pages stay.
 //!
-//! - Cost: O(1) amortised, 9 B for each page.
+//! - Rule: the hand clears the bit of a used page and goes on; it evicts the first page with a
+//!   clear bit.
+//! - Cost: O(1) for each reference, amortised; 9 B for each page.
 //! - Source: Zhang, Yang, Yue, Vigfusson, Rashmi, NSDI 2024.
-//! - Limits: until the hand first comes round it is LFU with FIFO among equals; not scan resistant for loops.
+//! - Limits: it does not resist loops that are larger than memory.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -23,24 +28,24 @@ const VISITED: u8 = 2;
 struct Sieve {
     queue: Links<1>,
     state: Vec<u8>,
-    /// The next to be judged; the oldest if there is none.
+    /// The next page to be examined; the oldest if there is none.
     hand: Option<Page>,
     capacity: usize,
 }
 
 impl Policy for Sieve {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let pages = room.pages();
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let pages = setup.pages();
         Ok(Self {
             queue: Links::new(pages),
             state: vec![OUT; pages],
             hand: None,
-            capacity: room.capacity,
+            capacity: setup.capacity,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let state = &mut self.state[page as usize];
         if *state != OUT {
             *state = VISITED;
@@ -48,7 +53,7 @@ impl Policy for Sieve {
         }
         *state = IN;
         if self.queue.len(0) == self.capacity {
-            self.evict(gone);
+            self.evict(evicted);
         }
         self.queue.push_front(0, page);
         Access::Miss
@@ -60,14 +65,14 @@ impl Policy for Sieve {
 }
 
 impl Sieve {
-    fn evict(&mut self, gone: &mut impl Gone) {
+    fn evict(&mut self, evicted: &mut impl Evictions) {
         while let Some(seen) = self.hand.or_else(|| self.queue.back(0)) {
             self.hand = self.queue.towards_front(seen);
             let state = &mut self.state[seen as usize];
             *state -= 1;
             if *state == OUT {
                 self.queue.remove(0, seen);
-                gone.gone(seen);
+                evicted.note(seen);
                 return;
             }
         }

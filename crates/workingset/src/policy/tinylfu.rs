@@ -1,14 +1,17 @@
-//! W-TinyLFU: a small LRU window, a large segmented LRU, and a page crosses from one to the other only if it is used
-//! more often than the page it would push out.
+//! W-TinyLFU: a small LRU window before a large segmented LRU. A page moves from the first to the
+//! second only if it is used more often than the page that it would evict.
 //!
-//! - Law: a page that leaves the window is admitted if its count is above that of the main area's next victim, else it
-//!   leaves. Counts go to 15, and are halved after every `sample`·c references.
-//! - Cost: O(1), and O(pages) at each halving; 10 B for each page. Counts are exact, not a sketch's: the pages are
-//!   dense.
-//! - Source: Einziger, Friedman, Manes, ACM TOS 13(4), 2017. Without its random admission of the moderately warm and
-//!   its adaptive window.
+//! - Rule: a page that leaves the window is admitted if its count is above that of the main area's
+//!   next victim; otherwise it is evicted. Counts go up to 15, and are halved after every
+//!   `sample`·c references.
+//! - Cost: O(1) for each reference, and O(pages) for each halving; 10 B for each page. The counts
+//!   are exact and no sketch, since pages are dense numbers.
+//! - Source: Einziger, Friedman, Manes, ACM TOS 13(4), 2017.
+//! - Limits: the random admission of moderately used pages and the adaptive window are not
+//!   implemented.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -44,31 +47,32 @@ struct TinyLfu {
 }
 
 impl Policy for TinyLfu {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (window, protected) = (room.option("window"), room.option("protected"));
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let window = setup.option("window");
+        let protected = setup.option("protected");
         if window > 1.0 || protected > 1.0 {
             return Err(Error::Unfit(format!(
                 "wtinylfu: window {window} and protected {protected} are shares"
             )));
         }
-        let pages = room.pages();
-        let window = ((room.capacity as f64 * window) as usize).clamp(1, room.capacity);
-        let sample = ((room.capacity as f64 * room.option("sample")) as u64).max(1);
+        let pages = setup.pages();
+        let window = ((setup.capacity as f64 * window) as usize).clamp(1, setup.capacity);
+        let sample = ((setup.capacity as f64 * setup.option("sample")) as u64).max(1);
         Ok(Self {
             lists: Links::new(pages),
             home: vec![NOWHERE; pages],
             count: vec![0; pages],
-            capacity: room.capacity,
+            capacity: setup.capacity,
             window,
-            protected: ((room.capacity - window) as f64 * protected) as usize,
+            protected: ((setup.capacity - window) as f64 * protected) as usize,
             sample,
             left: sample,
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
-        self.counted(page);
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
+        self.count_use(page);
         match usize::from(self.home[page as usize]) {
             PROBATION => {
                 self.lists.remove(PROBATION, page);
@@ -87,7 +91,7 @@ impl Policy for TinyLfu {
             _ => {
                 self.put(WINDOW, page);
                 if self.lists.len(WINDOW) > self.window {
-                    self.admit(gone);
+                    self.admit(evicted);
                 }
                 Access::Miss
             }
@@ -106,18 +110,20 @@ impl TinyLfu {
     }
 
     #[inline]
-    fn counted(&mut self, page: Page) {
+    fn count_use(&mut self, page: Page) {
         let count = &mut self.count[page as usize];
         *count = (*count + 1).min(15);
         self.left -= 1;
         if self.left == 0 {
-            self.count.iter_mut().for_each(|count| *count >>= 1);
+            for count in &mut self.count {
+                *count >>= 1;
+            }
             self.left = self.sample;
         }
     }
 
-    /// The window's oldest goes on into the main area, or a page leaves.
-    fn admit(&mut self, gone: &mut impl Gone) {
+    /// Moves the window's oldest page into the main area, or evicts it or the main area's victim.
+    fn admit(&mut self, evicted: &mut impl Evictions) {
         let Some(candidate) = self.lists.pop_back(WINDOW) else {
             return;
         };
@@ -140,6 +146,6 @@ impl TinyLfu {
             _ => candidate,
         };
         self.home[leaves as usize] = NOWHERE;
-        gone.gone(leaves);
+        evicted.note(leaves);
     }
 }

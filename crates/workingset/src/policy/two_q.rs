@@ -1,12 +1,15 @@
-//! 2Q, the full version: a page must be asked for again after it has left a short FIFO to enter the LRU that matters.
+//! 2Q, the full version: a page enters the main LRU only if it is used again after it has left a
+//! short FIFO.
 //!
-//! - Law: new pages enter A1in (FIFO). While |A1in| > kin·c its oldest leaves, and is remembered in A1out (kout·c
-//!   pages); else the LRU of Am leaves, and is forgotten. A page remembered in A1out enters Am. A use in A1in changes
-//!   nothing.
-//! - Cost: O(1), 9 B for each page.
+//! - Rule: a new page enters A1in (a FIFO). While |A1in| > kin·c, the oldest page of A1in is
+//!   evicted and remembered in A1out (kout·c pages); otherwise the LRU page of Am is evicted and
+//!   forgotten. A page remembered in A1out enters Am. A use of a page in A1in changes nothing.
+//! - Cost: O(1) for each reference, 9 B for each page.
 //! - Source: Johnson, Shasha, VLDB 1994, figure 2; kin 25 %, kout 50 % as there.
+//! - Limits: the two shares are fixed; ARC adapts its share.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
@@ -38,26 +41,26 @@ struct TwoQ {
 }
 
 impl Policy for TwoQ {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let (kin, kout) = (room.option("kin"), room.option("kout"));
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let kin = setup.option("kin");
+        let kout = setup.option("kout");
         if kin > 1.0 {
             return Err(Error::Unfit(format!(
                 "2q: kin is a share of memory, not {kin}"
             )));
         }
-        let share = |share: f64| (room.capacity as f64 * share) as usize;
-        let (lists, home) = (Links::new(room.pages()), vec![NOWHERE; room.pages()]);
+        let share = |share: f64| (setup.capacity as f64 * share) as usize;
         Ok(Self {
-            lists,
-            home,
-            capacity: room.capacity,
+            lists: Links::new(setup.pages()),
+            home: vec![NOWHERE; setup.pages()],
+            capacity: setup.capacity,
             kin: share(kin),
             kout: share(kout),
         })
     }
 
     #[inline]
-    fn access(&mut self, page: Page, _: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, _: u64, evicted: &mut impl Evictions) -> Access {
         let to = match usize::from(self.home[page as usize]) {
             AM => {
                 self.lists.to_front(AM, page);
@@ -71,7 +74,7 @@ impl Policy for TwoQ {
             _ => A1IN,
         };
         if self.resident() == self.capacity {
-            self.reclaim(gone);
+            self.reclaim(evicted);
         }
         self.lists.push_front(to, page);
         self.home[page as usize] = to as u8;
@@ -84,7 +87,7 @@ impl Policy for TwoQ {
 }
 
 impl TwoQ {
-    fn reclaim(&mut self, gone: &mut impl Gone) {
+    fn reclaim(&mut self, evicted: &mut impl Evictions) {
         let from = if self.lists.len(A1IN) > self.kin || self.lists.is_empty(AM) {
             A1IN
         } else {
@@ -93,7 +96,7 @@ impl TwoQ {
         let Some(victim) = self.lists.pop_back(from) else {
             return;
         };
-        gone.gone(victim);
+        evicted.note(victim);
         self.home[victim as usize] = NOWHERE;
         if from == AM || self.kout == 0 {
             return;

@@ -1,10 +1,16 @@
-//! VMIN: the optimum of variable memory: a page stays after a use if it comes back within t, else it leaves at once.
+//! VMIN: the optimum of variable memory. After a use a page stays if its next use comes within t,
+//! otherwise it leaves at once.
 //!
-//! - Law: as many misses as the working set of the same window, in the least memory that allows them.
-//! - Cost: O(1), 1 B for each page, and 4 B for each reference, shared.
+//! - Rule: as many misses as the working set of the same window, in the least memory that allows
+//!   them.
+//! - Cost: O(1) for each reference, 1 B for each page, and 4 B for each reference, which all runs
+//!   on a trace share.
 //! - Source: Prieve, Fabry, CACM 19(5), 1976.
+//! - Limits: it must know the future, so it is a yardstick and no policy for a system.
 
-use super::{Access, Gone, NEVER, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
+use crate::next_use::NEVER;
 use crate::{Error, Page};
 use std::sync::Arc;
 
@@ -25,7 +31,7 @@ struct Vmin {
     next: Arc<Vec<u32>>,
     kept: Vec<bool>,
     size: usize,
-    /// The page used last, if it is not kept: it is in memory while it is used.
+    /// 1 if the page used last is not kept, else 0: it is in memory during its use.
     passing: usize,
     at: usize,
     t: u64,
@@ -34,15 +40,15 @@ struct Vmin {
 impl Policy for Vmin {
     const VARIABLE: bool = true;
 
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let t = room.option("t");
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let t = setup.option("t");
         if t < 1.0 {
             return Err(Error::Unfit(format!("vmin: t is 1 or more, not {t}")));
         }
         Ok(Self {
-            time: room.trace.shared().1,
-            next: room.trace.next_uses(),
-            kept: vec![false; room.pages()],
+            time: setup.trace.shared().1,
+            next: setup.trace.next_uses(),
+            kept: vec![false; setup.pages()],
             size: 0,
             passing: 0,
             at: 0,
@@ -51,7 +57,7 @@ impl Policy for Vmin {
     }
 
     #[inline]
-    fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access {
         let next = self.next[self.at];
         self.at += 1;
         let back = match (next, &self.time) {
@@ -61,10 +67,11 @@ impl Policy for Vmin {
         };
         let keep = back.is_some_and(|back| back <= self.t);
         let was = std::mem::replace(&mut self.kept[page as usize], keep);
-        self.size = self.size + usize::from(keep) - usize::from(was);
+        self.size += usize::from(keep);
+        self.size -= usize::from(was);
         self.passing = usize::from(!keep);
         if !keep {
-            gone.gone(page);
+            evicted.note(page);
         }
         if was { Access::Hit } else { Access::Miss }
     }

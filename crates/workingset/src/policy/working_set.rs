@@ -1,10 +1,14 @@
-//! The working-set policy: in memory is what was used in the last θ.
+//! The working-set policy: memory holds the pages that were used within the last θ.
 //!
-//! - Law: w(t,θ) = pages whose last use is in (t−θ, t]; a reference misses iff its interval is above θ.
-//! - Cost: O(1) amortised, 4 B for each page beside the trace. All θ at once: [`crate::measure::interval`].
+//! - Rule: w(t,θ) = the pages with a last use in (t−θ, t]. A reference misses iff the time since
+//!   the page's last use is above θ.
+//! - Cost: O(1) for each reference, amortised; 4 B for each page beside the trace. One pass gives
+//!   all θ: [`crate::measure::interval`].
 //! - Source: Denning, CACM 11(5), 1968.
+//! - Limits: the size has no bound; `theta` is fitted so that its mean is the capacity.
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, NONE, Page};
 use std::sync::Arc;
 
@@ -19,7 +23,7 @@ pub(super) const SPEC: Spec = Spec::of::<WorkingSet>(
 struct WorkingSet {
     refs: Arc<Vec<Page>>,
     time: Option<Arc<Vec<u64>>>,
-    /// Each page's last reference, [`NONE`] if it is not in the set.
+    /// Each page's last reference; [`NONE`] if the page is not in the set.
     last: Vec<u32>,
     /// The oldest reference in the window.
     oldest: usize,
@@ -31,16 +35,16 @@ struct WorkingSet {
 impl Policy for WorkingSet {
     const VARIABLE: bool = true;
 
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let theta = room.option("theta");
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let theta = setup.option("theta");
         if theta < 1.0 {
             return Err(Error::Unfit(format!("ws: theta is 1 or more, not {theta}")));
         }
-        let (refs, time) = room.trace.shared();
+        let (refs, time) = setup.trace.shared();
         Ok(Self {
             refs,
             time,
-            last: vec![NONE; room.pages()],
+            last: vec![NONE; setup.pages()],
             oldest: 0,
             at: 0,
             size: 0,
@@ -49,13 +53,13 @@ impl Policy for WorkingSet {
     }
 
     #[inline]
-    fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
-        // One used exactly theta ago is still there to be hit.
-        self.expire(now.saturating_sub(self.theta), gone);
+    fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access {
+        // A page used exactly theta ago still counts as a hit.
+        self.expire(now.saturating_sub(self.theta), evicted);
         let last = std::mem::replace(&mut self.last[page as usize], self.at as u32);
         self.size += usize::from(last == NONE);
         self.at += 1;
-        self.expire((now + 1).saturating_sub(self.theta), gone);
+        self.expire((now + 1).saturating_sub(self.theta), evicted);
         if last == NONE {
             Access::Miss
         } else {
@@ -69,23 +73,25 @@ impl Policy for WorkingSet {
 }
 
 impl WorkingSet {
-    /// Uses before a time are out of the window.
+    /// Drops the uses before a time from the window.
     #[inline]
-    fn expire(&mut self, before: u64, gone: &mut impl Gone) {
-        while self.oldest < self.at
-            && self
-                .time
-                .as_ref()
-                .map_or(self.oldest as u64, |time| time[self.oldest])
-                < before
-        {
+    fn expire(&mut self, before: u64, evicted: &mut impl Evictions) {
+        while self.oldest < self.at && self.oldest_time() < before {
             let page = self.refs[self.oldest];
             if self.last[page as usize] == self.oldest as u32 {
                 self.last[page as usize] = NONE;
                 self.size -= 1;
-                gone.gone(page);
+                evicted.note(page);
             }
             self.oldest += 1;
+        }
+    }
+
+    #[inline]
+    fn oldest_time(&self) -> u64 {
+        match &self.time {
+            Some(time) => time[self.oldest],
+            None => self.oldest as u64,
         }
     }
 }

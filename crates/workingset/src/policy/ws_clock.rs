@@ -1,12 +1,15 @@
-//! WSClock: a clock whose hand takes a page that was not used within τ of its process's time.
+//! WSClock: a clock with a hand that evicts a page not used within τ of its process's time.
 //!
-//! - Law: the hand clears a used page's bit and stamps it now; it evicts the first page with now − stamp > τ; after a
-//!   whole turn, the page with the oldest stamp.
-//! - Cost: O(1) amortised while there are old pages, O(c) where there are none; 9 B for each page, 4 B for each page of
-//!   memory.
-//! - Source: Carr, Hennessy, SOSP 1981. Its queue of dirty pages to clean is the engine's ([`crate::engine`]).
+//! - Rule: the hand clears the bit of a used page and stamps it with the time. It evicts the first
+//!   page with now − stamp > τ, and after a whole round the page with the oldest stamp.
+//! - Cost: O(1) for each reference, amortised, while there are old pages, and O(c) for each miss
+//!   while there are none; 9 B for each page, 4 B for each page of memory.
+//! - Source: Carr, Hennessy, SOSP 1981.
+//! - Limits: the paper's queue of dirty pages to be cleaned is left out; write-back is the engine's
+//!   ([`crate::engine`]).
 
-use super::{Access, Gone, Policy, Room, Spec};
+use super::interface::{Access, Evictions, Policy, Setup};
+use super::spec::Spec;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec = Spec::of::<WsClock>(
@@ -34,16 +37,16 @@ struct WsClock {
 }
 
 impl Policy for WsClock {
-    fn new(room: &Room<'_>) -> Result<Self, Error> {
-        let tau = match room.option("tau") as u64 {
-            0 => room.capacity as u64 * 8,
+    fn new(setup: &Setup<'_>) -> Result<Self, Error> {
+        let tau = match setup.option("tau") as u64 {
+            0 => setup.capacity as u64 * 8,
             tau => tau,
         };
-        let pages = room.pages();
-        let ring = Vec::with_capacity(room.capacity);
+        let pages = setup.pages();
+        let ring = Vec::with_capacity(setup.capacity);
         Ok(Self {
             ring,
-            capacity: room.capacity,
+            capacity: setup.capacity,
             hand: 0,
             state: vec![OUT; pages],
             stamp: vec![0; pages],
@@ -52,7 +55,7 @@ impl Policy for WsClock {
     }
 
     #[inline]
-    fn access(&mut self, page: Page, now: u64, gone: &mut impl Gone) -> Access {
+    fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access {
         let state = &mut self.state[page as usize];
         if *state != OUT {
             *state = USED;
@@ -67,7 +70,7 @@ impl Policy for WsClock {
             let victim = std::mem::replace(&mut self.ring[at], page);
             self.state[victim as usize] = OUT;
             self.hand = (at + 1) % self.capacity;
-            gone.gone(victim);
+            evicted.note(victim);
         }
         Access::Miss
     }
@@ -79,7 +82,8 @@ impl Policy for WsClock {
 
 impl WsClock {
     fn victim(&mut self, now: u64) -> usize {
-        let (mut best, mut oldest) = (self.hand, u64::MAX);
+        let mut best = self.hand;
+        let mut oldest = u64::MAX;
         for step in 0..self.capacity {
             let at = (self.hand + step) % self.capacity;
             let page = self.ring[at] as usize;
@@ -91,7 +95,8 @@ impl WsClock {
                 return at;
             }
             if self.stamp[page] < oldest {
-                (best, oldest) = (at, self.stamp[page]);
+                best = at;
+                oldest = self.stamp[page];
             }
         }
         best

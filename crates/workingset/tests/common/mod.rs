@@ -1,4 +1,4 @@
-//! What the plain models share.
+//! What the tests of the models share.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,13 +14,13 @@ use workingset::{Access, Page, Trace};
 /// A list of pages, the newest in front.
 pub(crate) type List = VecDeque<Page>;
 
-/// Takes a page out of a list, if it is there.
+/// Takes a page out of a list. Returns true if it was there.
 pub(crate) fn take(list: &mut List, page: Page) -> bool {
     let at = list.iter().position(|on| *on == page);
     at.and_then(|at| list.remove(at)).is_some()
 }
 
-/// Whether each reference hits, by a policy's own program and by a model.
+/// Compares a policy with a model: whether each reference hits.
 pub(crate) fn same(
     name: &str,
     pages: &[u64],
@@ -30,7 +30,7 @@ pub(crate) fn same(
     same_on(&Trace::of(pages).unwrap(), name, capacity, model)
 }
 
-/// The same on a trace that tells more than pages.
+/// The same on a trace with more than pages.
 pub(crate) fn same_on(
     trace: &Trace,
     name: &str,

@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
-use workingset::dice::Dice;
 use workingset::engine::{Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, run};
 use workingset::frames::{ActiveInactive, Clock, Floors, Generations, Kind, Lru, Tuning};
 use workingset::policy::Choice;
+use workingset::rng::Rng;
 use workingset::{About, Batch, Loader, Op, Trace};
 
 fn trace(pages: impl Iterator<Item = u64>, writes: bool) -> Trace {
-    let (mut loader, mut batch) = (Loader::default(), Batch::default());
+    let mut loader = Loader::default();
+    let mut batch = Batch::default();
     batch.page.extend(pages);
     batch.op = vec![if writes { Op::STORE } else { Op::LOAD }; batch.page.len()];
     loader.push(&batch).unwrap();
@@ -23,8 +24,8 @@ fn trace(pages: impl Iterator<Item = u64>, writes: bool) -> Trace {
 }
 
 fn random(seed: u64, count: u64, pages: u64) -> Trace {
-    let mut dice = Dice::new(seed);
-    trace((0..count).map(move |_| dice.below(pages)), false)
+    let mut rng = Rng::new(seed);
+    trace((0..count).map(move |_| rng.below(pages)), false)
 }
 
 fn machine(frames: usize) -> Machine {
@@ -36,7 +37,7 @@ fn machine(frames: usize) -> Machine {
     }
 }
 
-/// A manager of memory, and how to run under it.
+/// A policy's name, and a function that runs processes under it.
 type Manager = (
     &'static str,
     Box<dyn FnMut(&Machine, &[Process<'_>]) -> Outcome>,
@@ -74,7 +75,7 @@ fn policies(pages: usize) -> Vec<Manager> {
             "up",
             Box::new(go(Global::new(Clock::new(pages), pages).pressed(
                 Pressure {
-                    on: |who| who.largest,
+                    on: |candidates| candidates.largest,
                     up: true,
                 },
             ))),
@@ -94,13 +95,13 @@ fn policies(pages: usize) -> Vec<Manager> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Every process ends, every reference is made, and what was read is what was missed, under every policy and
-    /// machine.
+    /// Every process ends, every reference is made, and the pages read are the misses, under every
+    /// policy and machine.
     #[test]
     fn nothing_is_lost(frames in 4..60_usize, sizes in prop::collection::vec(1..40_u64, 3), marks in any::<bool>(), writes in any::<bool>()) {
         let traces: Vec<Trace> = sizes.iter().enumerate().map(|(at, pages)| {
-            let mut dice = Dice::new(at as u64);
-            trace((0..2000).map(move |_| dice.below(*pages)), writes)
+            let mut rng = Rng::new(at as u64);
+            trace((0..2000).map(move |_| rng.below(*pages)), writes)
         }).collect();
         let pages: usize = traces.iter().map(Trace::pages).sum();
         let machine = if marks { Machine::of(frames.max(16)) } else { machine(frames) };
@@ -135,15 +136,20 @@ fn one_process_is_one_policy() {
         )
         .unwrap();
         let score = lru.spec.run(&trace, frames, &lru.options).unwrap();
-        let told = &outcome.processes[0];
-        assert_eq!(told.cold + told.refaults_file, score.misses, "{frames}");
+        let process = &outcome.processes[0];
+        assert_eq!(
+            process.cold + process.refaults_file,
+            score.misses,
+            "{frames}"
+        );
     }
 }
 
-/// A hog of anonymous memory without swap ends itself, not the others.
+/// Without swap, a hog of anonymous memory is killed, and not the others.
 #[test]
 fn without_swap_the_hog_is_killed() {
-    let (hog, small) = (trace(0..5000, true), random(1, 50_000, 30));
+    let hog = trace(0..5000, true);
+    let small = random(1, 50_000, 30);
     let processes = [
         Process::new("hog", &hog).all(Kind::Anon),
         Process::new("small", &small).all(Kind::File),
@@ -164,13 +170,12 @@ fn without_swap_the_hog_is_killed() {
     assert_eq!(outcome.processes[1].references, 50_000);
 }
 
-/// le9's claim on a trace: beside a hog on swap, a floor of clean file pages spares the file's readers.
+/// le9's claim on a trace: beside a hog on swap, a floor of clean file pages spares the file's
+/// readers.
 #[test]
 fn a_floor_keeps_a_hot_file_beside_a_hog() {
-    let (hog, hot) = (
-        trace((0..120_000).map(|at| at % 1200), true),
-        random(2, 400_000, 100),
-    );
+    let hog = trace((0..120_000).map(|at| at % 1200), true);
+    let hot = random(2, 400_000, 100);
     let processes = [
         Process::new("hog", &hog).all(Kind::Anon),
         Process::new("hot", &hot).all(Kind::File),
@@ -184,17 +189,15 @@ fn a_floor_keeps_a_hot_file_beside_a_hog() {
         };
         run(&slice, &processes, &mut memory).unwrap().processes[1].refaults_file
     };
-    let (without, with) = (
-        refaults(Floors::NONE),
-        refaults(Floors {
-            clean_min: 0.15,
-            ..Floors::NONE
-        }),
-    );
+    let without = refaults(Floors::NONE);
+    let with = refaults(Floors {
+        clean_min: 0.15,
+        ..Floors::NONE
+    });
     assert!(with == 0 && without > 0, "{without} without, {with} with");
 }
 
-/// Memory may shrink on the way.
+/// Memory may shrink while processes run.
 #[test]
 fn memory_may_change() {
     let trace = random(3, 40_000, 80);
@@ -221,7 +224,7 @@ fn memory_may_change() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_is_refused() {
+fn a_machine_without_memory_marks_or_time_is_refused() {
     let trace = random(3, 10, 8);
     let mut memory = Global::new(Lru::new(8), 8);
     for machine in [

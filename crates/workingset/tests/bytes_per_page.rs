@@ -1,11 +1,11 @@
-//! What each policy keeps beside the trace: at most 32 bytes for each different page, at any size of memory.
+//! The memory of each policy beside the trace: at most 32 bytes for each different page, at any
+//! capacity.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use workingset::measure::Intervals;
-use workingset::policy::Options;
 use workingset::{POLICIES, Trace};
 
-/// The most bytes in use at once while `run` does, above those before.
+/// The most bytes that `run` has allocated at once.
 fn peak(run: impl FnOnce()) -> u64 {
     allocation_counter::measure(run).bytes_max
 }
@@ -14,7 +14,7 @@ fn peak(run: impl FnOnce()) -> u64 {
 fn a_page_costs_no_policy_more_than_32_bytes() {
     let pages = 3000;
     let refs: Vec<u64> = (0..3 * pages)
-        .map(|at| workingset::dice::mix(at) % pages)
+        .map(|at| workingset::rng::mix(at) % pages)
         .chain(0..pages)
         .collect();
     let trace = Trace::of(&refs).unwrap();
@@ -24,11 +24,11 @@ fn a_page_costs_no_policy_more_than_32_bytes() {
     let mut above = Vec::new();
     for spec in POLICIES {
         for capacity in [pages as usize / 50, pages as usize] {
-            let bytes = peak(|| drop(spec.run(&trace, capacity, &Options::of(spec)).unwrap()));
+            let bytes = peak(|| drop(spec.run(&trace, capacity, &spec.defaults()).unwrap()));
             let each = bytes as f64 / pages as f64;
             if each > 32.5 {
                 above.push(format!(
-                    "{} with room for {capacity}: {each:.1} B for each page",
+                    "{} with {capacity} pages of memory: {each:.1} B for each page",
                     spec.name
                 ));
             }

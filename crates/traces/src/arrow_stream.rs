@@ -1,22 +1,24 @@
 //! An Arrow IPC stream of integer columns, as far as a page trace needs it.
 //!
-//! The frames and their metadata are read here, every offset checked, because the Arrow library trusts them and panics
-//! on those of a damaged stream. Flat, plain, without dictionaries and without missing values: what `warmset` and
-//! `pyarrow` write of such a table.
+//! The frames and their metadata are read here, every offset checked, because the Arrow library
+//! trusts them and panics on those of a damaged stream. Flat, plain, without dictionaries and
+//! without missing values: what `warmset` and `pyarrow` write of such a table.
 
 use crate::Error;
-use crate::columns::{KEY, Rows, Table};
 use crate::input::Input;
+use crate::table::{KEY, PageRows, Table};
 use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
-use arrow_ipc::writer::StreamWriter;
+use arrow_ipc::writer::StreamWriter as IpcWriter;
 use arrow_ipc::{Message, MessageHeader, Type, root_as_message};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// Before every message, since Arrow 0.15.
+/// The mark before every message, since Arrow 0.15.
 const CONTINUES: [u8; 4] = [0xff; 4];
+/// The largest message that is read, in bytes. A damaged length is often far above; it must not
+/// fill memory.
 const LARGEST: u64 = 1 << 31;
 
 struct Field {
@@ -25,12 +27,12 @@ struct Field {
     signed: bool,
 }
 
-/// A stream on its way.
-pub(crate) struct Stream<'a> {
+/// An Arrow stream that is being read.
+pub(crate) struct ArrowStream<'a> {
     input: Input<'a>,
     fields: Vec<Field>,
     /// What the schema's metadata hold under [`KEY`].
-    pub(crate) told: Option<String>,
+    pub(crate) about_json: Option<String>,
     ended: bool,
 }
 
@@ -38,13 +40,13 @@ fn damaged(what: &str) -> Error {
     Error::Columns(format!("the Arrow stream is damaged: {what}"))
 }
 
-impl<'a> Stream<'a> {
+impl<'a> ArrowStream<'a> {
     /// Reads the schema.
     pub(crate) fn open(input: Input<'a>) -> Result<Self, Error> {
         let mut stream = Self {
             input,
             fields: Vec::new(),
-            told: None,
+            about_json: None,
             ended: false,
         };
         let metadata = stream
@@ -55,34 +57,21 @@ impl<'a> Stream<'a> {
             .header_as_schema()
             .ok_or_else(|| damaged("it does not begin with a schema"))?;
         for field in schema.fields().iter().flatten() {
-            let name = field.name().unwrap_or_default().to_owned();
-            let int = (field.type_type() == Type::Int && field.dictionary().is_none())
-                .then(|| field.type_as_int())
-                .flatten();
-            let int = int.filter(|int| [8, 16, 32, 64].contains(&int.bitWidth()));
-            let int = int.ok_or_else(|| {
-                Error::Columns(format!(
-                    "the column {name} of the Arrow stream is no column of integers"
-                ))
-            })?;
-            stream.fields.push(Field {
-                name,
-                bytes: int.bitWidth() as usize / 8,
-                signed: int.is_signed(),
-            });
+            stream.fields.push(integer_field(&field)?);
         }
-        let pairs = schema.custom_metadata();
-        let mine = pairs.iter().flatten().find(|pair| pair.key() == Some(KEY));
-        stream.told = mine.and_then(|pair| pair.value()).map(str::to_owned);
+        for pair in schema.custom_metadata().iter().flatten() {
+            if pair.key() == Some(KEY) {
+                stream.about_json = pair.value().map(str::to_owned);
+                break;
+            }
+        }
         Ok(stream)
     }
 
     /// The columns' names.
-    pub(crate) fn names(&self) -> Vec<&str> {
-        self.fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect()
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.fields.iter().map(|field| field.name.clone());
+        names.collect()
     }
 
     /// The next record batch.
@@ -114,15 +103,14 @@ impl<'a> Stream<'a> {
             ));
         }
         let rows = usize::try_from(batch.length()).map_err(|_| damaged("a negative length"))?;
-        let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else {
-            return Err(damaged("no buffers"));
-        };
+        let nodes = batch.nodes().ok_or_else(|| damaged("no buffers"))?;
+        let buffers = batch.buffers().ok_or_else(|| damaged("no buffers"))?;
         if nodes.len() != self.fields.len() || buffers.len() != 2 * self.fields.len() {
             return Err(damaged("columns and schema differ"));
         }
         let mut columns = Vec::new();
         for (at, field) in self.fields.iter().enumerate() {
-            let (node, data) = (nodes.get(at), buffers.get(2 * at + 1));
+            let node = nodes.get(at);
             if node.null_count() != 0 {
                 return Err(Error::Columns(format!(
                     "{} values of the column {} are missing",
@@ -130,23 +118,20 @@ impl<'a> Stream<'a> {
                     field.name
                 )));
             }
+            let data = buffers.get(2 * at + 1);
             let start = usize::try_from(data.offset()).map_err(|_| damaged("a negative offset"))?;
             let size = rows
                 .checked_mul(field.bytes)
                 .ok_or_else(|| damaged("a length above 2^64"))?;
-            let end = start
-                .checked_add(size)
-                .filter(|end| *end <= body.len() && node.length() == batch.length());
-            let bytes = body
-                .get(start..end.ok_or_else(|| damaged("a column longer than its message"))?)
-                .unwrap_or_default();
-            let values = bytes
-                .chunks_exact(field.bytes)
-                .map(|value| number(value, field));
-            columns.push((
-                field.name.clone(),
-                values.collect::<Result<Vec<u64>, Error>>()?,
-            ));
+            let end = start.checked_add(size);
+            let bytes = end.and_then(|end| body.get(start..end));
+            let bytes = bytes.filter(|_| node.length() == batch.length());
+            let bytes = bytes.ok_or_else(|| damaged("a column longer than its message"))?;
+            let mut values = Vec::with_capacity(rows);
+            for value in bytes.chunks_exact(field.bytes) {
+                values.push(number(value, field)?);
+            }
+            columns.push((field.name.clone(), values));
         }
         Ok(Table { columns, rows })
     }
@@ -180,6 +165,25 @@ impl<'a> Stream<'a> {
     }
 }
 
+/// What is needed of a field of the schema: it must be of plain integers.
+fn integer_field(field: &arrow_ipc::Field<'_>) -> Result<Field, Error> {
+    let name = field.name().unwrap_or_default().to_owned();
+    let mut int = None;
+    if field.type_type() == Type::Int && field.dictionary().is_none() {
+        int = field.type_as_int();
+    }
+    match int {
+        Some(int) if [8, 16, 32, 64].contains(&int.bitWidth()) => Ok(Field {
+            name,
+            bytes: int.bitWidth() as usize / 8,
+            signed: int.is_signed(),
+        }),
+        _ => Err(Error::Columns(format!(
+            "the column {name} of the Arrow stream is no column of integers"
+        ))),
+    }
+}
+
 fn number(bytes: &[u8], field: &Field) -> Result<u64, Error> {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
@@ -194,9 +198,9 @@ fn number(bytes: &[u8], field: &Field) -> Result<u64, Error> {
     Ok(value)
 }
 
-/// A stream that is written, by the Arrow library.
-pub(crate) struct Writer<W: Write> {
-    stream: StreamWriter<W>,
+/// A stream that is being written, by the Arrow library.
+pub(crate) struct StreamWriter<W: Write> {
+    stream: IpcWriter<W>,
     schema: SchemaRef,
 }
 
@@ -206,9 +210,9 @@ impl From<ArrowError> for Error {
     }
 }
 
-impl<W: Write> Writer<W> {
-    /// For rows with the columns that these have.
-    pub(crate) fn new(out: W, like: &Rows, about: String) -> Result<Self, Error> {
+impl<W: Write> StreamWriter<W> {
+    /// Begins a stream for rows that have the columns of `like`.
+    pub(crate) fn new(out: W, like: &PageRows, about: String) -> Result<Self, Error> {
         let all = [
             ("time", DataType::UInt64),
             ("page", DataType::UInt64),
@@ -216,40 +220,45 @@ impl<W: Write> Writer<W> {
             ("op", DataType::UInt8),
             ("task", DataType::UInt16),
         ];
-        let fields = all.into_iter().filter(|(name, _)| like.has(name));
-        let fields: Vec<_> = fields
-            .map(|(name, kind)| arrow_schema::Field::new(name, kind, false))
-            .collect();
+        let mut fields = Vec::new();
+        for (name, kind) in all {
+            if like.has(name) {
+                fields.push(arrow_schema::Field::new(name, kind, false));
+            }
+        }
         let metadata = HashMap::from([(KEY.to_owned(), about)]);
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         Ok(Self {
-            stream: StreamWriter::try_new(out, &schema)?,
+            stream: IpcWriter::try_new(out, &schema)?,
             schema,
         })
     }
 
-    pub(crate) fn push(&mut self, rows: &Rows) -> Result<(), Error> {
-        let column = |name: &str| -> ArrayRef {
-            match name {
-                "time" => Arc::new(UInt64Array::from_iter_values(rows.time.iter().copied())),
-                "page" => Arc::new(UInt64Array::from_iter_values(rows.page.iter().copied())),
-                "run" => Arc::new(UInt32Array::from_iter_values(rows.run.iter().copied())),
-                "op" => Arc::new(UInt8Array::from_iter_values(rows.op.iter().map(|op| op.0))),
-                _ => Arc::new(UInt16Array::from_iter_values(rows.task.iter().copied())),
-            }
-        };
-        let columns = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| column(field.name()))
-            .collect();
-        Ok(self
-            .stream
-            .write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)?)
+    pub(crate) fn push(&mut self, rows: &PageRows) -> Result<(), Error> {
+        let mut columns = Vec::new();
+        for field in self.schema.fields() {
+            columns.push(array(rows, field.name()));
+        }
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
+        self.stream.write(&batch)?;
+        Ok(())
     }
 
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         Ok(self.stream.finish()?)
+    }
+}
+
+/// A column of the rows as the schema has it.
+fn array(rows: &PageRows, name: &str) -> ArrayRef {
+    match name {
+        "time" => Arc::new(UInt64Array::from(rows.time.clone())),
+        "page" => Arc::new(UInt64Array::from(rows.page.clone())),
+        "run" => Arc::new(UInt32Array::from(rows.run.clone())),
+        "op" => {
+            let codes = rows.op.iter().map(|op| op.0);
+            Arc::new(UInt8Array::from_iter_values(codes))
+        }
+        _ => Arc::new(UInt16Array::from(rows.task.clone())),
     }
 }

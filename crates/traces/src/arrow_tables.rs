@@ -1,7 +1,7 @@
-//! Arrow tables in memory, as another program hands them over: read where they are, a slice at a time.
+//! Arrow tables in memory, as another library passes them on: read in place, a slice at a time.
 
 use crate::Error;
-use crate::columns::{KEY, Table};
+use crate::table::{KEY, Table};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
@@ -10,18 +10,18 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
 
-/// Rows that are turned into numbers at once.
+/// Rows that are turned into numbers at once: 512 KiB a column, which a cache holds.
 const ROWS: usize = 1 << 16;
 
-/// Record batches on their way.
-pub(crate) struct Tables<'a> {
+/// Record batches that are being read.
+pub(crate) struct ArrowTables<'a> {
     reader: Box<dyn RecordBatchReader + Send + 'a>,
     schema: SchemaRef,
-    /// A batch, and how far it has been given.
+    /// The batch that is being read, and its next row.
     open: Option<(RecordBatch, usize)>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> ArrowTables<'a> {
     pub(crate) fn new(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Self {
         let schema = reader.schema();
         Self {
@@ -32,7 +32,7 @@ impl<'a> Tables<'a> {
     }
 
     /// What the schema's metadata hold under [`KEY`].
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn about_json(&self) -> Option<String> {
         self.schema.metadata().get(KEY).cloned()
     }
 
@@ -57,14 +57,13 @@ impl<'a> Tables<'a> {
         let rows = ROWS.min(batch.num_rows() - from);
         let part = batch.slice(from, rows);
         let schema = batch.schema();
-        let named = schema
-            .fields()
-            .iter()
-            .zip(part.columns())
-            .filter(|(field, _)| wanted.contains(&field.name().as_str()));
-        let columns =
-            named.map(|(field, column)| Ok((field.name().clone(), numbers(column, field.name())?)));
-        let columns = columns.collect::<Result<_, Error>>()?;
+        let mut columns = Vec::new();
+        for (field, column) in schema.fields().iter().zip(part.columns()) {
+            let name = field.name();
+            if wanted.contains(&name.as_str()) {
+                columns.push((name.clone(), numbers(column, name)?));
+            }
+        }
         if from + rows < batch.num_rows() {
             self.open = Some((batch, from + rows));
         }
@@ -98,13 +97,14 @@ fn of<T: ArrowPrimitiveType>(column: &dyn Array, name: &str) -> Result<Vec<u64>,
 where
     u64: TryFrom<T::Native>,
 {
-    let values = column
-        .as_primitive::<T>()
-        .values()
-        .iter()
-        .map(|value| u64::try_from(*value));
-    let values = values.collect::<Result<_, _>>();
-    values.map_err(|_| Error::Columns(format!("a negative value in the column {name}")))
+    let primitive = column.as_primitive::<T>();
+    let mut values = Vec::with_capacity(primitive.len());
+    for value in primitive.values() {
+        let value = u64::try_from(*value)
+            .map_err(|_| Error::Columns(format!("a negative value in the column {name}")))?;
+        values.push(value);
+    }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -143,7 +143,8 @@ mod tests {
         ));
         let mut source = opened(vec![("vpn", pages), ("run", runs)]).unwrap();
         let trace = crate::read(&mut *source, &|_| {}).unwrap();
-        assert_eq!((trace.len(), trace.pages()), ((ROWS + 5) / 2 * 3 + 1, 7));
+        assert_eq!(trace.len(), (ROWS + 5) / 2 * 3 + 1);
+        assert_eq!(trace.pages(), 7);
     }
 
     #[test]
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_other_program_is_told() {
+    fn an_error_of_the_other_program_is_reported() {
         let schema = Arc::new(Schema::new(vec![Field::new(
             "page",
             DataType::UInt64,

@@ -1,0 +1,101 @@
+//! What the readers and writers of the page trace share: the tables that are read, and the rows
+//! that are written.
+
+use workingset::{Batch, Clock, Op};
+
+/// The key in the metadata under which the trace's [`About`](workingset::About) is kept, as JSON.
+pub(crate) const KEY: &str = "warmset.trace";
+
+/// Columns of integers, by name.
+pub(crate) struct Table {
+    pub(crate) columns: Vec<(String, Vec<u64>)>,
+    pub(crate) rows: usize,
+}
+
+impl Table {
+    pub(crate) fn column(&self, name: &str) -> Option<&[u64]> {
+        let (_, values) = self.columns.iter().find(|(known, _)| known == name)?;
+        Some(values)
+    }
+}
+
+/// Returns true if each reference of a run is one instruction later than the one before.
+///
+/// So it is for fetches where time counts instructions. The references of any other run share one
+/// time.
+pub(crate) fn is_paced(clock: Clock, op: Option<Op>) -> bool {
+    clock == Clock::Instructions && op == Some(Op::FETCH)
+}
+
+/// Rows to be written: equal references in a row are one run, with their number.
+#[derive(Debug, Default)]
+pub(crate) struct PageRows {
+    pub(crate) time: Vec<u64>,
+    pub(crate) page: Vec<u64>,
+    pub(crate) run: Vec<u32>,
+    pub(crate) op: Vec<Op>,
+    pub(crate) task: Vec<u16>,
+}
+
+impl PageRows {
+    pub(crate) fn of(batch: &Batch, clock: Clock) -> Self {
+        let mut starts = Vec::new();
+        for at in 0..batch.len() {
+            if at == 0 || !continues_run(batch, clock, at) {
+                starts.push(at);
+            }
+        }
+        Self {
+            time: picked(&batch.time, &starts),
+            page: picked(&batch.page, &starts),
+            run: lengths(&starts, batch.len()),
+            op: picked(&batch.op, &starts),
+            task: picked(&batch.task, &starts),
+        }
+    }
+
+    pub(crate) fn has(&self, column: &str) -> bool {
+        match column {
+            "time" => !self.time.is_empty(),
+            "op" => !self.op.is_empty(),
+            "task" => !self.task.is_empty(),
+            _ => true,
+        }
+    }
+
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.time.extend_from_slice(&other.time);
+        self.page.extend_from_slice(&other.page);
+        self.run.extend_from_slice(&other.run);
+        self.op.extend_from_slice(&other.op);
+        self.task.extend_from_slice(&other.task);
+    }
+}
+
+/// The values at these places; nothing of a column that is not known.
+fn picked<T: Copy>(column: &[T], places: &[usize]) -> Vec<T> {
+    if column.is_empty() {
+        return Vec::new();
+    }
+    places.iter().map(|at| column[*at]).collect()
+}
+
+/// The length of each run: from its start to the next run's, or to the end.
+fn lengths(starts: &[usize], end: usize) -> Vec<u32> {
+    let mut lengths = Vec::with_capacity(starts.len());
+    for (number, start) in starts.iter().enumerate() {
+        let next = starts.get(number + 1).copied().unwrap_or(end);
+        lengths.push((next - start) as u32);
+    }
+    lengths
+}
+
+/// Returns true if a reference goes on with the run of the one before it.
+fn continues_run(batch: &Batch, clock: Clock, at: usize) -> bool {
+    fn equal<T: PartialEq>(column: &[T], at: usize) -> bool {
+        column.is_empty() || column[at] == column[at - 1]
+    }
+    let step = u64::from(is_paced(clock, batch.op.get(at).copied()));
+    let in_time = batch.time.is_empty() || batch.time[at] == batch.time[at - 1] + step;
+    in_time && equal(&batch.page, at) && equal(&batch.op, at) && equal(&batch.task, at)
+}

@@ -1,0 +1,160 @@
+//! A policy by name: what is known of it, and how it is run.
+
+use super::drive::{self, Score, Step};
+use super::interface::{Policy, Setup};
+use super::options::{OptionSpec, Options};
+use crate::{Error, Trace};
+use std::fmt;
+
+/// A function that runs a policy at several sizes in one pass.
+type AllSizes = fn(&Trace, &[usize]) -> Vec<Score>;
+
+/// A policy by name.
+pub struct Spec {
+    /// The name, as `--policy` takes it.
+    pub name: &'static str,
+    /// What the policy is, in one line.
+    pub about: &'static str,
+    /// The paper or program that it is from.
+    pub cite: &'static str,
+    /// The policy's options.
+    pub options: &'static [OptionSpec],
+    /// Whether its memory grows and shrinks: [`Policy::VARIABLE`].
+    pub variable: bool,
+    /// The option that a variable policy's mean size rises with.
+    pub fitted: Option<&'static str>,
+    all_sizes: Option<AllSizes>,
+    run: fn(&Setup<'_>) -> Result<Score, Error>,
+    steps: fn(&Setup<'_>) -> Result<Vec<Step>, Error>,
+}
+
+impl Spec {
+    pub(super) const fn of<P: Policy>(
+        name: &'static str,
+        about: &'static str,
+        cite: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            cite,
+            options: &[],
+            variable: P::VARIABLE,
+            fitted: None,
+            all_sizes: None,
+            run: drive::run::<P>,
+            steps: drive::steps::<P>,
+        }
+    }
+
+    pub(super) const fn with(self, options: &'static [OptionSpec]) -> Self {
+        Self { options, ..self }
+    }
+
+    pub(super) const fn fitted(self, option: &'static str) -> Self {
+        Self {
+            fitted: Some(option),
+            ..self
+        }
+    }
+
+    pub(super) const fn at_once(self, all_sizes: AllSizes) -> Self {
+        Self {
+            all_sizes: Some(all_sizes),
+            ..self
+        }
+    }
+
+    /// The options with the values that they have if none is given.
+    pub fn defaults(&self) -> Options {
+        Options::defaults(self.options)
+    }
+
+    /// Returns true if all sizes take one pass. [`Spec::run_all`] then costs no more than a run or
+    /// two.
+    pub fn is_at_once(&self) -> bool {
+        self.all_sizes.is_some()
+    }
+
+    /// The same as [`Spec::run`] at each of these sizes, which must rise.
+    pub fn run_all(
+        &self,
+        trace: &Trace,
+        capacities: &[usize],
+        options: &Options,
+    ) -> Result<Vec<Score>, Error> {
+        match self.all_sizes {
+            Some(all_sizes) if capacities.len() > 1 => {
+                for capacity in capacities {
+                    check_capacity(trace, *capacity)?;
+                }
+                Ok(all_sizes(trace, capacities))
+            }
+            _ => {
+                let mut scores = Vec::with_capacity(capacities.len());
+                for capacity in capacities {
+                    scores.push(self.run(trace, *capacity, options)?);
+                }
+                Ok(scores)
+            }
+        }
+    }
+
+    /// Runs the policy over the whole trace with `capacity` pages of memory.
+    ///
+    /// If the fitted option of a variable policy is not given, it gets the largest value at which
+    /// the mean size is at most the capacity.
+    ///
+    /// Errors: a capacity of zero or above the footprint, an option out of its range.
+    pub fn run(&self, trace: &Trace, capacity: usize, options: &Options) -> Result<Score, Error> {
+        check_capacity(trace, capacity)?;
+        let setup = Setup {
+            capacity,
+            trace,
+            options,
+        };
+        match self.fitted {
+            Some(name) if !options.is_told(name) => {
+                let fitted = drive::fit(self.run, name, &setup)?;
+                (self.run)(&Setup {
+                    options: &fitted,
+                    ..setup
+                })
+            }
+            _ => (self.run)(&setup),
+        }
+    }
+
+    /// Runs the policy and returns what became of each reference. This is slower than
+    /// [`Spec::run`].
+    pub fn steps(
+        &self,
+        trace: &Trace,
+        capacity: usize,
+        options: &Options,
+    ) -> Result<Vec<Step>, Error> {
+        (self.steps)(&Setup {
+            capacity,
+            trace,
+            options,
+        })
+    }
+}
+
+fn check_capacity(trace: &Trace, capacity: usize) -> Result<(), Error> {
+    if (1..=trace.pages()).contains(&capacity) {
+        return Ok(());
+    }
+    let pages = trace.pages();
+    Err(Error::Unfit(format!(
+        "{capacity} pages of memory: the trace has {pages} different ones, and what is more would never be used"
+    )))
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spec")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
