@@ -24,9 +24,6 @@ METRICS_PAGE = ROOT / "docs/reference/metrics.md"
 DEFAULTS = ROOT / "packaging/warmset.toml"
 CONFIGURATION_PAGE = ROOT / "docs/reference/configuration.md"
 
-# The experiment of local replacement leaves the daemon for the VM lab, so its keys are not described.
-LEAVING = {"local"}
-
 # What each type adds to the name of a family's samples.
 SUFFIX = {"counter": "_total", "info": "_info"}
 
@@ -109,7 +106,7 @@ def keys_of_file() -> dict[str, str]:
             section = heading[1]
         elif key:
             found[f"{section}.{key[1]}"] = key[2]
-    return {name: value for name, value in found.items() if name.partition(".")[0] not in LEAVING}
+    return found
 
 
 def keys_of_page() -> list[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ mod curve;
 mod doctor;
 mod features;
 mod fleet;
+mod import;
 mod notice;
 mod policies;
 mod protect;
@@ -27,7 +28,6 @@ mod top;
 mod trace;
 mod why;
 
-use crate::import;
 use crate::ui::Context;
 use anyhow::Result;
 use clap::Subcommand;

@@ -8,7 +8,7 @@ mod config_file;
 mod damon_error;
 #[cfg(test)]
 mod example;
-mod import;
+mod importable;
 mod last_decisions;
 mod observation;
 mod rules;
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use ui::hinted::Hinted;
 use ui::usage;
-use ui::{Context, Form, json};
+use ui::{Context, Form};
 
 /// The end of every help text.
 const CODES: &str = "\

@@ -1,9 +1,9 @@
 //! What came of the steps of a decision.
 
-use crate::processes::Missed;
 use arrayvec::ArrayVec;
 use pressure::Decision;
 use pressure::decision::{Action, MAX_STEPS};
+use rustix::io::Errno;
 use std::fmt;
 
 /// What came of one step.
@@ -39,6 +39,30 @@ impl Applied {
     pub(crate) fn refused(why: impl fmt::Display) -> Self {
         Self::Refused {
             why: why.to_string(),
+        }
+    }
+}
+
+/// Why a process was not signalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// It is no candidate of the last scan.
+    Unknown,
+    /// It ended by itself, or its number has passed to another.
+    Gone,
+    /// The kernel has no pidfd (before 5.3), or this is a recorded machine.
+    NoMeans,
+    /// The kernel refused.
+    Refused(Errno),
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("it is no candidate of the last process scan"),
+            Self::Gone => f.write_str("it has ended by itself"),
+            Self::NoMeans => f.write_str("there is no pidfd: the kernel is older than 5.3"),
+            Self::Refused(errno) => write!(f, "the kernel refuses: {errno}"),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) mod recall;
 mod table;
 mod touch;
 
-pub use kill::{Missed, Order};
+pub use kill::Order;
 
 use crate::applied::Applied;
 use crate::cgroups::directory::Directory;

@@ -1,7 +1,8 @@
 //! Real processes, found and ended: the right one, at once, without taking memory or opening anything.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use host::processes::{Missed, Order, Processes};
+use host::applied::Missed;
+use host::processes::{Order, Processes};
 use pressure::distress::Extent;
 use pressure::scan::{Candidate, Identity, ProcessScan, Signal};
 use std::io::Write;

@@ -94,8 +94,9 @@ fn scan_line(scan: &Scan) -> ScanLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::Candidate;
     use crate::processes::tests::sample;
-    use crate::processes::{Candidate, Runner};
+    use crate::queue::Runner;
     use units::Bytes;
 
     #[test]

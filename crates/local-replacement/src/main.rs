@@ -21,6 +21,7 @@
 mod journal;
 mod options;
 mod press;
+mod process;
 mod processes;
 mod queue;
 mod rule;

@@ -154,7 +154,7 @@ fn readable(line: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::Process;
+    use crate::process::Process;
     use crate::processes::tests::sample;
     use units::Bytes;
 

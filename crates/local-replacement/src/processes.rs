@@ -8,7 +8,8 @@
 //! This is the guard's own way to find candidates, so that an arm chooses the process that the
 //! guard chose when it had this experiment.
 
-use crate::queue;
+use crate::process::Process;
+use crate::queue::{self, Runner};
 use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
@@ -21,20 +22,6 @@ const LOOKED_INTO: usize = 24;
 const MAX_CANDIDATES: usize = 12;
 /// The kernel's mark of its own threads, in the flags of `stat` (`include/linux/sched.h`).
 const PF_KTHREAD: u64 = 0x0020_0000;
-
-/// A process as `stat` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Process {
-    pub(crate) pid: u32,
-    /// When it started, in clock ticks since boot: a later process may have the same number.
-    pub(crate) start: u64,
-    /// What it calls itself.
-    pub(crate) name: String,
-    /// Memory in RAM, files included.
-    pub(crate) resident: Bytes,
-    /// It runs or waits to run.
-    pub(crate) runs: bool,
-}
 
 /// A process that holds much memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,14 +38,6 @@ impl Candidate {
     fn size(&self) -> Bytes {
         self.anon + self.swapped
     }
-}
-
-/// A process that runs or waits to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Runner {
-    pub(crate) process: Process,
-    /// Virtual run time in ns: the kernel runs the process that has least.
-    pub(crate) vruntime: u64,
 }
 
 /// What one look at the machine found.

@@ -1,7 +1,7 @@
 //! Processes that run or wait to run, in the order in which the kernel runs them, by
 //! `/proc/PID/sched`, which a kernel has only with `CONFIG_SCHED_DEBUG`.
 
-use crate::processes::{Process, Runner};
+use crate::process::Process;
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +10,14 @@ use std::path::Path;
 const MAX_RUNNERS: usize = 16;
 /// The line that has the virtual run time.
 const FIELD: &str = "se.vruntime";
+
+/// A process that runs or waits to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Runner {
+    pub(crate) process: Process,
+    /// Virtual run time in ns: the kernel runs the process that has least.
+    pub(crate) vruntime: u64,
+}
 
 /// Those of `processes` that run or wait to run, the next first.
 pub(crate) fn of(proc: &Path, processes: &[Process]) -> Vec<Runner> {

@@ -1,6 +1,7 @@
 //! One tick: was a watermark reached, and on which process is to be pressed?
 
-use crate::processes::{Candidate, Process, Scan};
+use crate::process::Process;
+use crate::processes::{Candidate, Scan};
 use crate::rule::{Rule, Target, Way};
 use anyhow::{Context, Result};
 use rustix::time::{ClockId, clock_gettime};
@@ -176,8 +177,8 @@ pub(crate) fn monotonic() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::Runner;
     use crate::processes::tests::sample;
+    use crate::queue::Runner;
 
     const EVERY: Duration = Duration::from_millis(250);
     const TICK: Duration = Duration::from_millis(100);

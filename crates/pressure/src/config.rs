@@ -11,6 +11,7 @@ mod gap;
 mod guard;
 mod hooks;
 mod layers;
+mod position;
 mod protect;
 mod renamed;
 mod text;

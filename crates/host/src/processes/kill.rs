@@ -3,12 +3,12 @@
 use super::Processes;
 use super::handle::Hold;
 use super::table::read;
+use crate::applied::Missed;
 use crate::parse::process;
 use pressure::distress::Extent;
 use pressure::scan::{Identity, MAX_VICTIMS, Name, ProcessScan, Signal, Victim};
 use rustix::io::Errno;
 use rustix::process::pidfd_send_signal;
-use std::fmt;
 use std::time::Duration;
 use units::{Bytes, Span};
 
@@ -30,30 +30,6 @@ pub struct Order {
     pub extent: Extent,
     /// What that is expected to give back.
     pub size: Bytes,
-}
-
-/// Why a process was not signalled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missed {
-    /// It is no candidate of the last scan.
-    Unknown,
-    /// It ended by itself, or its number has passed to another.
-    Gone,
-    /// The kernel has no pidfd (before 5.3), or this is a recorded machine.
-    NoMeans,
-    /// The kernel refused.
-    Refused(Errno),
-}
-
-impl fmt::Display for Missed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("it is no candidate of the last process scan"),
-            Self::Gone => f.write_str("it has ended by itself"),
-            Self::NoMeans => f.write_str("there is no pidfd: the kernel is older than 5.3"),
-            Self::Refused(errno) => write!(f, "the kernel refuses: {errno}"),
-        }
-    }
 }
 
 /// A process that was signalled, held until it is seen to be gone.

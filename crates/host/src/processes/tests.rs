@@ -1,6 +1,7 @@
 //! A machine in a directory: processes with hostile names, groups, programs that can be trusted and such that cannot.
 
 use super::*;
+use crate::applied::Missed;
 use pressure::scan::{Candidate, Life, Mark, Place};
 use std::fmt::Write as _;
 use std::fs;

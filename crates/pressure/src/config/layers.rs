@@ -1,5 +1,6 @@
 //! Files laid over each other, key by key, and errors that say where.
 
+use super::position::place;
 use super::{Config, renamed};
 use serde::Deserialize;
 use std::fmt;
@@ -109,18 +110,6 @@ impl Config {
         renamed::modernise_recorded(&mut value);
         serde_json::from_value(value)
     }
-}
-
-/// Line and column of byte `offset`, both from 1, the column in characters.
-pub(super) fn place(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .map_or(0, |line| line.chars().count())
-        + 1;
-    (line, column)
 }
 
 /// Lays `over` on `base`: tables are merged, lists are appended, anything else is replaced.

@@ -3,7 +3,7 @@
 //! A guard that is upgraded must start with the file that it had before. The old spelling is put
 //! right before the file is checked, in a file's text and in the configuration of a recording.
 
-use super::layers::place;
+use super::position::place;
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Error};

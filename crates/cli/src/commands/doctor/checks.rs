@@ -4,7 +4,7 @@
 //! unless a check says otherwise.
 
 use super::finding::{Case, Finding};
-use crate::import;
+use crate::importable;
 use host::RivalKind;
 use pressure::knob::Knob;
 use pressure::sample::{Cgroups, SwapKind};
@@ -84,7 +84,7 @@ fn rivals(case: &Case) -> Vec<Finding> {
 
 /// The commands that put warmsetd in another guard's place. It takes a restart: a reload may only lower the mode.
 fn take_over(name: &str) -> String {
-    let import = if import::knows(name) {
+    let import = if importable::knows(name) {
         format!("warmset import {name} -o /etc/warmset/conf.d/50-{name}.toml")
     } else {
         "set mode = \"guard\" in /etc/warmset/warmset.toml".to_owned()

@@ -123,7 +123,7 @@ fn a_recording_that_is_written_anew_verifies_and_no_file_is_overwritten() {
         let command = Command::try_parse_from(["replay", old, "--rewrite", new]).unwrap();
         let error = run(&command.args, &context(&command), &mut Vec::new()).unwrap_err();
         assert!(
-            format!("{error:#}").contains("cannot make a new file"),
+            format!("{error:#}").contains("cannot create a new file"),
             "{error:#}"
         );
     }

@@ -1,10 +1,10 @@
-//! `warmset import`: the configuration of a daemon that does a part of the same work.
+//! `warmset import`: translates the configuration of a daemon that does a part of the same work.
 
 mod guards;
 
-use crate::{Context, Form, json};
-use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
+use crate::importable::Program;
+use crate::ui::{Context, Form, json};
+use anyhow::{Context as _, Result};
 use guards::{Peer, peer};
 use pressure::import::{Imported, Legacy, legacy};
 use std::fs::{self, File};
@@ -24,38 +24,6 @@ pub(crate) struct Args {
     /// Write the translation to this new file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Program {
-    Adaptivemmd,
-    Memoptimizer,
-    Earlyoom,
-    Nohang,
-    SystemdOomd,
-    /// A sysctl file with le9uo's ratios
-    Le9uo,
-}
-
-impl Program {
-    /// Where its package has the file; le9uo is a patch and has none.
-    fn usual(self) -> Result<&'static Path> {
-        Ok(Path::new(match self {
-            Self::Adaptivemmd => "/etc/sysconfig/adaptivemmd",
-            Self::Memoptimizer => "/etc/sysconfig/memoptimizer",
-            Self::Earlyoom => "/etc/default/earlyoom",
-            Self::Nohang => "/etc/nohang/nohang.conf",
-            Self::SystemdOomd => "/etc/systemd/oomd.conf",
-            Self::Le9uo => {
-                bail!("le9uo has no file of its own: name the sysctl file that sets its ratios")
-            }
-        }))
-    }
-}
-
-/// Whether the configuration of a program of this name can be taken over.
-pub(crate) fn knows(name: &str) -> bool {
-    Program::from_str(name, false).is_ok()
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
