@@ -74,14 +74,14 @@ done
 spread() { # spread FILE COLUMN: min / median / max
     awk -v c="$2" '{print $c}' "$1" | sort -n | awk '{v[NR] = $1} END {print v[1] " / " v[int((NR + 1) / 2)] " / " v[NR]}'
 }
-echo "Linux $(uname -r), $(nproc) processors, $(awk '/^MemTotal/ {printf "%.1f", $2 / 1048576}' /proc/meminfo) GiB;" \
+echo "Linux $(uname -r), $(nproc) CPUs, $(awk '/^MemTotal/ {printf "%.1f", $2 / 1048576}' /proc/meminfo) GiB;" \
     "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown);" \
     "idle, $runs runs of $seconds s, both at once; min / median / max"
 echo
 echo "| | warmsetd, tune | warmsetd, protect | warmset-hold | earlyoom $(earlyoom -v 2>&1 | sed -n 's/^earlyoom v\{0,1\}\([0-9.]*\).*/\1/p' | head -n 1) |"
 echo "|---|---|---|---|---|"
 column=1
-for row in "resident KiB" "of it not shared KiB" "processor µs per second" "context switches per second" \
+for row in "resident KiB" "of it not shared KiB" "CPU µs per second" "context switches per second" \
     "descriptors at begin" "descriptors at end"; do
     line="| $row |"
     for name in $columns; do

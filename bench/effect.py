@@ -78,7 +78,7 @@ def main() -> None:
         x = PANEL_LEFT[0] + at * 160
         parts.append(f'<rect x="{x}" y="305" width="12" height="12" fill="{colour}"/>')
         parts.append(text(x + 18, 316, label, anchor="start"))
-    where = "storm, Linux 6.12, no swap, one processor"
+    where = "storm, Linux 6.12, no swap, one CPU"
     parts += [text(PANEL_LEFT[1] + PANEL_WIDTH, 316, where, size=12, anchor="end"), "</svg>", ""]
     (ROOT / "docs/effect.svg").write_text("\n".join(parts))
     for name, _ in PANELS:

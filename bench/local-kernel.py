@@ -1,4 +1,4 @@
-"""The section "On a real kernel" of docs/results/local-replacement.md, from the lab's runs: local-kernel.py FOLDER PAGE."""
+"""The section "On a real kernel" of docs/results/local-replacement.md, from the lab's runs: local-kernel.py DIRECTORY PAGE."""
 
 import glob
 import gzip
@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 
 from markdown import table
 
-folder, page = sys.argv[1:3]
+directory, page = sys.argv[1:3]
 HEADING = "## On a real kernel"
 FALLING = "docs/results/lab/build.jsonl.gz"
 # Ticks a second of Debian's kernels.
@@ -32,8 +32,8 @@ MEASURES = [
     ("sectors read", lambda run: sum(run["counters"]["load"][f"vd{disk}_sectors_read"] for disk in "abc")),
     ("allocations that stalled", lambda run: sum(count for name, count in run["counters"]["load"].items() if name.startswith("allocstall"))),
     ("all tasks stalled, s", lambda run: run["counters"]["load"]["psi_memory_full_us"] / 1e6),
-    ("processor time of kswapd, s", lambda run: run["cpu_ms"]["kswapd"] / 1e3),
-    ("processor time of the arm's program, s", lambda run: run["cpu_ms"]["warmset-local"] / 1e3),
+    ("CPU time of kswapd, s", lambda run: run["cpu_ms"]["kswapd"] / 1e3),
+    ("CPU time of the arm's program, s", lambda run: run["cpu_ms"]["warmset-local"] / 1e3),
 ]
 
 
@@ -46,7 +46,7 @@ def shown(values):
 
 def journal(scenario, memory, arm):
     """The lines that warmset-local wrote in the runs of an arm: what it saw (`next`, `largest`), and what it `pressed` on."""
-    for path in sorted(glob.glob(f"{folder}/kept/{scenario}-*-{memory}-{arm.replace(':', '-')}-*-local.jsonl")):
+    for path in sorted(glob.glob(f"{directory}/kept/{scenario}-*-{memory}-{arm.replace(':', '-')}-*-local.jsonl")):
         with open(path, errors="replace") as lines:
             for line in lines:
                 # A run that was cut may have cut its last line, too.
@@ -142,13 +142,13 @@ def profile(runs, most=14):
 
 
 def said():
-    lines = [json.loads(line) for line in open(f"{folder}/lines.jsonl")]
+    lines = [json.loads(line) for line in open(f"{directory}/lines.jsonl")]
     machine = lines[0]["machine"]
     arms = list(dict.fromkeys(sorted((run["arm"] for run in lines), key=ORDER.index)))
     loads = [run["machine"]["host_load"] for run in lines]
     print(f"{HEADING}\n")
-    print(f"Made by `bench/local-kernel.sh`, at {machine['commit']}: machines of one processor with {machine['origin']},")
-    print(f"swap on a throttled disk, {machine['accel'].upper()}; load of the host {min(loads):.1f} to {max(loads):.1f} on {machine['host_cpus']} processors. Each arm is")
+    print(f"Made by `bench/local-kernel.sh`, at {machine['commit']}: machines of one CPU with {machine['origin']},")
+    print(f"swap on a throttled disk, {machine['accel'].upper()}; load of the host {min(loads):.1f} to {max(loads):.1f} on {machine['host_cpus']} CPUs. Each arm is")
     print("`warmset-local --way …` and no guard; the pressure is on the kernel's own lists (its accessed bits), at most four times a")
     print("second, when kswapd has freed memory. `watch` looks as the others do, and presses on nobody.\n")
     cells = {}

@@ -52,7 +52,7 @@ tight = memories[-1]
 print("# Local and global replacement\n")
 print("## In the simulator\n")
 print(f"Made by `bench/local-replacement.sh target/release`, at {commit}: four programs recorded by `bench/working-sets.sh` (ls, cc1,")
-print("sqlite3, python3) on one simulated processor with one device that reads or writes a page in 100 µs, swap included. It counts; there is no noise:")
+print("sqlite3, python3) on one simulated CPU with one device that reads or writes a page in 100 µs, swap included. It counts; there is no noise:")
 print("a second run gives the same. `warmset together --help` says what each manager is.\n")
 print(f"    {command}\n")
 print("Refaults, by memory in pages:\n")

@@ -2,7 +2,7 @@
 # What recording and watching cost: recorder.sh PROGRAMS [RUNS]
 #
 # References a second and bytes of each, of `ls -lR /usr/share/doc`: lackey's own text into a file, a trace of the program alone, one of it
-# and whatever it starts; the median of RUNS (3) and its extremes. Then what `--watch` takes of a processor beside a process that uses 1 GiB
+# and whatever it starts; the median of RUNS (3) and its extremes. Then what `--watch` takes of a CPU beside a process that uses 1 GiB
 # again and again, and how much slower that becomes; the same of `--engine sample`, which also writes a trace.
 set -eu
 warmset=$1/warmset
@@ -56,7 +56,7 @@ sleep 12
 tail -n 10 "$scratch/rounds" >"$scratch/before"
 "$warmset" trace --watch --every '1 s' --for '10 s' --json "$busy" >"$scratch/watched"
 tail -n 10 "$scratch/rounds" >"$scratch/during"
-printf '\nwatched: %s MiB used of %s resident; looking took %s %% of a processor; rounds a second %s without, %s with\n' \
+printf '\nwatched: %s MiB used of %s resident; looking took %s %% of a CPU; rounds a second %s without, %s with\n' \
     "$(sed 's/.*"working_set_bytes":\([0-9]*\).*/\1/' "$scratch/watched" | awk '{ print $1 / 1048576 }' | median)" \
     "$(sed 's/.*"resident_bytes":\([0-9]*\).*/\1/' "$scratch/watched" | awk '{ print $1 / 1048576 }' | median)" \
     "$(sed 's/.*"looking_share":\([0-9.e-]*\).*/\1/' "$scratch/watched" | awk '{ print $1 * 100 }' | median)" \
@@ -64,7 +64,7 @@ printf '\nwatched: %s MiB used of %s resident; looking took %s %% of a processor
 
 "$warmset" trace --engine sample --every '1 s' --for '30 s' --json -o "$scratch/it.parquet" "$busy" >"$scratch/sampled"
 tail -n 20 "$scratch/rounds" >"$scratch/during"
-printf 'sampled: %s uses of pages in 30 s, resolution %s, %s bytes; looking and writing took %s %% of a processor; rounds a second %s with\n' \
+printf 'sampled: %s uses of pages in 30 s, resolution %s, %s bytes; looking and writing took %s %% of a CPU; rounds a second %s with\n' \
     "$(sed -n 's/.*"references": \([0-9]*\).*/\1/p' "$scratch/sampled")" \
     "$(sed -n 's/.*"resolution": "\([^"]*\)".*/\1/p' "$scratch/sampled")" "$(wc -c <"$scratch/it.parquet")" \
     "$(sed -n 's/.*"looking_share": \([0-9.e-]*\).*/\1/p' "$scratch/sampled" | awk '{ print $1 * 100 }')" "$(median <"$scratch/during")"

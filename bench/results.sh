@@ -1,7 +1,7 @@
 #!/bin/sh
 # The long tables of docs/results, made anew: results.sh PROGRAMS [TABLE...]
 #
-# Each table is one command, printed above it, and takes an hour or less on two processors; one that was cut short goes
+# Each table is one command, printed above it, and takes an hour or less on two CPUs; one that was cut short goes
 # on where it stopped. The lines are kept beside the tables. JOBS machines at once, 2 unless told.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/bin/sh
 # How fast the simulator is: simulator.sh PROGRAMS [RUNS [POWER]]
 #
-# References of each policy in a second, and the processor's time of whole processes; the median of RUNS (5) and its extremes.
+# References of each policy in a second, and the CPU time of whole processes; the median of RUNS (5) and its extremes.
 # The traces: Zipf's law with 20 million references to a million pages and room for 100,000, and the recorded program of
 # fixtures/traces with room for a tenth.
 # Where Python has libcachesim, it runs on the same file in between. Growth is measured to 10^POWER references (8); 9 takes
@@ -28,7 +28,7 @@ speed() {
     done | median
 }
 
-# user CAPACITIES POLICY: seconds of the processor in user mode, from the file in the page cache to the result, the start of the
+# user CAPACITIES POLICY: seconds of CPU time in user mode, from the file in the page cache to the result, the start of the
 # program included.
 user() {
     python3 - "$warmset" simulate "$zipf" --policy "$2" --capacity "$1" <<'PYTHON'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The wiki's page "where LRU fails", answered: where-lru-fails.sh PROGRAMS
 #
-# Writes docs/results/where-lru-fails.md and its pictures with the programs of that folder. Seeded: the same everywhere.
+# Writes docs/results/where-lru-fails.md and its pictures with the programs of that directory. Seeded: the same everywhere.
 set -eu
 cd "$(dirname "$0")/.."
 warmset=$PWD/$1/warmset

@@ -8,9 +8,9 @@ import sys
 
 from markdown import table
 
-folder, millions, missing = sys.argv[1:]
+directory, millions, missing = sys.argv[1:]
 ORDER = ["ls", "cc1", "sqlite3", "python3", "xterm", "mariadbd", "chromium"]
-told = {os.path.basename(path)[:-5]: json.load(open(path))[0] for path in glob.glob(folder + "/*.json")}
+told = {os.path.basename(path)[:-5]: json.load(open(path))[0] for path in glob.glob(directory + "/*.json")}
 names = [name for name in ORDER if name in told]
 
 

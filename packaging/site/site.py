@@ -96,7 +96,7 @@ def write(directory):
             continue
         index = f"{path}/README.md"
         if index in own:
-            # mdBook makes the index of its folder of it.
+            # mdBook takes it as the index of its directory.
             own.remove(index)
         else:
             index = f"{path}/index.md"

@@ -98,7 +98,7 @@ fn daemon_description() -> Roff {
          watermarks and compaction before allocations stall. As root it acts as far as its mode allows; as anyone \
          else, and where /proc/sys cannot be written, it observes and says so.",
         "Every write is entered in an undo log before it happens. What was found is put back when the daemon ends, \
-         by `warmset restore` after it was killed, and at its next start. A value that someone else has set since \
+         by `warmset restore` after it was killed, and at its next start. A value that another program has set since \
          is left alone.",
         "While the file /run/warmset/disable exists, it puts everything back and writes nothing.",
     ] {

@@ -13,7 +13,7 @@ fn trace(arguments: &[&str]) -> Output {
 }
 
 fn recorded(arguments: &[&str]) -> (Trace, String) {
-    let directory = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("it.parquet");
     let done = trace(&[&["-o", path.to_str().expect("text")], arguments].concat());
     assert!(

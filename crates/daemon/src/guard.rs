@@ -196,10 +196,10 @@ impl Guard {
     pub fn start_protection_if_configured(&mut self) {
         let configured = self.config.mode == Mode::Protect && self.config.protect.enabled;
         if !configured {
-            self.machine.cgroup(&[]);
+            self.machine.protect_units(&[]);
             return;
         }
-        self.machine.cgroup(&self.config.protect.units);
+        self.machine.protect_units(&self.config.protect.units);
         if let Err(error) = self.machine.hold(&self.config.protect.programs) {
             self.logger.say(
                 Topic::Error,

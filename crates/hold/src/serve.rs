@@ -112,7 +112,9 @@ impl<'s> Server<'s> {
         };
         match of_the_page_cache(Path::new("/")) {
             Ok(points) => server.points = Some(points),
-            Err(error) => server.error(&format!("files that thrash cannot be learned: {error}")),
+            Err(error) => {
+                server.report_error(&format!("files that thrash cannot be learned: {error}"))
+            }
         }
         server
     }
@@ -170,7 +172,7 @@ impl<'s> Server<'s> {
                 let found = self.found.remove(file).or_else(|| self.of_a_program(*file));
                 let found = found.or_else(|| finder::find(*file, task, self.since).ok());
                 if let Err(error) = self.holdings.hold(*file, found, *ranges) {
-                    self.error(&format!("{file}: not held: {error}"));
+                    self.report_error(&format!("{file}: not held: {error}"));
                 }
             }
             Act::Release { file } => self.holdings.release(*file),
@@ -191,7 +193,7 @@ impl<'s> Server<'s> {
             }
             Err(error) => {
                 self.points = None;
-                self.error(&format!(
+                self.report_error(&format!(
                     "files that thrash cannot be learned: no events: {error}"
                 ));
             }
@@ -214,7 +216,7 @@ impl<'s> Server<'s> {
             self.report();
             self.reported = Some(now);
         }
-        told.iter().for_each(|text| self.error(text));
+        told.iter().for_each(|text| self.report_error(text));
     }
 
     /// Whether there is more of a file to learn: it thrashes, it is not so large that it never will be held, and what
@@ -411,7 +413,7 @@ impl<'s> Server<'s> {
         })
     }
 
-    fn error(&mut self, text: &str) {
+    fn report_error(&mut self, text: &str) {
         wire::error(text, &mut self.message);
         self.send();
     }

@@ -188,7 +188,7 @@ impl Machine {
     }
 
     /// Protects the memory of these units, as the configuration names them, if this run may act.
-    pub fn cgroup(&mut self, units: &[String]) {
+    pub fn protect_units(&mut self, units: &[String]) {
         if let Some(acting) = &mut self.acting {
             acting.cgroups.protect(units);
         }

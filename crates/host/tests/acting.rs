@@ -61,7 +61,7 @@ fn value(places: &Places, knob: Knob) -> String {
 /// Every file with its content and time of change.
 fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>, SystemTime)> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(root).expect("a folder").flatten() {
+    for entry in fs::read_dir(root).expect("a directory").flatten() {
         if entry.path().is_dir() {
             files.extend(tree(&entry.path()));
         } else {

@@ -12,7 +12,7 @@ mod guard;
 mod hooks;
 mod layers;
 mod position;
-mod protect;
+mod protect_keys;
 mod renamed;
 mod text;
 
@@ -22,7 +22,7 @@ pub use gap::{Gap, Share};
 pub use guard::Guard;
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
-pub use protect::{Protect, is_protected};
+pub use protect_keys::{Protect, is_protected};
 
 use crate::event::Event;
 use crate::knob::Knob;

@@ -65,7 +65,7 @@ pub struct Machine {
     pub qemu: String,
     /// The host's load average over a minute, at the start.
     pub host_load: Option<f64>,
-    /// The host's processors.
+    /// The host's CPUs.
     pub host_cpus: usize,
     /// The commit of this project, if it is known.
     pub commit: Option<String>,
@@ -86,7 +86,7 @@ pub struct Setting {
     pub swap: Swap,
     /// Its memory.
     pub memory_mib: u64,
-    /// Its processors.
+    /// Its CPUs.
     pub cpus: u32,
     /// Its NUMA nodes.
     pub nodes: u32,
@@ -103,7 +103,7 @@ pub struct Cell {
     pub swap: String,
     /// Its memory.
     pub memory_mib: u64,
-    /// Its processors.
+    /// Its CPUs.
     pub cpus: u32,
     /// Its NUMA nodes.
     pub nodes: u32,

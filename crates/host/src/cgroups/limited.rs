@@ -79,7 +79,7 @@ impl Limited {
         let before = log.limit(&self.limit);
         if before.is_some_and(|held| now != held.ours && now != held.found) {
             self.forget(log);
-            return Err(self.error(io::Error::other("someone else has set it since")));
+            return Err(self.error(io::Error::other("another program has set it since")));
         }
         let found = before.map_or(now, |held| held.found);
         if to == found {

@@ -119,7 +119,7 @@ pub(crate) fn adjustment(text: &[u8]) -> Option<i16> {
     Some(sign * value)
 }
 
-/// Bytes that someone else chose, as text that can be printed: cut to fit, what is no plain letter replaced.
+/// Bytes that another program chose, as text that can be printed: cut to fit, what is no plain letter replaced.
 pub fn printable<const N: usize>(bytes: &[u8]) -> arrayvec::ArrayString<N> {
     let mut text = arrayvec::ArrayString::new();
     for letter in String::from_utf8_lossy(bytes).chars() {

@@ -39,7 +39,7 @@ impl fmt::Display for Restored {
             let now = shown(*to);
             writeln!(
                 f,
-                "left {knob} alone: it is {now}, we had set {ours}; someone else has set it since"
+                "left {knob} alone: it is {now}, we had set {ours}; another program has set it since"
             )?;
         }
         self.notes

@@ -231,7 +231,7 @@ mod tests {
         let busy = used(&mut pages);
         assert!(
             busy >= 12_000 && idle < 4000,
-            "of 16384, less what the processor remembers: {idle} {busy}"
+            "of 16384, less what the CPU remembers: {idle} {busy}"
         );
         assert!(memory.contains(&2));
     }

@@ -4,8 +4,8 @@
 //!
 //! - Law: `memory.high = max(used, anonymous + (headroom in RAM − reserve)⁺)`, for the unit's cache is a
 //!   part of the headroom. The reserve is the headroom at which SIGTERM would be sent. A unit that has
-//!   been at its limit for `contain-for` and grows gets the headroom that there is by then. SIGTERM is
-//!   sent when the unit has been at its limit for `contain-for`, memory that it cannot free has grown
+//!   been at its limit for `throttle-for` and grows gets the headroom that there is by then. SIGTERM is
+//!   sent when the unit has been at its limit for `throttle-for`, memory that it cannot free has grown
 //!   all that time, there is hardly any cache in it, and headroom is within a quarter of the reserve.
 //! - Undone: when there is twice the reserve, when the unit is at its limit without growth (it reads
 //!   files), or has not been at its limit for [`IDLE`].
@@ -215,13 +215,13 @@ impl Draft<'_> {
         self.history.distress.at_limits.since(id, self.sample.at)
     }
 
-    /// For how long it has been at its limit, if that is at least `contain-for`.
+    /// For how long it has been at its limit, if that is at least `throttle-for`.
     fn at_limit_long(&self, cgroup: &Throttled) -> Option<Span> {
         self.at_limit(cgroup.id)
             .filter(|since| *since >= self.config.guard.throttle_for)
     }
 
-    /// How memory that it cannot free grows, if it has for at least `contain-for`. A limit slows growth
+    /// How memory that it cannot free grows, if it has for at least `throttle-for`. A limit slows growth
     /// down and never stops it.
     fn growing_long(&self, cgroup: &Throttled) -> Option<Growth> {
         let candidate = self.largest_in(cgroup.id)?;
@@ -234,7 +234,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether it is throttled and has not had `contain-for` yet.
+    /// Whether it is throttled and has not had `throttle-for` yet.
     pub(super) fn has_respite(&self, candidate: &Candidate) -> bool {
         let Some(cgroup) = self.throttled(candidate) else {
             return false;

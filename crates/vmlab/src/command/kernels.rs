@@ -34,7 +34,7 @@ struct Source {
     /// The series: 6.1, 6.12, 7.3
     #[arg(long, value_name = "SERIES")]
     series: String,
-    /// The folder of the series, with BASES in it
+    /// The directory of the series, with BASES in it
     #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
     /// The directory to unpack it in
@@ -48,7 +48,7 @@ struct Build {
     /// A series of this repository: 6.1, 6.12, 7.3
     #[arg(long, value_name = "SERIES", conflicts_with_all = ["source", "suite", "patches"])]
     series: Option<String>,
-    /// The folder of the series, with BASES in it
+    /// The directory of the series, with BASES in it
     #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
     /// Debian's source package, such as linux-source-6.12

@@ -118,13 +118,13 @@ pub const MEASURES: &[Measure] = &[
         "pages scanned by allocating tasks",
         |line| counter(line, "pgscan_direct"),
     ),
-    less("kswapd_ms", "ms", "processor time of kswapd", |line| {
+    less("kswapd_ms", "ms", "CPU time of kswapd", |line| {
         line.report.cpu_ms.get("kswapd").copied()
     }),
     less(
         "guard_ms",
         "ms",
-        "processor time of the arm's own programs",
+        "CPU time of the arm's own programs",
         guard,
     ),
     less("oom_kills", "", "processes killed", |line| {
@@ -198,7 +198,7 @@ pub const MEASURES: &[Measure] = &[
     less(
         "read_own_p50",
         "ms",
-        "the median read, without the time that it waited for a processor",
+        "the median read, without the time that it waited for a CPU",
         |line| latency(line, "read_own", |l| l.p50),
     ),
     less(

@@ -12,7 +12,7 @@ within 100 is max "$units/batch.service/memory.high" || fail "the limit stands"
 within 100 said 'only observes from now on' || fail "it says nothing of it"
 within 1500 gone "$hog" || fail "not even the kernel killed it"
 guard_is_up || fail "the guard is gone"
-within 100 said 'would send SIG' || fail "it does not say whom it would have ended"
+within 100 said 'would send SIG' || fail "it does not name the process that it would have killed"
 grep 'SIG[A-Z]* to' "$home/log" | grep -qv 'would send' && fail "it sent a signal"
 end_guard
 all_is_back

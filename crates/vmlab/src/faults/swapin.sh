@@ -17,7 +17,7 @@ guard protect '[protect]
 enabled = true
 programs = []'
 within 600 is_back || fail "$(in_swap) bytes are still in swap"
-said 'read back 16 MiB of ssh.service from swap' || fail "nobody says so"
+said 'read back 16 MiB of ssh.service from swap' || fail "the log does not say so"
 end_guard
 all_is_back
 kill -KILL "$(pidof sleep)" 2>/dev/null

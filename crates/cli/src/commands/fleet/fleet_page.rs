@@ -16,7 +16,7 @@ type Table = (String, Vec<String>, Vec<Vec<String>>);
 /// The page as an HTML document.
 pub(super) fn page(hosts: &[Host]) -> String {
     let sections = [
-        identity(hosts),
+        stalls(hosts),
         cost(hosts),
         forecasts(hosts),
         withheld(hosts),
@@ -72,7 +72,7 @@ fn table(caption: &str, heading: &[&str], rows: impl Iterator<Item = Vec<String>
     )
 }
 
-fn identity(hosts: &[Host]) -> Section {
+fn stalls(hosts: &[Host]) -> Section {
     let rows = hosts.iter().map(|host| {
         vec![
             host.name.clone(),

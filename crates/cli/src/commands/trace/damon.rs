@@ -117,7 +117,7 @@ pub(super) fn start(
         first: pid.map(|pid| read_regions(root, pid)).unwrap_or_default(),
     };
     let without_us = if physical {
-        "with the kdamond, which someone else ended"
+        "with the kdamond, which another program ended"
     } else {
         "with the process"
     };
