@@ -113,7 +113,7 @@ impl<'s> Server<'s> {
         match of_the_page_cache(Path::new("/")) {
             Ok(points) => server.points = Some(points),
             Err(error) => {
-                server.report_error(&format!("files that thrash cannot be learned: {error}"))
+                server.report_error(&format!("files that thrash cannot be learned: {error}"));
             }
         }
         server
