@@ -9,8 +9,8 @@
 //! Memory that is protected for a cgroup must be protected for every cgroup above it too. Those get the sum of what is
 //! below them and nothing more: the rest would go to whatever else lives there.
 //!
-//! Cost: three small files for each protected cgroup, every [`PACE`]. The search runs every [`SEARCH`], and every
-//! [`PACE`] while memory runs out, so that a session that begins then is protected too.
+//! Cost: three small files for each protected cgroup, every `PACE`. The search runs every `SEARCH`, and every
+//! `PACE` while memory runs out, so that a session that begins then is protected too.
 
 pub mod directory;
 mod find;

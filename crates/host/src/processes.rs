@@ -124,7 +124,7 @@ impl Processes {
         }
     }
 
-    /// Reads the processes that hold most memory into `scan`, unless that was done less than [`PACE`] ago.
+    /// Reads the processes that hold most memory into `scan`, unless that was done less than `PACE` ago.
     ///
     /// A process that vanishes while it is read is left out.
     pub fn look(&mut self, at: Span, scan: &mut ProcessScan) {
