@@ -75,7 +75,7 @@ def warned(command):
     tell, client = accept()
     assert bus.name_has_owner("org.freedesktop.LowMemoryMonitor")
     second = subprocess.run(service, stderr=subprocess.PIPE, timeout=PATIENCE)
-    assert second.returncode == 1 and b"hint: another program is it" in second.stderr, second
+    assert second.returncode == 1 and b"hint: another program owns the name" in second.stderr, second
 
     levels = []
     program = Gio.MemoryMonitor.dup_default()
