@@ -24,7 +24,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 def argument(place: int, default: int) -> int:
-    """An argument of the command line, or its default."""
+    """Return an argument of the command line, or its default."""
     return int(sys.argv[place]) if place < len(sys.argv) else default
 
 
