@@ -161,7 +161,7 @@ def test_what_is_damaged_is_named_and_done_again(command: Command, sweep: Path, 
     tasks = planned(command, sweep)
     good = tasks[0].read_text()
     for bad, words in [
-        (good.replace("lru", "arc"), "not the task that its name says"),
+        (good.replace("lru", "arc"), "the content does not match the name"),
         (good[:40], "not a task of a sweep"),
         (good.replace('"task": 1', '"task": 2'), "the task has format 2; this program reads only format 1"),
     ]:
@@ -369,7 +369,7 @@ def test_a_cluster_that_is_not_there_is_told(command: Command, sweep: Path, tmp_
     assert "pip install 'warmset[dask]'" in missing.stderr
     wrong = command("sweep", "all", sweep, "--on", "spark://here:1")
     assert wrong.returncode == 2
-    assert "local or dask://HOST:PORT is meant" in wrong.stderr
+    assert "write local or dask://HOST:PORT" in wrong.stderr
 
 
 def test_a_cluster_of_another_version_is_told(command: Command, sweep: Path, tmp_path: Path) -> None:
