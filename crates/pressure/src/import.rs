@@ -26,6 +26,14 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
+impl Imported {
+    /// A translation of the configuration of the program `name`; an error if it is no valid configuration.
+    pub fn checked(name: &str, toml: String, notes: Vec<String>) -> Result<Self, ConfigError> {
+        Config::parse(name, &toml)?;
+        Ok(Self { toml, notes })
+    }
+}
+
 /// Translates `text`. What is returned is always a valid configuration.
 pub fn legacy(program: Legacy, text: &str) -> Result<Imported, ConfigError> {
     let mut import = Import::default();
@@ -43,12 +51,7 @@ pub fn legacy(program: Legacy, text: &str) -> Result<Imported, ConfigError> {
         "the gap is sized from demand; to compare with {name}'s line through eight samples, add \
          predictor = \"classic\""
     ));
-    let toml = import.toml(name);
-    Config::parse(name, &toml)?;
-    Ok(Imported {
-        toml,
-        notes: import.notes,
-    })
+    Imported::checked(name, import.toml(name), import.notes)
 }
 
 #[derive(Default)]
@@ -228,9 +231,10 @@ fn c_number(text: &str) -> Option<(u64, &str)> {
         .map(|number| (number, rest.trim()))
 }
 
-/// In quotes, control characters escaped, cut to a readable length.
-fn quoted(text: &str) -> String {
-    format!("{:?}", text.chars().take(60).collect::<String>())
+/// Text of an imported file for a note: in quotes, control characters escaped, cut to 60 characters.
+pub fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(60).collect();
+    format!("{short:?}")
 }
 
 #[cfg(test)]

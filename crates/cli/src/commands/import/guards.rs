@@ -5,8 +5,8 @@
 //! thresholds become `term-room` and `kill-room`, names become `program:` rules, and everything
 //! that has no counterpart is said.
 
-use pressure::config::{Config, ConfigError};
-use pressure::import::Imported;
+use pressure::config::ConfigError;
+use pressure::import::{Imported, quoted};
 use std::fmt::Write;
 
 /// The guard that a file configures.
@@ -48,12 +48,7 @@ pub(super) fn peer(program: Peer, text: &str) -> Result<Imported, ConfigError> {
             "stop {name} before warmsetd guards: beside another guard it kills nothing"
         ));
     }
-    let toml = import.toml(name);
-    Config::parse(name, &toml)?;
-    Ok(Imported {
-        toml,
-        notes: import.notes,
-    })
+    Imported::checked(name, import.toml(name), import.notes)
 }
 
 #[derive(Default)]
@@ -351,16 +346,10 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// In quotes, control characters escaped, cut to a readable length.
-fn quoted(text: &str) -> String {
-    let short: String = text.chars().take(60).collect();
-    format!("{short:?}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pressure::config::Mode;
+    use pressure::config::{Config, Mode};
     use proptest::prelude::*;
 
     fn imported(program: Peer, text: &str) -> (String, String) {
