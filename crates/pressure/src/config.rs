@@ -19,7 +19,7 @@ mod text;
 pub use balance::Balance;
 pub use caches::{Caches, NegativeDentries, Prefer};
 pub use gap::{Gap, Share};
-pub use guard::Guard;
+pub use guard::{Guard, Leaf};
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
 pub use protect_keys::{Protect, is_protected};

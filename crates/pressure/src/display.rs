@@ -75,6 +75,13 @@ impl Display for Action {
                     Extent::Process => {
                         write!(f, "{signal} to {name} ({}) of {unit}", identity.pid)?;
                     }
+                    Extent::Family => {
+                        write!(
+                            f,
+                            "{signal} to every process like {name} ({})",
+                            identity.pid
+                        )?;
+                    }
                     Extent::Unit => write!(
                         f,
                         "{signal} to all of {unit}, with {name} ({})",

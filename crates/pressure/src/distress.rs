@@ -36,7 +36,7 @@ pub use roles::{Exemption, exemption, is_a_persons, keeps_the_system_up};
 pub(crate) use choice::{Choice, Inputs, Pick, choose, extent, kernels_choice, largest};
 pub(crate) use severity::{Severity, is_tight, reserve, severity, thrashes, warns};
 
-use crate::config::Guard;
+use crate::config::{Guard, Share};
 use crate::sample::Sample;
 use crate::scan::{Signal, Victim};
 use at_limit::AtLimits;
@@ -106,8 +106,8 @@ pub struct Distress {
     #[serde(default)]
     pub(crate) pinched: Option<Span>,
     /// Time and share of headroom at which it is time for SIGTERM.
-    #[serde(default)]
-    term: (Span, Percent),
+    #[serde(default, rename = "term_bound")]
+    term: (Span, Share),
     /// Since when there has been no headroom.
     pub(crate) full_since: Option<Span>,
 }

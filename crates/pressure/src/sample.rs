@@ -7,7 +7,7 @@
 mod files;
 mod parts;
 
-pub use files::{Caches, Cgroup, Counters, Memory, Pressure};
+pub use files::{Caches, Cgroup, Counters, Memory, Pressure, Returnable};
 pub use parts::{
     Blocks, Node, NodeAmounts, Pool, PoolAmounts, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts,
     ZoneKind,
@@ -102,6 +102,8 @@ pub struct Sample {
     pub caches: Caches,
     /// Memory of our own control group, or of the container's, where version 2 tells.
     pub cgroup: Cgroup,
+    /// Memory that others give back: the ZFS cache, a balloon.
+    pub returnable: Returnable,
     /// The knobs: what they are, were, and what we made them.
     pub knobs: KnobStates,
     /// Files that are hot or held, as the process that locks them tells.
@@ -182,8 +184,10 @@ section! {
         woken_by_pressure: u64 = "woken_by_pressure",
         /// 1 while the kill-switch file exists: put everything back and only look.
         disabled: u64 = "disabled",
-        /// 1 while another program that drives the same knobs runs.
+        /// 1 while another program that may drive any of our knobs runs.
         rival_tuner: u64 = "rival_tuner",
+        /// One bit for each knob that another program drives, by its place in `KNOBS`.
+        rival_knobs: u64 = "rival_knobs",
         /// MemAvailable below which another guard on this machine starts killing.
         rival_floor: Bytes = "rival_floor",
         /// 1 when no knob can be written, as in a container.
@@ -196,7 +200,7 @@ section! {
 impl Sample {
     /// Every section in order, the lists last; the same order as [`Sample::labels`].
     pub fn sections(&self) -> impl Iterator<Item = &dyn Section> {
-        let fixed: [&dyn Section; 11] = [
+        let fixed: [&dyn Section; 12] = [
             &self.circumstances,
             &self.memory,
             &self.counters,
@@ -205,6 +209,7 @@ impl Sample {
             &self.cpu_pressure,
             &self.caches,
             &self.cgroup,
+            &self.returnable,
             &self.knobs.now,
             &self.knobs.found,
             &self.knobs.ours,
@@ -227,7 +232,7 @@ impl Sample {
 
     /// The same sections, to be filled.
     pub fn sections_mut(&mut self) -> impl Iterator<Item = &mut dyn Section> {
-        let fixed: [&mut dyn Section; 11] = [
+        let fixed: [&mut dyn Section; 12] = [
             &mut self.circumstances,
             &mut self.memory,
             &mut self.counters,
@@ -236,6 +241,7 @@ impl Sample {
             &mut self.cpu_pressure,
             &mut self.caches,
             &mut self.cgroup,
+            &mut self.returnable,
             &mut self.knobs.now,
             &mut self.knobs.found,
             &mut self.knobs.ours,
@@ -276,6 +282,7 @@ impl Sample {
             "psi.cpu",
             "caches",
             "cgroup",
+            "returnable",
             "knob.now",
             "knob.found",
             "knob.ours",

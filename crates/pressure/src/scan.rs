@@ -18,6 +18,13 @@ pub const MAX_VICTIMS: usize = 4;
 pub type Name = ArrayString<32>;
 /// What a unit is called; longer names are cut.
 pub type UnitName = ArrayString<64>;
+/// A path: of a file that runs, a cgroup, or a mount. Of a longer one, the end.
+pub type PathName = ArrayString<96>;
+
+/// Families in one scan, at most: those that hold the most memory.
+pub const MAX_FAMILIES: usize = 4;
+/// tmpfs mounts in one scan, at most: the fullest.
+pub const MAX_MOUNTS: usize = 4;
 
 /// The largest processes, and what became of those that were signalled.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +37,15 @@ pub struct ProcessScan {
     pub candidates: ArrayVec<Candidate, MAX_CANDIDATES>,
     /// Processes that were signalled lately.
     pub victims: ArrayVec<Victim, MAX_VICTIMS>,
+    /// Families of many alike processes that hold the most memory together.
+    #[serde(skip_serializing_if = "ArrayVec::is_empty")]
+    pub families: ArrayVec<Family, MAX_FAMILIES>,
+    /// The fullest tmpfs mounts.
+    #[serde(skip_serializing_if = "ArrayVec::is_empty")]
+    pub mounts: ArrayVec<Mount, MAX_MOUNTS>,
+    /// Number of processes; `None` in older recordings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
 }
 
 impl ProcessScan {
@@ -43,6 +59,9 @@ impl ProcessScan {
         self.at = Span::default();
         self.candidates.clear();
         self.victims.clear();
+        self.families.clear();
+        self.mounts.clear();
+        self.processes = None;
     }
 
     /// The candidate of this identity.
@@ -63,7 +82,7 @@ pub struct Identity {
 }
 
 /// One process that holds memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Which.
     #[serde(rename = "who")]
@@ -96,13 +115,84 @@ pub struct Candidate {
     pub group: Option<Group>,
     /// Whether it can still be killed.
     pub life: Life,
+    /// Shared memory that it maps or holds open without a name: memfd, System V, shared anonymous
+    /// mappings, tmpfs files that are mapped (`RssShmem`, or the blocks of an open memfd).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shared: Bytes,
+    /// Named files on a tmpfs that it has open for writing. Its end does not free them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written: Bytes,
+    /// Its page tables (`VmPTE`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tables: Bytes,
+    /// Its pages of the huge page pools (`HugetlbPages`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hugetlb: Bytes,
+    /// The family that it belongs to, as [`Family::kin`]; zero if unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kin: u32,
+    /// The file that it runs, whoever owns that; empty if unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub exe: PathName,
+    /// Base name of the script that its interpreter runs, if root owns both and no one else may
+    /// write to them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub script: Option<Name>,
+    /// The path of its cgroup; empty if unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cgroup: PathName,
+    /// One bit for each `command:` rule of `guard.spare`, `guard.avoid` and `guard.prefer`, in this
+    /// order: whether it matches. The command line itself may hold secrets and is not kept.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub commands: u64,
+    /// Whether it runs code of a file that is not root's, such as a library in `LD_PRELOAD`. Then
+    /// what the program is says nothing about its memory.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub foreign_code: bool,
+    /// Whether another guard kills in its cgroup, as systemd-oomd does where it monitors.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub left_to_rival: bool,
 }
 
 impl Candidate {
-    /// Memory that its end frees.
+    /// Memory that its end frees, shared memory included.
     pub fn size(&self) -> Bytes {
-        self.resident + self.swapped
+        self.resident + self.swapped + self.shared + self.tables
     }
+}
+
+fn is_zero(bytes: &Bytes) -> bool {
+    *bytes == Bytes::ZERO
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Many alike processes: the same name below one ancestor, as a parallel build or a pool of workers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Family {
+    /// What they have in common: their process group, or the parent of workers with a group each.
+    pub kin: u32,
+    /// What they call themselves.
+    pub name: Name,
+    /// How many they are.
+    pub processes: u32,
+    /// Memory of all of them, in RAM and in swap; shared memory once.
+    pub size: Bytes,
+}
+
+/// A tmpfs mount.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mount {
+    /// Where it is mounted.
+    pub path: PathName,
+    /// Memory of its files.
+    pub used: Bytes,
+    /// The process that writes to it, as far as one was found.
+    pub writer: Option<Identity>,
 }
 
 /// The kind of unit that a process runs in.
@@ -170,6 +260,15 @@ pub struct Group {
     /// writable.
     #[serde(default)]
     pub one_by_one: bool,
+    /// Whether the kernel kills it whole, as `OOMPolicy=kill` asks for (`memory.oom.group`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oom_group: Option<bool>,
+    /// How many programs run in it; `None` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<u32>,
+    /// How many of its processes have a terminal.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub terminals: u32,
 }
 
 /// What a process can still do.

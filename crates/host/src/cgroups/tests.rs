@@ -3,7 +3,7 @@ mod freezing;
 use super::*;
 use crate::undo::{Places, boot_id, restore};
 use pressure::scan::UnitName;
-use pressure::scan::{Candidate, Group, Identity, Life, Mark, Name, Place, ProcessScan};
+use pressure::scan::{Candidate, Group, Identity, Mark, Name, Place, ProcessScan};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -541,7 +541,7 @@ fn scan(group: Group) -> ProcessScan {
         oom_score_adj: 0,
         mark: Mark::None,
         group: Some(group),
-        life: Life::Alive,
+        ..Candidate::default()
     };
     ProcessScan {
         candidates: [candidate].into_iter().collect(),

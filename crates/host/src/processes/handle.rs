@@ -194,6 +194,7 @@ impl CandidateHandle {
                 ..group.read()
             }),
             life: entry.life,
+            ..Candidate::default()
         }
     }
 }

@@ -127,6 +127,12 @@ impl Config {
                 Span::secs(3600),
             ),
             (
+                "guard.stall-for",
+                guard.stall_for,
+                Span::default(),
+                Span::secs(3600),
+            ),
+            (
                 "guard.throttle-ahead",
                 guard.throttle_ahead,
                 Span::default(),
@@ -173,9 +179,17 @@ impl Config {
     }
 
     fn shares(&self) -> Checked {
-        for (name, share) in [
+        let rooms = [
             ("guard.term-room", self.guard.term_room),
             ("guard.kill-room", self.guard.kill_room),
+        ];
+        for (name, room) in rooms {
+            if matches!(room, Share::Percent(share) if share > MOST) {
+                return Err(format!("{name} = \"{room}\" is more than 90 %"));
+            }
+        }
+        for (name, share) in [
+            ("guard.stall-limit", self.guard.stall_limit),
             ("guard.cache-most", self.guard.cache_most),
             ("gap.available-floor", self.gap.available_floor),
             ("gap.dead-band", self.gap.dead_band),

@@ -80,6 +80,12 @@ pub enum Share {
     Percent(Percent),
 }
 
+impl Default for Share {
+    fn default() -> Self {
+        Self::Percent(Percent::ZERO)
+    }
+}
+
 impl Share {
     /// In bytes, of a machine with `managed` memory.
     pub fn of(self, managed: Bytes) -> Bytes {

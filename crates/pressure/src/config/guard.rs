@@ -1,6 +1,6 @@
 //! When a process is killed, and which never is.
 
-use super::text;
+use super::{Share, text};
 use serde::{Deserialize, Serialize};
 use units::{Percent, Span};
 
@@ -28,12 +28,12 @@ pub struct Guard {
     /// SIGKILL when headroom is used up within this time.
     #[serde(with = "text")]
     pub kill_ahead: Span,
-    /// SIGTERM waits until less than this share of memory is left, or what grows in half of `term-ahead`.
+    /// SIGTERM waits until no more headroom than this is left: bytes, or a share of memory.
     #[serde(with = "text")]
-    pub term_room: Percent,
-    /// SIGKILL waits until less than this share of memory is left, or what grows in half of `kill-ahead`.
+    pub term_room: Share,
+    /// SIGKILL waits until no more headroom than this is left: bytes, or a share of memory.
     #[serde(with = "text")]
-    pub kill_room: Percent,
+    pub kill_room: Share,
     /// Time from SIGTERM to SIGKILL, if memory lasts so long.
     #[serde(with = "text")]
     pub term_grace: Span,
@@ -46,6 +46,15 @@ pub struct Guard {
     /// With no headroom and nearly all time lost for so long, the largest is killed although no process grows.
     #[serde(with = "text")]
     pub hopeless_after: Span,
+    /// All tasks stall for memory more than this share of the time, and headroom in RAM is used up: the machine
+    /// thrashes, whether or not a process grows.
+    #[serde(with = "text")]
+    pub stall_limit: Percent,
+    /// The largest contributor is sent SIGTERM when the machine has thrashed for so long. 0 s: never.
+    #[serde(with = "text")]
+    pub stall_for: Span,
+    /// Which process of many alike is killed first.
+    pub leaf: Leaf,
     /// What is never killed: a unit of the system, `app:NAME` for one that a user started, `program:NAME` for a program that
     /// is root's, `pid:NUMBER`; a star at the end stands for anything.
     pub spare: Vec<String>,
@@ -64,15 +73,29 @@ impl Default for Guard {
             throttle_for: Span::secs(3),
             ask_for: Span::secs(15),
             kill_ahead: Span::secs(1),
-            term_room: Percent::new(6),
-            kill_room: Percent::new(2),
+            term_room: Share::Percent(Percent::new(6)),
+            kill_room: Share::Percent(Percent::new(2)),
             term_grace: Span::millis(1500),
             cache_least: Percent::new(5),
             cache_most: Percent::new(15),
             hopeless_after: Span::secs(10),
+            stall_limit: Percent::new(40),
+            stall_for: Span::secs(20),
+            leaf: Leaf::Largest,
             spare: Vec::new(),
             avoid: Vec::new(),
             prefer: Vec::new(),
         }
     }
+}
+
+/// Which process of many alike is killed first.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Leaf {
+    /// The one that holds the most memory.
+    #[default]
+    Largest,
+    /// The one that started last.
+    Youngest,
 }

@@ -62,6 +62,8 @@ pub enum Extent {
     Process,
     /// Every process of its unit.
     Unit,
+    /// Every process of its family: alike ones below one ancestor.
+    Family,
 }
 
 /// The candidate that was chosen.

@@ -1,5 +1,6 @@
 //! How much headroom is left, and for how long: the numbers that distress is judged by.
 
+use crate::config::Share;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate, Span};
 
@@ -78,7 +79,7 @@ impl Outlook {
     }
 
     /// A share of memory, or what grows in half of `ahead` if that is more, up to `most`.
-    pub(crate) fn bound(&self, ahead: Span, share: Percent, most: Percent) -> Bytes {
+    pub(crate) fn bound(&self, ahead: Span, share: Share, most: Percent) -> Bytes {
         share
             .of(self.managed)
             .max(self.growth.during(ahead.get() / 2))
@@ -86,7 +87,7 @@ impl Outlook {
     }
 
     /// Whether headroom is used up within `ahead` and is below [`Outlook::bound`].
-    pub(crate) fn ends_within(&self, ahead: Span, share: Percent, most: Percent) -> bool {
+    pub(crate) fn ends_within(&self, ahead: Span, share: Share, most: Percent) -> bool {
         let bound = self.bound(ahead, share, most);
         self.left.is_some_and(|left| left <= ahead) && self.expected_headroom() <= bound
     }

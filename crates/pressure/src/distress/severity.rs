@@ -2,7 +2,7 @@
 
 use super::choice::Pick;
 use super::outlook::Outlook;
-use crate::config::Guard;
+use crate::config::{Guard, Share};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Span};
 
@@ -68,7 +68,7 @@ pub(crate) fn reserve(outlook: &Outlook, config: &Guard) -> Bytes {
 }
 
 /// Whether it is time for SIGTERM: headroom ends within `ahead` and is below the share `headroom`.
-pub(crate) fn is_time_for_sigterm(outlook: &Outlook, (ahead, headroom): (Span, Percent)) -> bool {
+pub(crate) fn is_time_for_sigterm(outlook: &Outlook, (ahead, headroom): (Span, Share)) -> bool {
     outlook.ends_within(ahead, headroom, MOST_TERM_HEADROOM)
 }
 

@@ -121,9 +121,9 @@ fn only_what_changed_is_written() {
     assert_eq!(
         lines,
         [
-            "s\t1000000000\t1700000001000\t\t\t\t\t\t\t\t4096",
+            "s\t1000000000\t1700000001000\t\t\t\t\t\t\t\t\t4096",
             "s\t2000000000\t1700000002000\t\t\t1",
-            "s\t3000000000\t1700000003000\t\t\t-\t\t\t\t\t-",
+            "s\t3000000000\t1700000003000\t\t\t-\t\t\t\t\t\t-",
         ]
     );
 }
@@ -214,7 +214,7 @@ fn a_bad_line_is_named_and_quoted_and_what_builds_on_it_is_passed_over() {
     );
     let error = read[3].as_ref().unwrap_err().to_string();
     assert!(
-        error.starts_with("line 4: no valid number in cell 8 in \"s\\t2000000000"),
+        error.starts_with("line 4: no valid number in cell 9 in \"s\\t2000000000"),
         "{error}"
     );
     assert_eq!(read[4], Ok(Entry::Lost(7)));

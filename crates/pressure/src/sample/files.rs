@@ -204,6 +204,18 @@ section! {
 }
 
 section! {
+    /// Memory that others give back when the kernel asks for it, and that `/proc/meminfo` counts as used.
+    pub struct Returnable {
+        /// The cache of ZFS (`size` of `/proc/spl/kstat/zfs/arcstats`).
+        arc: Bytes = "arcstats.size",
+        /// What that cache keeps in any case (`c_min`).
+        arc_min: Bytes = "arcstats.c_min",
+        /// 1 if a balloon deflates before the kernel OOM-kills (`VIRTIO_BALLOON_F_DEFLATE_ON_OOM`).
+        balloon_deflates: u64 = "balloon.deflate_on_oom",
+    }
+}
+
+section! {
     /// Memory of one control group of version 2; a limit of `max` is unknown, as there is none.
     pub struct Cgroup {
         /// Charged now.

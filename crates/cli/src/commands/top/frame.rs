@@ -302,7 +302,7 @@ mod tests {
     use super::*;
     use crate::example::{self, holding};
     use pressure::groups::{Frozen, Throttled};
-    use pressure::scan::{Identity, Life, Mark, Name, Place, UnitName};
+    use pressure::scan::{Identity, Name, Place, UnitName};
     use units::{Percent, Span};
 
     fn candidate(pid: u32, name: &str, mib: u64) -> Candidate {
@@ -310,17 +310,11 @@ mod tests {
             identity: Identity { pid, start: 1 },
             age: Span::secs(10),
             name: Name::from(name).unwrap(),
-            program: None,
             unit: UnitName::from("app-gnome-org.mozilla.firefox-4711.scope").unwrap(),
             place: Place::App,
             user: 1000,
             resident: Bytes::mib(mib),
-            mapped: None,
-            swapped: Bytes::ZERO,
-            oom_score_adj: 0,
-            mark: Mark::None,
-            group: None,
-            life: Life::Alive,
+            ..Candidate::default()
         }
     }
 

@@ -9,7 +9,7 @@ use crate::groups::{CgroupAction, Frozen, Throttled};
 use crate::history::History;
 use crate::recording::tests::facts;
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
-use crate::scan::{Candidate, Identity, Life, Mark, Name, Place, Signal, UnitName, Victim};
+use crate::scan::{Candidate, Identity, Life, Name, Place, Signal, UnitName, Victim};
 use std::time::Duration;
 use units::{Bytes, Micros, Span};
 
@@ -37,17 +37,11 @@ pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> 
         },
         age: Span::secs(100),
         name: Name::from(name).unwrap(),
-        program: None,
         unit: UnitName::from("session-2.scope").unwrap(),
         place: Place::Session,
         user: 1000,
         resident: Bytes::mib(mib),
-        mapped: None,
-        swapped: Bytes::ZERO,
-        oom_score_adj: 0,
-        mark: Mark::None,
-        group: None,
-        life: Life::Alive,
+        ..Candidate::default()
     };
     Process {
         candidate,
