@@ -1,7 +1,7 @@
 //! The decision: what to do now, and why.
 //!
 //! ```text
-//!            ┌─ runaway ──────── a process that makes memory run out ──► memory.high, freeze, kill
+//!            ┌─ guard ────────── what makes memory run out, or thrash ─► memory.high, freeze, kill
 //!            ├─ setup ────────── tunables at start and after events ───► what the configuration names
 //! History ─► ├─ blocks ───────── free blocks against requests ─────────► proactive compaction, then one node
 //!            ├─ object caches ── dentries, inodes, on request ─────────► vfs_cache_pressure, negative dentries
@@ -13,31 +13,28 @@
 //! Each rule reads the sample, the history and the forecast, and adds steps and notices to one draft, in
 //! the order of the picture. The rules are not independent of each other:
 //!
-//! - `runaway` goes first. It sets the phase to distress, and protection and base stock ask whether
-//!   memory runs out. It calls `throttle` and `freeze`, which choose processes and kill with its
-//!   functions.
+//! - `guard` goes first. It sets the phase to distress, and protection and base stock ask whether
+//!   memory runs out. It has rules and an arbiter of its own.
 //! - Balance keeps `min_ttl_ms` as it was found while the severity is `Warn` or higher.
-//! - Protection releases lent files when `runaway` would otherwise have to kill. Its locks and
+//! - Protection releases lent files when `guard` would otherwise have to kill. Its locks and
 //!   `memory.min` share one budget.
 //! - A draft has places for [`MAX_STEPS`](crate::decision::MAX_STEPS) steps. Where an earlier rule has
 //!   filled it, a later one waits for the next tick.
 //!
 //! When the kill switch is on or another program drives the same knobs, every held knob is put back,
-//! every file is released, and only `runaway` still acts (under a kill switch, not even that).
+//! every file is released, and only `guard` still acts (under a kill switch, not even that).
 
 mod base_stock;
 mod blocks;
 mod classic_rules;
 mod draft;
 mod forecast;
-mod freeze;
+mod guard;
 mod object_caches;
 mod protection;
 mod reclaim_balance;
 mod report;
-mod runaway;
 mod setup;
-mod throttle;
 
 pub(crate) use base_stock::{RESPONSE, critical_share};
 
@@ -73,7 +70,7 @@ pub fn decide(config: &Config, history: &History) -> Decision {
     let mut draft = Draft::new(config, history, sample);
     draft.forecast();
     draft.report();
-    let attention = draft.runaway();
+    let attention = draft.guard();
     let phase = draft.apply_rules();
     let phase = if draft.distressed && phase != Phase::Yielding {
         Phase::Distress
@@ -103,7 +100,7 @@ fn nothing_known() -> Decision {
 }
 
 impl Draft<'_> {
-    /// Applies the rules in their order, but for `runaway`. Returns the phase of the gap.
+    /// Applies the rules in their order, but for `guard`. Returns the phase of the gap.
     fn apply_rules(&mut self) -> Phase {
         if let Some(notice) = self.outranked() {
             self.notify(notice);

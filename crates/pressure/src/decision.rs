@@ -3,7 +3,7 @@
 mod notice;
 mod reason;
 
-pub use notice::Notice;
+pub use notice::{Arbitration, Notice, Proposed, Rule};
 pub use reason::Reason;
 
 use crate::distress::{Extent, Outlook};
@@ -21,7 +21,7 @@ use units::{Bytes, Percent, Rate, Span};
 pub const MAX_STEPS: usize = 12;
 /// Notices in one decision, at most. Further ones are lost, so a smaller number hides news when much
 /// happens at once.
-pub const MAX_NOTICES: usize = 12;
+pub const MAX_NOTICES: usize = 16;
 
 /// The outcome of one tick. Plain data: no allocation, comparable, recorded as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Decisions as text: what the log and `why` print.
 
 use crate::config::{Mode, Predictor};
-use crate::decision::{Action, Notice, Phase, Reason, Step};
+use crate::decision::{Action, Arbitration, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
 use crate::event::Event;
 use crate::groups::Answer;
@@ -245,6 +245,31 @@ impl Display for Reason {
                     None => Ok(()),
                 }
             }
+            Self::Family {
+                processes,
+                growth,
+                of,
+                headroom,
+                left,
+            } => {
+                write!(
+                    f,
+                    "it and {} like it grow by {growth} together, of {of} in all; headroom is {headroom}",
+                    processes.saturating_sub(1)
+                )?;
+                match left {
+                    Some(left) => write!(f, ", used up in {left}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Contributes {
+                since,
+                stalled,
+                holds,
+            } => write!(
+                f,
+                "all tasks stalled {stalled} of the last seconds, for {since} now, and it contributes most: it holds {holds}"
+            ),
             Self::SigtermIgnored { asked, headroom } => write!(
                 f,
                 "SIGTERM was sent {asked} ago and it still runs; headroom is {headroom}"
@@ -412,6 +437,57 @@ impl Display for Notice {
                 f,
                 "headroom is {headroom}, memory grows by {growth}, and no process that may be killed causes it: nothing is killed"
             ),
+            Self::SharedFills {
+                held,
+                growth,
+                mount,
+                writer,
+            } => {
+                write!(
+                    f,
+                    "tmpfs and shared memory hold {held} and grow by {growth}; no kill frees the files of a tmpfs"
+                )?;
+                if let Some(mount) = mount {
+                    write!(f, ": the fullest is {mount}")?;
+                }
+                match writer {
+                    Some(writer) => write!(f, ", and {writer} writes to it"),
+                    None => Ok(()),
+                }
+            }
+            Self::Thrashing {
+                since,
+                stalled,
+                headroom,
+                largest,
+            } => {
+                write!(
+                    f,
+                    "the machine thrashes: all tasks stalled {stalled} of the last seconds, for {since} now, and headroom in RAM is {headroom}"
+                )?;
+                match largest {
+                    Some(name) => write!(f, "; {name} contributes most"),
+                    None => Ok(()),
+                }
+            }
+            Self::Proposed {
+                rule,
+                proposed,
+                name,
+                identity,
+                verdict,
+            } => {
+                let rule = rule.name();
+                let what = proposed.name();
+                write!(f, "rule {rule} proposes {what} {name} ({}): ", identity.pid)?;
+                match verdict {
+                    Arbitration::Taken => f.write_str("carried out"),
+                    Arbitration::After(first) => {
+                        write!(f, "not now, rule {} comes first", first.name())
+                    }
+                    Arbitration::LeftToRival => f.write_str("left to the guard that kills there"),
+                }
+            }
             Self::LeftToRival => {
                 f.write_str("memory runs out, and another guard runs: the kill is left to it")
             }

@@ -1,24 +1,24 @@
 //! Whether memory is about to run out for good, and which process causes it.
 //!
 //! One comparison decides: the headroom for memory that cannot be reclaimed, against the speed at which
-//! such memory grows. Pressure, refaults and watermarks each move these numbers; none of them alone
-//! kills a process.
+//! such memory grows. Pressure, refaults and watermarks each move these numbers.
 //!
 //! ```text
-//! headroom = (free − min)⁺ + (file cache + lent − floor)⁺ + reclaimable slab / 2 + swap     [bytes]
+//! headroom = (free − min − unusable CMA)⁺ + (file cache + lent − unwritten − floor)⁺
+//!            + reclaimable slab / 2 + (ZFS cache − its least)⁺ + swap                       [bytes]
 //! floor    = least + (most − least) · min(1, refaults / (4 % of memory per second))         [bytes]
 //! growth   = min over 0.4 s and 2 s (with scarce headroom: over 2 s) of
 //!            Δ(anon + shmem + unreclaimable + swap used)/Δt                                 [bytes/s]
-//! left     = (headroom + in flight) / growth                                                [s]
+//! left     = (headroom + in flight) / min(growth, fall of headroom)                         [s]
 //! ```
 //!
 //! A cgroup that meets its own limit raises pressure but leaves headroom and growth as they are, so it
 //! is not distress of the machine. Free zram counts less the memory that it will cost. *In flight* is
-//! the memory of processes that were signalled and have not freed it yet.
+//! the memory of processes that were signalled and have not freed it yet. Every share of memory in here
+//! has an amount that it is never more than ([`Part`]): 2 % of a large machine is more than a program.
 //!
 //! Cost: a few µs a sample; no allocation. Source: the base stock of `demand`, turned around. Known
-//! limits: growth in tmpfs has no owner; two windows of growth need 0.4 s of samples, so a decision
-//! comes no sooner.
+//! limit: two windows of growth need 0.4 s of samples, so a decision comes no sooner.
 
 mod at_limit;
 mod choice;
@@ -33,19 +33,23 @@ pub use growth::Growth;
 pub use outlook::Outlook;
 pub use roles::{Exemption, exemption, is_a_persons, keeps_the_system_up};
 
-pub(crate) use choice::{Choice, Inputs, Pick, choose, extent, kernels_choice, largest};
-pub(crate) use severity::{Severity, is_tight, reserve, severity, thrashes, warns};
+pub(crate) use choice::{
+    Choice, Inputs, Pick, choose, extent, fastest, kernels_choice, largest, limitable_unit,
+};
+pub(crate) use severity::{
+    Bounds, Part, Severity, is_tight, is_tight_in_ram, reserve, severity, thrashes, warns,
+};
 
-use crate::config::{Guard, Share};
+use crate::config::Guard;
 use crate::sample::Sample;
 use crate::scan::{Signal, Victim};
 use at_limit::AtLimits;
 use growth::Growths;
-use headroom::Point;
+use headroom::{Point, Terms};
 use serde::{Deserialize, Serialize};
 use severity::{alerts, fills, is_time_for_sigterm};
 use std::time::Duration;
-use units::{Bytes, Percent, Rate, Span};
+use units::{Bytes, Pages, Percent, Rate, Span};
 
 /// Points kept. At [`SPACING`] they reach back four seconds, the longest window that is looked at.
 const POINTS: usize = 48;
@@ -68,9 +72,12 @@ const IGNORES_SIGTERM: Duration = Duration::from_secs(10);
 const WARN_EVERY: Duration = Duration::from_secs(10);
 /// With headroom below this share of memory, a growing process waits for memory most of the time, so
 /// its growth comes in bursts.
-const SCARCE: Percent = Percent::new(3);
-/// With less than this share of memory above the low watermark a machine is full.
-const FULL: Percent = Percent::new(1);
+const SCARCE: Part = Part::new(Percent::new(3), Bytes::mib(1024));
+/// With less than this above the low watermark a machine is full.
+const FULL: Part = Part::new(Percent::new(1), Bytes::mib(256));
+/// Below twice the headroom at which SIGTERM is due, growth counts even where headroom does not fall:
+/// what gave memory back may be used up at any time.
+const LAST_HEADROOM: u64 = 2;
 
 /// How much headroom there is, as far as the measurement of growth depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,10 +100,17 @@ pub struct Distress {
     pub(crate) at_limits: AtLimits,
     /// The outlook of the last sample.
     pub(crate) outlook: Option<Outlook>,
-    /// Users are warned when headroom is used up within this time.
-    warn_ahead: Span,
     /// When users were last warned.
     pub(crate) warned: Option<Span>,
+    /// Since when it is time for SIGTERM.
+    #[serde(default)]
+    pub(crate) term_since: Option<Span>,
+    /// Since when the machine thrashes: all tasks stall, and hardly any headroom is left in RAM.
+    #[serde(default)]
+    pub(crate) thrashing_since: Option<Span>,
+    /// When the machine last thrashed.
+    #[serde(default)]
+    pub(crate) thrashed: Option<Span>,
     /// When there was last reason to scan processes.
     pub(crate) alerted: Option<Span>,
     /// When a process was last about to fill memory, swap or not.
@@ -105,9 +119,12 @@ pub struct Distress {
     /// When memory was last so short that, without lent memory, it would be time for SIGTERM.
     #[serde(default)]
     pub(crate) pinched: Option<Span>,
-    /// Time and share of headroom at which it is time for SIGTERM.
-    #[serde(default, rename = "term_bound")]
-    term: (Span, Share),
+    /// Times and headroom at which it is time to act.
+    #[serde(default)]
+    bounds: Bounds,
+    /// Share of time that all tasks stall in a thrashing machine.
+    #[serde(default)]
+    stall_limit: Percent,
     /// Since when there has been no headroom.
     pub(crate) full_since: Option<Span>,
 }
@@ -127,8 +144,8 @@ impl Distress {
     /// Goes on with another configuration.
     pub(crate) fn go_on_by(&mut self, config: &Guard) {
         self.cache = (config.cache_least, config.cache_most);
-        self.warn_ahead = config.warn_ahead;
-        self.term = (config.term_ahead, config.term_room);
+        self.bounds = Bounds::of(config);
+        self.stall_limit = config.stall_limit;
     }
 
     /// Takes a sample in. Allocates nothing.
@@ -138,6 +155,15 @@ impl Distress {
         self.push_point(sample);
         self.outlook = self.look(sample, page_size);
         self.note_warning(sample.at);
+        self.note_thrash(sample, page_size);
+        let is_due = self
+            .outlook
+            .is_some_and(|outlook| is_time_for_sigterm(&outlook, &self.bounds));
+        self.term_since = if is_due {
+            self.term_since.or(Some(sample.at))
+        } else {
+            None
+        };
         if self.outlook.is_some_and(|outlook| alerts(&outlook)) {
             self.alerted = Some(sample.at);
         }
@@ -147,7 +173,7 @@ impl Distress {
         let gap = crate::watermark::observed_gap(sample, page_size).unwrap_or_default();
         let without_lent = self.outlook.as_ref().map(Outlook::without_lent);
         if without_lent.is_some_and(|outlook| {
-            is_time_for_sigterm(&outlook, self.term) || is_full(&outlook, gap)
+            is_time_for_sigterm(&outlook, &self.bounds) || is_full(&outlook, gap)
         }) {
             self.pinched = Some(sample.at);
         }
@@ -194,10 +220,48 @@ impl Distress {
         if is_due
             && self
                 .outlook
-                .is_some_and(|outlook| warns(&outlook, self.warn_ahead))
+                .is_some_and(|outlook| self.bounds.warns(&outlook))
         {
             self.warned = Some(now);
         }
+    }
+
+    /// Notes since when the machine thrashes. It goes on until time lost falls below half of the limit:
+    /// a thrashing machine has moments in which something gets on.
+    fn note_thrash(&mut self, sample: &Sample, page_size: Bytes) {
+        let is_short = self
+            .outlook
+            .is_some_and(|outlook| is_tight_in_ram(&outlook));
+        let limit = match self.thrashing_since {
+            Some(_) => Percent::hundredths(self.stall_limit.get() / 2),
+            None => self.stall_limit,
+        };
+        let is_stalled = self
+            .outlook
+            .and_then(|outlook| outlook.stalled)
+            .is_some_and(|stalled| stalled >= limit);
+        self.thrashing_since = if is_short && is_stalled && self.is_reclaiming(sample, page_size) {
+            self.thrashing_since.or(Some(sample.at))
+        } else {
+            None
+        };
+        if self.thrashing_since.is_some() {
+            self.thrashed = Some(sample.at);
+        }
+    }
+
+    /// Whether the kernel reclaims for the whole machine. Reclaim of a cgroup at its own limit raises
+    /// pressure, too, and is nothing that the rest of the machine suffers from.
+    fn is_reclaiming(&self, sample: &Sample, page_size: Bytes) -> bool {
+        let Some((older, newest)) = self.back(2 * LONG) else {
+            return false;
+        };
+        let scans = match (older.scanned, newest.scanned) {
+            (Some(before), Some(now)) => now > before,
+            _ => false,
+        };
+        let swaps_out = newest.swapped > older.swapped;
+        scans || swaps_out || is_below_high(sample, page_size)
     }
 
     /// The newest point, and before it the last that is at least `age` older; the oldest if none is.
@@ -245,12 +309,60 @@ impl Distress {
         Some((count as f64 / newest.after(older).as_secs_f64()) as u64)
     }
 
+    /// How fast headroom fell: the more of both windows.
+    fn fall(&self) -> Option<Rate> {
+        let fell = |age| -> Option<Rate> {
+            let (older, newest) = self.back(age)?;
+            Rate::over(older.headroom?.less(newest.headroom?), newest.after(older))
+        };
+        Some(fell(SHORT)?.max(fell(LONG)?))
+    }
+
+    /// How fast tmpfs and shared memory grow.
+    fn shared_growth(&self) -> Option<Rate> {
+        let (older, newest) = self.back(LONG)?;
+        Rate::over(newest.shared.less(older.shared), newest.after(older))
+    }
+
+    /// How fast memory of processes grows that is not shared.
+    fn anon_growth(&self) -> Option<Rate> {
+        let (older, newest) = self.back(LONG)?;
+        let before = older.movable.less(older.shared);
+        let now = newest.movable.less(newest.shared);
+        Rate::over(now.less(before), newest.after(older))
+    }
+
+    /// How fast disks write.
+    fn disk(&self) -> Option<Rate> {
+        let (older, newest) = self.back(LONG)?;
+        Rate::over(newest.written?.less(older.written?), newest.after(older))
+    }
+
+    /// Whether more than half of what grows may be placed in areas for contiguous memory.
+    fn grows_movable(&self) -> bool {
+        let Some((older, newest)) = self.back(LONG) else {
+            return false;
+        };
+        let grown = newest.held.less(older.held);
+        let movable = newest.movable.less(older.movable);
+        grown > Bytes::ZERO && movable >= grown.scaled(1, 2)
+    }
+
     /// The outlook by the last sample; `None` if the sample does not say.
-    fn look(&self, sample: &Sample, page_size: Bytes) -> Option<Outlook> {
-        let managed = sample.managed()?.to_bytes(page_size);
+    fn look(&mut self, sample: &Sample, page_size: Bytes) -> Option<Outlook> {
+        let managed = headroom::managed(sample, page_size)?;
         let refaulted = self.refaults().unwrap_or(0).saturating_mul(page_size.get());
         let floor = headroom::floor(self.cache, managed, refaulted);
-        let headroom = headroom::headroom(sample, floor, page_size)?;
+        let terms = Terms {
+            page_size,
+            floor,
+            disk: self.disk().unwrap_or_default(),
+            may_use_cma: self.grows_movable(),
+        };
+        let headroom = headroom::headroom(sample, &terms)?;
+        if let Some(newest) = self.points.last_mut().filter(|point| point.at == sample.at) {
+            newest.headroom = Some(headroom);
+        }
         let in_flight = in_flight(sample);
         let supply = if headroom + in_flight <= SCARCE.of(managed) {
             Supply::Scarce
@@ -261,15 +373,33 @@ impl Distress {
             headroom,
             swap: headroom::swap_headroom(sample, page_size),
             lent: sample.warm.lent().min(headroom),
+            returnable: headroom::returnable(sample),
             managed,
             floor,
             in_flight,
             growth: self.growth(supply).unwrap_or_default(),
+            fall: None,
+            shared_growth: self.shared_growth().unwrap_or_default(),
+            anon_growth: self.anon_growth().unwrap_or_default(),
             left: None,
             stalled: self.stalled(),
         };
+        let last = reserve(&outlook, &self.bounds).scaled(LAST_HEADROOM, 1);
+        if outlook.expected_headroom() > last {
+            outlook.fall = self.fall().filter(|fall| *fall < outlook.growth);
+        }
         outlook.left = outlook.time_left();
         Some(outlook)
+    }
+}
+
+/// Whether free memory is below the high watermark of all zones: kswapd is at work.
+fn is_below_high(sample: &Sample, page_size: Bytes) -> bool {
+    let high: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.high).sum();
+    let free = sample.counters.nr_free_pages;
+    match (free, high) {
+        (Some(free), Some(high)) => free.to_bytes(page_size) <= high.to_bytes(page_size),
+        _ => false,
     }
 }
 
@@ -299,4 +429,4 @@ fn is_in_flight(victim: &Victim, now: Span) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) use headroom::headroom as headroom_of;
+pub(crate) use headroom::{Terms as HeadroomTerms, headroom as headroom_of};

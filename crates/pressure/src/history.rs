@@ -181,8 +181,8 @@ impl History {
         Self::new(&Facts::unknown(), &Config::default())
     }
 
-    /// Gives parts of a recorded state that take numbers from the configuration those numbers: a
-    /// state of format 1 may come without these parts, and their defaults know no configuration.
+    /// Gives parts of a recorded state that take numbers from the configuration those numbers: an
+    /// older state may come without these parts, and their defaults know no configuration.
     pub(crate) fn complete_by(&mut self, config: &Config) {
         self.distress.go_on_by(&config.guard);
     }

@@ -19,7 +19,7 @@
 
 use super::draft::{Draft, SHORT};
 use crate::decision::Reason;
-use crate::distress::{Severity, severity};
+use crate::distress::{Bounds, Severity, severity};
 use crate::knob::Knob;
 use crate::sample::SwapKind;
 use std::time::Duration;
@@ -99,8 +99,9 @@ impl Draft<'_> {
         let has_killed = self
             .ago(self.history.refaults.last_kill)
             .is_some_and(|ago| ago < AFTER_A_KILL);
-        let is_near =
-            outlook.is_some_and(|outlook| severity(&outlook, &self.config.guard) >= Severity::Warn);
+        let is_near = outlook.is_some_and(|outlook| {
+            severity(&outlook, &Bounds::of(&self.config.guard)) >= Severity::Warn
+        });
         if !has_killed && !is_near {
             return None;
         }

@@ -3,9 +3,9 @@
 use crate::distress::Considered;
 use crate::event::Event;
 use crate::knob::Knob;
-use crate::scan::{Identity, Name};
+use crate::scan::{Identity, Name, PathName};
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Percent, Rate, Span};
 
 /// Something that users and administrators should know.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -107,6 +107,43 @@ pub enum Notice {
         #[serde(rename = "room")]
         headroom: Bytes,
     },
+    /// tmpfs or shared memory that no process owns fills memory.
+    SharedFills {
+        /// All tmpfs and shared memory.
+        held: Bytes,
+        /// How fast it grows.
+        growth: Rate,
+        /// The fullest tmpfs mount, if known.
+        mount: Option<PathName>,
+        /// What the process that writes to it calls itself, if known.
+        writer: Option<Name>,
+    },
+    /// All tasks stall for memory, whether or not a process grows.
+    Thrashing {
+        /// For how long.
+        since: Span,
+        /// Share of the last seconds in which all tasks stalled.
+        stalled: Percent,
+        /// Headroom that is left in RAM.
+        #[serde(rename = "room")]
+        headroom: Bytes,
+        /// What the largest contributor calls itself, if there is one.
+        largest: Option<Name>,
+    },
+    /// A rule of the guard proposed something, and what became of that.
+    Proposed {
+        /// The rule.
+        rule: Rule,
+        /// What it proposed.
+        proposed: Proposed,
+        /// For which process: what it calls itself.
+        name: Name,
+        /// Which.
+        #[serde(rename = "who")]
+        identity: Identity,
+        /// What became of it.
+        verdict: Arbitration,
+    },
     /// Memory runs out, and the kill is left to another guard.
     LeftToRival,
     /// Nothing is driven: the kill switch is on.
@@ -120,4 +157,98 @@ pub enum Notice {
         /// Allowed.
         allowed: Bytes,
     },
+}
+
+/// A rule of the guard, in the order in which the arbiter prefers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Tells that memory runs out.
+    Warns,
+    /// Names tmpfs and shared memory that fill memory.
+    NamesShared,
+    /// Tells that the machine thrashes.
+    SaysThrash,
+    /// Tells that no process that may be killed makes memory run out.
+    SaysNobody,
+    /// Undoes and raises limits.
+    Eases,
+    /// Thaws frozen units.
+    Thaws,
+    /// Does with a frozen unit what its user answered.
+    Answers,
+    /// Waits for a process that was signalled.
+    Waits,
+    /// A unit that has been at its limit for too long.
+    AtLimit,
+    /// Throttles what fills memory.
+    Throttles,
+    /// What makes memory run out within seconds.
+    Runaway,
+    /// The largest contributor to a machine that thrashes.
+    Thrash,
+    /// No headroom and no time, for long.
+    Hopeless,
+    /// Many grow, and none stands out.
+    LastResort,
+}
+
+impl Rule {
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warns => "warns",
+            Self::NamesShared => "names-shared",
+            Self::SaysThrash => "says-thrash",
+            Self::SaysNobody => "says-nobody",
+            Self::Eases => "eases",
+            Self::Thaws => "thaws",
+            Self::Answers => "answers",
+            Self::Waits => "waits",
+            Self::AtLimit => "at-limit",
+            Self::Throttles => "throttles",
+            Self::Runaway => "runaway",
+            Self::Thrash => "thrash",
+            Self::Hopeless => "hopeless",
+            Self::LastResort => "last-resort",
+        }
+    }
+}
+
+/// What a rule proposes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proposed {
+    /// To throttle its unit.
+    Throttle,
+    /// To freeze its unit and ask its user.
+    Ask,
+    /// SIGTERM.
+    Term,
+    /// SIGKILL.
+    Kill,
+}
+
+impl Proposed {
+    /// As text that follows "proposes ".
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throttle => "to throttle the unit of",
+            Self::Ask => "to freeze and ask the user of",
+            Self::Term => "SIGTERM to",
+            Self::Kill => "SIGKILL to",
+        }
+    }
+}
+
+/// What the arbiter made of a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbitration {
+    /// It is carried out.
+    Taken,
+    /// The proposal of this rule comes first.
+    After(Rule),
+    /// Another guard kills there.
+    LeftToRival,
 }

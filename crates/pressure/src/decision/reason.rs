@@ -188,6 +188,29 @@ pub enum Reason {
         /// Share of the last seconds in which all tasks stalled.
         stalled: Option<Percent>,
     },
+    /// It and processes like it make memory run out together.
+    Family {
+        /// How many they are, as far as is known.
+        processes: u32,
+        /// How fast they grow together.
+        growth: Rate,
+        /// How fast all memory that cannot be reclaimed grows.
+        of: Rate,
+        /// Headroom that is left for it.
+        #[serde(rename = "room")]
+        headroom: Bytes,
+        /// Time until that is used up.
+        left: Option<Span>,
+    },
+    /// All tasks stall for memory, and it contributes most.
+    Contributes {
+        /// For how long.
+        since: Span,
+        /// Share of the last seconds in which all tasks stalled.
+        stalled: Percent,
+        /// What it holds.
+        holds: Bytes,
+    },
     /// It ignored SIGTERM, and there is no more time.
     #[serde(rename = "deaf")]
     SigtermIgnored {

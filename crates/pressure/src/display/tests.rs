@@ -1,10 +1,11 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use super::*;
+use crate::decision::{Proposed, Rule};
 use crate::distress::Exemption;
 use crate::groups::Answer;
 use crate::knob::Knob;
-use crate::scan::{Identity, Name, Signal, UnitName};
+use crate::scan::{Identity, Name, PathName, Signal, UnitName};
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
 
@@ -145,6 +146,18 @@ fn reasons() -> Vec<Reason> {
         Reason::RunsOut {
             headroom: Bytes::mib(35),
         },
+        Reason::Family {
+            processes: 40,
+            growth: Rate::new(800 << 20),
+            of: Rate::new(810 << 20),
+            headroom: Bytes::mib(900),
+            left: Some(Span::millis(1100)),
+        },
+        Reason::Contributes {
+            since: Span::secs(20),
+            stalled: Percent::new(55),
+            holds: Bytes::mib(900),
+        },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -182,9 +195,11 @@ fn reasons() -> Vec<Reason> {
         Reason::Lags { .. } => 32,
         Reason::NearOom { .. } => 33,
         Reason::RunsOut { .. } => 34,
+        Reason::Family { .. } => 35,
+        Reason::Contributes { .. } => 36,
     };
     assert!(
-        all.iter().map(number).eq(0..35),
+        all.iter().map(number).eq(0..37),
         "one reason is missing or stands twice"
     );
     all
@@ -259,6 +274,25 @@ fn notices() -> Vec<Notice> {
                 wanted: Bytes::mib(900),
                 allowed: Bytes::mib(256),
             },
+            Notice::SharedFills {
+                held: Bytes::mib(10_600),
+                growth: Rate::new(512 << 20),
+                mount: Some(PathName::from("/dev/shm").unwrap()),
+                writer: Some(name("cp")),
+            },
+            Notice::Thrashing {
+                since: Span::secs(12),
+                stalled: Percent::new(55),
+                headroom: Bytes::mib(120),
+                largest: Some(name("hog")),
+            },
+            Notice::Proposed {
+                rule: Rule::Runaway,
+                proposed: Proposed::Term,
+                name: name("hog"),
+                identity: HOG,
+                verdict: Arbitration::After(Rule::Throttles),
+            },
         ])
         .collect();
     let number = |notice: &Notice| match notice {
@@ -278,9 +312,12 @@ fn notices() -> Vec<Notice> {
         Notice::Disabled => 13,
         Notice::Rival => 14,
         Notice::ShortOfBudget { .. } => 15,
+        Notice::SharedFills { .. } => 16,
+        Notice::Thrashing { .. } => 17,
+        Notice::Proposed { .. } => 18,
     };
     assert!(
-        all.iter().skip(3).map(number).eq(0..16),
+        all.iter().skip(3).map(number).eq(0..19),
         "one notice is missing or stands twice"
     );
     all
@@ -349,6 +386,8 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         all tasks wait for memory 35 % of the time, at 900 refaults/s
         only 40 MiB of headroom left: min_ttl_ms restored, so that the kernel does not OOM-kill
         only 35 MiB of headroom left, and the gap holds a part of it
+        it and 39 like it grow by 800 MiB/s together, of 810 MiB/s in all; headroom is 900 MiB, used up in 1.1 s
+        all tasks stalled 55 % of the last seconds, for 20 s now, and it contributes most: it holds 900 MiB
     "#]]
     .assert_eq(&lines(reasons()));
 }
@@ -375,6 +414,9 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         the kill switch is on: nothing is held, nothing is set
         another program drives the same knobs: Warmset puts its own back and sets none
         demand calls for a gap of 900 MiB; the budget allows 256 MiB
+        tmpfs and shared memory hold 10.3 GiB and grow by 512 MiB/s; no kill frees the files of a tmpfs: the fullest is /dev/shm, and cp writes to it
+        the machine thrashes: all tasks stalled 55 % of the last seconds, for 12 s now, and headroom in RAM is 120 MiB; hog contributes most
+        rule runaway proposes SIGTERM to hog (4711): not now, rule throttles comes first
     "#]]
     .assert_eq(&lines(notices()));
 }

@@ -1,13 +1,13 @@
-//! How fast each process and unit grows, followed from scan to scan.
+//! How fast each process, family and unit grows, followed from scan to scan.
 
-use crate::scan::{Candidate, Identity, ProcessScan};
+use crate::scan::{Candidate, Family, Identity, MAX_CANDIDATES, MAX_FAMILIES, Name, ProcessScan};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Rate, Span};
 
-/// Processes and units followed, at most: twice the candidates of one scan, for each may bring its unit.
-const FOLLOWED: usize = 24;
+/// Followed at most: the families of one scan, and twice its candidates, for each may bring its unit.
+const FOLLOWED: usize = 2 * MAX_CANDIDATES + MAX_FAMILIES;
 /// Sizes kept of each. At [`SPACING`] they reach back a little longer than [`WINDOW`].
 const SIZES: usize = 12;
 /// Least time between two sizes of one process: more often would push the older ones out.
@@ -21,11 +21,12 @@ const FORGOTTEN: Duration = Duration::from_secs(5);
 /// A process younger than this, seen once, is taken to have grown steadily since its start.
 const YOUNG: Duration = Duration::from_secs(10);
 
-/// What is followed: a process, or a whole unit by the inode of its directory.
+/// What is followed: a process, a whole unit by the inode of its directory, or a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Key {
     Process(Identity),
     Unit(u64),
+    Family(u32, Name),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,10 +72,13 @@ impl Growths {
             age(now, last) < FORGOTTEN
         });
         for candidate in &scan.candidates {
-            self.follow(Key::Process(candidate.identity), now, candidate.size());
+            self.follow(Key::Process(candidate.identity), now, held(candidate));
             if let Some(group) = candidate.group {
                 self.follow(Key::Unit(group.id), now, group.anon + group.swapped);
             }
+        }
+        for family in &scan.families {
+            self.follow(Key::Family(family.kin, family.name), now, family.size);
         }
     }
 
@@ -131,6 +135,11 @@ impl Growths {
         self.look(Key::Unit(candidate.group?.id))
     }
 
+    /// How a family grows; `None` if it was seen only once.
+    pub(crate) fn of_family(&self, family: &Family) -> Option<Growth> {
+        self.look(Key::Family(family.kin, family.name))
+    }
+
     fn look(&self, key: Key) -> Option<Growth> {
         let one = self.followed.iter().find(|one| one.key == key)?;
         let &(now, size) = one.sizes.last()?;
@@ -158,9 +167,14 @@ fn growth_since_start(candidate: &Candidate) -> Option<Growth> {
         return None;
     }
     Some(Growth {
-        rate: Rate::over(candidate.size(), age)?,
+        rate: Rate::over(held(candidate), age)?,
         rising: candidate.age,
     })
+}
+
+/// Memory that there is because of this process: what its end frees, and the tmpfs files that it writes.
+fn held(candidate: &Candidate) -> Bytes {
+    candidate.size() + candidate.written
 }
 
 fn age(now: Span, then: Span) -> Duration {

@@ -1,11 +1,10 @@
 //! How much headroom is left, and for how long: the numbers that distress is judged by.
 
-use crate::config::Share;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate, Span};
 
 /// How much headroom is left, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outlook {
     /// Headroom for memory that cannot be reclaimed.
     #[serde(rename = "room")]
@@ -15,7 +14,10 @@ pub struct Outlook {
     /// Part of the headroom that is locked, and released before a process is killed for it.
     #[serde(default)]
     pub lent: Bytes,
-    /// Memory that the kernel manages.
+    /// Part of the headroom that others give back when the kernel asks: the ZFS cache, a balloon.
+    #[serde(default)]
+    pub returnable: Bytes,
+    /// Memory that the kernel manages, without the pools of huge pages.
     pub managed: Bytes,
     /// File cache that is counted as in use.
     pub floor: Bytes,
@@ -23,6 +25,16 @@ pub struct Outlook {
     pub in_flight: Bytes,
     /// How fast memory that cannot be reclaimed grows.
     pub growth: Rate,
+    /// How fast headroom falls, where that is slower than `growth`: something gives memory back that is
+    /// counted nowhere.
+    #[serde(default)]
+    pub fall: Option<Rate>,
+    /// How fast tmpfs and shared memory grow: a part of `growth`.
+    #[serde(default)]
+    pub shared_growth: Rate,
+    /// How fast memory of processes grows that is not shared: a part of `growth`.
+    #[serde(default)]
+    pub anon_growth: Rate,
     /// Time until headroom and memory in flight are used up, at this growth.
     pub left: Option<Span>,
     /// Share of the last seconds in which all tasks stalled for memory.
@@ -32,9 +44,14 @@ pub struct Outlook {
 impl Outlook {
     /// Time until headroom and memory in flight are used up.
     pub(crate) fn time_left(&self) -> Option<Span> {
-        self.growth
+        self.pace()
             .time_for(self.expected_headroom())
             .map(Span::new)
+    }
+
+    /// How fast memory runs out: no faster than it grows, and no faster than headroom falls.
+    pub(crate) fn pace(&self) -> Rate {
+        self.fall.map_or(self.growth, |fall| fall.min(self.growth))
     }
 
     /// Headroom with the memory in flight.
@@ -78,17 +95,8 @@ impl Outlook {
         poorer
     }
 
-    /// A share of memory, or what grows in half of `ahead` if that is more, up to `most`.
-    pub(crate) fn bound(&self, ahead: Span, share: Share, most: Percent) -> Bytes {
-        share
-            .of(self.managed)
-            .max(self.growth.during(ahead.get() / 2))
-            .min(most.of(self.managed))
-    }
-
-    /// Whether headroom is used up within `ahead` and is below [`Outlook::bound`].
-    pub(crate) fn ends_within(&self, ahead: Span, share: Share, most: Percent) -> bool {
-        let bound = self.bound(ahead, share, most);
-        self.left.is_some_and(|left| left <= ahead) && self.expected_headroom() <= bound
+    /// Whether headroom is used up within `ahead` and is no more than `reserve`.
+    pub(crate) fn ends_within(&self, ahead: Span, reserve: Bytes) -> bool {
+        self.left.is_some_and(|left| left <= ahead) && self.expected_headroom() <= reserve
     }
 }

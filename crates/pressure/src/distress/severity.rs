@@ -1,34 +1,95 @@
 //! How near memory is to running out: warn, then SIGTERM while there is time, then SIGKILL.
+//!
+//! ```text
+//! reserve = max(room, growth · reaction)                                  [bytes]
+//! room    = term-room or kill-room; a share of memory is no more than an amount
+//! ```
+//!
+//! The reserve is what may be left when a signal is sent. It covers what grows until the signal works,
+//! and no more: a program that grows fast and then fits is left alone.
 
 use super::choice::Pick;
 use super::outlook::Outlook;
 use crate::config::{Guard, Share};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use units::{Bytes, Percent, Span};
 
 /// Processes are scanned when headroom is used up within this time. Growth has to be known for seconds
 /// before it decides anything; a longer time scans more often than needed.
 const ALERT_AHEAD: Span = Span::secs(60);
-/// Processes are also scanned below this share of headroom, whatever the growth.
-const ALERT_HEADROOM: Percent = Percent::new(12);
+/// Processes are also scanned below this much headroom, whatever the growth. The amount: on a large
+/// machine a share of memory is more than any program takes in the seconds that a scan needs.
+const ALERT_HEADROOM: Part = Part::new(Percent::new(12), Bytes::mib(4096));
 /// A forecast of seconds means nothing while half of memory is left: few loads grow that far.
 const WARN_HEADROOM: Percent = Percent::new(50);
-/// A kill keeps no more than this free, however fast memory grows. Larger kills bursts that would
-/// have fit; smaller leaves too little for the seconds that a kill takes.
-const MOST_KILL_HEADROOM: Percent = Percent::new(15);
-/// The same for SIGTERM, which needs more time.
-const MOST_TERM_HEADROOM: Percent = Percent::new(25);
+/// Most that a share of memory means as `term-room`: it is 6 % of 16 GiB, and what a fast program takes
+/// in a third of a second.
+const MOST_TERM_ROOM: Bytes = Bytes::mib(1024);
+/// The same for `kill-room`.
+const MOST_KILL_ROOM: Bytes = Bytes::mib(512);
+/// From memory that runs out to a process that has got SIGTERM: a sample (100 ms), a scan on the way
+/// (180 ms), the decision and the signal (under 20 ms).
+const TERM_REACTION: Duration = Duration::from_millis(300);
+/// The same for SIGKILL: the candidates are known by then, and the process takes no more memory.
+const KILL_REACTION: Duration = Duration::from_millis(200);
 // With swap, a machine thrashes long before swap is full. So SIGTERM comes earlier for one process
 // that holds much of memory, has grown for long, and costs much time. Looser values hit a job that
 // only swaps its idle pages out.
-/// The share of memory that such a process holds.
-const THRASH_SHARE: Percent = Percent::new(40);
+/// Memory that such a process holds.
+const THRASH_SHARE: Part = Part::new(Percent::new(40), Bytes::mib(16 * 1024));
 /// How long it has grown.
 const THRASH_RISING: Span = Span::secs(4);
 /// The share of time that all tasks stall.
 const THRASH_STALLED: Percent = Percent::new(25);
 /// How soon headroom, swap included, is used up.
 const THRASH_AHEAD: Span = Span::secs(15);
+
+/// A share of memory that is never more than an amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    share: Percent,
+    most: Bytes,
+}
+
+impl Part {
+    pub(crate) const fn new(share: Percent, most: Bytes) -> Self {
+        Self { share, most }
+    }
+
+    pub(crate) fn of(self, managed: Bytes) -> Bytes {
+        self.share.of(managed).min(self.most)
+    }
+}
+
+/// What the configuration says of times and headroom.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bounds {
+    warn_ahead: Span,
+    term_ahead: Span,
+    kill_ahead: Span,
+    term_room: Share,
+    kill_room: Share,
+}
+
+impl Bounds {
+    pub(crate) const fn of(config: &Guard) -> Self {
+        Self {
+            warn_ahead: config.warn_ahead,
+            term_ahead: config.term_ahead,
+            kill_ahead: config.kill_ahead,
+            term_room: config.term_room,
+            kill_room: config.kill_room,
+        }
+    }
+}
+
+impl Bounds {
+    /// Whether users should be warned.
+    pub(crate) fn warns(&self, outlook: &Outlook) -> bool {
+        warns(outlook, self.warn_ahead)
+    }
+}
 
 /// How near memory is to running out.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -48,12 +109,12 @@ pub(crate) enum Severity {
 }
 
 /// The severity of an outlook, whichever process causes it.
-pub(crate) fn severity(outlook: &Outlook, config: &Guard) -> Severity {
-    if outlook.ends_within(config.kill_ahead, config.kill_room, MOST_KILL_HEADROOM) {
+pub(crate) fn severity(outlook: &Outlook, bounds: &Bounds) -> Severity {
+    if outlook.ends_within(bounds.kill_ahead, kill_reserve(outlook, bounds)) {
         Severity::Kill
-    } else if is_time_for_sigterm(outlook, (config.term_ahead, config.term_room)) {
+    } else if is_time_for_sigterm(outlook, bounds) {
         Severity::Term
-    } else if warns(outlook, config.warn_ahead) {
+    } else if warns(outlook, bounds.warn_ahead) {
         Severity::Warn
     } else if alerts(outlook) {
         Severity::Alert
@@ -63,13 +124,29 @@ pub(crate) fn severity(outlook: &Outlook, config: &Guard) -> Severity {
 }
 
 /// Headroom that is left when SIGTERM comes: a throttled unit may not take it.
-pub(crate) fn reserve(outlook: &Outlook, config: &Guard) -> Bytes {
-    outlook.bound(config.term_ahead, config.term_room, MOST_TERM_HEADROOM)
+pub(crate) fn reserve(outlook: &Outlook, bounds: &Bounds) -> Bytes {
+    room(bounds.term_room, MOST_TERM_ROOM, outlook.managed)
+        .max(outlook.growth.during(TERM_REACTION))
+        .max(kill_reserve(outlook, bounds))
 }
 
-/// Whether it is time for SIGTERM: headroom ends within `ahead` and is below the share `headroom`.
-pub(crate) fn is_time_for_sigterm(outlook: &Outlook, (ahead, headroom): (Span, Share)) -> bool {
-    outlook.ends_within(ahead, headroom, MOST_TERM_HEADROOM)
+/// Headroom that is left when SIGKILL comes.
+fn kill_reserve(outlook: &Outlook, bounds: &Bounds) -> Bytes {
+    room(bounds.kill_room, MOST_KILL_ROOM, outlook.managed)
+        .max(outlook.growth.during(KILL_REACTION))
+}
+
+/// An amount as it was written, or a share of memory up to `most`.
+fn room(room: Share, most: Bytes, managed: Bytes) -> Bytes {
+    match room {
+        Share::Bytes(bytes) => bytes,
+        Share::Percent(share) => Part::new(share, most).of(managed),
+    }
+}
+
+/// Whether it is time for SIGTERM.
+pub(crate) fn is_time_for_sigterm(outlook: &Outlook, bounds: &Bounds) -> bool {
+    outlook.ends_within(bounds.term_ahead, reserve(outlook, bounds))
 }
 
 /// Whether users should be warned: headroom ends within `ahead`.
@@ -91,6 +168,11 @@ pub(crate) fn alerts(outlook: &Outlook) -> bool {
 /// Whether headroom is so small that processes are scanned even without growth.
 pub(crate) fn is_tight(outlook: &Outlook) -> bool {
     outlook.expected_headroom() <= ALERT_HEADROOM.of(outlook.managed)
+}
+
+/// Whether hardly any headroom is left in RAM, whatever is left in swap.
+pub(crate) fn is_tight_in_ram(outlook: &Outlook) -> bool {
+    outlook.headroom_in_ram() <= ALERT_HEADROOM.of(outlook.managed)
 }
 
 /// Whether the growing process makes the machine thrash already, with swap left to fill.

@@ -280,10 +280,8 @@ fn state(
         ));
         return None;
     };
-    if version == 1 {
-        if let Some(config) = config {
-            state.complete_by(config);
-        }
+    if let Some(config) = config {
+        state.complete_by(config);
     }
     Some(state)
 }

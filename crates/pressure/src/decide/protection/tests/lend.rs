@@ -2,7 +2,7 @@
 
 use super::{Bench, held, hot};
 use crate::decide::decide;
-use crate::decide::runaway::tests::machine::process;
+use crate::decide::guard::tests::machine::process;
 use crate::decision::Action;
 use crate::protect::{Act, WarmFile, Why};
 use std::time::Duration;

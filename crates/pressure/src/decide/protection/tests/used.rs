@@ -1,7 +1,7 @@
 //! Files in use are held before they are lost, once a process is about to fill memory.
 
 use super::{Bench, held};
-use crate::decide::runaway::tests::machine::process;
+use crate::decide::guard::tests::machine::process;
 use crate::protect::{Act, Ranges, WarmFile, Why};
 use units::{Bytes, Micros, Pages};
 

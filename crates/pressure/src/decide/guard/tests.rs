@@ -464,7 +464,15 @@ fn zram_is_headroom_only_by_what_it_saves() {
         sample.counters.nr_zspages = pool.map(|mib| Bytes::mib(mib).to_pages(PAGE));
         sample.memory.active_file = Some(Bytes::ZERO);
         sample.memory.inactive_file = Some(Bytes::ZERO);
-        crate::distress::headroom_of(&sample, Bytes::ZERO, PAGE).unwrap()
+        {
+            let terms = crate::distress::HeadroomTerms {
+                page_size: PAGE,
+                floor: Bytes::ZERO,
+                disk: units::Rate::ZERO,
+                may_use_cma: false,
+            };
+            crate::distress::headroom_of(&sample, &terms).unwrap()
+        }
     };
     assert_eq!(
         headroom(Some(0), None),

@@ -1,0 +1,269 @@
+//! What the rules read: one sample with what is remembered and what follows from both.
+
+use crate::config::Guard;
+use crate::decision::Reason;
+use crate::distress::{
+    Bounds, Choice, Growth, Inputs, Outlook, Pick, STUCK, Severity, choose, exemption, largest,
+    limitable_unit, reserve, severity,
+};
+use crate::groups::{CgroupAction, Frozen, MAX_FROZEN, Throttled};
+use crate::history::History;
+use crate::sample::Sample;
+use crate::scan::{Candidate, Group, Signal, Victim};
+use std::time::Duration;
+use units::{Bytes, Percent, Rate, Span};
+
+/// Minimum time between kills: freed memory takes a moment to show in the counters.
+const APART: Duration = Duration::from_secs(1);
+/// Share of time lost that makes a full machine a hopeless one: hardly any task gets on.
+const HOPELESS: Percent = Percent::new(70);
+
+/// What the rules read. Nothing in it changes while they are asked.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    pub(super) config: &'a Guard,
+    pub(super) history: &'a History,
+    pub(super) sample: &'a Sample,
+    pub(super) outlook: Outlook,
+    pub(super) severity: Severity,
+    /// What makes memory run out; empty while memory lasts.
+    pub(super) choice: Choice,
+    /// What holds the most, in a machine that thrashes.
+    pub(super) largest: Choice,
+}
+
+/// All tasks stall for memory, and hardly any headroom is left in RAM.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Thrash {
+    pub(super) since: Span,
+    pub(super) stalled: Percent,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(
+        config: &'a Guard,
+        history: &'a History,
+        sample: &'a Sample,
+        outlook: Outlook,
+    ) -> Self {
+        let mut view = Self {
+            config,
+            history,
+            sample,
+            outlook,
+            severity: severity(&outlook, &Bounds::of(config)),
+            choice: Choice::default(),
+            largest: Choice::default(),
+        };
+        let is_thrashing = view.thrash().is_some() || view.hopeless().is_some();
+        if view.severity >= Severity::Warn || view.may_throttle_soon() || is_thrashing {
+            view.choice = choose(view.inputs());
+        }
+        if is_thrashing {
+            view.largest = largest(view.inputs());
+        }
+        view
+    }
+
+    /// What a choice of a process is made from.
+    pub(super) fn inputs(&self) -> Inputs<'_> {
+        Inputs {
+            scan: &self.sample.scan,
+            growths: &self.history.distress.growths,
+            config: self.config,
+            outlook: &self.outlook,
+            shmem: self.sample.memory.shmem.unwrap_or_default(),
+        }
+    }
+
+    /// Headroom that is left when SIGTERM comes, and that a throttled unit leaves to all others.
+    pub(super) fn reserve(&self) -> Bytes {
+        reserve(&self.outlook, &Bounds::of(self.config))
+    }
+
+    /// Time from `then` to the sample.
+    pub(super) fn since(&self, then: Span) -> Duration {
+        self.sample.at.get().saturating_sub(then.get())
+    }
+
+    /// Time since `when`; `None` if it never was.
+    pub(super) fn ago(&self, when: Option<Span>) -> Option<Duration> {
+        when.map(|when| self.since(when))
+    }
+
+    fn may_throttle_soon(&self) -> bool {
+        let headroom = self.outlook.headroom_in_ram();
+        let left = self.outlook.pace().time_for(headroom);
+        left.is_some_and(|left| left <= self.config.throttle_ahead.get())
+    }
+
+    /// For how long the machine has been thrashing; `None` if it does not.
+    pub(super) fn thrash(&self) -> Option<Thrash> {
+        let since = self.history.distress.thrashing_since?;
+        Some(Thrash {
+            since: Span::new(self.since(since)),
+            stalled: self.outlook.stalled?,
+        })
+    }
+
+    /// Whether this is the first sample at which something has gone on for `after`: it has for `since`.
+    pub(super) fn is_first_since(&self, after: Span, since: Span) -> bool {
+        let elapsed = self.history.latest.elapsed.get();
+        since.get().saturating_sub(elapsed) < after.get()
+    }
+
+    /// What contributes most to thrash: what grows, if something does, and else what holds the most.
+    pub(super) fn contributor(&self) -> Option<Pick> {
+        self.choice.pick.or(self.largest.pick)
+    }
+
+    /// Why the machine is hopeless: it has had no headroom and lost nearly all time, for long.
+    pub(super) fn hopeless(&self) -> Option<Reason> {
+        let full_since = self.history.distress.full_since?;
+        let since = Span::new(self.since(full_since));
+        let stalled = self
+            .outlook
+            .stalled
+            .filter(|stalled| *stalled >= HOPELESS)?;
+        if since < self.config.hopeless_after {
+            return None;
+        }
+        Some(Reason::Hopeless { since, stalled })
+    }
+
+    /// A process that was signalled and may still exit for it.
+    pub(super) fn pending_victim(&self) -> Option<Victim> {
+        let may_exit = |victim: &&Victim| {
+            victim.gone.is_none()
+                && (victim.signal == Signal::Term || self.since(victim.at) < STUCK)
+        };
+        self.sample.scan.victims.iter().find(may_exit).copied()
+    }
+
+    /// Whether a signalled process may still exit, or did so a moment ago and its memory does not show
+    /// yet.
+    pub(super) fn is_kill_pending(&self) -> bool {
+        let last = self
+            .sample
+            .scan
+            .victims
+            .iter()
+            .map(|victim| victim.gone.unwrap_or(victim.at))
+            .max();
+        let just_now = self.ago(last).is_some_and(|ago| ago < APART);
+        just_now || self.pending_victim().is_some()
+    }
+
+    /// Whether the cgroup of this inode is frozen.
+    pub(super) fn is_frozen(&self, id: u64) -> bool {
+        self.sample
+            .groups
+            .frozen
+            .iter()
+            .any(|frozen| frozen.id == id && frozen.is_frozen())
+    }
+
+    /// The question to its user, if the unit of the picked process may be frozen: it is one application
+    /// or service, its user can answer, and was not asked just now.
+    pub(super) fn question(&self, pick: &Pick) -> Option<(CgroupAction, Reason)> {
+        let groups = &self.sample.groups;
+        let candidate = &pick.candidate;
+        let wait = self.config.ask_for;
+        let can_answer = groups.users.contains(&candidate.user);
+        if wait == Span::default()
+            || !can_answer
+            || self.hopeless().is_some()
+            || groups.frozen.len() == MAX_FROZEN
+        {
+            return None;
+        }
+        let group = self.limitable_unit(candidate)?;
+        if groups.frozen.iter().any(|frozen| frozen.id == group.id) {
+            return None;
+        }
+        let action = CgroupAction::Freeze {
+            id: group.id,
+            unit: candidate.unit,
+            user: candidate.user,
+            used: group.used,
+            headroom: self.outlook.headroom_in_ram(),
+            wait,
+        };
+        let why = Reason::AskUser {
+            growth: pick.growth.rate,
+            headroom: self.outlook.headroom,
+        };
+        Some((action, why))
+    }
+
+    /// The unit of a candidate, if it may be limited as a whole.
+    pub(super) fn limitable_unit(&self, candidate: &Candidate) -> Option<Group> {
+        limitable_unit(self.inputs(), candidate).filter(|group| group.used > Bytes::ZERO)
+    }
+
+    /// The throttled cgroup of a candidate.
+    pub(super) fn throttled(&self, candidate: &Candidate) -> Option<&'a Throttled> {
+        let id = candidate.group?.id;
+        self.sample
+            .groups
+            .throttled
+            .iter()
+            .find(|cgroup| cgroup.id == id)
+    }
+
+    /// For how long a throttled cgroup has been at its limit; `None` if it is not.
+    pub(super) fn at_limit(&self, id: u64) -> Option<Span> {
+        self.history.distress.at_limits.since(id, self.sample.at)
+    }
+
+    /// For how long it has been at its limit, if that is at least `throttle-for`.
+    pub(super) fn at_limit_long(&self, cgroup: &Throttled) -> Option<Span> {
+        self.at_limit(cgroup.id)
+            .filter(|since| *since >= self.config.throttle_for)
+    }
+
+    /// How memory that it cannot free grows, if it has for at least `throttle-for`. A limit slows growth
+    /// down and never stops it.
+    pub(super) fn growing_long(&self, cgroup: &Throttled) -> Option<Growth> {
+        let candidate = self.largest_in(cgroup.id)?;
+        let growth = self.history.distress.growths.of_unit(candidate)?;
+        let is_long = growth.rising >= self.config.throttle_for;
+        if growth.rate > Rate::ZERO && is_long {
+            Some(growth)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it is throttled and has not had `throttle-for` yet.
+    pub(super) fn has_respite(&self, candidate: &Candidate) -> bool {
+        let Some(cgroup) = self.throttled(candidate) else {
+            return false;
+        };
+        let age = Span::new(self.since(cgroup.since));
+        self.at_limit(cgroup.id).unwrap_or(age) < self.config.throttle_for
+    }
+
+    /// Whether its unit is throttled and at its limit.
+    pub(super) fn is_at_limit(&self, candidate: &Candidate) -> bool {
+        self.throttled(candidate)
+            .is_some_and(|cgroup| self.at_limit(cgroup.id).is_some())
+    }
+
+    /// The largest process of a unit that may be killed.
+    pub(super) fn largest_in(&self, id: u64) -> Option<&'a Candidate> {
+        self.sample
+            .scan
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.group.is_some_and(|group| group.id == id))
+            .filter(|candidate| exemption(candidate, self.config).is_none())
+            .max_by_key(|candidate| candidate.size())
+    }
+
+    /// The frozen units.
+    pub(super) fn frozen(&self) -> impl Iterator<Item = &'a Frozen> {
+        let all = self.sample.groups.frozen.iter();
+        all.filter(|one| one.is_frozen())
+    }
+}
