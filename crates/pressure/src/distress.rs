@@ -429,4 +429,4 @@ fn is_in_flight(victim: &Victim, now: Span) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) use headroom::{Terms as HeadroomTerms, headroom as headroom_of};
+pub(crate) use headroom::{Terms as HeadroomTerms, headroom as headroom_of, managed as managed_of};

@@ -11,6 +11,7 @@ use crate::scan::{
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::time::Duration;
 use units::{Bytes, Percent, Rate};
 
 /// Candidates named in one account, at most: a decision has few places for notices.
@@ -32,6 +33,9 @@ const STANDS_OUT: Percent = Percent::new(75);
 const LARGE: Part = Part::new(Percent::new(10), Bytes::mib(4096));
 /// After so many leaves of a family were killed in vain, all of it is.
 const LEAVES: usize = 2;
+/// One leaf is enough if the family needs this long to take what its end frees: the time of a kill and
+/// of the wait for its effect.
+const ROUND: Duration = Duration::from_secs(2);
 /// A user's own preference moves the choice to another process of that user if its score is at least
 /// the first one's divided by this.
 const OWN_PREFERENCE: f64 = 4.0;
@@ -308,7 +312,7 @@ fn unit_that_grows(inputs: Inputs<'_>) -> Option<Pick> {
 }
 
 /// If others grow like the picked process, it is one leaf of a family: the one that is configured to go
-/// first, and all of them if leaves were killed already and it did not help.
+/// first, or all of them if one leaf gives no time, or some were killed already and it did not help.
 fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
     let fastest = inputs.growths.of(&pick.candidate).unwrap_or(pick.growth);
     let least = ALIKE.of(Bytes::new(fastest.rate.get())).get();
@@ -324,7 +328,9 @@ fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
         if eligible(inputs).filter(grows_alike).count() < 2 {
             return;
         }
-        pick.family = Some(family_of(inputs, &first));
+        let family = family_of(inputs, &first);
+        pick.family = Some(family);
+        pick.growth = growth_of_family(inputs, &first, &family);
     }
     let kin = eligible(inputs).filter(|member| is_kin(&first, member));
     let leaf = match inputs.config.leaf {
@@ -339,7 +345,9 @@ fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
         .victims
         .iter()
         .filter(|victim| victim.name == first.name && victim.gone.is_some());
-    if pick.extent == Extent::Process && killed.count() >= LEAVES {
+    let gain = Bytes::new(pick.growth.rate.get()).scaled(ROUND.as_secs(), 1);
+    let is_enough = pick.candidate.size() >= gain && killed.count() < LEAVES;
+    if pick.extent == Extent::Process && !is_enough {
         pick.extent = Extent::Family;
     }
 }

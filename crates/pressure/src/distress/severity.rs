@@ -1,8 +1,8 @@
 //! How near memory is to running out: warn, then SIGTERM while there is time, then SIGKILL.
 //!
 //! ```text
-//! reserve = max(room, growth · reaction)                                  [bytes]
-//! room    = term-room or kill-room; a share of memory is no more than an amount
+//! SIGKILL: reserve = max(kill-room, growth · 0.2 s)                                    [bytes]
+//! SIGTERM: reserve = max(term-room, min(growth · 0.5 s, 2 · term-room), that of SIGKILL)
 //! ```
 //!
 //! The reserve is what may be left when a signal is sent. It covers what grows until the signal works,
@@ -28,11 +28,14 @@ const WARN_HEADROOM: Percent = Percent::new(50);
 const MOST_TERM_ROOM: Bytes = Bytes::mib(1024);
 /// The same for `kill-room`.
 const MOST_KILL_ROOM: Bytes = Bytes::mib(512);
-/// From memory that runs out to a process that has got SIGTERM: a sample (100 ms), a scan on the way
-/// (180 ms), the decision and the signal (under 20 ms).
-const TERM_REACTION: Duration = Duration::from_millis(300);
+/// From memory that runs out to a process that ends by SIGTERM: a sample (100 ms), a scan on the way
+/// (180 ms), the decision and the signal (under 20 ms), and the least time that SIGTERM is given (200 ms).
+const TERM_REACTION: Duration = Duration::from_millis(500);
 /// The same for SIGKILL: the candidates are known by then, and the process takes no more memory.
 const KILL_REACTION: Duration = Duration::from_millis(200);
+/// For SIGTERM no more than this many times `term-room` is kept: what grows faster gets SIGKILL in time,
+/// if it does not stop before.
+const MOST_FOR_SIGTERM: u64 = 2;
 // With swap, a machine thrashes long before swap is full. So SIGTERM comes earlier for one process
 // that holds much of memory, has grown for long, and costs much time. Looser values hit a job that
 // only swaps its idle pages out.
@@ -125,9 +128,10 @@ pub(crate) fn severity(outlook: &Outlook, bounds: &Bounds) -> Severity {
 
 /// Headroom that is left when SIGTERM comes: a throttled unit may not take it.
 pub(crate) fn reserve(outlook: &Outlook, bounds: &Bounds) -> Bytes {
-    room(bounds.term_room, MOST_TERM_ROOM, outlook.managed)
-        .max(outlook.growth.during(TERM_REACTION))
-        .max(kill_reserve(outlook, bounds))
+    let room = room(bounds.term_room, MOST_TERM_ROOM, outlook.managed);
+    let grows = outlook.growth.during(TERM_REACTION);
+    let most = room.scaled(MOST_FOR_SIGTERM, 1);
+    room.max(grows.min(most)).max(kill_reserve(outlook, bounds))
 }
 
 /// Headroom that is left when SIGKILL comes.

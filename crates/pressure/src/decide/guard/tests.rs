@@ -1,5 +1,7 @@
+mod family;
 mod frozen;
 pub(in crate::decide) mod machine;
+mod short;
 mod throttled;
 mod whole;
 

@@ -1,5 +1,8 @@
 //! A process that was signalled may still free enough: nothing else is signalled meanwhile. One that
 //! ignored SIGTERM, and has no more time, gets SIGKILL.
+//!
+//! - What a killed process holds counts as headroom until it shows as free. Where memory runs out all the
+//!   same, that was too little, and the next is not waited for.
 
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
@@ -16,13 +19,21 @@ const SIGTERM_WAIT: Duration = Duration::from_secs(8);
 
 pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
     let Some(victim) = view.pending_victim() else {
-        return if view.is_kill_pending() {
+        return if view.is_kill_pending() && !is_too_little(view) {
             Proposal::Wait
         } else {
             Proposal::Nothing
         };
     };
-    if victim.signal != Signal::Term || !is_overdue(view, &victim) {
+    if victim.signal == Signal::Kill {
+        let is_fresh = view.since(victim.at) < GRACE_AT_LEAST;
+        return if is_fresh || !is_too_little(view) {
+            Proposal::Wait
+        } else {
+            Proposal::Nothing
+        };
+    }
+    if !is_overdue(view, &victim) {
         return Proposal::Wait;
     }
     let why = Reason::SigtermIgnored {
@@ -30,6 +41,11 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
         headroom: view.outlook.headroom,
     };
     Proposal::Signal(again(view, &victim), Signal::Kill, why, None)
+}
+
+/// Whether memory runs out even though what was killed frees all that it held: that counts as headroom.
+fn is_too_little(view: &View<'_>) -> bool {
+    view.severity == Severity::Kill
 }
 
 /// The same process once more.

@@ -22,6 +22,8 @@ pub(in crate::decide) struct Process {
     pub(in crate::decide) candidate: Candidate,
     /// MiB per second; memory is only taken while there is some.
     pub(super) speed: u64,
+    /// The same for shared memory.
+    pub(super) shared_speed: u64,
     /// Ignores SIGTERM.
     pub(super) deaf: bool,
     /// Ticks from SIGKILL to its exit; `u32::MAX` never exits.
@@ -46,6 +48,7 @@ pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> 
     Process {
         candidate,
         speed,
+        shared_speed: 0,
         deaf: false,
         dying: 4,
         signalled: None,
@@ -62,6 +65,8 @@ pub(super) struct Machine {
     pub(super) swap: Bytes,
     /// File cache that every unit has besides what its processes hold.
     pub(super) cache: Bytes,
+    /// Files in a tmpfs, which no process owns.
+    pub(super) files: Bytes,
     /// Everything that was signalled, in order.
     pub(super) signals: Vec<(u32, Signal, Extent)>,
     /// Everything that was done to limits.
@@ -118,6 +123,7 @@ impl Machine {
             processes,
             swap: Bytes::ZERO,
             cache: Bytes::ZERO,
+            files: Bytes::ZERO,
             signals,
             cgroup_actions,
             said,
@@ -135,7 +141,7 @@ impl Machine {
 
     /// What is left for anonymous memory before the kernel gives up: all file cache, and swap.
     fn left(&self) -> Bytes {
-        (Bytes::mib(TOTAL - KERNEL - 4) + self.swap).less(self.anon())
+        (Bytes::mib(TOTAL - KERNEL - 4) + self.swap).less(self.anon() + self.files)
     }
 
     pub(super) fn tick(&mut self) {
@@ -165,6 +171,10 @@ impl Machine {
             let step = step.min(self.left());
             let candidate = &mut self.processes[index].candidate;
             candidate.resident += step;
+            let shared = Bytes::mib(self.processes[index].shared_speed).scaled(1, 10);
+            let shared = shared.min(self.left());
+            let candidate = &mut self.processes[index].candidate;
+            candidate.shared += shared;
             candidate.age = Span::new(candidate.age.get() + TICK);
         }
     }
@@ -301,15 +311,17 @@ impl Machine {
     }
 
     fn read(&mut self) {
-        let anon = self.anon();
-        let most = Bytes::mib(TOTAL - KERNEL - 30);
+        let shared: Bytes = self.processes.iter().map(|one| one.candidate.shared).sum();
+        let shmem = shared + self.files;
+        let anon = self.anon().less(shared);
+        let most = Bytes::mib(TOTAL - KERNEL - 30).less(shmem);
         let swapped = anon.less(most);
         let anon = anon.less(swapped);
         let free = Bytes::mib(10);
-        let file = Bytes::mib(TOTAL - KERNEL).less(anon).less(free);
+        let file = Bytes::mib(TOTAL - KERNEL).less(anon + shmem).less(free);
         let sample = &mut self.sample;
         sample.memory.anon = Some(anon);
-        sample.memory.shmem = Some(Bytes::ZERO);
+        sample.memory.shmem = Some(shmem);
         sample.memory.slab_unreclaimable = Some(Bytes::mib(KERNEL));
         sample.memory.active_file = Some(Bytes::ZERO);
         sample.memory.inactive_file = Some(file);
@@ -388,8 +400,16 @@ impl Machine {
             else {
                 continue;
             };
+            let kin = self
+                .processes
+                .iter()
+                .find(|process| process.candidate.identity == identity)
+                .map(|process| process.candidate.kin);
             let hit = |process: &Process| {
                 process.candidate.identity == identity
+                    || (extent == Extent::Family
+                        && Some(process.candidate.kin) == kin
+                        && process.candidate.name == name)
                     || (extent == Extent::Unit && unit.is_some() && directory(process) == unit)
             };
             for process in self.processes.iter_mut().filter(|process| hit(process)) {

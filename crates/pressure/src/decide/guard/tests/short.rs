@@ -1,0 +1,297 @@
+//! Thrash, shared memory, fast growth, headroom that others give back, and other guards.
+
+use super::machine::{Machine, PAGE, process};
+use crate::decision::{Arbitration, Notice, Proposed, Rule};
+use crate::distress::{HeadroomTerms, headroom_of};
+use crate::groups::CgroupAction;
+use crate::sample::{Pool, PoolAmounts, Sample, Zone, ZoneAmounts};
+use crate::scan::{Group, Place, Signal};
+use units::{Bytes, Micros, Pages, Rate};
+
+/// One tick in which all tasks stall for so many thousandths of the time.
+fn stall(machine: &mut Machine, thousandths: u64) {
+    let before = machine.sample.memory_pressure.full_total.unwrap().get();
+    let now = before + thousandths * 100;
+    machine.sample.memory_pressure.full_total = Some(Micros::new(now));
+    machine.tick();
+}
+
+fn seconds(machine: &Machine) -> f64 {
+    machine.sample.at.get().as_secs_f64() - 1000.0
+}
+
+/// Three programs that fill memory, and swap that is half free.
+fn thrashing() -> Machine {
+    let mut machine = Machine::new(vec![
+        process(10, "one", 420, 0),
+        process(11, "two", 380, 0),
+        process(12, "three", 360, 0),
+    ]);
+    machine.swap = Bytes::mib(600);
+    machine
+}
+
+#[test]
+fn thrash_without_growth_is_told_at_once_and_ended_after_a_stated_time() {
+    let mut machine = thrashing();
+    let mut told = None;
+    let mut signalled = None;
+    while seconds(&machine) < 60.0 {
+        stall(&mut machine, 500);
+        let says = machine
+            .decision
+            .notices
+            .iter()
+            .any(|notice| matches!(notice, Notice::Thrashing { .. }));
+        if says && told.is_none() {
+            told = Some(seconds(&machine));
+        }
+        if !machine.signals.is_empty() && signalled.is_none() {
+            signalled = Some(seconds(&machine));
+        }
+    }
+    assert!(told.unwrap() < 8.0, "{told:?}");
+    let signalled = signalled.unwrap();
+    assert!((20.0..30.0).contains(&signalled), "{signalled}");
+    assert_eq!(
+        machine.signalled().first(),
+        Some(&(10, Signal::Term)),
+        "the largest"
+    );
+}
+
+#[test]
+fn a_stall_below_the_limit_and_a_stall_with_headroom_are_left_alone() {
+    let mut machine = thrashing();
+    (0..600).for_each(|_| stall(&mut machine, 250));
+    assert_eq!(machine.signals, []);
+    // One cgroup at its own limit: all tasks that run are in it, and the machine has headroom.
+    let mut machine = Machine::new(vec![process(10, "limited", 300, 0)]);
+    (0..600).for_each(|_| stall(&mut machine, 900));
+    assert_eq!(
+        (machine.signals.len(), machine.cgroup_actions.len()),
+        (0, 0)
+    );
+}
+
+#[test]
+fn the_largest_contributor_with_a_unit_is_throttled_first_and_stays_so() {
+    let mut machine = thrashing();
+    let candidate = &mut machine.processes[0].candidate;
+    candidate.place = Place::Service;
+    candidate.group = Some(Group {
+        id: 77,
+        processes: 1,
+        ..Group::default()
+    });
+    while seconds(&machine) < 18.0 {
+        stall(&mut machine, 500);
+    }
+    let throttles = machine
+        .cgroup_actions
+        .iter()
+        .filter(|action| matches!(action, CgroupAction::Throttle { id: 77, .. }));
+    assert_eq!(
+        (throttles.count(), machine.cgroup_actions.len()),
+        (1, 1),
+        "and not undone"
+    );
+    assert_eq!(machine.signals, []);
+}
+
+#[test]
+fn stall_for_zero_only_tells() {
+    let mut machine = thrashing();
+    machine.config.guard.stall_for = units::Span::default();
+    (0..600).for_each(|_| stall(&mut machine, 500));
+    assert_eq!(machine.signals, []);
+}
+
+#[test]
+fn a_hog_in_shared_memory_is_found_and_an_innocent_grower_is_not_taken_for_it() {
+    let mut hog = process(20, "hog", 1, 0);
+    hog.shared_speed = 60;
+    let mut machine = Machine::new(vec![process(10, "innocent", 100, 8), hog]);
+    machine.run(25.0);
+    assert_eq!(machine.ended.first(), Some(&20), "{:?}", machine.signals);
+}
+
+#[test]
+fn a_tmpfs_that_fills_is_named_and_nobody_dies_for_it() {
+    let mut machine = Machine::new(vec![process(10, "browser", 200, 0)]);
+    for tick in 0..300u64 {
+        machine.files = Bytes::mib((tick * 6).min(700));
+        machine.tick();
+    }
+    assert_eq!(machine.signals, []);
+    let named = machine
+        .said
+        .iter()
+        .any(|notice| matches!(notice, Notice::SharedFills { .. }));
+    assert!(named);
+}
+
+#[test]
+fn a_program_that_grows_fast_and_fits_is_left_alone() {
+    // It stops when a fifth of memory is left; at the last speed it would fill that in 0.4 s.
+    for speed in [60, 120, 240, 480] {
+        let mut machine = Machine::new(vec![process(20, "java", 10, speed)]);
+        while machine.anon() < Bytes::mib(670) {
+            machine.tick();
+        }
+        machine.processes[0].speed = 0;
+        machine.run(10.0);
+        assert_eq!(machine.signals, [], "{speed} MiB/s");
+    }
+}
+
+#[test]
+fn beside_another_guard_it_still_throttles_and_says_what_it_would_have_done() {
+    let mut hog = process(20, "hog", 10, 60);
+    hog.candidate.place = Place::Service;
+    hog.candidate.group = Some(Group {
+        id: 77,
+        processes: 1,
+        ..Group::default()
+    });
+    let mut machine = Machine::new(vec![process(10, "editor", 200, 0), hog]);
+    machine.sample.circumstances.rival_guard = Some(1);
+    machine.run(30.0);
+    assert_eq!(machine.signals, []);
+    assert!(!machine.cgroup_actions.is_empty(), "throttled");
+    let left = machine.said.iter().any(|notice| {
+        matches!(
+            notice,
+            Notice::Proposed {
+                verdict: Arbitration::LeftToRival,
+                ..
+            }
+        )
+    });
+    assert!(left);
+}
+
+#[test]
+fn where_another_guard_kills_in_one_cgroup_only_that_is_left_to_it() {
+    let mut hog = process(20, "hog", 10, 80);
+    hog.candidate.left_to_rival = true;
+    let mut machine = Machine::new(vec![process(10, "editor", 200, 0), hog]);
+    machine.run(20.0);
+    assert_eq!(machine.signals, []);
+    let mut machine = Machine::new(vec![
+        process(10, "editor", 200, 0),
+        process(20, "hog", 10, 80),
+    ]);
+    machine.processes[0].candidate.left_to_rival = true;
+    machine.run(20.0);
+    assert_eq!(machine.ended, [20]);
+}
+
+#[test]
+fn a_proposal_that_comes_second_is_told_with_the_rule_that_came_first() {
+    let mut hog = process(20, "hog", 10, 60);
+    hog.candidate.place = Place::Service;
+    hog.candidate.group = Some(Group {
+        id: 77,
+        processes: 1,
+        ..Group::default()
+    });
+    let mut machine = Machine::new(vec![process(10, "editor", 500, 0), hog]);
+    machine.run(30.0);
+    let carried_out = machine.said.iter().any(|notice| {
+        matches!(
+            notice,
+            Notice::Proposed {
+                rule: Rule::Throttles,
+                proposed: Proposed::Throttle,
+                verdict: Arbitration::Taken,
+                ..
+            }
+        )
+    });
+    assert!(carried_out);
+}
+
+/// A machine of 1 GiB with nothing but free memory.
+fn free_machine(mib: u64) -> Sample {
+    let mut sample = Sample::default();
+    sample.zones = vec![Zone {
+        amounts: ZoneAmounts {
+            min: Some(Pages::new(0)),
+            managed: Some(Bytes::mib(1024).to_pages(PAGE)),
+            ..ZoneAmounts::default()
+        },
+        ..Zone::default()
+    }];
+    sample.counters.nr_free_pages = Some(Bytes::mib(mib).to_pages(PAGE));
+    sample.memory.active_file = Some(Bytes::ZERO);
+    sample.memory.inactive_file = Some(Bytes::ZERO);
+    sample
+}
+
+const TERMS: HeadroomTerms = HeadroomTerms {
+    page_size: PAGE,
+    floor: Bytes::ZERO,
+    disk: Rate::ZERO,
+    may_use_cma: false,
+};
+
+#[test]
+fn headroom_counts_what_others_give_back() {
+    let mut sample = free_machine(100);
+    sample.returnable.arc = Some(Bytes::mib(400));
+    assert_eq!(
+        headroom_of(&sample, &TERMS),
+        Some(Bytes::mib(100)),
+        "its least is unknown"
+    );
+    sample.returnable.arc_min = Some(Bytes::mib(64));
+    assert_eq!(headroom_of(&sample, &TERMS), Some(Bytes::mib(436)));
+    sample.memory.balloon = Some(Bytes::mib(50));
+    assert_eq!(
+        headroom_of(&sample, &TERMS),
+        Some(Bytes::mib(436)),
+        "it may not deflate"
+    );
+    sample.returnable.balloon_deflates = Some(1);
+    assert_eq!(headroom_of(&sample, &TERMS), Some(Bytes::mib(486)));
+}
+
+#[test]
+fn free_contiguous_memory_is_headroom_of_what_may_be_moved() {
+    let mut sample = free_machine(100);
+    sample.counters.nr_free_cma = Some(Bytes::mib(70).to_pages(PAGE));
+    assert_eq!(headroom_of(&sample, &TERMS), Some(Bytes::mib(30)));
+    let movable = HeadroomTerms {
+        may_use_cma: true,
+        ..TERMS
+    };
+    assert_eq!(headroom_of(&sample, &movable), Some(Bytes::mib(100)));
+}
+
+#[test]
+fn dirty_pages_are_headroom_at_the_speed_of_the_disk() {
+    let mut sample = free_machine(0);
+    sample.memory.inactive_file = Some(Bytes::mib(300));
+    sample.memory.dirty = Some(Bytes::mib(200));
+    assert_eq!(headroom_of(&sample, &TERMS), Some(Bytes::mib(100)));
+    let disk = HeadroomTerms {
+        disk: Rate::new(Bytes::mib(80).get()),
+        ..TERMS
+    };
+    assert_eq!(headroom_of(&sample, &disk), Some(Bytes::mib(180)));
+}
+
+#[test]
+fn pools_of_huge_pages_are_no_part_of_the_memory_that_shares_are_of() {
+    let mut sample = free_machine(100);
+    sample.pools = vec![Pool {
+        size: Bytes::mib(2),
+        amounts: PoolAmounts {
+            pages: Some(256),
+            ..PoolAmounts::default()
+        },
+    }];
+    let managed = crate::distress::managed_of(&sample, PAGE);
+    assert_eq!(managed, Some(Bytes::mib(512)));
+}
