@@ -119,7 +119,7 @@ impl LastDecisions {
         let has_notices = decision
             .notices
             .iter()
-            .any(|notice| !matches!(notice, Notice::Considered(_)));
+            .any(|notice| !matches!(notice, Notice::Considered(_) | Notice::Proposed { .. }));
         if self.number == 0 || !(has_steps || has_notices) {
             return;
         }

@@ -186,7 +186,9 @@ fn occasion(event: &TickEvent) -> Option<Occasion> {
             Action::Group(CgroupAction::Freeze { .. }) => Some(Occasion::Asked),
             _ => None,
         },
-        EventKind::Noticed(Notice::Distress { .. }) => Some(Occasion::Warn),
+        EventKind::Noticed(
+            Notice::Distress { .. } | Notice::Thrashing { .. } | Notice::SharedFills { .. },
+        ) => Some(Occasion::Warn),
         EventKind::Noticed(_) => None,
     }
 }
@@ -199,13 +201,21 @@ fn variables(event: &TickEvent, occasion: Occasion) -> Vec<(&'static str, String
     }
     match &event.kind {
         EventKind::Done(step) => variables.extend(step_variables(step)),
-        EventKind::Noticed(notice @ Notice::Distress { headroom, .. }) => variables.extend([
-            ("WARMSET_BYTES", headroom.get().to_string()),
-            ("WARMSET_REASON", notice.to_string()),
-        ]),
-        EventKind::Noticed(_) => {}
+        EventKind::Noticed(notice) => variables.extend(notice_variables(notice)),
     }
     variables
+}
+
+fn notice_variables(notice: &Notice) -> Vec<(&'static str, String)> {
+    let bytes = match notice {
+        Notice::Distress { headroom, .. } | Notice::Thrashing { headroom, .. } => *headroom,
+        Notice::SharedFills { held, .. } => *held,
+        _ => return Vec::new(),
+    };
+    vec![
+        ("WARMSET_BYTES", bytes.get().to_string()),
+        ("WARMSET_REASON", notice.to_string()),
+    ]
 }
 
 fn step_variables(step: &Step) -> Vec<(&'static str, String)> {

@@ -732,6 +732,8 @@ kinds! {
     ClassicCompaction "classic-compaction";
     ClassicRising "classic-rising";
     Runaway "runaway";
+    Family "family";
+    Contributes "contributes";
     SigtermIgnored "deaf";
     Hopeless "hopeless";
     Fills "fills";

@@ -163,7 +163,10 @@ impl Drop for NoticeServer {
 /// Returns true if any client is told about this event.
 fn concerns_clients(event: &TickEvent) -> bool {
     match &event.kind {
-        EventKind::Noticed(notice) => matches!(notice, Notice::Distress { .. }),
+        EventKind::Noticed(notice) => matches!(
+            notice,
+            Notice::Distress { .. } | Notice::Thrashing { .. } | Notice::SharedFills { .. }
+        ),
         EventKind::Done(step) => matches!(
             step.action,
             Action::Kill { .. }
@@ -359,6 +362,11 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
             headroom: *headroom,
             left: *left,
         }),
+        EventKind::Noticed(notice @ (Notice::Thrashing { .. } | Notice::SharedFills { .. })) => {
+            Some(Tell::Short {
+                why: notice.to_string(),
+            })
+        }
         EventKind::Noticed(_) => None,
         EventKind::Done(step) => match step.action {
             Action::Kill { size, .. } if !is_theirs => Some(Tell::EndedElsewhere { size }),

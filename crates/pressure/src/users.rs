@@ -19,6 +19,11 @@ pub enum Tell {
         /// Time until it is used up, at the present growth.
         left: Span,
     },
+    /// The machine thrashes, or a tmpfs fills it.
+    Short {
+        /// What, as a sentence.
+        why: String,
+    },
     /// A unit of the user was throttled.
     #[serde(rename = "contained")]
     Throttled {

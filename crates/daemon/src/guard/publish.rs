@@ -220,7 +220,10 @@ fn has_stalls(decision: &Decision) -> bool {
 
 /// Whether a notice is news without anything else. Stalls come in storms, and candidates only explain a step.
 fn is_reported_alone(notice: &Notice) -> bool {
-    !matches!(notice, Notice::Stalled { .. } | Notice::Considered(_))
+    !matches!(
+        notice,
+        Notice::Stalled { .. } | Notice::Considered(_) | Notice::Proposed { .. }
+    )
 }
 
 /// What goes before a step that is only proposed.

@@ -320,6 +320,8 @@ fn is_event(notice: &Notice) -> bool {
             | Notice::Otherwise { .. }
             | Notice::Gone { .. }
             | Notice::NoCulprit { .. }
+            | Notice::Thrashing { .. }
+            | Notice::SharedFills { .. }
             | Notice::LeftToRival
     )
 }

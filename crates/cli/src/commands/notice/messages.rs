@@ -47,6 +47,7 @@ pub(super) fn message(tell: &Tell) -> Option<Message> {
             );
             notice("normal", "Memory is running out".to_owned(), text)
         }
+        Tell::Short { why } => notice("normal", "Memory is short".to_owned(), why.clone()),
         Tell::Throttled { unit, memory_high } => {
             let text = format!(
                 "{unit} fills memory. It is limited to {memory_high} now, so that the rest stays for other programs."

@@ -63,7 +63,7 @@ impl Monitor {
 /// The level of a message; `None` if it is no warning.
 fn level(tell: &Tell) -> Option<u8> {
     match tell {
-        Tell::Warn { .. } => Some(MEDIUM),
+        Tell::Warn { .. } | Tell::Short { .. } => Some(MEDIUM),
         Tell::Throttled { .. }
         | Tell::Ask { .. }
         | Tell::Ended { .. }

@@ -329,6 +329,7 @@ mod tests {
             growth: Rate::new(100 << 20),
             left: Some(Span::secs(7)),
             stalled: Some(Percent::new(3)),
+            ..Outlook::default()
         };
         let grows = Line {
             candidate: candidate(4711, "a-name-that-is-longer", 2900),
