@@ -98,6 +98,7 @@ fn forecast() -> Forecast {
             growth: Rate::new(50_000_000),
             left: Some(Span::secs(12)),
             stalled: Some(Percent::new(12)),
+            ..Outlook::default()
         }),
     }
 }
