@@ -1,12 +1,16 @@
 //! What must hold of a configuration as a whole; each message names the keys.
 
-use super::{Config, Occasion, Share, is_protected};
-use units::{Percent, Span};
+use super::{Config, Guard, Occasion, Share, is_protected};
+use crate::rules::{MOST_COMMANDS, Rule};
+use units::{Bytes, Percent, Span};
 
 /// No other share of memory may be larger: a tenth stays for what the share is not about.
 const MOST: Percent = Percent::new(90);
 /// What Warmset itself withholds or holds is never more of memory than this.
 const QUARTER: Percent = Percent::new(25);
+
+/// A share of stalls that is normal under a burst, and says nothing about the seconds to come.
+const LEAST_STALL: Percent = Percent::new(5);
 
 type Checked = Result<(), String>;
 
@@ -16,6 +20,7 @@ impl Config {
         self.spans()?;
         self.shares()?;
         self.names()?;
+        self.rules()?;
         if self.gap.stall_cost == Span::default() && self.gap.refault_cost == Span::default() {
             return Err(
                 "gap.stall-cost and gap.refault-cost are both zero: nothing to weigh".to_owned(),
@@ -188,6 +193,13 @@ impl Config {
                 return Err(format!("{name} = \"{room}\" is more than 90 %"));
             }
         }
+        self.guard.rooms(None)?;
+        if self.guard.stall_limit < LEAST_STALL {
+            return Err(format!(
+                "guard.stall-limit = \"{}\" is less than {LEAST_STALL}: healthy machines stall so much",
+                self.guard.stall_limit
+            ));
+        }
         for (name, share) in [
             ("guard.stall-limit", self.guard.stall_limit),
             ("guard.cache-most", self.guard.cache_most),
@@ -223,6 +235,20 @@ impl Config {
         Ok(())
     }
 
+    /// A process cannot be killed late and early, or never and early.
+    fn rules(&self) -> Checked {
+        let guard = &self.guard;
+        let commands = guard.commands().count();
+        if commands > MOST_COMMANDS {
+            return Err(format!(
+                "{commands} rules command: in guard.spare, avoid and prefer, at most {MOST_COMMANDS} are \
+                 allowed: join some by a star"
+            ));
+        }
+        contradict("avoid", &guard.avoid, "prefer", &guard.prefer)?;
+        contradict("spare", &guard.spare, "prefer", &guard.prefer)
+    }
+
     fn names(&self) -> Checked {
         if let Some(unit) = self.protect.units.iter().find(|unit| !is_protected(unit)) {
             return Err(format!(
@@ -246,4 +272,50 @@ impl Config {
             None => Ok(()),
         }
     }
+}
+
+impl Guard {
+    /// SIGKILL must not come before SIGTERM. Bytes and a share are compared on a machine with so much
+    /// `managed` memory; where that is unknown, not at all.
+    pub fn rooms(&self, managed: Option<Bytes>) -> Result<(), String> {
+        let Self {
+            term_ahead,
+            term_room,
+            kill_room,
+            ..
+        } = self;
+        if *term_ahead == Span::default() {
+            // No SIGTERM is sent at all.
+            return Ok(());
+        }
+        let is_above = match (kill_room, term_room, managed) {
+            (Share::Bytes(kill), Share::Bytes(term), _) => kill > term,
+            (Share::Percent(kill), Share::Percent(term), _) => kill > term,
+            (kill, term, Some(managed)) => kill.of(managed) > term.of(managed),
+            _ => false,
+        };
+        if !is_above {
+            return Ok(());
+        }
+        let here = match managed {
+            Some(managed) => format!(" on a machine with {managed}"),
+            None => String::new(),
+        };
+        Err(format!(
+            "guard.kill-room = \"{kill_room}\" is above guard.term-room = \"{term_room}\"{here}: SIGKILL \
+             would come before SIGTERM; lower kill-room"
+        ))
+    }
+}
+
+/// An error for a rule that is in both lists.
+fn contradict(one: &str, rules: &[Rule], other: &str, others: &[Rule]) -> Checked {
+    for rule in rules {
+        if others.iter().any(|it| it.says_the_same_as(rule)) {
+            return Err(format!(
+                "guard.{one} and guard.{other} both name \"{rule}\": keep it in one of them"
+            ));
+        }
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! When a process is killed, and which never is.
 
 use super::{Share, text};
+use crate::rules::{Rule, exempting};
 use serde::{Deserialize, Serialize};
 use units::{Percent, Span};
 
@@ -55,13 +56,13 @@ pub struct Guard {
     pub stall_for: Span,
     /// Which process of many alike is killed first.
     pub leaf: Leaf,
-    /// What is never killed: a unit of the system, `app:NAME` for one that a user started, `program:NAME` for a program that
-    /// is root's, `pid:NUMBER`; a star at the end stands for anything.
-    pub spare: Vec<String>,
-    /// What is killed late, in the same words.
-    pub avoid: Vec<String>,
-    /// What is killed early, in the same words.
-    pub prefer: Vec<String>,
+    /// What is never killed; [`crate::rules`] says how it is written.
+    #[serde(deserialize_with = "exempting")]
+    pub spare: Vec<Rule>,
+    /// What is killed late.
+    pub avoid: Vec<Rule>,
+    /// What is killed early.
+    pub prefer: Vec<Rule>,
 }
 
 impl Default for Guard {
