@@ -79,7 +79,7 @@ fn finish(
         what,
     };
     know_users(root, &mut config.guard).map_err(wrong)?;
-    config.guard.rooms(memory(root)).map_err(wrong)?;
+    config.guard.amounts(memory(root)).map_err(wrong)?;
     for numbered in config.guard.rules() {
         if let Some(fault) = numbered.rule.fault() {
             let key = numbered.key.name();

@@ -83,8 +83,8 @@ enum Supply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distress {
-    /// Least and most share of memory that counts as file cache in use.
-    cache: (Percent, Percent),
+    /// Least and most of memory that counts as file cache in use.
+    cache: (Share, Share),
     /// Oldest first. Storage for all is allocated at the start.
     points: Vec<Point>,
     pub(crate) growths: Growths,
@@ -106,7 +106,7 @@ pub struct Distress {
     #[serde(default)]
     pub(crate) pinched: Option<Span>,
     /// Time and share of headroom at which it is time for SIGTERM.
-    #[serde(default, rename = "term_bound")]
+    #[serde(default, rename = "term_bound", alias = "term")]
     term: (Span, Share),
     /// Since when there has been no headroom.
     pub(crate) full_since: Option<Span>,

@@ -184,16 +184,15 @@ impl Config {
     }
 
     fn shares(&self) -> Checked {
-        let rooms = [
+        for (name, share) in [
             ("guard.term-room", self.guard.term_room),
             ("guard.kill-room", self.guard.kill_room),
-        ];
-        for (name, room) in rooms {
-            if matches!(room, Share::Percent(share) if share > MOST) {
-                return Err(format!("{name} = \"{room}\" is more than 90 %"));
-            }
+            ("guard.cache-most", self.guard.cache_most),
+            ("gap.available-floor", self.gap.available_floor),
+        ] {
+            at_most(MOST, "90 %", name, share)?;
         }
-        self.guard.rooms(None)?;
+        self.guard.amounts(None)?;
         if self.guard.stall_limit < LEAST_STALL {
             return Err(format!(
                 "guard.stall-limit = \"{}\" is less than {LEAST_STALL}: healthy machines stall so much",
@@ -202,8 +201,6 @@ impl Config {
         }
         for (name, share) in [
             ("guard.stall-limit", self.guard.stall_limit),
-            ("guard.cache-most", self.guard.cache_most),
-            ("gap.available-floor", self.gap.available_floor),
             ("gap.dead-band", self.gap.dead_band),
             ("caches.negative-cap", self.caches.negative_cap),
         ] {
@@ -211,26 +208,12 @@ impl Config {
                 return Err(format!("{name} = \"{share}\" is more than 90 %"));
             }
         }
-        let gap = match self.gap.max {
-            Some(Share::Percent(share)) => share,
-            Some(Share::Bytes(_)) | None => Percent::ZERO,
-        };
         for (name, share) in [
             ("protect.budget", self.protect.budget),
             ("protect.floors", self.protect.floors),
-            ("gap.max", gap),
+            ("gap.max", self.gap.max.unwrap_or_default()),
         ] {
-            if share > QUARTER {
-                return Err(format!(
-                    "{name} = \"{share}\" is more than a quarter of memory"
-                ));
-            }
-        }
-        if self.guard.cache_most < self.guard.cache_least {
-            return Err(format!(
-                "guard.cache-most = \"{}\" is less than guard.cache-least = \"{}\"",
-                self.guard.cache_most, self.guard.cache_least
-            ));
+            at_most(QUARTER, "a quarter of memory", name, share)?;
         }
         Ok(())
     }
@@ -274,37 +257,52 @@ impl Config {
     }
 }
 
+/// An error for a share above `most`. How much of memory bytes are, only the machine can tell.
+fn at_most(most: Percent, called: &str, name: &str, share: Share) -> Checked {
+    match share {
+        Share::Percent(percent) if percent > most => {
+            Err(format!("{name} = \"{share}\" is more than {called}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether one amount is above another on a machine with so much memory.
+fn is_above(one: Share, other: Share, managed: Option<Bytes>) -> bool {
+    match (one, other, managed) {
+        (Share::Bytes(one), Share::Bytes(other), _) => one > other,
+        (Share::Percent(one), Share::Percent(other), _) => one > other,
+        (one, other, Some(managed)) => one.of(managed) > other.of(managed),
+        (_, _, None) => false,
+    }
+}
+
 impl Guard {
-    /// SIGKILL must not come before SIGTERM. Bytes and a share are compared on a machine with so much
-    /// `managed` memory; where that is unknown, not at all.
-    pub fn rooms(&self, managed: Option<Bytes>) -> Result<(), String> {
-        let Self {
-            term_ahead,
-            term_room,
-            kill_room,
-            ..
-        } = self;
-        if *term_ahead == Span::default() {
-            // No SIGTERM is sent at all.
-            return Ok(());
-        }
-        let is_above = match (kill_room, term_room, managed) {
-            (Share::Bytes(kill), Share::Bytes(term), _) => kill > term,
-            (Share::Percent(kill), Share::Percent(term), _) => kill > term,
-            (kill, term, Some(managed)) => kill.of(managed) > term.of(managed),
-            _ => false,
-        };
-        if !is_above {
-            return Ok(());
-        }
+    /// What must hold between amounts, which may be bytes or shares: both are compared on a machine with
+    /// so much `managed` memory; where that is unknown, only those of one kind.
+    pub fn amounts(&self, managed: Option<Bytes>) -> Result<(), String> {
         let here = match managed {
             Some(managed) => format!(" on a machine with {managed}"),
             None => String::new(),
         };
-        Err(format!(
-            "guard.kill-room = \"{kill_room}\" is above guard.term-room = \"{term_room}\"{here}: SIGKILL \
-             would come before SIGTERM; lower kill-room"
-        ))
+        let least = self.cache_least;
+        let most = self.cache_most;
+        if is_above(least, most, managed) {
+            return Err(format!(
+                "guard.cache-most = \"{most}\" is less than guard.cache-least = \"{least}\"{here}"
+            ));
+        }
+        // Without SIGTERM there is nothing that SIGKILL could come before.
+        let sends_sigterm = self.term_ahead > Span::default();
+        let kill = self.kill_room;
+        let term = self.term_room;
+        if sends_sigterm && is_above(kill, term, managed) {
+            return Err(format!(
+                "guard.kill-room = \"{kill}\" is above guard.term-room = \"{term}\"{here}: SIGKILL would come \
+                 before SIGTERM; lower kill-room"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use units::Percent;
 
 fn refused(text: &str) -> String {
     Config::parse("warmset.toml", text)
@@ -208,12 +209,39 @@ fn sigkill_does_not_come_before_sigterm() {
     }
     let mixed = "[guard]\nterm-room = \"10 %\"\nkill-room = \"1 GiB\"";
     let guard = Config::parse("x", mixed).unwrap().guard;
-    assert_eq!(guard.rooms(None), Ok(()));
-    assert_eq!(guard.rooms(Some(Bytes::mib(65_536))), Ok(()));
-    let error = guard.rooms(Some(Bytes::mib(8192))).unwrap_err();
+    assert_eq!(guard.amounts(None), Ok(()));
+    assert_eq!(guard.amounts(Some(Bytes::mib(65_536))), Ok(()));
+    let error = guard.amounts(Some(Bytes::mib(8192))).unwrap_err();
     assert!(error.contains("on a machine with 8 GiB"), "{error}");
     // Without SIGTERM there is nothing that SIGKILL could come before.
     let none = "[guard]\nterm-ahead = \"0 s\"\nterm-room = \"2 %\"\nkill-room = \"6 %\"";
     assert!(Config::parse("x", none).is_ok());
     assert!(refused("[guard]\nstall-limit = \"1 %\"").contains("guard.stall-limit"));
+}
+
+#[test]
+fn amounts_are_bytes_or_shares() {
+    let text = "[gap]\navailable-floor = \"2 GiB\"\n[guard]\ncache-least = \"512 MiB\"\ncache-most = \"20 %\"\n\
+                [protect]\nbudget = \"4 GiB\"\nfloors = \"10 %\"\n";
+    let config = Config::parse("x", text).unwrap();
+    assert_eq!(config.gap.available_floor, Share::Bytes(Bytes::mib(2048)));
+    assert_eq!(config.guard.cache_least, Share::Bytes(Bytes::mib(512)));
+    assert_eq!(config.protect.budget, Share::Bytes(Bytes::mib(4096)));
+    let json = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+    let error = config.guard.amounts(Some(Bytes::mib(2048))).unwrap_err();
+    assert!(
+        error.contains("guard.cache-most = \"20 %\" is less than"),
+        "{error}"
+    );
+    assert!(refused("[guard]\ncache-most = \"95 %\"").contains("more than 90 %"));
+}
+
+#[test]
+fn a_share_of_an_older_recording_is_read() {
+    let read = |text: &str| serde_json::from_str::<Share>(text).unwrap();
+    assert_eq!(read("550"), Share::Percent(Percent::hundredths(550)));
+    for share in [Share::Percent(Percent::new(6)), Share::Bytes(Bytes::mib(3))] {
+        assert_eq!(read(&serde_json::to_string(&share).unwrap()), share);
+    }
 }

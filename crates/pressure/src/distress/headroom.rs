@@ -1,5 +1,6 @@
 //! How much headroom a sample shows, and what it adds to the measurement of growth.
 
+use crate::config::Share;
 use crate::sample::{Sample, Swap, SwapKind};
 use crate::sums::unreclaimable;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ pub(crate) fn unreturnable(sample: &Sample) -> Option<Bytes> {
 
 /// File cache that is in use: the least share of memory, and more of it the more refaults.
 pub(crate) fn floor(
-    (least, most): (Percent, Percent),
+    (least, most): (Share, Share),
     managed: Bytes,
     refaulted_per_second: u64,
 ) -> Bytes {
