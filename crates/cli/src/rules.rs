@@ -5,8 +5,16 @@ use crate::ui::socket::{Guard, ask};
 use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use host::rules::{self, Rules};
+use host::settings::know_users;
+use pressure::rules::Rule;
 use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+use std::fmt::Display;
 use std::io::Write;
+
+/// What a rule may look like, as a hint.
+const GRAMMAR: &str = "write UNIT, app:UNIT, program:NAME, exe:/PATH, command:TEXT, user:NAME, cgroup:/PATH or a \
+                       process number; man warmset.toml has the rules";
 
 /// Writes the rules, and has a running guard read them.
 pub(crate) fn save(rules: &Rules, command: &str, context: &Context) -> Result<()> {
@@ -20,7 +28,7 @@ pub(crate) fn save(rules: &Rules, command: &str, context: &Context) -> Result<()
 /// Prints the rules of one kind, `how` being `exempt` or `protected`.
 pub(crate) fn list(
     how: &str,
-    rules: &[String],
+    rules: &[impl Display + Serialize],
     context: &Context,
     out: &mut impl Write,
 ) -> Result<()> {
@@ -36,11 +44,25 @@ pub(crate) fn list(
     Ok(())
 }
 
-/// The exemption for what was written: a number is a process, which must exist.
-pub(crate) fn exemption(identity: &str, context: &Context) -> Result<String> {
-    match identity.parse() {
-        Ok(pid) => Ok(rules::of_process(&context.root, pid)?),
-        Err(_) => Ok(identity.to_owned()),
+/// The exemption for what was written: a number is a process, which must exist. A user is kept by number.
+pub(crate) fn exemption(identity: &str, context: &Context) -> Result<Rule> {
+    if let Ok(pid) = identity.parse() {
+        let rule = rules::of_process(&context.root, pid)?;
+        return Ok(rule.parse()?);
+    }
+    let rule: Rule = identity
+        .parse()
+        .map_err(|error| Hinted::new(error, GRAMMAR))?;
+    rule.exempts()?;
+    let mut guard = pressure::config::Guard {
+        spare: vec![rule],
+        ..Default::default()
+    };
+    know_users(&context.root, &mut guard).map_err(anyhow::Error::msg)?;
+    let rule = guard.spare.remove(0);
+    match rule.user() {
+        Some(number) => Ok(format!("user:{number}").parse()?),
+        None => Ok(rule),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::parse::process::{self, cgroup};
 use crate::writes;
 use pressure::Config;
 use pressure::config::ConfigError;
+use pressure::rules::Rule;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
@@ -30,7 +31,7 @@ pub fn path(run: &Path) -> PathBuf {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Exempt ones, as `guard.spare` names them.
-    pub spare: Vec<String>,
+    pub spare: Vec<Rule>,
     /// Protected units, as `protect.units` names them.
     pub protect: Vec<String>,
 }
@@ -81,8 +82,8 @@ impl Rules {
         let draft = run.join("rules.new");
         let _ = fs::remove_file(&draft);
         let mut file = writes::create_new(&draft, 0o600).map_err(at)?;
-        let spare = quoted(&self.spare);
-        let units = quoted(&self.protect);
+        let spare = quoted(self.spare.iter().map(Rule::as_str));
+        let units = quoted(self.protect.iter().map(String::as_str));
         let head = "# Made by `warmset spare` and `warmset protect`; gone at the next boot.";
         let text = format!("{head}\n[guard]\nspare = [{spare}]\n[protect]\nunits = [{units}]\n");
         io::Write::write_all(&mut file, text.as_bytes())
@@ -91,8 +92,8 @@ impl Rules {
     }
 }
 
-fn quoted(rules: &[String]) -> String {
-    let quoted: Vec<String> = rules.iter().map(|rule| toml_text(rule)).collect();
+fn quoted<'r>(rules: impl Iterator<Item = &'r str>) -> String {
+    let quoted: Vec<String> = rules.map(toml_text).collect();
     quoted.join(", ")
 }
 
@@ -144,7 +145,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("run");
         assert_eq!(Rules::read(&run).unwrap(), Rules::default());
-        let spare = vec!["a \"b\".service".to_owned(), "pid:1@2".to_owned()];
+        let spare = vec![
+            "a \"b\".service".parse().unwrap(),
+            "pid:1@2".parse().unwrap(),
+        ];
         let exempt = Rules {
             spare,
             protect: Vec::new(),

@@ -2,10 +2,16 @@
 
 use pressure::config::{Config, ConfigError, Layers};
 use pressure::import::{Legacy, legacy};
+use pressure::rules::Numbered;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use units::Bytes;
+
+mod users;
+
+pub use users::know_users;
 
 /// Where the main file is.
 pub const MAIN: &str = "etc/warmset/warmset.toml";
@@ -43,23 +49,71 @@ pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
             files.push(path);
         }
     }
+    finish(root, layers, files, notes)
+}
+
+/// The configuration in one file, which must be there, for this machine.
+pub fn of_file(path: &Path) -> Result<Settings, ConfigError> {
+    of_file_for(Path::new("/"), path)
+}
+
+/// The same for the machine at `root`: its users, and its size.
+pub fn of_file_for(root: &Path, path: &Path) -> Result<Settings, ConfigError> {
+    let text = read(path)?.ok_or_else(|| wrong(path, "there is no such file"))?;
+    let mut layers = Layers::default();
+    let notes = layers.add(&path.display().to_string(), &text)?;
+    finish(root, layers, vec![path.to_owned()], notes)
+}
+
+/// What only the machine can tell of a configuration: its users' numbers, and whether its amounts and
+/// shares agree at its size.
+fn finish(
+    root: &Path,
+    layers: Layers,
+    files: Vec<PathBuf>,
+    mut notes: Vec<String>,
+) -> Result<Settings, ConfigError> {
+    let mut config = layers.finish()?;
+    let wrong = |what| ConfigError {
+        file: names(&files),
+        at: None,
+        what,
+    };
+    know_users(root, &mut config.guard).map_err(wrong)?;
+    config.guard.amounts(memory(root)).map_err(wrong)?;
+    notes.extend(config.guard.rules().filter_map(fault_note));
     Ok(Settings {
-        config: layers.finish()?,
+        config,
         files,
         notes,
     })
 }
 
-/// The configuration in one file, which must be there.
-pub fn of_file(path: &Path) -> Result<Settings, ConfigError> {
-    let text = read(path)?.ok_or_else(|| wrong(path, "there is no such file"))?;
-    let mut layers = Layers::default();
-    let notes = layers.add(&path.display().to_string(), &text)?;
-    Ok(Settings {
-        config: layers.finish()?,
-        files: vec![path.to_owned()],
-        notes,
-    })
+/// The note about a rule that can match nothing by what it says. `warmset check` makes an error of it;
+/// a guard runs on with the other rules.
+pub fn fault_note(numbered: Numbered<'_>) -> Option<String> {
+    let fault = numbered.rule.fault()?;
+    let key = numbered.key.name();
+    let rule = numbered.rule;
+    Some(format!("{key} \"{rule}\" can match nothing: {fault}"))
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    names.join(" + ")
+}
+
+/// Memory of the machine at `root`; `None` if it does not say.
+pub fn memory(root: &Path) -> Option<Bytes> {
+    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes::kib(kib))
 }
 
 fn drop_ins(root: &Path) -> Result<Vec<PathBuf>, ConfigError> {
@@ -190,6 +244,34 @@ mod tests {
             of_machine(machine(&[]).path()).unwrap().config,
             Config::default()
         );
+    }
+
+    #[test]
+    fn rules_and_rooms_are_checked_against_the_machine() {
+        let dir = machine(&[
+            ("etc/passwd", "ann:x:1000:1000::/home/ann:/bin/sh\n"),
+            (
+                "proc/meminfo",
+                "MemTotal:        8388608 kB\nMemFree: 1 kB\n",
+            ),
+            (MAIN, "[guard]\navoid = [\"user:ann\", \"sshd\"]\n"),
+        ]);
+        let settings = of_machine(dir.path()).unwrap();
+        assert_eq!(settings.config.guard.avoid[0].user(), Some(1000));
+        let [note] = &settings.notes[..] else {
+            panic!("{:?}", settings.notes)
+        };
+        assert!(
+            note.contains("guard.avoid \"sshd\" can match nothing"),
+            "{note}"
+        );
+        let path = dir.path().join(MAIN);
+        fs::write(&path, "[guard]\nkill-room = \"1 GiB\"\n").unwrap();
+        let error = of_file_for(dir.path(), &path).unwrap_err().to_string();
+        assert!(error.contains("on a machine with 8 GiB"), "{error}");
+        fs::write(&path, "[guard]\nprefer = [\"user:bob\"]\n").unwrap();
+        let error = of_file_for(dir.path(), &path).unwrap_err().to_string();
+        assert!(error.contains("/etc/passwd has no user bob"), "{error}");
     }
 
     #[test]

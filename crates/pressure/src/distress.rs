@@ -40,7 +40,7 @@ pub(crate) use severity::{
     Bounds, Part, Severity, is_tight, is_tight_in_ram, reserve, severity, thrashes, warns,
 };
 
-use crate::config::Guard;
+use crate::config::{Guard, Share};
 use crate::sample::Sample;
 use crate::scan::{Signal, Victim};
 use at_limit::AtLimits;
@@ -90,8 +90,8 @@ enum Supply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distress {
-    /// Least and most share of memory that counts as file cache in use.
-    cache: (Percent, Percent),
+    /// Least and most of memory that counts as file cache in use.
+    cache: (Share, Share),
     /// Oldest first. Storage for all is allocated at the start.
     points: Vec<Point>,
     pub(crate) growths: Growths,

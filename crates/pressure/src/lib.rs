@@ -30,6 +30,7 @@ pub mod rates;
 pub mod recording;
 mod refaults;
 pub mod replay;
+pub mod rules;
 pub mod sample;
 pub mod scan;
 pub mod section;

@@ -19,12 +19,13 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let identity = &args.identity;
     let mut rules = Rules::read(&context.run)?;
     let before = rules.clone();
-    let exact = exemption(identity, context).unwrap_or_else(|_| identity.clone());
+    let exact =
+        exemption(identity, context).map_or_else(|_| identity.clone(), |rule| rule.to_string());
     // The rule of a process has its start time, too; one that has ended is released by its number alone.
     let by_number = format!("pid:{identity}@");
     rules
         .spare
-        .retain(|rule| *rule != exact && !rule.starts_with(&by_number));
+        .retain(|rule| rule.as_str() != exact && !rule.as_str().starts_with(&by_number));
     let unit = protected_unit(identity, context).unwrap_or_else(|_| identity.clone());
     rules.protect.retain(|protected| *protected != unit);
     if rules == before {

@@ -4,6 +4,7 @@ use crate::rules::{exemption, list, save};
 use crate::ui::Context;
 use anyhow::Result;
 use host::rules::{self, Rules};
+use pressure::rules::Rule;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -34,10 +35,14 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 }
 
 /// A system unit that is not there may be a mistyped name, or a user's unit.
-fn note_if_absent(rule: &str, context: &Context) -> Result<()> {
-    if rule.contains(':') || rules::is_there(&context.root, rule) {
+fn note_if_absent(rule: &Rule, context: &Context) -> Result<()> {
+    let Some(unit) = rule.system_unit() else {
+        return Ok(());
+    };
+    if rules::is_there(&context.root, unit) {
         return Ok(());
     }
+    let rule = unit;
     writeln!(
         io::stderr(),
         "note: {rule} is not a system unit that runs now; for a unit that a user started, write app:{rule}"

@@ -379,8 +379,8 @@ mod tests {
         );
         let config = configuration(&context);
         assert_eq!(
-            config.guard.spare[config.guard.spare.len() - 2..],
-            ["batch.service", "pid:4711@90210"]
+            config.guard.spare,
+            ["batch.service", "pid:4711@90210"].map(|rule| rule.parse().unwrap())
         );
         assert!(
             config

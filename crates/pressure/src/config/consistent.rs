@@ -1,12 +1,16 @@
 //! What must hold of a configuration as a whole; each message names the keys.
 
-use super::{Config, Occasion, Share, is_protected};
-use units::{Percent, Span};
+use super::{Config, Guard, Occasion, Share, is_protected};
+use crate::rules::{MOST_COMMANDS, Rule};
+use units::{Bytes, Percent, Span};
 
 /// No other share of memory may be larger: a tenth stays for what the share is not about.
 const MOST: Percent = Percent::new(90);
 /// What Warmset itself withholds or holds is never more of memory than this.
 const QUARTER: Percent = Percent::new(25);
+
+/// A share of stalls that is normal under a burst, and says nothing about the seconds to come.
+const LEAST_STALL: Percent = Percent::new(5);
 
 type Checked = Result<(), String>;
 
@@ -16,6 +20,7 @@ impl Config {
         self.spans()?;
         self.shares()?;
         self.names()?;
+        self.rules()?;
         if self.gap.stall_cost == Span::default() && self.gap.refault_cost == Span::default() {
             return Err(
                 "gap.stall-cost and gap.refault-cost are both zero: nothing to weigh".to_owned(),
@@ -179,19 +184,23 @@ impl Config {
     }
 
     fn shares(&self) -> Checked {
-        let rooms = [
+        for (name, share) in [
             ("guard.term-room", self.guard.term_room),
             ("guard.kill-room", self.guard.kill_room),
-        ];
-        for (name, room) in rooms {
-            if matches!(room, Share::Percent(share) if share > MOST) {
-                return Err(format!("{name} = \"{room}\" is more than 90 %"));
-            }
+            ("guard.cache-most", self.guard.cache_most),
+            ("gap.available-floor", self.gap.available_floor),
+        ] {
+            at_most(MOST, "90 %", name, share)?;
+        }
+        self.guard.amounts(None)?;
+        if self.guard.stall_limit < LEAST_STALL {
+            return Err(format!(
+                "guard.stall-limit = \"{}\" is less than {LEAST_STALL}: healthy machines stall so much",
+                self.guard.stall_limit
+            ));
         }
         for (name, share) in [
             ("guard.stall-limit", self.guard.stall_limit),
-            ("guard.cache-most", self.guard.cache_most),
-            ("gap.available-floor", self.gap.available_floor),
             ("gap.dead-band", self.gap.dead_band),
             ("caches.negative-cap", self.caches.negative_cap),
         ] {
@@ -199,28 +208,28 @@ impl Config {
                 return Err(format!("{name} = \"{share}\" is more than 90 %"));
             }
         }
-        let gap = match self.gap.max {
-            Some(Share::Percent(share)) => share,
-            Some(Share::Bytes(_)) | None => Percent::ZERO,
-        };
         for (name, share) in [
             ("protect.budget", self.protect.budget),
             ("protect.floors", self.protect.floors),
-            ("gap.max", gap),
+            ("gap.max", self.gap.max.unwrap_or_default()),
         ] {
-            if share > QUARTER {
-                return Err(format!(
-                    "{name} = \"{share}\" is more than a quarter of memory"
-                ));
-            }
-        }
-        if self.guard.cache_most < self.guard.cache_least {
-            return Err(format!(
-                "guard.cache-most = \"{}\" is less than guard.cache-least = \"{}\"",
-                self.guard.cache_most, self.guard.cache_least
-            ));
+            at_most(QUARTER, "a quarter of memory", name, share)?;
         }
         Ok(())
+    }
+
+    /// A process cannot be killed late and early, or never and early.
+    fn rules(&self) -> Checked {
+        let guard = &self.guard;
+        let commands = guard.commands().count();
+        if commands > MOST_COMMANDS {
+            return Err(format!(
+                "{commands} rules command: in guard.spare, avoid and prefer, at most {MOST_COMMANDS} are \
+                 allowed: join some by a star"
+            ));
+        }
+        contradict("avoid", &guard.avoid, "prefer", &guard.prefer)?;
+        contradict("spare", &guard.spare, "prefer", &guard.prefer)
     }
 
     fn names(&self) -> Checked {
@@ -246,4 +255,65 @@ impl Config {
             None => Ok(()),
         }
     }
+}
+
+/// An error for a share above `most`. How much of memory bytes are, only the machine can tell.
+fn at_most(most: Percent, called: &str, name: &str, share: Share) -> Checked {
+    match share {
+        Share::Percent(percent) if percent > most => {
+            Err(format!("{name} = \"{share}\" is more than {called}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether one amount is above another on a machine with so much memory.
+fn is_above(one: Share, other: Share, managed: Option<Bytes>) -> bool {
+    match (one, other, managed) {
+        (Share::Bytes(one), Share::Bytes(other), _) => one > other,
+        (Share::Percent(one), Share::Percent(other), _) => one > other,
+        (one, other, Some(managed)) => one.of(managed) > other.of(managed),
+        (_, _, None) => false,
+    }
+}
+
+impl Guard {
+    /// What must hold between amounts, which may be bytes or shares: both are compared on a machine with
+    /// so much `managed` memory; where that is unknown, only those of one kind.
+    pub fn amounts(&self, managed: Option<Bytes>) -> Result<(), String> {
+        let here = match managed {
+            Some(managed) => format!(" on a machine with {managed}"),
+            None => String::new(),
+        };
+        let least = self.cache_least;
+        let most = self.cache_most;
+        if is_above(least, most, managed) {
+            return Err(format!(
+                "guard.cache-most = \"{most}\" is less than guard.cache-least = \"{least}\"{here}"
+            ));
+        }
+        // Without SIGTERM there is nothing that SIGKILL could come before.
+        let sends_sigterm = self.term_ahead > Span::default();
+        let kill = self.kill_room;
+        let term = self.term_room;
+        if sends_sigterm && is_above(kill, term, managed) {
+            return Err(format!(
+                "guard.kill-room = \"{kill}\" is above guard.term-room = \"{term}\"{here}: SIGKILL would come \
+                 before SIGTERM; lower kill-room"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// An error for a rule that is in both lists.
+fn contradict(one: &str, rules: &[Rule], other: &str, others: &[Rule]) -> Checked {
+    for rule in rules {
+        if others.iter().any(|it| it.says_the_same_as(rule)) {
+            return Err(format!(
+                "guard.{one} and guard.{other} both name \"{rule}\": keep it in one of them"
+            ));
+        }
+    }
+    Ok(())
 }

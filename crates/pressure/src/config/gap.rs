@@ -14,10 +14,10 @@ pub struct Gap {
     /// Less withholds less and stalls more.
     #[serde(with = "text::optional")]
     pub max: Option<Share>,
-    /// MemAvailable is never pushed below this share of memory, nor below a rival guard's threshold and
-    /// 2 % more. More leaves the gap smaller when programs fill memory.
+    /// MemAvailable is never pushed below this, in bytes or as a share of memory, nor below a rival
+    /// guard's threshold and 2 % more. More leaves the gap smaller when programs fill memory.
     #[serde(with = "text")]
-    pub available_floor: Percent,
+    pub available_floor: Share,
     /// Time a task loses when an allocation reclaims for itself. With `refault_cost` it sets the
     /// quantile of demand to be covered: stall / (stall + refault).
     #[serde(with = "text")]
@@ -55,7 +55,7 @@ impl Default for Gap {
         Self {
             enabled: true,
             max: None,
-            available_floor: Percent::new(5),
+            available_floor: Share::Percent(Percent::new(5)),
             stall_cost: Span::millis(10),
             refault_cost: Span::new(std::time::Duration::from_micros(100)),
             half_life: Span::secs(600),
@@ -72,12 +72,37 @@ impl Default for Gap {
 
 /// Bytes, or a share of the machine's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(from = "Stored", rename_all = "kebab-case")]
 pub enum Share {
     /// So much.
     Bytes(Bytes),
     /// This share.
     Percent(Percent),
+}
+
+/// As recordings have it. In older ones some were shares only, a number of hundredths of a per cent.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Hundredths(u64),
+    Kind(Kind),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Bytes(Bytes),
+    Percent(Percent),
+}
+
+impl From<Stored> for Share {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Hundredths(share) => Self::Percent(Percent::hundredths(share)),
+            Stored::Kind(Kind::Bytes(bytes)) => Self::Bytes(bytes),
+            Stored::Kind(Kind::Percent(share)) => Self::Percent(share),
+        }
+    }
 }
 
 impl Default for Share {

@@ -1,6 +1,7 @@
 //! When a process is killed, and which never is.
 
 use super::{Share, text};
+use crate::rules::{Rule, exempting};
 use serde::{Deserialize, Serialize};
 use units::{Percent, Span};
 
@@ -37,12 +38,12 @@ pub struct Guard {
     /// Time from SIGTERM to SIGKILL, if memory lasts so long.
     #[serde(with = "text")]
     pub term_grace: Span,
-    /// File cache that counts as in use even if nothing of it refaults, as a share of memory.
+    /// File cache that counts as in use even if nothing of it refaults: bytes, or a share of memory.
     #[serde(with = "text")]
-    pub cache_least: Percent,
-    /// File cache that counts as in use while much of it refaults, as a share of memory.
+    pub cache_least: Share,
+    /// File cache that counts as in use while much of it refaults: bytes, or a share of memory.
     #[serde(with = "text")]
-    pub cache_most: Percent,
+    pub cache_most: Share,
     /// With no headroom and nearly all time lost for so long, the largest is killed although no process grows.
     #[serde(with = "text")]
     pub hopeless_after: Span,
@@ -55,13 +56,13 @@ pub struct Guard {
     pub stall_for: Span,
     /// Which process of many alike is killed first.
     pub leaf: Leaf,
-    /// What is never killed: a unit of the system, `app:NAME` for one that a user started, `program:NAME` for a program that
-    /// is root's, `pid:NUMBER`; a star at the end stands for anything.
-    pub spare: Vec<String>,
-    /// What is killed late, in the same words.
-    pub avoid: Vec<String>,
-    /// What is killed early, in the same words.
-    pub prefer: Vec<String>,
+    /// What is never killed; [`crate::rules`] says how it is written.
+    #[serde(deserialize_with = "exempting")]
+    pub spare: Vec<Rule>,
+    /// What is killed late.
+    pub avoid: Vec<Rule>,
+    /// What is killed early.
+    pub prefer: Vec<Rule>,
 }
 
 impl Default for Guard {
@@ -76,8 +77,8 @@ impl Default for Guard {
             term_room: Share::Percent(Percent::new(6)),
             kill_room: Share::Percent(Percent::new(2)),
             term_grace: Span::millis(1500),
-            cache_least: Percent::new(5),
-            cache_most: Percent::new(15),
+            cache_least: Share::Percent(Percent::new(5)),
+            cache_most: Share::Percent(Percent::new(15)),
             hopeless_after: Span::secs(10),
             stall_limit: Percent::new(40),
             stall_for: Span::secs(20),

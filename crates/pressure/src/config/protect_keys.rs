@@ -1,6 +1,6 @@
 //! What is held in memory.
 
-use super::text;
+use super::{Share, text};
 use serde::{Deserialize, Serialize};
 use units::{Percent, Span};
 
@@ -44,13 +44,14 @@ pub fn is_protected(unit: &str) -> bool {
 pub struct Protect {
     /// Hold anything at all. Needs the mode `protect` too.
     pub enabled: bool,
-    /// Most that is held, as a share of memory, up to 25 %. More leaves less for everything else, and the
+    /// Most that is held: bytes, or a share of memory, in no case more than 25 %. More leaves less for everything else, and the
     /// kernel kills sooner.
     #[serde(with = "text")]
-    pub budget: Percent,
-    /// Most of memory that stays with `units`, in all, up to 25 %; with what is locked it is never more than a quarter.
+    pub budget: Share,
+    /// Most that stays with `units`, in all: bytes, or a share of memory. With what is locked it is never more than a
+    /// quarter of memory.
     #[serde(with = "text")]
-    pub floors: Percent,
+    pub floors: Share,
     /// A file is worth its memory if its pages refault within this time. More holds colder files.
     #[serde(with = "text")]
     pub reuse: Span,
@@ -69,8 +70,8 @@ impl Default for Protect {
     fn default() -> Self {
         Self {
             enabled: false,
-            budget: Percent::new(25),
-            floors: Percent::new(15),
+            budget: Share::Percent(Percent::new(25)),
+            floors: Share::Percent(Percent::new(15)),
             reuse: Span::secs(60),
             units: UNITS.map(str::to_owned).to_vec(),
             programs: PROGRAMS.map(str::to_owned).to_vec(),

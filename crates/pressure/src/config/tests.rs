@@ -1,4 +1,5 @@
 use super::*;
+use units::Percent;
 
 fn refused(text: &str) -> String {
     Config::parse("warmset.toml", text)
@@ -143,5 +144,104 @@ fn the_experiment_of_local_replacement_is_passed_over_and_said() {
                  the VM lab (warmset-lab run --arms local:WAY)"
             ]
         );
+    }
+}
+
+#[test]
+fn a_rule_that_is_none_is_an_error_where_it_stands() {
+    for (text, at, what) in [
+        (
+            "[guard]\nspare = [\"a.service\", \"name:hog\"]",
+            "2:23",
+            "rule \"name:hog\": any process can take any name: use program:, exe:, unit: or command:",
+        ),
+        (
+            "[guard]\navoid = [\n  \"a.service\",\n  \"exe:bin/a\",\n]",
+            "4:3",
+            "rule \"exe:bin/a\": the file that runs is named by its whole path",
+        ),
+        ("[guard]\nprefer = [\"name:\"]", "2:11", "it names nothing"),
+        ("[guard]\nprefer = [3]", "2:11", "invalid type: integer `3`"),
+    ] {
+        let error = refused(text);
+        assert!(
+            error.starts_with(&format!("warmset.toml:{at}: ")),
+            "{error}"
+        );
+        assert!(error.contains(what), "{error}");
+    }
+    let names = "[guard]\navoid = [\"name:a\"]\nprefer = [\"name:b\"]";
+    assert!(Config::parse("x", names).is_ok());
+}
+
+#[test]
+fn rules_that_contradict_each_other_are_refused() {
+    for (text, keys) in [
+        (
+            "avoid = [\"a.service\"]\nprefer = [\"unit:a.service\"]",
+            "guard.avoid and guard.prefer",
+        ),
+        (
+            "spare = [\"program:a\"]\nprefer = [\"program:a\"]",
+            "guard.spare and guard.prefer",
+        ),
+    ] {
+        let error = refused(&format!("[guard]\n{text}"));
+        assert!(error.contains(keys), "{error}");
+    }
+    // One file may say it, and another the contrary.
+    let mut layers = Layers::default();
+    layers.add("a", "[guard]\navoid = [\"user:1\"]").unwrap();
+    layers.add("b", "[guard]\nprefer = [\"user:1\"]").unwrap();
+    assert!(layers.finish().unwrap_err().to_string().contains("user:1"));
+    let commands: Vec<String> = (0..65).map(|it| format!("\"command:{it}\"")).collect();
+    let many = format!("[guard]\nprefer = [{}]", commands.join(", "));
+    assert!(refused(&many).contains("65 rules command:"));
+}
+
+#[test]
+fn sigkill_does_not_come_before_sigterm() {
+    for rooms in [
+        "term-room = \"2 %\"\nkill-room = \"6 %\"",
+        "term-room = \"100 MiB\"\nkill-room = \"1 GiB\"",
+    ] {
+        assert!(refused(&format!("[guard]\n{rooms}")).contains("kill-room"));
+    }
+    let mixed = "[guard]\nterm-room = \"10 %\"\nkill-room = \"1 GiB\"";
+    let guard = Config::parse("x", mixed).unwrap().guard;
+    assert_eq!(guard.amounts(None), Ok(()));
+    assert_eq!(guard.amounts(Some(Bytes::mib(65_536))), Ok(()));
+    let error = guard.amounts(Some(Bytes::mib(8192))).unwrap_err();
+    assert!(error.contains("on a machine with 8 GiB"), "{error}");
+    // Without SIGTERM there is nothing that SIGKILL could come before.
+    let none = "[guard]\nterm-ahead = \"0 s\"\nterm-room = \"2 %\"\nkill-room = \"6 %\"";
+    assert!(Config::parse("x", none).is_ok());
+    assert!(refused("[guard]\nstall-limit = \"1 %\"").contains("guard.stall-limit"));
+}
+
+#[test]
+fn amounts_are_bytes_or_shares() {
+    let text = "[gap]\navailable-floor = \"2 GiB\"\n[guard]\ncache-least = \"512 MiB\"\ncache-most = \"20 %\"\n\
+                [protect]\nbudget = \"4 GiB\"\nfloors = \"10 %\"\n";
+    let config = Config::parse("x", text).unwrap();
+    assert_eq!(config.gap.available_floor, Share::Bytes(Bytes::mib(2048)));
+    assert_eq!(config.guard.cache_least, Share::Bytes(Bytes::mib(512)));
+    assert_eq!(config.protect.budget, Share::Bytes(Bytes::mib(4096)));
+    let json = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+    let error = config.guard.amounts(Some(Bytes::mib(2048))).unwrap_err();
+    assert!(
+        error.contains("guard.cache-most = \"20 %\" is less than"),
+        "{error}"
+    );
+    assert!(refused("[guard]\ncache-most = \"95 %\"").contains("more than 90 %"));
+}
+
+#[test]
+fn a_share_of_an_older_recording_is_read() {
+    let read = |text: &str| serde_json::from_str::<Share>(text).unwrap();
+    assert_eq!(read("550"), Share::Percent(Percent::hundredths(550)));
+    for share in [Share::Percent(Percent::new(6)), Share::Bytes(Bytes::mib(3))] {
+        assert_eq!(read(&serde_json::to_string(&share).unwrap()), share);
     }
 }

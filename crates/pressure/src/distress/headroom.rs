@@ -1,6 +1,7 @@
 //! How much headroom a sample shows, and what it adds to the measurement of growth.
 
-use super::severity::Part;
+use super::severity::room;
+use crate::config::Share;
 use crate::sample::{Sample, Swap, SwapKind};
 use crate::sums::unreclaimable;
 use serde::{Deserialize, Serialize};
@@ -116,12 +117,12 @@ pub(crate) fn managed(sample: &Sample, page_size: Bytes) -> Option<Bytes> {
 
 /// File cache that is in use: the least share of memory, and more of it the more refaults.
 pub(crate) fn floor(
-    (least, most): (Percent, Percent),
+    (least, most): (Share, Share),
     managed: Bytes,
     refaulted_per_second: u64,
 ) -> Bytes {
-    let least = Part::new(least, MOST_LEAST_CACHE).of(managed);
-    let most = Part::new(most, MOST_CACHE).of(managed);
+    let least = room(least, MOST_LEAST_CACHE, managed);
+    let most = room(most, MOST_CACHE, managed);
     let busy = BUSY_CACHE.of(managed).get().max(1);
     least
         + most

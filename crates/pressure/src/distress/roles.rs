@@ -5,7 +5,7 @@
 //! counts, if root owns it.
 
 use crate::config::Guard;
-use crate::scan::{Candidate, Life, Mark, Name, Place};
+use crate::scan::{Candidate, Life, Mark, Place};
 use serde::{Deserialize, Serialize};
 
 /// Why a process is exempt.
@@ -50,31 +50,47 @@ const UNITS: &[&str] = &[
     "apt-daily*",
     "auditd.service",
     "colord.service",
+    "connman.service",
+    "cosmic-greeter*",
     "dbus*",
+    "dhcpcd*",
     "display-manager.service",
     "dnf*",
+    "elogind*",
     "emergency.service",
+    "emptty*",
     "gdm*",
     "getty@*",
     "greetd*",
     "init.scope",
+    "iscsid.service",
+    "iwd.service",
+    "lemurs*",
     "lightdm*",
+    "lvm2-*",
+    "lxdm*",
     "ly.service",
     "ly@*",
-    "lxdm*",
+    "multipathd.service",
     "NetworkManager*",
     "packagekit.service",
+    "plasmalogin*",
+    "plymouth*",
     "polkit*",
     "rescue.service",
     "rpm-ostree*",
+    "rsyslog.service",
     "rtkit-daemon.service",
     "sddm*",
+    "seatd.service",
     "serial-getty@*",
+    "snapd.service",
     "ssh.service",
     "ssh@*",
     "sshd*",
     "system-getty*",
     "systemd-*",
+    "turnstiled*",
     "udisks2.service",
     "unattended-upgrades.service",
     "upower.service",
@@ -84,83 +100,158 @@ const UNITS: &[&str] = &[
     "zypper*",
 ];
 
+/// Services with systemd's name in theirs that hold a whole machine: of that any program may fill
+/// memory.
+const MACHINES: &[&str] = &["systemd-nspawn@*", "systemd-vmspawn@*"];
+
 /// Programs that a session or the system depends on: compositors, session managers, desktop shells,
-/// login, buses, sound, package managers, other guards.
+/// lock screens, login, buses, sound, package managers, supervisors, other guards.
+///
+/// In the order of their bytes, so that they are found by halves.
 const PROGRAMS: &[&str] = &[
+    "Hyprland",
+    "Xorg",
+    "Xvnc",
+    "Xwayland",
     "agetty",
+    "apk",
     "apt",
     "apt-get",
     "aptitude",
     "aptitude-curses",
     "at-spi-bus-launcher",
     "awesome",
+    "bootc",
     "bspwm",
+    "budgie-daemon",
+    "budgie-desktop-view",
+    "budgie-panel",
+    "budgie-session-binary",
     "budgie-wm",
     "cage",
     "cinnamon",
+    "cinnamon-launcher",
+    "cinnamon-screensaver",
     "cinnamon-session-binary",
+    "cosmic-bg",
     "cosmic-comp",
+    "cosmic-greeter",
+    "cosmic-greeter-daemon",
+    "cosmic-idle",
+    "cosmic-launcher",
+    "cosmic-notifications",
+    "cosmic-osd",
+    "cosmic-panel",
     "cosmic-session",
+    "cosmic-settings-daemon",
+    "cosmic-workspaces",
     "dbus-broker",
     "dbus-broker-launch",
     "dbus-daemon",
+    "dinit",
     "dnf",
+    "dnf-3",
     "dnf5",
     "dpkg",
     "dpkg-deb",
     "dropbear",
+    "dwl",
     "dwm",
     "earlyoom",
+    "elogind",
+    "emerge",
+    "emptty",
     "enlightenment",
+    "eopkg",
+    "fluxbox",
+    "gala",
     "gamescope",
     "gdm",
-    "gdm-session-worker",
-    "gdm-wayland-session",
-    "gdm-x-session",
     "gdm3",
     "gnome-keyring-daemon",
-    "gnome-session-binary",
-    "gnome-session-service",
+    "gnome-settings-daemon",
     "gnome-shell",
     "greetd",
+    "gtkgreet",
+    "gtklock",
+    "guix-daemon",
     "herbstluftwm",
     "hyprland",
-    "Hyprland",
+    "hyprlock",
     "i3",
+    "i3lock",
+    "icewm",
+    "icewm-session",
+    "jwm",
     "kscreenlocker_greet",
     "ksmserver",
-    "kwin_wayland",
-    "kwin_x11",
+    "kwalletd5",
+    "kwalletd6",
     "labwc",
+    "leftwm",
+    "lemurs",
     "lightdm",
     "login",
+    "lxpanel",
+    "lxqt-panel",
     "lxqt-session",
+    "lxsession",
+    "ly",
+    "mango",
     "marco",
+    "mate-panel",
     "mate-session",
+    "mate-settings-daemon",
+    "microdnf",
+    "miriway",
+    "miriway-shell",
+    "mosh-server",
     "muffin",
     "mutter",
-    "nix-daemon",
+    "mutter-x11-frames",
     "niri",
+    "nix-daemon",
+    "nohang",
+    "oomd",
     "openbox",
+    "openrc-run",
+    "packagekitd",
     "pacman",
     "phoc",
     "pipewire",
     "pipewire-pulse",
+    "plasma_session",
     "plasmashell",
+    "polkit-gnome-authentication-agent-1",
+    "polkit-kde-authentication-agent-1",
+    "polkit-mate-authentication-agent-1",
     "polkitd",
     "pulseaudio",
     "qtile",
+    "quickshell",
+    "regreet",
     "river",
     "rpm",
+    "rpm-ostree",
+    "rpm-ostreed",
+    "runsv",
+    "runsvdir",
+    "s6-supervise",
+    "s6-svscan",
     "screen",
-    "sddm",
-    "sddm-helper",
+    "seatd",
+    "snapd",
+    "spectrwm",
     "sshd",
+    "sshd-auth",
     "sshd-session",
+    "start-hyprland",
+    "start-stop-daemon",
     "startplasma-wayland",
     "startplasma-x11",
     "su",
     "sudo",
+    "supervise-daemon",
     "sway",
     "swaylock",
     "systemd",
@@ -170,25 +261,51 @@ const PROGRAMS: &[&str] = &[
     "systemd-oomd",
     "systemd-udevd",
     "tmux",
+    "tuigreet",
+    "turnstiled",
+    "unattended-upgrade",
     "warmset",
     "warmset-hold",
     "warmsetd",
     "wayfire",
+    "waylock",
     "weston",
     "wireplumber",
+    "xbps-install",
+    "xdg-document-portal",
+    "xdg-permission-store",
+    "xfce4-panel",
+    "xfce4-power-manager",
+    "xfce4-screensaver",
     "xfce4-session",
     "xfdesktop",
+    "xfsettingsd",
     "xfwm4",
-    "Xorg",
-    "Xvnc",
-    "Xwayland",
+    "xmonad",
+    "xscreensaver",
+    "yum",
+    "zellij",
     "zypper",
+];
+
+/// The same by the beginning of their names.
+const PROGRAM_FAMILIES: &[&str] = &[
+    "cosmic-applet*",
+    "fvwm*",
+    "gdm-*",
+    "gnome-session*",
+    "gsd-*",
+    "kded*",
+    "kglobalaccel*",
+    "kwin_*",
+    "sddm*",
+    "xdg-desktop-portal*",
 ];
 
 /// Programs owned by root that run any user's file.
 const INTERPRETERS: &[&str] = &[
-    "bash", "dash", "deno", "fish", "java*", "lua*", "node*", "perl*", "php*", "python*", "ruby*",
-    "sh", "zsh",
+    "bash", "bun", "dash", "deno", "fish", "guile*", "java*", "ksh*", "lua*", "mksh", "node*",
+    "perl*", "php*", "pypy*", "python*", "qemu-*", "ruby*", "sh", "tclsh*", "wine*", "zsh",
 ];
 
 /// Weight of a process in `guard.prefer`: it is chosen unless another grows four times as fast.
@@ -197,19 +314,33 @@ const PREFERRED: f64 = 4.0;
 const AVOIDED: f64 = 0.25;
 
 fn runs_anything(program: &str) -> bool {
-    INTERPRETERS.iter().any(|pattern| matches(pattern, program))
+    is_one_of(INTERPRETERS, program)
+}
+
+/// Whether one of these patterns, with a star at the end or none, is this name.
+fn is_one_of(patterns: &[&str], name: &str) -> bool {
+    patterns
+        .iter()
+        .any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => *pattern == name,
+        })
 }
 
 /// Whether the system depends on the service of this name: login, log, bus, screen, packages.
 pub fn keeps_the_system_up(service: &str) -> bool {
-    UNITS.iter().any(|pattern| matches(pattern, service))
+    is_one_of(UNITS, service) && !is_one_of(MACHINES, service)
+}
+
+/// Whether a session or the system depends on the program of this name.
+fn keeps_a_session_up(program: &str) -> bool {
+    PROGRAMS.binary_search(&program).is_ok() || is_one_of(PROGRAM_FAMILIES, program)
 }
 
 /// Why this process is exempt; `None` if it may be killed.
 ///
-/// Cost: some hundred comparisons of short names.
+/// Cost: some ten comparisons of short names, and those of the rules.
 pub fn exemption(candidate: &Candidate, config: &Guard) -> Option<Exemption> {
-    let program = candidate.program.as_ref().map(Name::as_str);
     if candidate.identity.pid <= 1 {
         Some(Exemption::Init)
     } else if candidate.life == Life::Dying {
@@ -218,7 +349,7 @@ pub fn exemption(candidate: &Candidate, config: &Guard) -> Option<Exemption> {
         Some(Exemption::Adjusted)
     } else if candidate.mark == Mark::Omit {
         Some(Exemption::Mark)
-    } else if any_applies(&config.spare, candidate) {
+    } else if config.spares(candidate).is_some() {
         Some(Exemption::Rule)
     } else if candidate.place == Place::Service
         && keeps_the_system_up(&candidate.unit)
@@ -226,16 +357,32 @@ pub fn exemption(candidate: &Candidate, config: &Guard) -> Option<Exemption> {
     {
         // Without logind, a user's shell and all that it starts run in the unit of the login service.
         Some(Exemption::Unit)
-    } else if candidate.place == Place::Desktop
-        && program.is_some_and(|program| !runs_anything(program))
-    {
+    } else if candidate.foreign_code {
+        // A library of a user's in a program of root's: what the program is says nothing.
+        None
+    } else if candidate.place == Place::Desktop && runs_roots(candidate) {
         // Any user may start a unit in their session slice; only root decides what a file of root's does.
         Some(Exemption::Unit)
-    } else if program.is_some_and(|program| PROGRAMS.contains(&program)) {
+    } else if is_a_program_of_the_session(candidate) {
         Some(Exemption::Program)
     } else {
         None
     }
+}
+
+/// Whether root decides what the process does: by its program, or by the script that one runs.
+fn runs_roots(candidate: &Candidate) -> bool {
+    let Some(program) = candidate.program.as_deref() else {
+        return false;
+    };
+    candidate.script.is_some() || !runs_anything(program)
+}
+
+fn is_a_program_of_the_session(candidate: &Candidate) -> bool {
+    let names = [&candidate.program, &candidate.script];
+    names
+        .into_iter()
+        .any(|name| name.as_deref().is_some_and(keeps_a_session_up))
 }
 
 /// Whether a user ID is a human user's, by systemd's ranges (`systemd-homed` included).
@@ -254,8 +401,8 @@ pub(crate) fn weight(candidate: &Candidate, config: &Guard) -> f64 {
     } else {
         1.0 + adjusted / 2000.0
     };
-    let is_preferred = any_applies(&config.prefer, candidate);
-    let is_avoided = any_applies(&config.avoid, candidate) || candidate.mark == Mark::Avoid;
+    let is_preferred = config.prefers(candidate).is_some();
+    let is_avoided = config.avoids(candidate).is_some() || candidate.mark == Mark::Avoid;
     let by_rule = match (is_preferred, is_avoided) {
         (true, false) => PREFERRED,
         (false, true) => AVOIDED,
@@ -264,38 +411,5 @@ pub(crate) fn weight(candidate: &Candidate, config: &Guard) -> f64 {
     by_score * by_rule
 }
 
-fn any_applies(rules: &[String], candidate: &Candidate) -> bool {
-    rules.iter().any(|rule| applies(rule, candidate))
-}
-
-/// Whether a rule names this process: by its unit, by `program:` and a file of root's, or by `pid:` and
-/// a process ID.
-///
-/// A user names their own units, and may call one `postgresql.service`. So a rule names a user's unit
-/// only by `app:`.
-fn applies(rule: &str, candidate: &Candidate) -> bool {
-    if let Some(pattern) = rule.strip_prefix("program:") {
-        return candidate
-            .program
-            .is_some_and(|program| matches(pattern, &program));
-    }
-    if let Some(number) = rule.strip_prefix("pid:") {
-        // `pid:123@4567` names the process with that start time, and no later one with the same ID.
-        let (pid, start) = number.split_once('@').unwrap_or((number, ""));
-        let started = start.is_empty() || start.parse() == Ok(candidate.identity.start);
-        return pid.parse() == Ok(candidate.identity.pid) && started;
-    }
-    let of_a_user = matches!(candidate.place, Place::App | Place::Desktop);
-    match rule.strip_prefix("app:") {
-        Some(pattern) => of_a_user && matches(pattern, &candidate.unit),
-        None => !of_a_user && matches(rule.strip_prefix("unit:").unwrap_or(rule), &candidate.unit),
-    }
-}
-
-/// Whether `name` is `pattern`, or begins with what is before the pattern's star.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning),
-        None => pattern == name,
-    }
-}
+#[cfg(test)]
+mod tests;

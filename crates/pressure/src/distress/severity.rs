@@ -141,7 +141,7 @@ fn kill_reserve(outlook: &Outlook, bounds: &Bounds) -> Bytes {
 }
 
 /// An amount as it was written, or a share of memory up to `most`.
-fn room(room: Share, most: Bytes, managed: Bytes) -> Bytes {
+pub(super) fn room(room: Share, most: Bytes, managed: Bytes) -> Bytes {
     match room {
         Share::Bytes(bytes) => bytes,
         Share::Percent(share) => Part::new(share, most).of(managed),

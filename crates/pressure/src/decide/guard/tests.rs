@@ -167,7 +167,7 @@ fn processes_of_the_system_are_exempt_by_unit_or_program_but_never_by_name() {
             mode: Mode::Guard,
             ..Config::default()
         };
-        config.guard.spare = vec![spare.to_owned()];
+        config.guard.spare = vec![spare.parse().unwrap()];
         config
     };
     let unit = |name: &str, place: Place| {
@@ -202,7 +202,7 @@ fn processes_of_the_system_are_exempt_by_unit_or_program_but_never_by_name() {
         mode: Mode::Guard,
         ..Config::default()
     };
-    let exempt = [
+    let exempt = vec![
         (guard(), unit("sshd.service", Place::Service)),
         (guard(), unit("systemd-logind.service", Place::Service)),
         (guard(), unit("dbus-broker.service", Place::Service)),
@@ -282,7 +282,7 @@ fn a_unit_that_a_user_named_is_not_the_systems_of_that_name() {
             mode: Mode::Guard,
             ..Config::default()
         };
-        config.guard.spare = vec![rule.to_owned()];
+        config.guard.spare = vec![rule.parse().unwrap()];
         let mut hog = process(20, "hog", 10, 80);
         hog.candidate.unit = UnitName::from(name).unwrap();
         hog.candidate.place = place;

@@ -3,6 +3,7 @@ mod protected;
 mod recall;
 mod used;
 
+use crate::config::Share;
 use crate::config::{Config, Mode};
 use crate::decide::decide;
 use crate::decision::{Action, Reason};
@@ -27,7 +28,7 @@ impl Bench {
             ..Config::default()
         };
         config.protect.enabled = true;
-        config.protect.budget = Percent::new(20);
+        config.protect.budget = Share::Percent(Percent::new(20));
         let facts = Facts {
             page_size: Bytes::kib(4),
             kernel: String::new(),

@@ -1,6 +1,7 @@
 //! A file that refaults late is released before a process is killed; one that refaults soon is not.
 
 use super::{Bench, held, hot};
+use crate::config::Share;
 use crate::decide::decide;
 use crate::decide::guard::tests::machine::process;
 use crate::decision::Action;
@@ -15,7 +16,7 @@ const HELD: u64 = 200;
 fn bench(refault_time: Micros) -> Bench {
     let mut bench = Bench::new();
     bench.sample.zones[0].amounts.min = Some(Pages::new(1000));
-    bench.config.protect.budget = Percent::new(25);
+    bench.config.protect.budget = Share::Percent(Percent::new(25));
     let file = WarmFile {
         refault_time: Some(refault_time),
         idle: Some(Micros::new(0)),

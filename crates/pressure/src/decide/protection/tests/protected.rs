@@ -1,6 +1,7 @@
 //! Memory that is protected for units.
 
 use super::{Bench, held, hot};
+use crate::config::Share;
 use crate::decide::decide;
 use crate::decision::{Action, Reason};
 use crate::groups::{CgroupAction, Protected};
@@ -150,7 +151,7 @@ fn the_smallest_come_first_and_the_budget_is_all_there_is() {
 #[test]
 fn locks_and_floors_share_a_quarter_of_memory() {
     let mut bench = Bench::new();
-    bench.config.protect.budget = Percent::new(25);
+    bench.config.protect.budget = Share::Percent(Percent::new(25));
     let mut file = hot(8, 200);
     file.asked = file.hot;
     bench.sample.warm.files[0] = file;
@@ -163,7 +164,7 @@ fn locks_and_floors_share_a_quarter_of_memory() {
     );
     // And the other way round: what is kept is not locked.
     let mut bench = Bench::new();
-    bench.config.protect.budget = Percent::new(25);
+    bench.config.protect.budget = Share::Percent(Percent::new(25));
     bench.sample.groups.protected = vec![cgroup(1, 300)];
     bench.seconds(4, 1);
     assert_eq!(kept(&cgroup_actions(&mut bench, 1)), [(1, 153)]);
@@ -219,8 +220,8 @@ proptest! {
         locked in 0_u64..200,
     ) {
         let mut bench = Bench::new();
-        bench.config.protect.floors = Percent::new(25);
-        bench.config.protect.budget = Percent::new(25);
+        bench.config.protect.floors = Share::Percent(Percent::new(25));
+        bench.config.protect.budget = Share::Percent(Percent::new(25));
         let mut file = hot(8, locked.max(1));
         file.asked = file.hot;
         bench.sample.warm.files[0] = file;
