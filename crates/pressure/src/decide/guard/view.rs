@@ -15,6 +15,9 @@ use units::{Bytes, Percent, Rate, Span};
 
 /// Minimum time between kills: freed memory takes a moment to show in the counters.
 const APART: Duration = Duration::from_secs(1);
+/// Growth that uses headroom up within this time is what makes a machine thrash. Slower growth may be
+/// pages that come back from swap.
+const SOON: Span = Span::secs(60);
 /// Share of time lost that makes a full machine a hopeless one: hardly any task gets on.
 const HOPELESS: Percent = Percent::new(70);
 
@@ -112,9 +115,12 @@ impl<'a> View<'a> {
         since.get().saturating_sub(elapsed) < after.get()
     }
 
-    /// What contributes most to thrash: what grows, if something does, and else what holds the most.
+    /// What contributes most to thrash: what grows, if that uses headroom up soon, and else what holds the
+    /// most.
     pub(super) fn contributor(&self) -> Option<Pick> {
-        self.choice.pick.or(self.largest.pick)
+        let grows = self.outlook.left.is_some_and(|left| left <= SOON);
+        let grower = self.choice.pick.filter(|_| grows);
+        grower.or(self.largest.pick)
     }
 
     /// Why the machine is hopeless: it has had no headroom and lost nearly all time, for long.
