@@ -1,9 +1,11 @@
 //! Every text of `situations/` runs in the model, and what the guard does is right.
 
-use situations::{Situation, Verdict, judge, run};
+use situations::{Outcome, Situation, Verdict, judge, run};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../situations")
@@ -42,18 +44,34 @@ fn shown(outcome: &situations::Outcome) -> String {
     shown
 }
 
+/// Runs all texts, on as many CPUs as there are. What the model does depends on none of that.
+fn run_all(texts: &BTreeMap<String, Situation>) -> Vec<(&str, &Situation, Outcome)> {
+    let next = AtomicUsize::new(0);
+    let list: Vec<_> = texts.iter().collect();
+    let done = Mutex::new(Vec::new());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some((name, text)) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = run(text).unwrap();
+                    done.lock().unwrap().push((name.as_str(), *text, outcome));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by_key(|(name, ..)| *name);
+    done
+}
+
 #[test]
 fn every_situation_is_decided_right() {
     let mut wrong = 0;
     let mut late = 0;
     let mut table = String::new();
-    let only = option_env!("SITUATION");
     let texts = texts();
-    for (name, situation) in &texts {
-        if only.is_some_and(|only| only != name) {
-            continue;
-        }
-        let outcome = run(situation).unwrap();
+    for (name, situation, outcome) in run_all(&texts) {
         let verdict = judge(situation, &outcome);
         match verdict {
             Verdict::Right => {}

@@ -50,6 +50,8 @@ pub(super) struct Process {
     forks: f64,
     /// When it begins to end, once a signal says so.
     pub(super) ends_at: Option<u64>,
+    /// Whether it takes no more memory: it is stuck in the kernel.
+    pub(super) is_halted: bool,
     /// Share of the last step that it could run.
     pub(super) runs: f64,
     /// Whether it wanted to run.
@@ -66,6 +68,8 @@ pub(super) struct ProgramState {
     pub(super) limits: Vec<usize>,
     pub(super) kin: u32,
     started: u32,
+    /// Processes of it that are there.
+    alive: u32,
     next_start: Option<u64>,
 }
 
@@ -94,6 +98,7 @@ impl Model {
                 limits: self.units_above(program),
                 kin,
                 started: 0,
+                alive: 0,
                 next_start: Some(program.starts.map_or(0, crate::text::Time::millis)),
             };
             self.programs.push(state);
@@ -148,11 +153,7 @@ impl Model {
             }
         }
         for (program, most) in copies {
-            let alike = self
-                .processes
-                .iter()
-                .filter(|process| process.program == program);
-            if alike.count() < most as usize {
+            if self.programs[program].alive < most {
                 self.spawn(program, BOOT + self.now);
                 if let Some(process) = self.processes.last_mut() {
                     process.is_copy = true;
@@ -177,10 +178,12 @@ impl Model {
             phase_since: self.now,
             forks: 0.0,
             ends_at: None,
+            is_halted: false,
             runs: 1.0,
             is_active: false,
         });
         self.next_pid += 1;
+        self.programs[program].alive += 1;
     }
 
     /// Frees memory of processes that end.
@@ -191,6 +194,7 @@ impl Model {
             let is_due = self.processes[index].ends_at.is_some_and(|at| at <= now);
             if is_due && self.free_some(index) {
                 let process = self.processes.swap_remove(index);
+                self.programs[process.program].alive -= 1;
                 if let Some(after) = self.text.programs[process.program].respawns {
                     self.respawns.push((process.program, now + after.millis()));
                 }

@@ -69,7 +69,8 @@ impl Model {
         for index in 0..self.processes.len() {
             wants.growth.push(0.0);
             wants.faults.push(0.0);
-            if self.processes[index].is_ending() || self.is_frozen(index) {
+            let process = &self.processes[index];
+            if process.is_ending() || process.is_halted || self.is_frozen(index) {
                 self.processes[index].is_active = false;
                 self.processes[index].runs = 1.0;
                 continue;
@@ -316,7 +317,7 @@ impl Model {
     pub(super) fn grant(&mut self, wants: &Wants, share: f64) {
         let page = self.page();
         let taken = wants.total() * share;
-        self.take_cma(taken);
+        self.take_cma(taken - self.unmovable(wants) * share);
         for index in 0..wants.growth.len() {
             let growth = wants.growth[index] * share * self.movable_share(index);
             let faults = wants.faults[index] * share;
@@ -343,6 +344,19 @@ impl Model {
         self.charge_streams(share);
     }
 
+    /// What the kernel wants for itself.
+    fn unmovable(&self, wants: &Wants) -> f64 {
+        (0..wants.growth.len())
+            .filter(|index| self.is_kernels(*index))
+            .map(|index| wants.growth[index])
+            .sum()
+    }
+
+    fn is_kernels(&self, index: usize) -> bool {
+        let kind = self.kind(self.processes[index].program);
+        matches!(kind, Kind::Slab | Kind::PageTables)
+    }
+
     /// Memory that may lie in contiguous-memory areas is taken there once more than half of what is free
     /// is theirs. Source: `rmqueue` in `mm/page_alloc.c`.
     fn take_cma(&mut self, taken: f64) {
@@ -354,11 +368,7 @@ impl Model {
 
     /// The kernel's own memory may not lie there.
     fn movable_share(&self, index: usize) -> f64 {
-        let is_kernels = matches!(
-            self.kind(self.processes[index].program),
-            Kind::Slab | Kind::PageTables
-        );
-        if is_kernels && self.free - self.cma_free < self.marks().min {
+        if self.is_kernels(index) && self.free - self.cma_free < self.marks().min {
             0.0
         } else {
             1.0

@@ -319,26 +319,27 @@ impl Model {
         let Some(unit) = self.programs[self.processes[index].program].unit else {
             return;
         };
-        let mut programs: Vec<usize> = Vec::new();
+        // All processes of a program are exempt, or none is: each is looked at once.
+        let mut programs: BTreeMap<usize, u32> = BTreeMap::new();
         let mut exempt = 0;
         for other in self.members(unit) {
             let program = self.processes[other].program;
-            let text = &self.text.programs[program];
-            group.terminals += u32::from(text.terminal);
-            // All processes of a program are exempt or none is.
-            let is_known = programs.contains(&program);
-            if !is_known {
-                programs.push(program);
+            group.terminals += u32::from(self.text.programs[program].terminal);
+            let is_exempt = *programs.entry(program).or_insert_with(|| {
+                let member = Candidate {
+                    group: like.group,
+                    life: Life::Alive,
+                    ..self.candidate_alone(other)
+                };
+                let is_exempt = exemption(&member, guard).is_some() || member.oom_score_adj <= KEPT;
+                u32::from(is_exempt)
+            });
+            if self.life(other) != Life::Dying {
+                exempt += is_exempt;
             }
-            let member = Candidate {
-                group: like.group,
-                ..self.candidate_alone(other)
-            };
-            let is_exempt = exemption(&member, guard).is_some() || member.oom_score_adj <= KEPT;
-            exempt += u32::from(is_exempt && member.life != Life::Dying);
         }
         let names: std::collections::BTreeSet<&str> = programs
-            .iter()
+            .keys()
             .map(|program| self.text.programs[*program].name.as_str())
             .collect();
         group.programs = Some(names.len() as u32);
