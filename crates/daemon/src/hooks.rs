@@ -187,7 +187,10 @@ fn occasion(event: &TickEvent) -> Option<Occasion> {
             _ => None,
         },
         EventKind::Noticed(
-            Notice::Distress { .. } | Notice::Thrashing { .. } | Notice::SharedFills { .. },
+            Notice::Distress { .. }
+            | Notice::Thrashing { .. }
+            | Notice::SharedFills { .. }
+            | Notice::KernelFills { .. },
         ) => Some(Occasion::Warn),
         EventKind::Noticed(_) => None,
     }
@@ -209,7 +212,7 @@ fn variables(event: &TickEvent, occasion: Occasion) -> Vec<(&'static str, String
 fn notice_variables(notice: &Notice) -> Vec<(&'static str, String)> {
     let bytes = match notice {
         Notice::Distress { headroom, .. } | Notice::Thrashing { headroom, .. } => *headroom,
-        Notice::SharedFills { held, .. } => *held,
+        Notice::SharedFills { held, .. } | Notice::KernelFills { held, .. } => *held,
         _ => return Vec::new(),
     };
     vec![

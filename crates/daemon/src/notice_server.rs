@@ -165,7 +165,10 @@ fn concerns_clients(event: &TickEvent) -> bool {
     match &event.kind {
         EventKind::Noticed(notice) => matches!(
             notice,
-            Notice::Distress { .. } | Notice::Thrashing { .. } | Notice::SharedFills { .. }
+            Notice::Distress { .. }
+                | Notice::Thrashing { .. }
+                | Notice::SharedFills { .. }
+                | Notice::KernelFills { .. }
         ),
         EventKind::Done(step) => matches!(
             step.action,
@@ -362,11 +365,13 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
             headroom: *headroom,
             left: *left,
         }),
-        EventKind::Noticed(notice @ (Notice::Thrashing { .. } | Notice::SharedFills { .. })) => {
-            Some(Tell::Short {
-                why: notice.to_string(),
-            })
-        }
+        EventKind::Noticed(
+            notice @ (Notice::Thrashing { .. }
+            | Notice::SharedFills { .. }
+            | Notice::KernelFills { .. }),
+        ) => Some(Tell::Short {
+            why: notice.to_string(),
+        }),
         EventKind::Noticed(_) => None,
         EventKind::Done(step) => match step.action {
             Action::Kill { size, .. } if !is_theirs => Some(Tell::EndedElsewhere { size }),

@@ -455,6 +455,10 @@ impl Display for Notice {
                     None => Ok(()),
                 }
             }
+            Self::KernelFills { held, growth } => write!(
+                f,
+                "the kernel's own memory (slab, stacks) is {held} and grows by {growth}: no kill frees it; slabtop(1) names what holds it"
+            ),
             Self::Thrashing {
                 since,
                 stalled,

@@ -318,18 +318,12 @@ impl Distress {
         Some(fell(SHORT)?.max(fell(LONG)?))
     }
 
-    /// How fast tmpfs and shared memory grow.
-    fn shared_growth(&self) -> Option<Rate> {
-        let (older, newest) = self.back(LONG)?;
-        Rate::over(newest.shared.less(older.shared), newest.after(older))
-    }
-
-    /// How fast memory of processes grows that is not shared.
-    fn anon_growth(&self) -> Option<Rate> {
-        let (older, newest) = self.back(LONG)?;
-        let before = older.movable.less(older.shared);
-        let now = newest.movable.less(newest.shared);
-        Rate::over(now.less(before), newest.after(older))
+    /// How fast a part of the held memory grows.
+    fn growth_of(&self, part: fn(&Point) -> Bytes) -> Rate {
+        let grown = self.back(LONG).and_then(|(older, newest)| {
+            Rate::over(part(newest).less(part(older)), newest.after(older))
+        });
+        grown.unwrap_or_default()
     }
 
     /// How fast disks write.
@@ -379,8 +373,10 @@ impl Distress {
             in_flight,
             growth: self.growth(supply).unwrap_or_default(),
             fall: None,
-            shared_growth: self.shared_growth().unwrap_or_default(),
-            anon_growth: self.anon_growth().unwrap_or_default(),
+            shared_growth: self.growth_of(|point| point.shared),
+            anon_growth: self.growth_of(|point| point.movable.less(point.shared)),
+            kernel_growth: self.growth_of(|point| point.kernel),
+            huge_growth: self.growth_of(|point| point.huge),
             left: None,
             stalled: self.stalled(),
         };

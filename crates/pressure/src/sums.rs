@@ -35,17 +35,23 @@ pub(crate) fn objects(sample: &Sample) -> Option<u64> {
     )
 }
 
-/// Memory that reclaim cannot free without swapping: anonymous, shared, and the kernel's own.
-pub(crate) fn unreclaimable(sample: &Sample) -> Option<Bytes> {
+/// Memory of the kernel that reclaim cannot free and that belongs to no process.
+pub(crate) fn kernels_own(sample: &Sample) -> Bytes {
     let m = &sample.memory;
     let kernel = [
         m.slab_unreclaimable,
         m.kernel_stack,
-        m.page_tables,
         m.secondary_page_tables,
         m.percpu,
     ];
-    Some(m.anon? + m.shmem? + kernel.into_iter().flatten().sum())
+    kernel.into_iter().flatten().sum()
+}
+
+/// Memory that reclaim cannot free without swapping: anonymous, shared, and the kernel's own.
+pub(crate) fn unreclaimable(sample: &Sample) -> Option<Bytes> {
+    let m = &sample.memory;
+    let tables = m.page_tables.unwrap_or_default();
+    Some(m.anon? + m.shmem? + tables + kernels_own(sample))
 }
 
 /// Memory that nothing accounts for: managed, less free, less everything the kernel can name.

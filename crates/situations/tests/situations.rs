@@ -28,7 +28,7 @@ fn texts() -> BTreeMap<String, Situation> {
 }
 
 /// What was done, in a few words.
-fn shown(outcome: &situations::Outcome) -> String {
+fn shown(outcome: &Outcome) -> String {
     let acts: Vec<String> = outcome.acts.iter().map(situations::Act::shown).collect();
     let mut shown = acts.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
     if acts.len() > 4 {

@@ -118,6 +118,13 @@ pub enum Notice {
         /// What the process that writes to it calls itself, if known.
         writer: Option<Name>,
     },
+    /// Memory of the kernel fills memory: no process holds it.
+    KernelFills {
+        /// Slab, stacks and per-CPU memory that reclaim cannot free.
+        held: Bytes,
+        /// How fast it grows.
+        growth: Rate,
+    },
     /// All tasks stall for memory, whether or not a process grows.
     Thrashing {
         /// For how long.
@@ -167,6 +174,8 @@ pub enum Rule {
     Warns,
     /// Names tmpfs and shared memory that fill memory.
     NamesShared,
+    /// Names memory of the kernel that fills memory.
+    NamesKernel,
     /// Tells that the machine thrashes.
     SaysThrash,
     /// Tells that no process that may be killed makes memory run out.
@@ -199,6 +208,7 @@ impl Rule {
         match self {
             Self::Warns => "warns",
             Self::NamesShared => "names-shared",
+            Self::NamesKernel => "names-kernel",
             Self::SaysThrash => "says-thrash",
             Self::SaysNobody => "says-nobody",
             Self::Eases => "eases",

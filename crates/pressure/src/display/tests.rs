@@ -280,6 +280,10 @@ fn notices() -> Vec<Notice> {
                 mount: Some(PathName::from("/dev/shm").unwrap()),
                 writer: Some(name("cp")),
             },
+            Notice::KernelFills {
+                held: Bytes::mib(4500),
+                growth: Rate::new(200 << 20),
+            },
             Notice::Thrashing {
                 since: Span::secs(12),
                 stalled: Percent::new(55),
@@ -313,11 +317,12 @@ fn notices() -> Vec<Notice> {
         Notice::Rival => 14,
         Notice::ShortOfBudget { .. } => 15,
         Notice::SharedFills { .. } => 16,
-        Notice::Thrashing { .. } => 17,
-        Notice::Proposed { .. } => 18,
+        Notice::KernelFills { .. } => 17,
+        Notice::Thrashing { .. } => 18,
+        Notice::Proposed { .. } => 19,
     };
     assert!(
-        all.iter().skip(3).map(number).eq(0..19),
+        all.iter().skip(3).map(number).eq(0..20),
         "one notice is missing or stands twice"
     );
     all
@@ -415,6 +420,7 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         another program drives the same knobs: Warmset puts its own back and sets none
         demand calls for a gap of 900 MiB; the budget allows 256 MiB
         tmpfs and shared memory hold 10.3 GiB and grow by 512 MiB/s; no kill frees the files of a tmpfs: the fullest is /dev/shm, and cp writes to it
+        the kernel's own memory (slab, stacks) is 4.3 GiB and grows by 200 MiB/s: no kill frees it; slabtop(1) names what holds it
         the machine thrashes: all tasks stalled 55 % of the last seconds, for 12 s now, and headroom in RAM is 120 MiB; hog contributes most
         rule runaway proposes SIGTERM to hog (4711): not now, rule throttles comes first
     "#]]

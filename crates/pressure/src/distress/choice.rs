@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::time::Duration;
-use units::{Bytes, Percent, Rate};
+use units::{Bytes, Percent, Rate, Span};
 
 /// Candidates named in one account, at most: a decision has few places for notices.
 pub(super) const MAX_CONSIDERED: usize = 4;
@@ -31,6 +31,10 @@ const STANDS_OUT: Percent = Percent::new(75);
 /// Where no process grows, only one that holds this much is worth a kill. Of three programs that thrash,
 /// each holds less than a third.
 const LARGE: Part = Part::new(Percent::new(10), Bytes::mib(4096));
+/// A family whose oldest listed member is no older grew since its start: a storm of forks.
+const YOUNG: Span = Span::secs(10);
+/// The age of a younger one is not known well enough to divide by it.
+const FRESH: Span = Span::millis(350);
 /// After so many leaves of a family were killed in vain, all of it is.
 const LEAVES: usize = 2;
 /// One leaf is enough if the family needs this long to take what its end frees: the time of a kill and
@@ -187,13 +191,28 @@ fn share_of_growth(inputs: Inputs<'_>, share: Percent) -> u64 {
     share.of(total).get().max(1)
 }
 
+/// How a candidate grows. Its huge pages count while their pools grow.
+fn growth_of(inputs: Inputs<'_>, candidate: &Candidate) -> Option<Growth> {
+    let own = inputs.growths.of(candidate);
+    if inputs.outlook.huge_growth == Rate::ZERO {
+        return own;
+    }
+    match (own, inputs.growths.of_huge(candidate)) {
+        (Some(own), Some(huge)) => Some(Growth {
+            rate: Rate::new(own.rate.get().saturating_add(huge.rate.get())),
+            rising: own.rising.max(huge.rising),
+        }),
+        (own, huge) => own.or(huge),
+    }
+}
+
 /// Memory that there is because of a candidate, with its unit if that is one application or service.
 fn held_by(candidate: &Candidate) -> Bytes {
     let unit = candidate
         .group
         .filter(|_| candidate.place.is_of_its_own())
         .map(|group| group.anon + group.swapped);
-    let own = candidate.size() + candidate.written;
+    let own = candidate.size() + candidate.written + candidate.hugetlb;
     own.max(unit.unwrap_or_default())
 }
 
@@ -238,17 +257,28 @@ fn family_of(inputs: Inputs<'_>, candidate: &Candidate) -> Family {
     family
 }
 
-/// How a family grows: as a whole, or the sum of those of its members that are listed.
+/// How a family grows: as a whole, or the sum of those of its members that are listed. One that was seen
+/// only once, and is young, is taken to have grown since its start.
 fn growth_of_family(inputs: Inputs<'_>, candidate: &Candidate, family: &Family) -> Growth {
     let mut sum = Growth::default();
+    let mut oldest = Span::default();
     for member in eligible(inputs).filter(|other| is_kin(candidate, other)) {
-        let Some(growth) = inputs.growths.of(member) else {
+        oldest = oldest.max(member.age);
+        let Some(growth) = growth_of(inputs, member) else {
             continue;
         };
         sum.rate = Rate::new(sum.rate.get().saturating_add(growth.rate.get()));
         sum.rising = sum.rising.max(growth.rising);
     }
-    match inputs.growths.of_family(family) {
+    let whole = inputs.growths.of_family(family).or_else(|| {
+        let is_young = family.kin != 0 && oldest <= YOUNG;
+        let rate = Rate::over(family.size, oldest.max(FRESH).get())?;
+        is_young.then_some(Growth {
+            rate,
+            rising: oldest,
+        })
+    });
+    match whole {
         Some(whole) if whole.rate > sum.rate => whole,
         _ => sum,
     }
@@ -289,7 +319,7 @@ fn unit_that_grows(inputs: Inputs<'_>) -> Option<Pick> {
         let Some(unit) = inputs.growths.of_unit(candidate) else {
             continue;
         };
-        let Some(own) = inputs.growths.of(candidate) else {
+        let Some(own) = growth_of(inputs, candidate) else {
             continue;
         };
         if unit.rate.get() < least_growth || own.rate == Rate::ZERO {
@@ -314,15 +344,12 @@ fn unit_that_grows(inputs: Inputs<'_>) -> Option<Pick> {
 /// If others grow like the picked process, it is one leaf of a family: the one that is configured to go
 /// first, or all of them if one leaf gives no time, or some were killed already and it did not help.
 fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
-    let fastest = inputs.growths.of(&pick.candidate).unwrap_or(pick.growth);
+    let fastest = growth_of(inputs, &pick.candidate).unwrap_or(pick.growth);
     let least = ALIKE.of(Bytes::new(fastest.rate.get())).get();
     let first = pick.candidate;
     let grows_alike = |member: &&Candidate| {
         is_kin(&first, member)
-            && inputs
-                .growths
-                .of(member)
-                .is_some_and(|growth| growth.rate.get() >= least)
+            && growth_of(inputs, member).is_some_and(|growth| growth.rate.get() >= least)
     };
     if pick.family.is_none() {
         if eligible(inputs).filter(grows_alike).count() < 2 {
@@ -360,7 +387,7 @@ pub(crate) fn fastest(inputs: Inputs<'_>) -> Option<Pick> {
     }
     let mut best: Option<Pick> = None;
     for candidate in eligible(inputs) {
-        let growth = inputs.growths.of(candidate).unwrap_or_default();
+        let growth = growth_of(inputs, candidate).unwrap_or_default();
         let most = best.map_or(Rate::ZERO, |pick| pick.growth.rate);
         if growth.rate > most {
             best = Some(Pick {
@@ -371,6 +398,9 @@ pub(crate) fn fastest(inputs: Inputs<'_>) -> Option<Pick> {
             });
         }
     }
+    if let Some(pick) = &mut best {
+        join_family(inputs, pick);
+    }
     best
 }
 
@@ -379,10 +409,7 @@ fn an_exempt_one_grows(inputs: Inputs<'_>) -> bool {
     let least = share_of_growth(inputs, CULPRIT);
     inputs.scan.candidates.iter().any(|candidate| {
         exemption(candidate, inputs.config).is_some()
-            && inputs
-                .growths
-                .of(candidate)
-                .is_some_and(|growth| growth.rate.get() >= least)
+            && growth_of(inputs, candidate).is_some_and(|growth| growth.rate.get() >= least)
     })
 }
 
@@ -458,7 +485,7 @@ fn choose_by(
     let mut choice = Choice::default();
     let mut ranked: ArrayVec<Ranked<'_>, MAX_CANDIDATES> = ArrayVec::new();
     for candidate in &inputs.scan.candidates {
-        let growth = inputs.growths.of(candidate);
+        let growth = growth_of(inputs, candidate);
         let Some(score) = score(candidate, growth) else {
             continue;
         };
@@ -599,7 +626,7 @@ fn is_one_programs(inputs: Inputs<'_>, group: &Group) -> bool {
 fn stands_out(inputs: Inputs<'_>, candidate: &Candidate, group: &Group, growth: Growth) -> bool {
     let holds_most = candidate.size() >= STANDS_OUT.of(group.anon + group.swapped);
     let unit = inputs.growths.of_unit(candidate).unwrap_or_default();
-    let own = inputs.growths.of(candidate).unwrap_or(growth);
+    let own = growth_of(inputs, candidate).unwrap_or(growth);
     let makes_most = unit.rate > Rate::ZERO
         && own.rate.get() >= STANDS_OUT.of(Bytes::new(unit.rate.get())).get();
     holds_most || makes_most

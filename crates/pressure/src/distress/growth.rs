@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Rate, Span};
 
-/// Followed at most: the families of one scan, and twice its candidates, for each may bring its unit.
-const FOLLOWED: usize = 2 * MAX_CANDIDATES + MAX_FAMILIES;
+/// Followed at most: the families of one scan, and three times its candidates, for each may bring its
+/// unit and its huge pages.
+const FOLLOWED: usize = 3 * MAX_CANDIDATES + MAX_FAMILIES;
 /// Sizes kept of each. At [`SPACING`] they reach back a little longer than [`WINDOW`].
 const SIZES: usize = 12;
 /// Least time between two sizes of one process: more often would push the older ones out.
@@ -27,6 +28,8 @@ enum Key {
     Process(Identity),
     Unit(u64),
     Family(u32, Name),
+    /// Huge pages of a process, apart: a pool that was made before costs nothing more when it is used.
+    Huge(Identity),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +76,9 @@ impl Growths {
         });
         for candidate in &scan.candidates {
             self.follow(Key::Process(candidate.identity), now, held(candidate));
+            if candidate.hugetlb > Bytes::ZERO {
+                self.follow(Key::Huge(candidate.identity), now, candidate.hugetlb);
+            }
             if let Some(group) = candidate.group {
                 self.follow(Key::Unit(group.id), now, group.anon + group.swapped);
             }
@@ -128,6 +134,11 @@ impl Growths {
     pub(crate) fn of(&self, candidate: &Candidate) -> Option<Growth> {
         self.look(Key::Process(candidate.identity))
             .or_else(|| growth_since_start(candidate))
+    }
+
+    /// How the huge pages of a process grow; `None` if it has none, or they were seen only once.
+    pub(crate) fn of_huge(&self, candidate: &Candidate) -> Option<Growth> {
+        self.look(Key::Huge(candidate.identity))
     }
 
     /// How the unit of a process grows; `None` if it was seen only once.

@@ -3,7 +3,7 @@
 use super::severity::room;
 use crate::config::Share;
 use crate::sample::{Sample, Swap, SwapKind};
-use crate::sums::unreclaimable;
+use crate::sums::{kernels_own, unreclaimable};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
@@ -37,6 +37,12 @@ pub(crate) struct Point {
     /// Part of `held` in tmpfs and shared memory.
     #[serde(default)]
     pub(crate) shared: Bytes,
+    /// Part of `held` that is the kernel's own: slab, stacks, per-CPU memory.
+    #[serde(default)]
+    pub(crate) kernel: Bytes,
+    /// In the pools of huge pages.
+    #[serde(default)]
+    pub(crate) huge: Bytes,
     /// Written to disks since boot.
     #[serde(default)]
     pub(crate) written: Option<Bytes>,
@@ -66,6 +72,8 @@ impl Point {
                 .or(counters.workingset_refault),
             movable: memory.anon.unwrap_or_default() + shared + only_in_swap(sample),
             shared,
+            kernel: kernels_own(sample),
+            huge: memory.hugetlb.unwrap_or_default(),
             written: counters.pgpgout.map(Bytes::kib),
             scanned: scanned(sample),
             swapped,
@@ -100,9 +108,11 @@ fn only_in_swap(sample: &Sample) -> Bytes {
     in_swap(sample).less(sample.memory.swap_cached.unwrap_or_default())
 }
 
-/// Memory that only its owner can free, in RAM or in swap.
+/// Memory that only its owner can free, in RAM or in swap. Pools of huge pages are a part of it: one that
+/// grows takes from all others.
 pub(crate) fn unreturnable(sample: &Sample) -> Option<Bytes> {
-    Some(unreclaimable(sample)? + only_in_swap(sample))
+    let pools = sample.memory.hugetlb.unwrap_or_default();
+    Some(unreclaimable(sample)? + pools + only_in_swap(sample))
 }
 
 /// Memory that the kernel manages, without the pools of huge pages: those serve no other request.

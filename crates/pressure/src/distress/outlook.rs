@@ -35,6 +35,12 @@ pub struct Outlook {
     /// How fast memory of processes grows that is not shared: a part of `growth`.
     #[serde(default)]
     pub anon_growth: Rate,
+    /// How fast the kernel's own memory grows: a part of `growth`.
+    #[serde(default)]
+    pub kernel_growth: Rate,
+    /// How fast the pools of huge pages grow: a part of `growth`.
+    #[serde(default)]
+    pub huge_growth: Rate,
     /// Time until headroom and memory in flight are used up, at this growth.
     pub left: Option<Span>,
     /// Share of the last seconds in which all tasks stalled for memory.

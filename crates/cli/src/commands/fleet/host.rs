@@ -322,6 +322,7 @@ fn is_event(notice: &Notice) -> bool {
             | Notice::NoCulprit { .. }
             | Notice::Thrashing { .. }
             | Notice::SharedFills { .. }
+            | Notice::KernelFills { .. }
             | Notice::LeftToRival
     )
 }

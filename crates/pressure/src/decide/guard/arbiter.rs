@@ -23,9 +23,10 @@ const LEFT_EVERY: Duration = Duration::from_secs(10);
 type Function = fn(&View<'_>) -> Proposal;
 
 /// All rules, in the order in which the arbiter prefers them.
-const RULES: [(Rule, Function); 14] = [
+const RULES: [(Rule, Function); 15] = [
     (Rule::Warns, rules::warns::propose),
     (Rule::NamesShared, rules::names_shared::propose),
+    (Rule::NamesKernel, rules::names_kernel::propose),
     (Rule::SaysThrash, rules::says_thrash::propose),
     (Rule::SaysNobody, rules::says_nobody::propose),
     (Rule::Eases, rules::eases::propose),

@@ -6,6 +6,7 @@ pub(super) mod eases;
 mod fate;
 pub(super) mod hopeless;
 pub(super) mod last_resort;
+pub(super) mod names_kernel;
 pub(super) mod names_shared;
 pub(super) mod runaway;
 pub(super) mod says_nobody;

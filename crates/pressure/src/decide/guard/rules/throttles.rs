@@ -63,7 +63,10 @@ fn time_to_throttle(view: &View<'_>) -> Option<Span> {
     let left = Span::new(outlook.pace().time_for(headroom)?);
     let is_costly =
         outlook.swap == Bytes::ZERO || outlook.stalled.is_some_and(|stalled| stalled >= LOST);
+    // `memory.high` knows nothing of pools of huge pages.
+    let is_by_pools = outlook.huge_growth.get() > outlook.growth.get() / 2;
     let is_time = left <= view.config.throttle_ahead
+        && !is_by_pools
         && is_costly
         && view.severity < Severity::Kill
         && headroom <= NEAR.of(outlook.managed);
