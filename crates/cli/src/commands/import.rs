@@ -1,70 +1,224 @@
 //! `warmset import`: translates the configuration of a daemon that does a part of the same work.
+//!
+//! Each setting is carried over with its meaning, or named as left out with the reason. So nothing
+//! is lost in silence, and a script that goes on to stop the other daemon stops here first.
 
-mod guards;
+mod draft;
+mod earlyoom;
+mod environment;
+mod le9;
+mod machine_files;
+mod nohang;
+mod oomd_json;
+mod patterns;
+mod systemd_oomd;
 
 use crate::importable::Program;
+use crate::ui::hinted::Hinted;
 use crate::ui::{Context, Form, json};
-use anyhow::{Context as _, Result};
-use guards::{Peer, peer};
+use anyhow::{Context as _, Result, bail};
+use draft::Draft;
+use environment::Service;
+use machine_files::Machine;
+use pressure::config::ConfigError;
 use pressure::import::{Imported, Legacy, legacy};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use systemd_oomd::Source;
+use units::Bytes;
 
 /// Translate the configuration of a daemon that does a part of the same work
 ///
-/// The translation goes to standard output or FILE, what differs to standard error.
+/// The translation goes to standard output or FILE. Standard error says what differs, and what is left out with the reason. If
+/// anything is left out, the exit code is 1 and FILE is not written, unless `--lenient` is given. So `warmset import … -o FILE
+/// && systemctl disable …` stops before a setting is lost.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The program that the file configures
     program: Program,
-    /// The file [default: where its package has it, such as /etc/default/earlyoom]
+    /// The file [default: all that the program reads on this machine, with units and drop-ins]
+    ///
+    /// For earlyoom this is a file with EARLYOOM_ARGS, its unit, or a drop-in of it.
     file: Option<PathBuf>,
     /// Write the translation to this new file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Succeed although settings are left out
+    #[arg(long)]
+    lenient: bool,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let file = match &args.file {
-        Some(file) => file,
-        None => args.program.usual()?,
-    };
-    let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
-    let text = String::from_utf8_lossy(&bytes);
-    let imported = match args.program {
-        Program::Adaptivemmd => legacy(Legacy::Adaptivemmd, &text),
-        Program::Memoptimizer => legacy(Legacy::Memoptimizer, &text),
-        Program::Earlyoom => peer(Peer::Earlyoom, &text),
-        Program::Nohang => peer(Peer::Nohang, &text),
-        Program::SystemdOomd => peer(Peer::SystemdOomd, &text),
-        Program::Le9uo => peer(Peer::Le9uo, &text),
-    }?;
-    let Imported { toml, notes } = imported;
-    match (&args.output, context.form) {
-        (Some(path), _) => {
-            let written = write_new(path, &toml);
-            written.with_context(|| format!("{}: cannot write", path.display()))?;
-        }
-        (None, Form::Text) => {
-            out.write_all(toml.as_bytes())?;
-        }
-        (None, Form::Json) => {
-            let value = serde_json::json!({ "toml": toml, "notes": notes });
-            json(out, &value)?;
-        }
+    let imported = imported(args, context)?;
+    if context.form == Form::Json {
+        let value = serde_json::json!({
+            "toml": imported.toml,
+            "notes": imported.notes,
+            "left_out": imported.left_out,
+        });
+        json(out, &value)?;
+    } else if args.output.is_none() {
+        out.write_all(imported.toml.as_bytes())?;
     }
-    for note in notes {
+    for loss in imported.losses() {
+        writeln!(io::stderr(), "left out: {loss}")?;
+    }
+    for note in &imported.notes {
         writeln!(io::stderr(), "note: {note}")?;
     }
-    Ok(ExitCode::SUCCESS)
+    let is_refused = !imported.left_out.is_empty() && !args.lenient;
+    match &args.output {
+        Some(path) if is_refused => Err(refused(path, imported.left_out.len())),
+        Some(path) => {
+            write_new(path, &imported.toml)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        None if is_refused => Ok(ExitCode::FAILURE),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
-/// A configuration is never overwritten; `conf.d` need not be there yet.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    File::create_new(path)?.write_all(text.as_bytes())
+fn refused(path: &Path, left_out: usize) -> anyhow::Error {
+    let settings = if left_out == 1 {
+        "setting is"
+    } else {
+        "settings are"
+    };
+    Hinted::new(
+        format!(
+            "{}: not written, as {left_out} {settings} left out",
+            path.display()
+        ),
+        "add --lenient to write it without them",
+    )
+    .into()
 }
+
+/// The translation of the file that was named, or of what is on this machine.
+fn imported(args: &Args, context: &Context) -> Result<Imported> {
+    let mut machine = Machine::at(&context.root);
+    let memory = machine.memory();
+    if let Some(file) = &args.file {
+        let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        return Ok(of_file(args.program, &text, memory)?);
+    }
+    let files = match args.program {
+        Program::Earlyoom => Files::Service(machine.earlyoom()?),
+        Program::SystemdOomd => Files::Sources(machine.systemd_oomd()?),
+        Program::Nohang => Files::Text(machine.nohang()?),
+        Program::NohangDesktop => {
+            let file = "nohang/nohang-desktop.conf";
+            Files::Text(machine.of_package("nohang-desktop", file)?)
+        }
+        Program::Oomd => Files::Text(machine.of_package("oomd", "oomd/oomd.json")?),
+        Program::Adaptivemmd | Program::Memoptimizer => {
+            Files::Text(machine.variables(args.program.name())?)
+        }
+        Program::Le9uo => {
+            bail!("le9uo has no file of its own: name the sysctl file that sets its values")
+        }
+    };
+    let mut imported = match files {
+        Files::Text(text) => of_file(args.program, &text, memory)?,
+        Files::Service(service) => of_earlyoom(&service, memory)?,
+        Files::Sources(sources) => of_systemd_oomd(&sources, memory)?,
+    };
+    imported.notes.insert(0, what_was_read(&machine.read));
+    Ok(imported)
+}
+
+/// What a program reads on a machine.
+enum Files {
+    Text(String),
+    Service(Service),
+    Sources(Vec<Source>),
+}
+
+fn what_was_read(files: &[PathBuf]) -> String {
+    if files.is_empty() {
+        return "it has no file on this machine; its defaults are taken".to_owned();
+    }
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    format!("read from {}", names.join(", "))
+}
+
+/// Translates the text of one file, for a machine with so much memory. What is returned is always a valid configuration.
+fn of_file(program: Program, text: &str, memory: Option<Bytes>) -> Result<Imported, ConfigError> {
+    let mut draft = Draft::new(memory);
+    match program {
+        Program::Adaptivemmd => return legacy(Legacy::Adaptivemmd, text),
+        Program::Memoptimizer => return legacy(Legacy::Memoptimizer, text),
+        Program::Earlyoom => earlyoom::file(&mut draft, text),
+        Program::Nohang | Program::NohangDesktop => nohang::file(&mut draft, text),
+        Program::SystemdOomd => {
+            let source = Source {
+                name: String::new(),
+                text: text.to_owned(),
+            };
+            systemd_oomd::files(&mut draft, &[source]);
+        }
+        Program::Oomd => oomd_json::file(&mut draft, text),
+        Program::Le9uo => le9::file(&mut draft, text),
+    }
+    finish(program, draft)
+}
+
+fn of_earlyoom(service: &Service, memory: Option<Bytes>) -> Result<Imported, ConfigError> {
+    let mut draft = Draft::new(memory);
+    earlyoom::service(&mut draft, service);
+    finish(Program::Earlyoom, draft)
+}
+
+fn of_systemd_oomd(sources: &[Source], memory: Option<Bytes>) -> Result<Imported, ConfigError> {
+    let mut draft = Draft::new(memory);
+    systemd_oomd::files(&mut draft, sources);
+    finish(Program::SystemdOomd, draft)
+}
+
+fn finish(program: Program, mut draft: Draft) -> Result<Imported, ConfigError> {
+    let name = program.name();
+    if program.kills() {
+        draft.note(format!(
+            "stop {name} before warmsetd guards: beside another guard it kills nothing"
+        ));
+    }
+    draft.finish(name)
+}
+
+/// A configuration is never overwritten; `conf.d` need not be there yet. The same translation again is no error.
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    if let Some(directory) = path.parent() {
+        let made = fs::create_dir_all(directory);
+        made.with_context(|| format!("{}: cannot write", path.display()))?;
+    }
+    match File::create_new(path) {
+        Ok(mut file) => {
+            let written = file.write_all(text.as_bytes());
+            written.with_context(|| format!("{}: cannot write", path.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let is_same = fs::read(path).is_ok_and(|old| old == text.as_bytes());
+            if is_same {
+                return Ok(());
+            }
+            Err(Hinted::new(
+                format!(
+                    "{}: cannot write: it is there, with other content",
+                    path.display()
+                ),
+                "move it away, or name another file",
+            )
+            .into())
+        }
+        Err(error) => Err(error).with_context(|| format!("{}: cannot write", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests;
