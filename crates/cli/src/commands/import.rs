@@ -26,7 +26,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use systemd_oomd::Source;
+use systemd_oomd::{Kind, Source};
 use units::Bytes;
 
 /// Translate the configuration of a daemon that does a part of the same work
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     program: Program,
     /// The file [default: all that the program reads on this machine, with units and drop-ins]
     ///
-    /// For earlyoom this is a file with EARLYOOM_ARGS, its unit, or a drop-in of it.
+    /// For earlyoom this is a file with EARLYOOM_ARGS, its unit, a drop-in of it, or their directory.
     file: Option<PathBuf>,
     /// Write the translation to this new file
     #[arg(short, long, value_name = "FILE")]
@@ -100,6 +100,9 @@ fn refused(path: &Path, left_out: usize) -> anyhow::Error {
 fn imported(args: &Args, context: &Context) -> Result<Imported> {
     let mut machine = Machine::at(&context.root);
     let memory = machine.memory();
+    if let Some(directory) = args.file.as_ref().filter(|file| file.is_dir()) {
+        return of_directory(args.program, directory, memory);
+    }
     if let Some(file) = &args.file {
         let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
         let text = String::from_utf8_lossy(&bytes);
@@ -130,6 +133,42 @@ fn imported(args: &Args, context: &Context) -> Result<Imported> {
     Ok(imported)
 }
 
+/// The translation of a directory of drop-ins.
+fn of_directory(program: Program, directory: &Path, memory: Option<Bytes>) -> Result<Imported> {
+    let texts = machine_files::texts_of(directory)?;
+    match program {
+        Program::Earlyoom => {
+            let mut service = Service::default();
+            for text in texts {
+                service.add(&text);
+            }
+            Ok(of_earlyoom(&service, memory)?)
+        }
+        Program::SystemdOomd => {
+            let sources: Vec<Source> = texts.into_iter().map(named_by_hand).collect();
+            Ok(of_systemd_oomd(&sources, memory)?)
+        }
+        Program::Le9uo => {
+            // A later file is laid over the ones before it.
+            let whole = texts.join("\n");
+            Ok(of_file(program, &whole, memory)?)
+        }
+        _ => bail!(
+            "{}: {} has no directory of drop-ins: name a file",
+            directory.display(),
+            program.name()
+        ),
+    }
+}
+
+fn named_by_hand(text: String) -> Source {
+    Source {
+        kind: Kind::Configuration,
+        name: String::new(),
+        text,
+    }
+}
+
 /// What a program reads on a machine.
 enum Files {
     Text(String),
@@ -157,11 +196,7 @@ fn of_file(program: Program, text: &str, memory: Option<Bytes>) -> Result<Import
         Program::Earlyoom => earlyoom::file(&mut draft, text),
         Program::Nohang | Program::NohangDesktop => nohang::file(&mut draft, text),
         Program::SystemdOomd => {
-            let source = Source {
-                name: String::new(),
-                text: text.to_owned(),
-            };
-            systemd_oomd::files(&mut draft, &[source]);
+            systemd_oomd::files(&mut draft, &[named_by_hand(text.to_owned())]);
         }
         Program::Oomd => oomd_json::file(&mut draft, text),
         Program::Le9uo => le9::file(&mut draft, text),

@@ -10,6 +10,8 @@ use units::{Bytes, Percent, Span};
 const MOST: Percent = Percent::new(90);
 /// The kernel keeps so many bytes of the name that a process gives itself (`TASK_COMM_LEN` without its zero).
 const NAME_LENGTH: usize = 15;
+/// The configuration takes no more rules that go by the command line.
+const MOST_COMMANDS: usize = 64;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -54,6 +56,8 @@ pub(super) struct Draft {
     pub(super) protects: bool,
     avoid: Vec<String>,
     prefer: Vec<String>,
+    /// Rules `command:` so far.
+    commands: usize,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
 }
@@ -67,7 +71,7 @@ impl Draft {
     }
 
     pub(super) fn note(&mut self, note: impl Into<String>) {
-        let note = note.into();
+        let note = harmless(note.into());
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -76,8 +80,8 @@ impl Draft {
     /// A setting that is not carried over, or not with its whole meaning.
     pub(super) fn leave_out(&mut self, setting: impl Into<String>, reason: impl Into<String>) {
         let left_out = LeftOut {
-            setting: setting.into(),
-            reason: reason.into(),
+            setting: harmless(setting.into()),
+            reason: harmless(reason.into()),
         };
         if !self.left_out.contains(&left_out) {
             self.left_out.push(left_out);
@@ -145,24 +149,8 @@ impl Draft {
         let mut rules = Vec::new();
         for text in subject.possible(&found.texts) {
             let shown = format!("{setting} {}", quoted(text));
-            if text.chars().all(|letter| letter == '*') {
-                self.leave_out(shown, "it matches every process");
-                continue;
-            }
-            match subject.rule(text) {
-                Ok(rule) => {
-                    if let Err(error) = accepted(&rule) {
-                        self.leave_out(shown, format!("it is no rule here: {error}"));
-                        continue;
-                    }
-                    if subject == Subject::Name && text.len() > NAME_LENGTH {
-                        self.note(format!(
-                            "{shown}: a name has {NAME_LENGTH} letters at most, so this matched nothing there; here its \
-                             first {NAME_LENGTH} are compared"
-                        ));
-                    }
-                    rules.push(rule);
-                }
+            match self.rule(text, subject, &shown) {
+                Ok(rule) => rules.push(rule),
                 Err(reason) => self.leave_out(shown, reason),
             }
         }
@@ -176,6 +164,40 @@ impl Draft {
             }
         }
         rules
+    }
+
+    /// The rule for one text, or why there is none.
+    fn rule(&mut self, text: &str, subject: Subject, shown: &str) -> Result<String, String> {
+        if text.chars().all(|letter| letter == '*') {
+            return Err("it matches every process".to_owned());
+        }
+        if text.trim() != text {
+            return Err("a blank at the beginning or the end cannot be written here".to_owned());
+        }
+        if text.contains(char::is_control) {
+            return Err("a control character cannot be written here".to_owned());
+        }
+        let rule = subject.rule(text)?;
+        accepted(&rule).map_err(|error| format!("it is no rule here: {error}"))?;
+        match subject {
+            Subject::Name if text.len() > NAME_LENGTH => self.note(format!(
+                "{shown}: a name has {NAME_LENGTH} letters at most, so this matched nothing there; here its first \
+                 {NAME_LENGTH} are compared"
+            )),
+            Subject::Path | Subject::Cgroup if text.trim_end_matches('*').contains('*') => self
+                .leave_out(
+                    shown,
+                    "carried over, but a star within a path is one part of it here, without a slash",
+                ),
+            Subject::Line => {
+                if self.commands >= MOST_COMMANDS {
+                    return Err(format!("no more than {MOST_COMMANDS} rules command: are possible"));
+                }
+                self.commands += 1;
+            }
+            _ => {}
+        }
+        Ok(rule)
     }
 
     /// The translation of the configuration of `name`, checked.
@@ -224,14 +246,15 @@ impl Draft {
         let both: Vec<String> = self
             .avoid
             .iter()
-            .filter(|rule| self.prefer.contains(rule))
+            .filter(|rule| self.prefer.iter().any(|other| means(other) == means(rule)))
             .cloned()
             .collect();
         if both.is_empty() {
             return;
         }
-        self.avoid.retain(|rule| !both.contains(rule));
-        self.prefer.retain(|rule| !both.contains(rule));
+        let is_in_both = |rule: &String| both.iter().any(|other| means(other) == means(rule));
+        self.avoid.retain(|rule| !is_in_both(rule));
+        self.prefer.retain(|rule| !is_in_both(rule));
         self.note(format!(
             "both avoided and preferred, so neither: {}",
             both.join(", ")
@@ -297,6 +320,7 @@ impl Subject {
             Self::Name => text
                 .strip_prefix("*/")
                 .is_none_or(|rest| !texts.iter().any(|other| other == rest)),
+            // A path begins with a slash, so `(^|/)x` is `/x` behind anything.
             Self::Path | Self::Cgroup => text.starts_with(['/', '*']),
             Self::Line | Self::User => true,
         };
@@ -307,20 +331,37 @@ impl Subject {
             .collect()
     }
 
-    fn rule(self, text: &str) -> Result<String, &'static str> {
+    fn rule(self, text: &str) -> Result<String, String> {
         let has_star = text.contains('*');
+        let is_whole = text.starts_with('/');
         match self {
             Self::Name if has_star && text.replace('*', "").len() > NAME_LENGTH => {
-                Err("a name has 15 letters at most, so it can match nothing")
+                Err("a name has 15 letters at most, so it can match nothing".to_owned())
             }
             Self::Name => Ok(format!("name:{text}")),
-            Self::Path => Ok(format!("exe:{text}")),
+            Self::Path if is_whole => Ok(format!("exe:{text}")),
+            Self::Cgroup if is_whole => Ok(format!("cgroup:{text}")),
+            Self::Path | Self::Cgroup => {
+                Err("a path is named from its beginning here, as by ^/".to_owned())
+            }
             Self::Line => Ok(format!("command:{text}")),
-            Self::Cgroup => Ok(format!("cgroup:{text}")),
             Self::User if text.parse::<u32>().is_ok() => Ok(format!("user:{text}")),
-            Self::User => Err("only whole user IDs can be named"),
+            Self::User => Err("only whole user IDs can be named".to_owned()),
         }
     }
+}
+
+/// What a rule is compared by: of a name its first letters.
+fn means(rule: &str) -> &str {
+    const KEYWORD: &str = "name:";
+    if !rule.starts_with(KEYWORD) {
+        return rule;
+    }
+    let mut end = rule.len().min(KEYWORD.len() + NAME_LENGTH);
+    while !rule.is_char_boundary(end) {
+        end -= 1;
+    }
+    &rule[..end]
 }
 
 /// Whether the configuration takes this rule.
@@ -358,6 +399,22 @@ fn exact_span(span: Span) -> String {
     } else {
         format!("{milliseconds} ms")
     }
+}
+
+/// Text for a terminal: control characters of an imported file are escaped.
+fn harmless(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        if letter.is_control() {
+            escaped.extend(letter.escape_default());
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
 /// A basic string of TOML.

@@ -68,18 +68,16 @@ pub(super) fn service(draft: &mut Draft, service: &Service) {
 }
 
 fn variables(draft: &mut Draft, variables: &[(String, String)]) {
-    let value = VARIABLES
-        .iter()
-        .find_map(|name| environment::value_of(variables, name));
+    let value = VARIABLES.iter().find_map(|name| assembled(variables, name));
     match value {
-        Some(value) => arguments(draft, environment::words(value)),
+        Some(value) => arguments(draft, environment::words(&value)),
         None => {
             draft.note("there is no EARLYOOM_ARGS, so earlyoom runs by its defaults");
             arguments(draft, Vec::new());
         }
     }
     for (name, value) in variables {
-        let is_known = VARIABLES.contains(&name.as_str());
+        let is_known = VARIABLES.contains(&name.trim_end_matches('+'));
         if !is_known {
             draft.leave_out(
                 format!("{name}={value}"),
@@ -87,6 +85,24 @@ fn variables(draft: &mut Draft, variables: &[(String, String)]) {
             );
         }
     }
+}
+
+/// The value of a variable. A shell that reads the file allows a value to go on from the one before.
+fn assembled(variables: &[(String, String)], name: &str) -> Option<String> {
+    let appended = format!("{name}+");
+    let in_braces = format!("${{{name}}}");
+    let bare = format!("${name}");
+    let mut whole: Option<String> = None;
+    for (key, value) in variables {
+        let before = whole.as_deref().unwrap_or_default();
+        if *key == appended {
+            whole = Some(format!("{before}{value}"));
+        } else if key == name {
+            let value = value.replace(&in_braces, before);
+            whole = Some(value.replace(&bare, before));
+        }
+    }
+    whole
 }
 
 /// Thresholds as they were given, the last of each kind.
@@ -293,13 +309,11 @@ fn swap(draft: &mut Draft, shown: String, value: &str) {
 /// A name exempts nothing here. Names of programs that are exempt anyway lose nothing.
 fn ignored(draft: &mut Draft, pattern: &str) {
     let rules = draft.rules("--ignore", pattern, Subject::Name, List::Avoid);
+    let mut exempt = Vec::new();
     for rule in rules {
         let name = rule.strip_prefix("name:").unwrap_or(&rule);
         if is_exempt_anyway(name) {
-            draft.note(format!(
-                "--ignore {}: the program of this name is exempt here if its file is root's",
-                quoted(name)
-            ));
+            exempt.push(quoted(name));
         } else {
             draft.leave_out(
                 format!("--ignore {}", quoted(name)),
@@ -307,6 +321,12 @@ fn ignored(draft: &mut Draft, pattern: &str) {
                  guard.spare, as \"exe:/PATH\"",
             );
         }
+    }
+    if !exempt.is_empty() {
+        draft.note(format!(
+            "--ignore: programs of these names are exempt here if their file is root's: {}",
+            exempt.join(", ")
+        ));
     }
 }
 
@@ -348,7 +368,7 @@ fn rooms(draft: &mut Draft, thresholds: &Thresholds) {
         (Some(share), Some(size)) => lower(draft, share, size),
         (None, None) => {}
     }
-    if thresholds.share.is_some() {
+    if matches!(draft.term_room, Some(Share::Percent(_))) {
         draft.note(
             "a share is of all memory here; since 1.8 earlyoom's is of what programs can have, which is some less",
         );
@@ -379,7 +399,7 @@ fn lower(draft: &mut Draft, share: Rooms<'_>, size: Rooms<'_>) {
     let term = least(share_term, size_term);
     let kill = least(share_kill, size_kill);
     draft.note(format!(
-        "{share_shown} and {size_shown}: the lower is in force, on this machine with {memory} {} and {}",
+        "{share_shown} and {size_shown}: the lower is in force; on this machine with {memory} that is {}, and {} for SIGKILL",
         exact(term),
         exact(kill)
     ));

@@ -377,10 +377,7 @@ mod tests {
         ] {
             assert_eq!(value(text), expected, "{text:?}");
         }
-        assert_eq!(
-            variables("no assignment\n\n=1"),
-            [(String::new(), "1".to_owned())]
-        );
+        assert_eq!(variables("no assignment\n\n=1\n# A=1"), []);
     }
 
     #[test]

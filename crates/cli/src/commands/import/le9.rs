@@ -152,9 +152,13 @@ fn share(draft: &mut Draft, setting: &Setting) -> Option<Percent> {
         };
         let size = Bytes::new(setting.value.saturating_mul(1024));
         let share = Percent::ratio(size.get(), memory.get())?;
-        let share = Percent::hundredths(share.get().saturating_add(1));
+        let share = if share.of(memory) < size {
+            Percent::hundredths(share.get().saturating_add(1))
+        } else {
+            share
+        };
         draft.note(format!(
-            "{}: KiB are {share} of this machine's memory",
+            "{} KiB: that is {share} of this machine's memory",
             setting.shown
         ));
         return Some(bounded(draft, setting, share));

@@ -1,7 +1,7 @@
 //! The files of a guard on a machine, in the order in which they are laid over each other.
 
 use super::environment::{self, Service};
-use super::systemd_oomd::Source;
+use super::systemd_oomd::{Kind, Source};
 use crate::ui::hinted::Hinted;
 use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
@@ -34,6 +34,22 @@ const CONFIGURATIONS: [&str; 4] = [
 ];
 /// Where packages have a daemon's variables: Debian and Fedora, OpenRC, older Red Hat.
 const VARIABLES: [&str; 3] = ["etc/default", "etc/conf.d", "etc/sysconfig"];
+
+/// The texts of `*.conf` in a directory that was named by hand, in the order of their names.
+pub(super) fn texts_of(directory: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(directory);
+    let entries = entries.with_context(|| format!("{}: cannot read", directory.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "conf"))
+        .collect();
+    paths.sort();
+    let mut texts = Vec::new();
+    for path in paths {
+        texts.extend(read(&path)?);
+    }
+    Ok(texts)
+}
 
 /// A machine's files, and which of them were read.
 pub(super) struct Machine<'a> {
@@ -126,6 +142,7 @@ impl<'a> Machine<'a> {
         let drop_ins = self.drop_ins(&CONFIGURATIONS, "oomd.conf.d")?;
         for text in main.into_iter().chain(drop_ins) {
             sources.push(Source {
+                kind: Kind::Configuration,
                 name: String::new(),
                 text,
             });
@@ -137,7 +154,11 @@ impl<'a> Machine<'a> {
         let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
         for (name, path) in self.by_name(&rules)? {
             if let Some(text) = self.text(&path)? {
-                sources.push(Source { name, text });
+                sources.push(Source {
+                    kind: Kind::Rule,
+                    name,
+                    text,
+                });
             }
         }
         for directories in [&UNITS[..], &USERS_UNITS[..]] {
@@ -186,7 +207,11 @@ impl<'a> Machine<'a> {
         }
         self.read.push(whole);
         let name = name.strip_suffix(".d").unwrap_or(name).to_owned();
-        Ok(Some(Source { name, text }))
+        Ok(Some(Source {
+            kind: Kind::Unit,
+            name,
+            text,
+        }))
     }
 
     /// The text of the first file of this name in some directories.

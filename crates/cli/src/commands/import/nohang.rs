@@ -40,6 +40,14 @@ const OWN: &[&str] = &[
     "victim_cache_time",
 ];
 
+/// Keys that have another name since its version 0.2.
+const RENAMED: &[(&str, &str)] = &[
+    ("mem_min_sigterm", "soft_threshold_min_mem"),
+    ("mem_min_sigkill", "hard_threshold_min_mem"),
+    ("swap_min_sigterm", "soft_threshold_min_swap"),
+    ("swap_min_sigkill", "hard_threshold_min_swap"),
+];
+
 /// Lines `@BADNESS_ADJ_RE_…`: what their pattern is compared with; `None` if there is nothing like it here.
 const BADNESS: &[(&str, Option<Subject>)] = &[
     ("NAME", Some(Subject::Name)),
@@ -69,6 +77,8 @@ pub(super) fn file(draft: &mut Draft, text: &str) {
         } else {
             let (key, value) = line.split_once('=').unwrap_or((line, ""));
             let key = key.trim();
+            let renamed = RENAMED.iter().find(|(old, _)| *old == key);
+            let key = renamed.map_or(key, |(_, new)| new);
             if keys.insert(key, value.trim()).is_some() {
                 draft.note(format!(
                     "{} is there twice, with which nohang does not start; the last counts",
@@ -107,8 +117,8 @@ fn rule_line<'a>(draft: &mut Draft, rule: &'a str, badness: &mut Vec<Badness<'a>
     let Some(rest) = rule.strip_prefix("BADNESS_ADJ_RE_") else {
         return false;
     };
-    let word = rest.split_whitespace().next().unwrap_or_default();
-    let Some((kind, subject)) = BADNESS.iter().find(|(kind, _)| *kind == word) else {
+    // nohang takes what begins so: the points may follow at once.
+    let Some((kind, subject)) = BADNESS.iter().find(|(kind, _)| rest.starts_with(kind)) else {
         return false;
     };
     let Some((points, pattern)) = rest[kind.len()..].split_once(SEPARATOR) else {
@@ -192,6 +202,12 @@ impl Keys<'_, '_> {
     fn rooms(&mut self) {
         let term = self.amount("soft_threshold_min_mem");
         let kill = self.amount("hard_threshold_min_mem");
+        if term.is_none() && kill.is_none() {
+            self.draft.note(
+                "without soft_threshold_min_mem and hard_threshold_min_mem nohang does not start; term-room and \
+                 kill-room keep their defaults",
+            );
+        }
         self.draft.term_room = term;
         self.draft.kill_room = kill;
     }

@@ -123,11 +123,6 @@ impl<'a> Ruleset<'a> {
 
     fn shown(&self, plugin: &Plugin<'_>) -> String {
         let whole = format!("{}{}", plugin.name, plugin.arguments());
-        let whole = if whole.chars().any(char::is_control) {
-            quoted(&whole)
-        } else {
-            whole
-        };
         format!("{}: {whole}", self.name)
     }
 

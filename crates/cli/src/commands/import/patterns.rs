@@ -108,7 +108,9 @@ impl Expansion<'_> {
         match ast {
             Ast::Empty(_) => Ok(vec![Vec::new()]),
             Ast::Literal(literal) => letter(literal.c),
-            Ast::Dot(_) => Err("a dot stands for any letter, \\. for a dot".to_owned()),
+            Ast::Dot(_) => Err(
+                "a dot stands for any one letter, which no rule can say; \\. is a dot".to_owned(),
+            ),
             Ast::Assertion(assertion) => match assertion.kind {
                 AssertionKind::StartLine | AssertionKind::StartText => Ok(vec![vec![Piece::Start]]),
                 AssertionKind::EndLine | AssertionKind::EndText => Ok(vec![vec![Piece::End]]),
@@ -116,7 +118,7 @@ impl Expansion<'_> {
             },
             Ast::ClassBracketed(class) if !class.negated => set(&class.kind),
             Ast::ClassBracketed(_) | Ast::ClassPerl(_) | Ast::ClassUnicode(_) => {
-                Err("it stands for too many letters".to_owned())
+                Err("it stands for more letters than a list could have".to_owned())
             }
             Ast::Repetition(repetition) => self.repetition(repetition),
             Ast::Group(group) => match &group.kind {
@@ -183,7 +185,7 @@ fn letter(letter: char) -> Result<Vec<Sequence>, String> {
 
 /// The letters of a set such as `[Ww]`.
 fn set(class: &ClassSet) -> Result<Vec<Sequence>, String> {
-    let too_much = || "it stands for too many letters".to_owned();
+    let too_much = || "it stands for more letters than a list could have".to_owned();
     let ClassSet::Item(item) = class else {
         return Err(too_much());
     };

@@ -13,10 +13,27 @@ const LIMIT: Percent = Percent::new(60);
 /// Its time where nothing says another, or 0 (`DefaultMemoryPressureDurationSec=`).
 const DURATION: Span = Span::secs(30);
 
-/// A file of it, by its name if it was found by itself.
+/// Sections of units, which have settings for others than systemd-oomd as well.
+const OF_UNITS: &[&str] = &[
+    "Unit", "Install", "Service", "Slice", "Scope", "Socket", "Mount", "Swap",
+];
+
+/// A file of it.
 pub(super) struct Source {
+    pub(super) kind: Kind,
+    /// The unit or the rule; empty if the file was named by hand.
     pub(super) name: String,
     pub(super) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `oomd.conf`, a drop-in of it, or a file that was named by hand.
+    Configuration,
+    /// A unit, or a drop-in of one.
+    Unit,
+    /// A file below `oomd/rules.d`.
+    Rule,
 }
 
 /// The translation of its files, in the order in which they are laid over each other.
@@ -37,8 +54,14 @@ pub(super) fn files(draft: &mut Draft, sources: &[Source]) {
                     has_own = true;
                 }
                 ("OOM", _) => of_oomd(draft, &setting),
-                ("Rule", _) => rule(draft, source, &setting),
-                _ => of_unit(draft, source, &setting),
+                (section, _) if source.kind == Kind::Unit || OF_UNITS.contains(&section) => {
+                    of_unit(draft, source, &setting);
+                }
+                ("", _) => draft.leave_out(
+                    shown(&setting),
+                    "it stands in no section, so systemd-oomd does not read it",
+                ),
+                _ => rule(draft, source, &setting),
             }
         }
     }
@@ -55,12 +78,7 @@ pub(super) fn files(draft: &mut Draft, sources: &[Source]) {
 }
 
 fn shown(setting: &Setting) -> String {
-    let whole = format!("{}={}", setting.key, setting.value);
-    if whole.chars().any(char::is_control) {
-        quoted(&whole)
-    } else {
-        whole
-    }
+    format!("{}={}", setting.key, setting.value)
 }
 
 fn of_oomd(draft: &mut Draft, setting: &Setting) {
@@ -108,10 +126,7 @@ fn of_unit(draft: &mut Draft, source: &Source, setting: &Setting) {
         ("OOMRules", value) if !value.is_empty() => {
             draft.leave_out(shown, "rules for single units have no counterpart; name the unit in guard.prefer");
         }
-        // Without a section it is a setting that its person meant for systemd-oomd; other settings of units are theirs.
-        _ if source.name.is_empty() && setting.section.is_empty() => {
-            draft.leave_out(shown, "it stands in no section, so systemd-oomd does not read it");
-        }
+        // Other settings of a unit are none of systemd-oomd's.
         _ => {}
     }
 }
