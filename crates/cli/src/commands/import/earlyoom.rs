@@ -201,8 +201,7 @@ fn short_options(
     words: &mut impl Iterator<Item = String>,
     arguments: &mut Vec<Argument>,
 ) {
-    let mut letters = text.char_indices();
-    while let Some((at, letter)) = letters.next() {
+    for (at, letter) in text.char_indices() {
         if SHORT_ALONE.contains(letter) {
             arguments.push(Argument::Option(letter.to_string(), None));
         } else if SHORT_WITH_VALUE.contains(letter) {

@@ -173,7 +173,10 @@ impl<'a> Machine<'a> {
         for (name, path) in self.by_name(directories)? {
             let whole = self.root.join(&path);
             if whole.is_dir() {
-                if !name.ends_with(".d") {
+                if Path::new(&name)
+                    .extension()
+                    .is_none_or(|ending| ending != "d")
+                {
                     continue;
                 }
                 // Drop-ins of one unit may lie in several of the directories.
@@ -234,7 +237,10 @@ impl<'a> Machine<'a> {
         let directories: Vec<&str> = directories.iter().map(String::as_str).collect();
         let mut texts = Vec::new();
         for (name, path) in self.by_name(&directories)? {
-            if name.ends_with(".conf") {
+            if Path::new(&name)
+                .extension()
+                .is_some_and(|ending| ending == "conf")
+            {
                 texts.extend(self.text(&path)?);
             }
         }

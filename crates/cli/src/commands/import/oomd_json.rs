@@ -101,7 +101,10 @@ impl<'a> Plugin<'a> {
         let mut text = String::new();
         for name in arguments.keys() {
             let value = self.argument(name).unwrap_or_default();
-            text.push_str(&format!(" {name}={value}"));
+            text.push(' ');
+            text.push_str(name);
+            text.push('=');
+            text.push_str(&value);
         }
         text
     }
@@ -185,7 +188,7 @@ impl<'a> Ruleset<'a> {
                 draft.leave_out(shown, "its ruleset kills nothing, so it sets no limit here");
             }
             "pressure_above" | "pressure_rising_beyond" => {
-                self.pressure(draft, found, plugin, shown);
+                pressure(draft, found, plugin, shown);
             }
             "memory_above" => draft.leave_out(
                 shown,
@@ -205,37 +208,6 @@ impl<'a> Ruleset<'a> {
         }
     }
 
-    fn pressure(&self, draft: &mut Draft, found: &mut Found, plugin: &Plugin<'_>, shown: String) {
-        if plugin.argument("resource").as_deref() != Some("memory") {
-            return draft.leave_out(shown, "only pressure of memory is a reason to kill here");
-        }
-        let limit = plugin.argument("threshold").as_deref().and_then(percent);
-        let time = plugin.argument("duration").as_deref().and_then(seconds);
-        let (Some(limit), Some(time)) = (limit, time) else {
-            return draft.leave_out(shown, "its threshold or its duration is no number");
-        };
-        let cgroup = plugin.argument("cgroup").unwrap_or_default();
-        let is_machine = cgroup.split(',').any(|cgroup| matches!(cgroup, "/" | ""));
-        let lowest = if is_machine {
-            &mut found.machine
-        } else {
-            &mut found.group
-        };
-        let is_lower = lowest.is_none_or(|(other, _)| limit < other);
-        if is_lower {
-            *lowest = Some((limit, time));
-        }
-        if !is_machine {
-            draft.leave_out(
-                shown,
-                "the pressure of one group kills nothing here; the lowest such limit is stall-limit, for the whole \
-                 machine, unless there is one for it",
-            );
-        } else if plugin.name == "pressure_rising_beyond" {
-            draft.leave_out(shown, "a limit holds here whether or not pressure rises");
-        }
-    }
-
     fn action(&self, draft: &mut Draft, found: &mut Found, plugin: &Plugin<'_>) {
         let shown = self.shown(plugin);
         if plugin.name.starts_with(KILLS) {
@@ -250,6 +222,38 @@ impl<'a> Ruleset<'a> {
         } else if plugin.name != "continue" && plugin.name != "stop" {
             draft.leave_out(shown, "there is no such action here");
         }
+    }
+}
+
+/// A limit of pressure, of the machine or of a group.
+fn pressure(draft: &mut Draft, found: &mut Found, plugin: &Plugin<'_>, shown: String) {
+    if plugin.argument("resource").as_deref() != Some("memory") {
+        return draft.leave_out(shown, "only pressure of memory is a reason to kill here");
+    }
+    let limit = plugin.argument("threshold").as_deref().and_then(percent);
+    let time = plugin.argument("duration").as_deref().and_then(seconds);
+    let (Some(limit), Some(time)) = (limit, time) else {
+        return draft.leave_out(shown, "its threshold or its duration is no number");
+    };
+    let cgroup = plugin.argument("cgroup").unwrap_or_default();
+    let is_machine = cgroup.split(',').any(|cgroup| matches!(cgroup, "/" | ""));
+    let lowest = if is_machine {
+        &mut found.machine
+    } else {
+        &mut found.group
+    };
+    let is_lower = lowest.is_none_or(|(other, _)| limit < other);
+    if is_lower {
+        *lowest = Some((limit, time));
+    }
+    if !is_machine {
+        draft.leave_out(
+            shown,
+            "the pressure of one group kills nothing here; the lowest such limit is stall-limit, for the whole \
+             machine, unless there is one for it",
+        );
+    } else if plugin.name == "pressure_rising_beyond" {
+        draft.leave_out(shown, "a limit holds here whether or not pressure rises");
     }
 }
 

@@ -105,8 +105,6 @@ fn of_unit(draft: &mut Draft, source: &Source, setting: &Setting) {
         format!("{} of {}", shown(setting), quoted(&source.name))
     };
     match (setting.key.as_str(), setting.value.as_str()) {
-        ("ManagedOOMPreference", _) => {}
-        ("ManagedOOMSwap" | "ManagedOOMMemoryPressure", "auto" | "") => {}
         ("ManagedOOMMemoryPressure", "kill") => {
             draft.note(format!("{shown}: here each group is looked at, as the whole machine is"));
         }
@@ -126,7 +124,7 @@ fn of_unit(draft: &mut Draft, source: &Source, setting: &Setting) {
         ("OOMRules", value) if !value.is_empty() => {
             draft.leave_out(shown, "rules for single units have no counterpart; name the unit in guard.prefer");
         }
-        // Other settings of a unit are none of systemd-oomd's.
+        // ManagedOOMPreference= is honoured as it is, `auto` asks for nothing, and the rest is none of systemd-oomd's.
         _ => {}
     }
 }
