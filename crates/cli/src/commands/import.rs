@@ -98,67 +98,80 @@ fn refused(path: &Path, left_out: usize) -> anyhow::Error {
 
 /// The translation of the file that was named, or of what is on this machine.
 fn imported(args: &Args, context: &Context) -> Result<Imported> {
+    let program = args.program;
+    match &args.file {
+        Some(directory) if directory.is_dir() => {
+            let has_drop_ins = matches!(
+                program,
+                Program::Earlyoom | Program::SystemdOomd | Program::Le9uo
+            );
+            if !has_drop_ins {
+                bail!(
+                    "{}: {} has no directory of drop-ins: name a file",
+                    directory.display(),
+                    program.name()
+                );
+            }
+            let files = machine_files::configurations_in(directory)?;
+            translate(program, &files, &context.root)
+        }
+        Some(file) => translate(program, std::slice::from_ref(file), &context.root),
+        None => of_machine(program, context),
+    }
+}
+
+/// Translates these files of a program, laid over each other in this order, for the machine at `root`.
+pub(super) fn translate(program: Program, files: &[PathBuf], root: &Path) -> Result<Imported> {
+    let memory = Machine::at(root).memory();
+    let mut texts = Vec::new();
+    for file in files {
+        let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
+        texts.push(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let imported = match (program, texts.as_slice()) {
+        (Program::SystemdOomd, _) => {
+            let sources: Vec<Source> = texts.into_iter().map(named_by_hand).collect();
+            of_systemd_oomd(&sources, memory)
+        }
+        (Program::Earlyoom, [_, _, ..]) => {
+            let mut service = Service::default();
+            for text in &texts {
+                if environment::is_unit(text) {
+                    service.add(text);
+                } else {
+                    service.environment.extend(environment::variables(text));
+                }
+            }
+            of_earlyoom(&service, memory)
+        }
+        // A later line is laid over the ones before it.
+        _ => of_file(program, &texts.join("\n"), memory),
+    };
+    Ok(imported?)
+}
+
+/// The translation of all that the program reads on this machine.
+fn of_machine(program: Program, context: &Context) -> Result<Imported> {
     let mut machine = Machine::at(&context.root);
     let memory = machine.memory();
-    if let Some(directory) = args.file.as_ref().filter(|file| file.is_dir()) {
-        return of_directory(args.program, directory, memory);
-    }
-    if let Some(file) = &args.file {
-        let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
-        let text = String::from_utf8_lossy(&bytes);
-        return Ok(of_file(args.program, &text, memory)?);
-    }
-    let files = match args.program {
-        Program::Earlyoom => Files::Service(machine.earlyoom()?),
-        Program::SystemdOomd => Files::Sources(machine.systemd_oomd()?),
-        Program::Nohang => Files::Text(machine.nohang()?),
+    let mut imported = match program {
+        Program::Earlyoom => of_earlyoom(&machine.earlyoom()?, memory)?,
+        Program::SystemdOomd => of_systemd_oomd(&machine.systemd_oomd()?, memory)?,
+        Program::Nohang => of_file(program, &machine.nohang()?, memory)?,
         Program::NohangDesktop => {
-            let file = "nohang/nohang-desktop.conf";
-            Files::Text(machine.of_package("nohang-desktop", file)?)
+            let text = machine.of_package("nohang-desktop", "nohang/nohang-desktop.conf")?;
+            of_file(program, &text, memory)?
         }
-        Program::Oomd => Files::Text(machine.of_package("oomd", "oomd/oomd.json")?),
+        Program::Oomd => of_file(program, &machine.oomd()?, memory)?,
         Program::Adaptivemmd | Program::Memoptimizer => {
-            Files::Text(machine.variables(args.program.name())?)
+            of_file(program, &machine.variables(program.name())?, memory)?
         }
         Program::Le9uo => {
             bail!("le9uo has no file of its own: name the sysctl file that sets its values")
         }
     };
-    let mut imported = match files {
-        Files::Text(text) => of_file(args.program, &text, memory)?,
-        Files::Service(service) => of_earlyoom(&service, memory)?,
-        Files::Sources(sources) => of_systemd_oomd(&sources, memory)?,
-    };
     imported.notes.insert(0, what_was_read(&machine.read));
     Ok(imported)
-}
-
-/// The translation of a directory of drop-ins.
-fn of_directory(program: Program, directory: &Path, memory: Option<Bytes>) -> Result<Imported> {
-    let texts = machine_files::texts_of(directory)?;
-    match program {
-        Program::Earlyoom => {
-            let mut service = Service::default();
-            for text in texts {
-                service.add(&text);
-            }
-            Ok(of_earlyoom(&service, memory)?)
-        }
-        Program::SystemdOomd => {
-            let sources: Vec<Source> = texts.into_iter().map(named_by_hand).collect();
-            Ok(of_systemd_oomd(&sources, memory)?)
-        }
-        Program::Le9uo => {
-            // A later file is laid over the ones before it.
-            let whole = texts.join("\n");
-            Ok(of_file(program, &whole, memory)?)
-        }
-        _ => bail!(
-            "{}: {} has no directory of drop-ins: name a file",
-            directory.display(),
-            program.name()
-        ),
-    }
 }
 
 fn named_by_hand(text: String) -> Source {
@@ -167,13 +180,6 @@ fn named_by_hand(text: String) -> Source {
         name: String::new(),
         text,
     }
-}
-
-/// What a program reads on a machine.
-enum Files {
-    Text(String),
-    Service(Service),
-    Sources(Vec<Source>),
 }
 
 fn what_was_read(files: &[PathBuf]) -> String {

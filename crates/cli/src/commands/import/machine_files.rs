@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use units::Bytes;
 
 /// Where the service manager looks for units, by precedence.
-const UNITS: [&str; 5] = [
+const UNITS: [&str; 7] = [
+    "etc/systemd/system.control",
+    "run/systemd/system.control",
     "etc/systemd/system",
     "run/systemd/system",
     "usr/local/lib/systemd/system",
@@ -35,8 +37,8 @@ const CONFIGURATIONS: [&str; 4] = [
 /// Where packages have a daemon's variables: Debian and Fedora, OpenRC, older Red Hat.
 const VARIABLES: [&str; 3] = ["etc/default", "etc/conf.d", "etc/sysconfig"];
 
-/// The texts of `*.conf` in a directory that was named by hand, in the order of their names.
-pub(super) fn texts_of(directory: &Path) -> Result<Vec<String>> {
+/// The files `*.conf` in a directory that was named by hand, in the order of their names.
+pub(super) fn configurations_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory);
     let entries = entries.with_context(|| format!("{}: cannot read", directory.display()))?;
     let paths = entries.flatten().map(|entry| entry.path());
@@ -44,11 +46,7 @@ pub(super) fn texts_of(directory: &Path) -> Result<Vec<String>> {
         .filter(|path| path.extension().is_some_and(|ending| ending == "conf"))
         .collect();
     paths.sort();
-    let mut texts = Vec::new();
-    for path in paths {
-        texts.extend(read(&path)?);
-    }
-    Ok(texts)
+    Ok(paths)
 }
 
 /// A machine's files, and which of them were read.
@@ -102,6 +100,12 @@ impl<'a> Machine<'a> {
             }
             None => Err(nothing("earlyoom", "/etc/default/earlyoom, nor a unit")),
         }
+    }
+
+    /// oomd's file, by its default and where packages have it.
+    pub(super) fn oomd(&mut self) -> Result<String> {
+        let text = self.first(&["etc", "etc/oomd"], "oomd.json")?;
+        text.ok_or_else(|| nothing("oomd", "/etc/oomd.json"))
     }
 
     /// The text of `etc/NAME`, and of `usr/local/etc/NAME` where it was installed by hand.
