@@ -10,6 +10,7 @@
 use super::draft::Draft;
 use pressure::config::{Guard, Protect};
 use pressure::import::quoted;
+use std::fmt::Display;
 use units::{Bytes, Percent};
 
 /// Largest share that counts as in use (the configuration's own bound).
@@ -167,7 +168,7 @@ fn share(draft: &mut Draft, setting: &Setting) -> Option<Percent> {
 }
 
 fn bounded(draft: &mut Draft, setting: &Setting, share: Percent) -> Percent {
-    let budget = Protect::default().budget;
+    let budget = default_share(Protect::default().budget);
     if share > MOST {
         draft.leave_out(
             setting.shown.as_str(),
@@ -187,17 +188,23 @@ fn bounded(draft: &mut Draft, setting: &Setting, share: Percent) -> Percent {
 /// What counts as in use, where that is more than by default.
 fn cache(draft: &mut Draft, least: Option<Percent>, most: Option<Percent>) {
     let default = Guard::default();
-    if let Some(least) = least.filter(|least| *least > default.cache_least) {
+    let default_least = default_share(default.cache_least);
+    let default_most = default_share(default.cache_most);
+    if let Some(least) = least.filter(|least| *least > default_least) {
         draft.cache_least = Some(least);
     }
     let wanted = most.max(least);
-    if let Some(most) = wanted.filter(|most| *most > default.cache_most) {
+    if let Some(most) = wanted.filter(|most| *most > default_most) {
         draft.cache_most = Some(most);
     }
     if draft.cache_least.is_none() && draft.cache_most.is_none() && wanted.is_some() {
         draft.note(format!(
-            "cache-least and cache-most stay as they are, {} and {}: the file asks for no more",
-            default.cache_least, default.cache_most
+            "cache-least and cache-most stay as they are, {default_least} and {default_most}: the file asks for no more"
         ));
     }
+}
+
+/// A default that the configuration writes as a share, by what it prints.
+fn default_share(default: impl Display) -> Percent {
+    default.to_string().parse().unwrap_or_default()
 }
