@@ -31,9 +31,9 @@ use units::Bytes;
 
 /// Translate the configuration of a daemon that does a part of the same work
 ///
-/// The translation goes to standard output or FILE. Standard error says what differs, and what is left out with the reason. If
-/// anything is left out, the exit code is 1 and FILE is not written, unless `--lenient` is given. So `warmset import … -o FILE
-/// && systemctl disable …` stops before a setting is lost.
+/// The translation goes to standard output, or to a new file by `-o`. Standard error says what differs, and what is left out with
+/// the reason. If anything is left out, the exit code is 1 and the new file is not written, unless `--lenient` is given. So
+/// `warmset import … -o NEW && systemctl disable …` stops before a setting is lost.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The program that the file configures
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// For earlyoom this is a file with EARLYOOM_ARGS, its unit, a drop-in of it, or their directory.
     file: Option<PathBuf>,
     /// Write the translation to this new file
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "NEW")]
     output: Option<PathBuf>,
     /// Succeed although settings are left out
     #[arg(long)]

@@ -168,6 +168,9 @@ impl Draft {
 
     /// The rule for one text, or why there is none.
     fn rule(&mut self, text: &str, subject: Subject, shown: &str) -> Result<String, String> {
+        if text.is_empty() {
+            return Err("it matches only what is empty".to_owned());
+        }
         if text.chars().all(|letter| letter == '*') {
             return Err("it matches every process".to_owned());
         }

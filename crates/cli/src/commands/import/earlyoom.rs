@@ -347,7 +347,7 @@ fn rooms(draft: &mut Draft, thresholds: &Thresholds) {
     let has_own = thresholds.share.is_some() || thresholds.size.is_some();
     if !has_own {
         draft.note(format!(
-            "no -m: term-room and kill-room are earlyoom's {TERM} and {KILL}"
+            "no -m or -M that earlyoom takes: term-room and kill-room are earlyoom's {TERM} and {KILL}"
         ));
         draft.rooms("-m", Share::Percent(TERM), Share::Percent(KILL));
         return;

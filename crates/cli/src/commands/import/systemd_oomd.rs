@@ -106,7 +106,7 @@ fn of_unit(draft: &mut Draft, source: &Source, setting: &Setting) {
     };
     match (setting.key.as_str(), setting.value.as_str()) {
         ("ManagedOOMMemoryPressure", "kill") => {
-            draft.note(format!("{shown}: here each group is looked at, as the whole machine is"));
+            draft.note(format!("{shown}: here the pressure of the whole machine is looked at"));
         }
         ("ManagedOOMSwap", "kill") => draft.leave_out(
             shown,
@@ -124,7 +124,12 @@ fn of_unit(draft: &mut Draft, source: &Source, setting: &Setting) {
         ("OOMRules", value) if !value.is_empty() => {
             draft.leave_out(shown, "rules for single units have no counterpart; name the unit in guard.prefer");
         }
-        // ManagedOOMPreference= is honoured as it is, `auto` asks for nothing, and the rest is none of systemd-oomd's.
+        // The first is honoured as it is, and `auto` asks for nothing.
+        ("ManagedOOMPreference", _) | (_, "" | "auto") => {}
+        (key, _) if key.starts_with("ManagedOOM") => {
+            draft.leave_out(shown, "systemd has no such setting that is known here");
+        }
+        // The rest is none of systemd-oomd's.
         _ => {}
     }
 }
