@@ -1,33 +1,48 @@
 //! The programs whose configuration `warmset import` translates.
 
-use anyhow::{Result, bail};
 use clap::ValueEnum;
-use std::path::Path;
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Program {
     Adaptivemmd,
     Memoptimizer,
     Earlyoom,
     Nohang,
+    /// nohang with the file that its desktop service reads
+    NohangDesktop,
     SystemdOomd,
-    /// A sysctl file with le9uo's ratios
+    /// The file in JSON of oomd, systemd-oomd's ancestor
+    Oomd,
+    /// A sysctl file with the settings of le9 or le9uo
+    #[value(alias = "le9")]
     Le9uo,
 }
 
 impl Program {
-    /// Where its package has the file; le9uo is a patch and has none.
-    pub(crate) fn usual(self) -> Result<&'static Path> {
-        Ok(Path::new(match self {
-            Self::Adaptivemmd => "/etc/sysconfig/adaptivemmd",
-            Self::Memoptimizer => "/etc/sysconfig/memoptimizer",
-            Self::Earlyoom => "/etc/default/earlyoom",
-            Self::Nohang => "/etc/nohang/nohang.conf",
-            Self::SystemdOomd => "/etc/systemd/oomd.conf",
-            Self::Le9uo => {
-                bail!("le9uo has no file of its own: name the sysctl file that sets its ratios")
-            }
-        }))
+    /// What it is called, and what its service is called but for `.service`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Adaptivemmd => "adaptivemmd",
+            Self::Memoptimizer => "memoptimizer",
+            Self::Earlyoom => "earlyoom",
+            Self::Nohang => "nohang",
+            Self::NohangDesktop => "nohang-desktop",
+            Self::SystemdOomd => "systemd-oomd",
+            Self::Oomd => "oomd",
+            Self::Le9uo => "le9uo",
+        }
+    }
+
+    /// Whether it kills, so that no other guard may run beside it.
+    pub(crate) fn kills(self) -> bool {
+        match self {
+            Self::Earlyoom
+            | Self::Nohang
+            | Self::NohangDesktop
+            | Self::SystemdOomd
+            | Self::Oomd => true,
+            Self::Adaptivemmd | Self::Memoptimizer | Self::Le9uo => false,
+        }
     }
 }
 

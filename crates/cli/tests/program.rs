@@ -258,7 +258,7 @@ fn import_prints_the_translation_and_never_overwrites() {
     let place = Place::new();
     place.write("old", "# theirs\nAGGRESSIVENESS = 0\nMAXGAP=2\nFOO = 1\n");
     place.warmset(&["import", "adaptivemmd", "old"]).assert(&expect![[r#"
-        exit 0
+        exit 1
         --- out
         # Taken over from adaptivemmd.
         aggressiveness = 1 # AGGRESSIVENESS
@@ -266,22 +266,49 @@ fn import_prints_the_translation_and_never_overwrites() {
         [gap]
         max = "2 GiB" # MAXGAP
         --- err
+        left out: line 4: "FOO": it is not a key of theirs
         note: line 2: AGGRESSIVENESS = 0 made them loop without a pause
         note: line 2: AGGRESSIVENESS = 0 is out of range: taken as 1
-        note: line 4: "FOO" is not a key of theirs: left out
         note: negative dentries were limited by default there; here caches.negative-dentries = "limit" asks for it
         note: names and inodes were preferred by default there; here caches.prefer = "objects" asks for it
         note: the gap is sized from demand; to compare with adaptivemmd's line through eight samples, add predictor = "classic"
     "#]]);
-    let written = place.warmset(&["import", "memoptimizer", "old", "-o", "new.toml"]);
-    assert_eq!((written.code, written.out.as_str()), (Some(0), ""));
+    // What loses a setting writes nothing, so that what follows `&&` does not happen.
+    let refused = place.warmset(&["import", "memoptimizer", "old", "-o", "new.toml"]);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""));
+    let end = "error: new.toml: not written, as 1 setting is left out\nhint: add --lenient to write it without them\n";
+    assert!(refused.err.ends_with(end), "{}", refused.err);
+    assert!(!place.path("new.toml").exists());
+    let lenient = [
+        "import",
+        "memoptimizer",
+        "old",
+        "-o",
+        "new.toml",
+        "--lenient",
+    ];
+    for time in ["first", "again"] {
+        let written = place.warmset(&lenient);
+        assert_eq!(
+            (written.code, written.out.as_str()),
+            (Some(0), ""),
+            "{time}"
+        );
+    }
     assert_eq!(place.warmset(&["check", "new.toml"]).code, Some(0));
-    let again = place.warmset(&["import", "memoptimizer", "old", "-o", "new.toml"]);
-    assert_eq!(again.code, Some(1));
+    place.write("new.toml", "# mine\n");
+    let other = place.warmset(&lenient);
+    assert_eq!(other.code, Some(1));
     assert!(
-        again.err.starts_with("error: new.toml: cannot write: "),
+        other
+            .err
+            .contains("error: new.toml: cannot write: it is there, with other content"),
         "{}",
-        again.err
+        other.err
+    );
+    assert_eq!(
+        fs::read_to_string(place.path("new.toml")).unwrap(),
+        "# mine\n"
     );
     let json = place
         .warmset(&["import", "adaptivemmd", "old", "--json"])
@@ -292,6 +319,9 @@ fn import_prints_the_translation_and_never_overwrites() {
             .unwrap()
             .contains("aggressiveness = 1")
     );
+    let left_out = json!([{ "setting": "line 4: \"FOO\"", "reason": "it is not a key of theirs" }]);
+    assert_eq!(json["left_out"], left_out);
+    assert_eq!(json["notes"].as_array().unwrap().len(), 5);
 }
 
 #[test]

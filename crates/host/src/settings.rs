@@ -40,7 +40,7 @@ pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
     } else if let Some((path, program, text)) = predecessor(root)? {
         let imported = legacy(program, &text)?;
         layers.add(&path.display().to_string(), &imported.toml)?;
-        notes = imported.notes;
+        notes = imported.sentences();
         files.push(path);
     }
     for path in drop_ins(root)? {

@@ -6,6 +6,7 @@
 //! its own; files of other guards are read by `warmset import` only.
 
 use crate::config::{Config, ConfigError};
+use serde::Serialize;
 use std::fmt::Write;
 
 /// The daemon that a file configures.
@@ -24,13 +25,62 @@ pub struct Imported {
     pub toml: String,
     /// What differs, a sentence each.
     pub notes: Vec<String>,
+    /// What is not carried over, or not with its whole meaning.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A setting of the other program that the translation lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The setting, as it was written.
+    pub setting: String,
+    /// Why, and what to do instead.
+    pub reason: String,
 }
 
 impl Imported {
     /// A translation of the configuration of the program `name`; an error if it is no valid configuration.
-    pub fn checked(name: &str, toml: String, notes: Vec<String>) -> Result<Self, ConfigError> {
+    pub fn checked(
+        name: &str,
+        toml: String,
+        notes: Vec<String>,
+        left_out: Vec<LeftOut>,
+    ) -> Result<Self, ConfigError> {
         Config::parse(name, &toml)?;
-        Ok(Self { toml, notes })
+        Ok(Self {
+            toml,
+            notes,
+            left_out,
+        })
+    }
+
+    /// What is left out, a sentence for each reason.
+    pub fn losses(&self) -> Vec<String> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for left_out in &self.left_out {
+            let known = reasons
+                .iter_mut()
+                .find(|(reason, _)| *reason == left_out.reason);
+            match known {
+                Some((_, settings)) => settings.push(&left_out.setting),
+                None => reasons.push((&left_out.reason, vec![&left_out.setting])),
+            }
+        }
+        let mut sentences = Vec::new();
+        for (reason, settings) in reasons {
+            sentences.push(format!("{}: {reason}", settings.join(", ")));
+        }
+        sentences
+    }
+
+    /// All that is to be said: what is left out, then what differs.
+    pub fn sentences(self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        for loss in self.losses() {
+            sentences.push(format!("left out: {loss}"));
+        }
+        sentences.extend(self.notes);
+        sentences
     }
 }
 
@@ -51,7 +101,7 @@ pub fn legacy(program: Legacy, text: &str) -> Result<Imported, ConfigError> {
         "the gap is sized from demand; to compare with {name}'s line through eight samples, add \
          predictor = \"classic\""
     ));
-    Imported::checked(name, import.toml(name), import.notes)
+    Imported::checked(name, import.toml(name), import.notes, import.left_out)
 }
 
 #[derive(Default)]
@@ -65,6 +115,7 @@ struct Import {
     leak_enabled: Option<bool>,
     prefer_objects: Option<bool>,
     notes: Vec<String>,
+    left_out: Vec<LeftOut>,
 }
 
 impl Import {
@@ -74,21 +125,17 @@ impl Import {
             return;
         }
         let Some((key, value)) = line.split_once('=') else {
-            self.notes.push(format!(
-                "line {number}: {} is not KEY = VALUE: left out",
-                quoted(line)
-            ));
+            self.leave_out(number, line, "it is not KEY = VALUE");
             return;
         };
         let key = key.trim();
-        let Some((value, rest)) = c_number(value.trim().trim_matches('"')) else {
-            self.notes.push(format!(
-                "line {number}: {} has no number: left out",
-                quoted(key)
-            ));
+        let key = key.strip_prefix("export ").unwrap_or(key).trim();
+        let Some((value, rest)) = c_number(value.trim().trim_matches(['"', '\''])) else {
+            self.leave_out(number, line, "it has no number");
             return;
         };
-        if !rest.is_empty() {
+        let is_comment = rest.starts_with('#');
+        if !rest.is_empty() && !is_comment {
             let key = quoted(key);
             let rest = quoted(rest);
             self.notes.push(format!(
@@ -117,11 +164,15 @@ impl Import {
             }
             "ENABLE_MEMLEAK_CHECK" => self.leak_enabled = Some(value != 0),
             "PREFER_OBJECT_CACHING" => self.prefer_objects = Some(value != 0),
-            _ => self.notes.push(format!(
-                "line {number}: {} is not a key of theirs: left out",
-                quoted(key)
-            )),
+            _ => self.leave_out(number, key, "it is not a key of theirs"),
         }
+    }
+
+    fn leave_out(&mut self, number: usize, what: &str, reason: &str) {
+        self.left_out.push(LeftOut {
+            setting: format!("line {number}: {}", quoted(what)),
+            reason: reason.to_owned(),
+        });
     }
 
     /// What they did without being asked, and we do not.
@@ -231,10 +282,20 @@ fn c_number(text: &str) -> Option<(u64, &str)> {
         .map(|number| (number, rest.trim()))
 }
 
-/// Text of an imported file for a note: in quotes, control characters escaped, cut to 60 characters.
+/// Text of an imported file for a note: in quotes, control characters escaped.
+///
+/// It is not cut, and a backslash stays as it is: it is to be found again in the file.
 pub fn quoted(text: &str) -> String {
-    let short: String = text.chars().take(60).collect();
-    format!("{short:?}")
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        if letter.is_control() {
+            quoted.extend(letter.escape_default());
+        } else {
+            quoted.push(letter);
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 #[cfg(test)]
@@ -310,13 +371,13 @@ mod tests {
             1
         );
         expect_test::expect![[r#"
-            line 1: "FOO" is not a key of theirs: left out
+            left out: line 1: "FOO": it is not a key of theirs
+            left out: line 3: "nonsense": it is not KEY = VALUE
+            left out: line 4: "VERBOSE = many": it has no number
             line 2: AGGRESSIVENESS = 0 made them loop without a pause
             line 2: AGGRESSIVENESS = 0 is out of range: taken as 1
-            line 3: "nonsense" is not KEY = VALUE: left out
-            line 4: "VERBOSE" has no number: left out
             line 5: "MAXGAP" is read as 2; "GB" after it is left out
-            the gap is sized from demand; to compare with memoptimizer's line through eight samples, add predictor = "classic""#]].assert_eq(&imported.notes.join("\n"));
+            the gap is sized from demand; to compare with memoptimizer's line through eight samples, add predictor = "classic""#]].assert_eq(&imported.clone().sentences().join("\n"));
     }
 
     /// Lines with keys of theirs and numbers of any size, keys of no one, and anything.

@@ -32,7 +32,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ("warmset replay incident.rec.gz --compare classic static:100", "and what it would have cost"),
     ]),
     ("restore", &[("sudo warmset restore", "put back what a killed guard had set")]),
-    ("import", &[("warmset import earlyoom /etc/default/earlyoom", "another guard's settings as ours")]),
+    ("import", &[
+        ("warmset import earlyoom", "another guard's settings on this machine as ours, and what is left out"),
+        ("warmset import nohang my.conf --lenient -o 50-nohang.toml", "into a file, without what is left out"),
+    ]),
     ("protect", &[("sudo warmset protect postgresql.service", "its working set stays in memory, until the next boot")]),
     ("spare", &[("sudo warmset spare postgresql.service", "it is never killed, until the next boot")]),
     ("release", &[("sudo warmset release postgresql.service", "take the exemption back")]),
