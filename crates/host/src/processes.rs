@@ -23,6 +23,7 @@ pub mod pagemap;
 mod program;
 mod reaper;
 pub(crate) mod recall;
+pub mod survey;
 mod table;
 mod touch;
 

@@ -2,6 +2,7 @@
 
 use pressure::config::{Config, ConfigError, Layers};
 use pressure::import::{Legacy, legacy};
+use pressure::rules::Numbered;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -80,20 +81,21 @@ fn finish(
     };
     know_users(root, &mut config.guard).map_err(wrong)?;
     config.guard.amounts(memory(root)).map_err(wrong)?;
-    for numbered in config.guard.rules() {
-        if let Some(fault) = numbered.rule.fault() {
-            let key = numbered.key.name();
-            notes.push(format!(
-                "{key} \"{}\" can match nothing: {fault}",
-                numbered.rule
-            ));
-        }
-    }
+    notes.extend(config.guard.rules().filter_map(fault_note));
     Ok(Settings {
         config,
         files,
         notes,
     })
+}
+
+/// The note about a rule that can match nothing by what it says. `warmset check` makes an error of it;
+/// a guard runs on with the other rules.
+pub fn fault_note(numbered: Numbered<'_>) -> Option<String> {
+    let fault = numbered.rule.fault()?;
+    let key = numbered.key.name();
+    let rule = numbered.rule;
+    Some(format!("{key} \"{rule}\" can match nothing: {fault}"))
 }
 
 fn names(files: &[PathBuf]) -> String {

@@ -130,6 +130,22 @@ impl Rule {
         }
     }
 
+    /// The path of a rule that names the file that runs.
+    pub fn exe(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Exe(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// The path of a rule that names a cgroup.
+    pub fn cgroup(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Cgroup(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
     /// The name of a rule that names a program of root's.
     pub fn program(&self) -> Option<&str> {
         match &self.subject {
@@ -175,7 +191,7 @@ impl Rule {
 
     /// Whether the rule names this process.
     ///
-    /// `command:` rules and paths that were cut go by what the host found: see [`Numbered::applies`].
+    /// `command:` rules and paths that were cut go by what the host found: see [`Numbered::names`].
     pub fn applies(&self, candidate: &Candidate) -> bool {
         self.applies_or(candidate, false)
     }

@@ -1,10 +1,14 @@
 //! `warmset check`: checks a configuration.
 
+mod hints;
+mod rules;
+
 use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use host::settings::{self, Settings};
 use pressure::Config;
 use pressure::config::ConfigError;
+use rules::Report;
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +17,8 @@ use std::process::ExitCode;
 
 /// Check a configuration; errors are shown with line and column
 ///
-/// Prints the settings that differ from their defaults. Without a file, checks the machine's own configuration:
+/// Prints the settings that differ from their defaults, and which processes each rule of guard.spare, guard.avoid and
+/// guard.prefer matches now. A rule that can match nothing is an error. Run it as root, to see what others run. Without a file, checks the machine's own configuration:
 /// /etc/warmset/warmset.toml and its conf.d.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -23,54 +28,145 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let settings = match &args.file {
-        Some(path) => settings::of_file(path),
+        Some(path) => settings::of_file_for(&context.root, path),
         None => settings::of_machine(&context.root),
     };
     let settings = settings.and_then(|settings| {
         host::hook::check(&context.root, &settings.config.hooks).map(|()| settings)
     });
-    match (settings, context.form) {
-        (Ok(settings), Form::Json) => json(
-            out,
-            &serde_json::json!({ "ok": true, "config": settings.config, "notes": settings.notes }),
-        )?,
-        (Ok(settings), Form::Text) => {
-            print_ok(&settings, out)?;
-        }
-        (Err(error), Form::Json) => {
-            let ConfigError { file, at, what } = &error;
-            json(
-                out,
-                &serde_json::json!({ "ok": false, "file": file, "at": at, "what": what }),
-            )?;
-            return Ok(ExitCode::FAILURE);
-        }
-        (Err(error), Form::Text) => {
-            out.flush()?;
-            writeln!(std::io::stderr(), "error: {error}")?;
-            if let Some(excerpt) = excerpt(&error) {
-                write!(std::io::stderr(), "{excerpt}")?;
-            }
-            return Ok(ExitCode::FAILURE);
-        }
+    let mut settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => return refuse(&error, context, out),
+    };
+    // Rules that can match nothing are errors here.
+    let faults: Vec<String> = settings
+        .config
+        .guard
+        .rules()
+        .filter_map(settings::fault_note)
+        .collect();
+    settings.notes.retain(|note| !faults.contains(note));
+    let report = Report::of(&context.root, &settings.config.guard);
+    settings.notes.extend(report.notes.iter().cloned());
+    let errors = errors(&settings, &report);
+    match context.form {
+        Form::Json => print_json(&settings, &report, &errors, out)?,
+        Form::Text => print_text(&settings, &report, &errors, out)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if errors.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
-fn print_ok(settings: &Settings, out: &mut impl Write) -> Result<()> {
-    let mut files = Vec::new();
-    for path in &settings.files {
-        files.push(path.display().to_string());
+/// Says what is wrong with a configuration that cannot be read.
+fn refuse(error: &ConfigError, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    if context.form == Form::Json {
+        let ConfigError { file, at, what } = error;
+        json(
+            out,
+            &serde_json::json!({ "ok": false, "file": file, "at": at, "what": what }),
+        )?;
+    } else {
+        print_error(error, out)?;
     }
-    if files.is_empty() {
-        files.push("the defaults".to_owned());
+    Ok(ExitCode::FAILURE)
+}
+
+fn print_error(error: &ConfigError, out: &mut impl Write) -> Result<()> {
+    out.flush()?;
+    writeln!(std::io::stderr(), "error: {error}")?;
+    if let Some(excerpt) = excerpt(error) {
+        write!(std::io::stderr(), "{excerpt}")?;
     }
-    writeln!(out, "ok: {}", files.join(" + "))?;
+    Ok(())
+}
+
+/// An error for each rule that can match nothing.
+fn errors(settings: &Settings, report: &Report<'_>) -> Vec<ConfigError> {
+    let mut errors = Vec::new();
+    for rule in &report.rules {
+        let Some(what) = &rule.error else {
+            continue;
+        };
+        let (file, at) = place_of(rule.numbered.rule.as_str(), &settings.files);
+        errors.push(ConfigError {
+            file,
+            at,
+            what: format!("{} can match nothing: {what}", rule.title()),
+        });
+    }
+    errors
+}
+
+/// Where a rule stands in the files, by its text in quotes.
+fn place_of(rule: &str, files: &[PathBuf]) -> (String, Option<(usize, usize)>) {
+    let basic = toml_quoted(rule);
+    let literal = format!("'{rule}'");
+    for path in files {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        for (index, line) in text.lines().enumerate() {
+            let code = line.trim_start();
+            if code.starts_with('#') {
+                continue;
+            }
+            if let Some(start) = line.find(&basic).or_else(|| line.find(&literal)) {
+                let column = line[..start].chars().count() + 1;
+                return (path.display().to_string(), Some((index + 1, column)));
+            }
+        }
+    }
+    (file_names(files), None)
+}
+
+fn toml_quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn print_json(
+    settings: &Settings,
+    report: &Report<'_>,
+    errors: &[ConfigError],
+    out: &mut impl Write,
+) -> Result<()> {
+    let mut value = serde_json::json!({
+        "ok": errors.is_empty(),
+        "config": settings.config,
+        "notes": settings.notes,
+        "rules": report.json(),
+    });
+    // The first error stands where the one of a configuration that cannot be read stands.
+    if let Some(ConfigError { file, at, what }) = errors.first() {
+        value["file"] = file.clone().into();
+        value["at"] = serde_json::json!(at);
+        value["what"] = what.clone().into();
+    }
+    json(out, &value)
+}
+
+fn print_text(
+    settings: &Settings,
+    report: &Report<'_>,
+    errors: &[ConfigError],
+    out: &mut impl Write,
+) -> Result<()> {
+    for error in errors {
+        print_error(error, out)?;
+    }
+    if errors.is_empty() {
+        writeln!(out, "ok: {}", file_names(&settings.files))?;
+    }
     for note in &settings.notes {
         writeln!(out, "note: {note}")?;
     }
     for note in settings.files.iter().filter_map(|path| owner_note(path)) {
         writeln!(out, "note: {note}")?;
+    }
+    for rule in report.rules.iter().filter(|rule| rule.error.is_none()) {
+        for line in rule.lines() {
+            writeln!(out, "  {line}")?;
+        }
     }
     let usual = serde_json::to_value(Config::default())?;
     let own = serde_json::to_value(&settings.config)?;
@@ -78,6 +174,17 @@ fn print_ok(settings: &Settings, out: &mut impl Write) -> Result<()> {
         writeln!(out, "  {line}")?;
     }
     Ok(())
+}
+
+fn file_names(files: &[PathBuf]) -> String {
+    if files.is_empty() {
+        return "the defaults".to_owned();
+    }
+    let names: Vec<String> = files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    names.join(" + ")
 }
 
 /// The line of the error, with a mark under the column.

@@ -40,8 +40,18 @@ pub struct Numbered<'r> {
 }
 
 impl Numbered<'_> {
-    /// Whether the rule names this process.
-    pub fn applies(&self, candidate: &Candidate) -> bool {
+    /// Whether the rule counts for this process.
+    ///
+    /// A process with code of others is not what its program is called; only to be preferred that is
+    /// no excuse.
+    pub fn names(&self, candidate: &Candidate) -> bool {
+        let is_foreign = candidate.foreign_code && self.key != Key::Prefer;
+        let is_by_program = self.rule.program().is_some();
+        !(is_foreign && is_by_program) && self.applies(candidate)
+    }
+
+    /// Whether the rule says what the process is.
+    fn applies(&self, candidate: &Candidate) -> bool {
         let found = self
             .bit
             .is_some_and(|bit| candidate.commands >> bit & 1 == 1);
@@ -128,8 +138,6 @@ impl Guard {
     }
 
     /// The rule that exempts this process.
-    ///
-    /// A process with code of others is not what its program is called.
     pub fn spares(&self, candidate: &Candidate) -> Option<&Rule> {
         self.first(Key::Spare, candidate)
     }
@@ -153,11 +161,9 @@ impl Guard {
         if list.is_empty() {
             return None;
         }
-        let is_foreign = candidate.foreign_code && key != Key::Prefer;
         self.rules()
             .filter(|numbered| numbered.key == key)
-            .filter(|numbered| !(is_foreign && numbered.rule.program().is_some()))
-            .find(|numbered| numbered.applies(candidate))
+            .find(|numbered| numbered.names(candidate))
             .map(|numbered| numbered.rule)
     }
 }
