@@ -1,6 +1,7 @@
 //! A configuration file named on the command line.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
+use host::settings::know_users;
 use pressure::Config;
 use std::path::Path;
 
@@ -11,5 +12,8 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Option<Config>> {
     };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot read"))?;
-    Ok(Some(Config::parse(&name, &text)?))
+    let mut config = Config::parse(&name, &text)?;
+    know_users(Path::new("/"), &mut config.guard)
+        .map_err(|error| Error::msg(format!("{name}: {error}")))?;
+    Ok(Some(config))
 }

@@ -54,6 +54,10 @@ pub(crate) fn exemption(identity: &str, context: &Context) -> Result<Rule> {
         .parse()
         .map_err(|error| Hinted::new(error, GRAMMAR))?;
     rule.exempts()?;
+    if let Some(fault) = rule.fault() {
+        let what = format!("rule \"{rule}\" can match nothing: {fault}");
+        return Err(Hinted::new(what, GRAMMAR).into());
+    }
     let mut guard = pressure::config::Guard {
         spare: vec![rule],
         ..Default::default()

@@ -1,5 +1,7 @@
 //! What `warmset check` says of rules, on a machine in a directory.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 mod place;
 
 use place::{Place, Said};
@@ -285,4 +287,39 @@ fn a_process_may_vanish_and_proc_may_be_missing() {
         "{}",
         said.out
     );
+}
+
+#[test]
+fn a_rule_by_hand_is_held_to_the_same() {
+    let place = machine("");
+    let spare = |rule: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
+            .arg("--root")
+            .arg(place.path("root"))
+            .arg("--run")
+            .arg(place.path("run"))
+            .args(["spare", rule])
+            .output()
+            .unwrap();
+        Said::new(output, place.dir.path())
+    };
+    for (rule, what) in [
+        ("sshd", "such as sshd.service"),
+        ("name:hog", "any process can take any name"),
+        ("user:bob", "/etc/passwd has no user bob"),
+        ("exe:x", "begins with a slash"),
+    ] {
+        let said = spare(rule);
+        assert_eq!(said.code, Some(1), "{rule}");
+        assert!(said.err.contains(what), "{rule}: {}", said.err);
+    }
+    // A user is kept by number: the next boot may have another user of this name.
+    assert_eq!(spare("user:ann").out, "exempt: user:1000\n");
+    let said = spare("command:*jupyterlab*");
+    assert_eq!(
+        said.out,
+        "exempt: user:1000\nexempt: command:*jupyterlab*\n"
+    );
+    let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
+    assert!(rules.contains("spare = [\"user:1000\", \"command:*jupyterlab*\"]"));
 }

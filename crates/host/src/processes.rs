@@ -106,6 +106,9 @@ impl Processes {
     pub fn rule(&mut self, rules: &Guard) {
         self.rules.clone_from(rules);
         self.units.clear();
+        // What was found by the rules of before says nothing about these.
+        self.handles.clear();
+        self.next = Duration::ZERO;
     }
 
     /// Reads what the last decision wants to see.

@@ -1,14 +1,14 @@
 //! `warmset check`: checks a configuration.
 
 mod hints;
-mod rules;
+mod matching;
 
 use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use host::settings::{self, Settings};
+use matching::Report;
 use pressure::Config;
 use pressure::config::ConfigError;
-use rules::Report;
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 /// Undo warmset spare and warmset protect
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What was exempted or protected: unit, process number, or program:NAME
+    /// What was exempted or protected, as it was written: a rule, a unit, or a process number
+    #[arg(value_name = "RULE", value_hint = clap::ValueHint::Other)]
     identity: String,
 }
 

@@ -10,13 +10,19 @@ use std::process::ExitCode;
 
 /// Exempt a unit or a process from kills, until the next boot
 ///
-/// A system unit is given by its name, such as postgresql.service, and a unit that a user started by app:NAME. A star at the
-/// end stands for anything. A process is given by its number; a later process with the same number is not exempt.
-/// program:NAME exempts every process that runs a program of that name which root owns. Without a name, exemptions are
-/// listed. To exempt for good, use guard.spare in the configuration.
+/// A system unit is given by its name, such as postgresql.service, and a unit that a user started by app:NAME. A process is
+/// given by its number; a later process with the same number is not exempt.
+///
+/// program:NAME exempts every process that runs a program of that name which root owns, exe:/PATH one that runs this file
+/// whoever owns it, command:TEXT one with this command line, user:NAME all of a user's, cgroup:/PATH all in a cgroup. A star
+/// stands for any text. warmset.toml(5) has all about rules.
+///
+/// Without a rule, exemptions are listed. To exempt for good, use guard.spare in the configuration; `warmset check` shows what
+/// its rules match.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Unit, app:UNIT of a user's, process number, or program:NAME
+    /// Unit, process number, or app:, program:, exe:, command:, user: or cgroup: with what it names
+    #[arg(value_name = "RULE", value_hint = clap::ValueHint::Other)]
     identity: Option<String>,
 }
 

@@ -37,7 +37,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ("warmset import nohang my.conf --lenient -o 50-nohang.toml", "into a file, without what is left out"),
     ]),
     ("protect", &[("sudo warmset protect postgresql.service", "its working set stays in memory, until the next boot")]),
-    ("spare", &[("sudo warmset spare postgresql.service", "it is never killed, until the next boot")]),
+    ("spare", &[
+        ("sudo warmset spare postgresql.service", "it is never killed, until the next boot"),
+        ("sudo warmset spare 'command:*jupyter-lab*'", "a notebook server of any user's, too"),
+    ]),
     ("release", &[("sudo warmset release postgresql.service", "take the exemption back")]),
     ("notice", &[("systemctl --user enable --now warmset-notice", "notices and questions on your desktop from now on")]),
     ("prove", &[("warmset prove --out proof.html", "with and without the guard, in virtual machines on this one")]),

@@ -222,9 +222,6 @@ const PROGRAMS: &[&str] = &[
     "pipewire-pulse",
     "plasma_session",
     "plasmashell",
-    "polkit-gnome-authentication-agent-1",
-    "polkit-kde-authentication-agent-1",
-    "polkit-mate-authentication-agent-1",
     "polkitd",
     "pulseaudio",
     "qtile",
@@ -298,6 +295,7 @@ const PROGRAM_FAMILIES: &[&str] = &[
     "kded*",
     "kglobalaccel*",
     "kwin_*",
+    "polkit-*",
     "sddm*",
     "xdg-desktop-portal*",
 ];

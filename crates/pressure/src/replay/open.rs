@@ -1,12 +1,12 @@
 //! The open loop: recorded samples, decided again.
 
 use super::ReplayError;
-use crate::config::Config;
+use crate::config::{Config, Guard};
 use crate::decide;
 use crate::decision::Decision;
 use crate::history::History;
 use crate::recording::Entry;
-use crate::sample::Wall;
+use crate::sample::{Sample, Wall};
 use serde::Serialize;
 use units::Span;
 
@@ -50,9 +50,12 @@ pub fn decide_again<'a>(
     let mut again = Again::default();
     let mut core: Option<(History, Config)> = None;
     let mut last: Option<(Span, Wall)> = None;
+    // The rules that the scans were made by.
+    let mut asked: Option<&Guard> = None;
     for entry in entries {
         match entry {
             Entry::Header(header) => {
+                asked = header.config.as_ref().map(|config| &config.guard);
                 let by = config
                     .or(header.config.as_ref())
                     .ok_or(ReplayError::NoConfig)?;
@@ -68,8 +71,13 @@ pub fn decide_again<'a>(
                 core = Some((history, by.clone()));
             }
             Entry::Sample(sample) => {
-                if let Some((history, _)) = &mut core {
-                    history.push(sample);
+                if let Some((history, by)) = &mut core {
+                    match asked {
+                        Some(asked) if config.is_some() => {
+                            history.push(&asked_by(&by.guard, asked, sample));
+                        }
+                        _ => history.push(sample),
+                    }
                 }
                 last = Some((sample.at, sample.wall));
                 again.samples += 1;
@@ -90,6 +98,15 @@ pub fn decide_again<'a>(
     }
 }
 
+/// The sample as the rules of another configuration would have it, as far as those were asked.
+fn asked_by(rules: &Guard, asked: &Guard, sample: &Sample) -> Sample {
+    let mut sample = sample.clone();
+    for candidate in &mut sample.scan.candidates {
+        candidate.commands = rules.bits_by(asked, candidate.commands);
+    }
+    sample
+}
+
 impl Again {
     fn compare(&mut self, recorded: &Decision, again: Decision, when: (Span, Wall)) {
         self.decisions += 1;
@@ -103,5 +120,29 @@ impl Again {
             recorded: Box::new(recorded.clone()),
             again: Box::new(again),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::Candidate;
+
+    #[test]
+    fn another_configuration_has_the_answers_that_were_asked_for() {
+        let guard = |rules: [&str; 2]| Guard {
+            prefer: rules.map(|rule| rule.parse().unwrap()).to_vec(),
+            ..Guard::default()
+        };
+        let mut sample = Sample::default();
+        sample.scan.candidates.push(Candidate {
+            commands: 0b11,
+            ..Candidate::default()
+        });
+        let asked = guard(["command:*a*", "command:*b*"]);
+        let other = guard(["command:*c*", "command:*b*"]);
+        let seen = asked_by(&other, &asked, &sample);
+        assert_eq!(seen.scan.candidates[0].commands, 0b10);
+        assert_eq!(seen.scan.candidates.len(), 1);
     }
 }

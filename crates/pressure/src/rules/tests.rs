@@ -215,6 +215,13 @@ fn a_container_goes_by_either_of_its_names() {
     }
     assert!(applies("machine.slice", &by_hand) && applies("machine.slice", &by_unit));
     assert!(applies("machine-*", &by_hand));
+    // A service that runs one container with podman holds that container's cgroup.
+    let quadlet = in_unit(
+        Place::Container,
+        "libpod-payload-1",
+        "/system.slice/web.service/libpod-payload-1",
+    );
+    assert!(applies("web.service", &quadlet) && !applies("other.service", &quadlet));
 }
 
 #[test]
@@ -238,6 +245,7 @@ fn what_a_container_or_a_user_calls_a_group_is_no_name_of_roots() {
         "/user.slice/user-1000.slice/user@1000.service/machine.slice/x.service",
     );
     assert!(!applies("machine.slice", &named_so));
+    assert!(applies("user-1000.slice", &named_so) && applies("user.slice", &rootless));
 }
 
 #[test]

@@ -51,15 +51,18 @@ impl UnitRule {
 
     /// Whether a candidate is in such a unit of the system.
     pub(super) fn names_the_systems(&self, candidate: &Candidate) -> bool {
+        // A slice is never the innermost unit, and the slices of users are root's, too.
+        if self.is_slice && self.is_one_of(roots_parts(&candidate.cgroup)) {
+            return true;
+        }
         if is_a_users(candidate) {
             return false;
         }
         if self.is(whole_unit(candidate), candidate.unit.capacity()) {
             return true;
         }
-        // A container has units of its own inside; a slice is never the innermost unit.
-        let looks_outside = self.is_slice || candidate.place == Place::Container;
-        looks_outside && self.is_one_of(roots_parts(&candidate.cgroup))
+        // A container has units of its own inside.
+        candidate.place == Place::Container && self.is_one_of(roots_parts(&candidate.cgroup))
     }
 
     /// Whether a candidate is in such a unit of a user's.
