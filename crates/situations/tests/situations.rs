@@ -81,10 +81,10 @@ fn every_situation_is_decided_right() {
             Verdict::Wrong(_) => wrong += 1,
         }
         let kind = &situation.kind;
-        writeln!(table, "{name:<36} {kind:<18} {}", shown(&outcome)).unwrap();
-        if verdict != Verdict::Right {
-            writeln!(table, "    {verdict}").unwrap();
-        }
+        writeln!(table, "{name} ({kind})").unwrap();
+        writeln!(table, "    asked     {}", situation.right.shown()).unwrap();
+        writeln!(table, "    happened  {}", shown(&outcome)).unwrap();
+        writeln!(table, "    {verdict}").unwrap();
     }
     let right = texts.len() - wrong - late;
     println!("{table}");
