@@ -1,9 +1,9 @@
 //! Runs one situation and prints what happens.
 //!
-//!     cargo run -p warmset-situations --example run -- situations/NAME.toml [--trace] [--record FILE]
+//!     cargo run -p warmset-situations --example run -- situations/NAME.toml [--trace] [--record FILE] [--first MS]
 //!
 //! `--trace` prints every decision, not one a second. `--record` writes a recording that `warmset replay` and
-//! `warmset why --recording` read.
+//! `warmset why --recording` read. `--first` lets the guard look for the first time after so many milliseconds.
 
 #![allow(clippy::print_stdout, reason = "it prints")]
 
@@ -25,12 +25,19 @@ fn main() -> anyhow::Result<()> {
     let mut file = None;
     let mut is_trace = false;
     let mut record = None;
+    let mut first = 0;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--trace" => is_trace = true,
             "--record" => record = Some(arguments.next().context("--record takes a file")?),
-            _ if argument.starts_with('-') => bail!("{argument}: there is --trace and --record"),
+            "--first" => {
+                let millis = arguments.next().context("--first takes milliseconds")?;
+                first = millis.parse().context("--first takes milliseconds")?;
+            }
+            _ if argument.starts_with('-') => {
+                bail!("{argument}: there is --trace, --record and --first")
+            }
             _ => file = Some(argument),
         }
     }
@@ -44,7 +51,7 @@ fn main() -> anyhow::Result<()> {
         recording: record.is_some().then(|| (Encoder::new(), Vec::new())),
     };
     println!("{}\n{}", situation.title, situation.source);
-    let outcome = watch(&situation, &mut line)?;
+    let outcome = watch(&situation, first, &mut line)?;
     for (at, names) in &outcome.kernel_kills {
         println!(
             "{:7.2} s the kernel killed {}",
@@ -82,11 +89,10 @@ impl Watch for Line {
         );
         if let Some(outlook) = &decision.forecast.outlook {
             let left = outlook.left.map_or("-".to_owned(), |left| left.to_string());
-            text.push_str(&format!(
-                " headroom {:>8} growth {:>10} left {left:>8}",
-                outlook.headroom.to_string(),
-                outlook.growth.to_string()
-            ));
+            let headroom = outlook.headroom.to_string();
+            let growth = outlook.growth.to_string();
+            let tail = format!(" headroom {headroom:>8} growth {growth:>10} left {left:>8}");
+            text.push_str(&tail);
         }
         println!("{text}");
         for step in &decision.steps {

@@ -23,6 +23,6 @@ pub mod text;
 pub mod verdict;
 
 pub use outcome::{Act, Did, Outcome};
-pub use run::{Watch, run, watch};
+pub use run::{Watch, run, run_from, watch};
 pub use text::{Situation, TextError};
 pub use verdict::{Verdict, judge};

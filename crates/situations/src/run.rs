@@ -31,14 +31,28 @@ impl Watch for Nobody {
 
 /// Runs a situation to its end.
 pub fn run(situation: &Situation) -> Result<Outcome, TextError> {
+    run_from(situation, 0)
+}
+
+/// The same, with a guard that looks for the first time after so many milliseconds: what is right may
+/// not depend on when it happens to look.
+pub fn run_from(situation: &Situation, first: u64) -> Result<Outcome, TextError> {
     let config = situation.config(&situation.title)?;
-    Ok(Loop::new(situation, config).run(None::<&mut Nobody>))
+    let mut run = Loop::new(situation, config);
+    run.next = first;
+    Ok(run.run(None::<&mut Nobody>))
 }
 
 /// The same, and somebody looks on.
-pub fn watch(situation: &Situation, watch: &mut impl Watch) -> Result<Outcome, TextError> {
+pub fn watch(
+    situation: &Situation,
+    first: u64,
+    watch: &mut impl Watch,
+) -> Result<Outcome, TextError> {
     let config = situation.config(&situation.title)?;
-    Ok(Loop::new(situation, config).run(Some(watch)))
+    let mut run = Loop::new(situation, config);
+    run.next = first;
+    Ok(run.run(Some(watch)))
 }
 
 /// A guard and its machine.

@@ -7,7 +7,7 @@ mod machine;
 mod program;
 mod right;
 
-pub use amounts::{Often, Part, Size, Speed, Time};
+pub use amounts::{Often, Size, Speed, Time};
 pub use machine::{Arc, Balloon, Cache, Cma, HugePages, Machine, Rival, Swap, SwapKind, Unplug};
 pub use program::{Forks, Kind, Mark, OnTerm, Phase, Program, Then, Unit};
 pub use right::{Do, Reaches, Right, RightAct};

@@ -2,7 +2,7 @@
 
 use super::place::{Found, place};
 use super::{BOOT, Model};
-use crate::text::{Mark, Program, Unit};
+use crate::text::{Mark, Program, Size, Unit};
 use ::pressure::groups::{CgroupAction, Frozen, Groups, Throttled};
 use ::pressure::scan::{Place, UnitName};
 use units::{Bytes, Span};
@@ -22,8 +22,10 @@ pub(super) struct UnitState {
     pub(super) cache: f64,
     /// All memory charged to it, by the last count.
     pub(super) used: f64,
-    /// `memory.high` that the guard set.
+    /// `memory.high` now.
     pub(super) high: Option<f64>,
+    /// `memory.high` before the guard.
+    high_found: Option<f64>,
     /// `high` of `memory.events`.
     pub(super) pushes: u64,
     pub(super) is_frozen: bool,
@@ -67,12 +69,13 @@ impl Model {
             let said: Option<&Unit> = self.text.units.iter().find(|unit| unit.path == path);
             self.units.push(UnitState {
                 found: place(&path),
-                max: said.and_then(|unit| unit.max).map(|max| max.bytes()),
+                max: said.and_then(|unit| unit.max).map(Size::bytes),
                 oom_group: said.is_some_and(|unit| unit.oom_group),
                 mark: said.map_or(Mark::None, |unit| unit.mark),
                 cache: said.map_or(0.0, |unit| unit.cache.bytes()),
                 used: 0.0,
-                high: None,
+                high: said.and_then(|unit| unit.high).map(Size::bytes),
+                high_found: said.and_then(|unit| unit.high).map(Size::bytes),
                 pushes: 0,
                 is_frozen: false,
                 own_kills: 0,
@@ -82,7 +85,7 @@ impl Model {
         self.idle += self.units.iter().map(|unit| unit.cache).sum::<f64>();
     }
 
-    /// The units whose path leads to a program's cgroup.
+    /// The units on the way to a program's cgroup.
     pub(super) fn units_above(&self, program: &Program) -> Vec<usize> {
         let inside = format!("{}/", program.unit);
         let is_above = |unit: &UnitState| inside.starts_with(&format!("{}/", unit.path));
@@ -172,7 +175,7 @@ impl Model {
                 }
             }
             CgroupAction::Free { .. } => {
-                self.units[unit].high = None;
+                self.units[unit].high = self.units[unit].high_found;
                 self.groups.throttled.retain(|(of, _)| *of != unit);
             }
             CgroupAction::Keep { .. } | CgroupAction::Leave { .. } => return None,

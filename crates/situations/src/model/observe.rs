@@ -162,6 +162,10 @@ impl Model {
         };
     }
 
+    #[allow(
+        clippy::unnecessary_wraps,
+        reason = "every field of a sample may be unknown"
+    )]
     fn pages(&self, amount: f64) -> Option<Pages> {
         Some(Pages::new((amount.max(0.0) / self.page()) as u64))
     }

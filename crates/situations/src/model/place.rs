@@ -44,7 +44,8 @@ pub(super) fn place(path: &str) -> Found {
     if *first == "user.slice" {
         return users(&parts, &found);
     }
-    if !first.ends_with(".slice") {
+    let is_slice = first.strip_suffix(".slice").is_some();
+    if !is_slice {
         return found(parts.len() - 1, Place::Unknown);
     }
     match parts.iter().position(|part| is_unit(part)) {
@@ -57,7 +58,7 @@ fn users(parts: &[&str], found: &dyn Fn(usize, Place) -> Found) -> Found {
     let Some(top) = parts.get(2) else {
         return found(0, Place::Session);
     };
-    if !(top.starts_with("user@") && top.ends_with(".service")) {
+    if !(top.starts_with("user@") && is_unit(top)) {
         return found(2, Place::Session);
     }
     let Some(at) = parts[3..].iter().position(|part| is_unit(part)) else {
@@ -75,8 +76,10 @@ fn users(parts: &[&str], found: &dyn Fn(usize, Place) -> Found) -> Found {
     found(at, place)
 }
 
+/// systemd tells its units by such ends, in small letters only.
 fn is_unit(name: &str) -> bool {
-    name.ends_with(".service") || name.ends_with(".scope")
+    let ends = [".service", ".scope"];
+    ends.iter().any(|end| name.ends_with(end))
 }
 
 fn is_container(name: &str) -> bool {

@@ -103,11 +103,16 @@ impl Model {
             let process = &mut self.processes[index];
             process.is_active = is_active;
             process.runs = runs;
-            wants.faults[index] = (missed * runs * DT).min(missing);
-            let allowed = self.allowed(index, wanted * runs);
-            wants.growth[index] = allowed;
+            let faults = (missed * runs * DT).min(missing);
+            wants.faults[index] = self.allowed(index, faults);
+            wants.growth[index] = self.allowed(index, wanted * runs);
+            // Its own limits cost it time, too.
+            if faults > 0.0 {
+                self.processes[index].runs *= wants.faults[index] / faults;
+            }
             if wanted > 0.0 {
-                self.processes[index].runs = (allowed / wanted).min(runs);
+                let runs = self.processes[index].runs;
+                self.processes[index].runs = (wants.growth[index] / wanted).min(runs);
                 wants.allocators += 1;
             }
             if is_active {
@@ -353,8 +358,9 @@ impl Model {
     }
 
     fn is_kernels(&self, index: usize) -> bool {
-        let kind = self.kind(self.processes[index].program);
-        matches!(kind, Kind::Slab | Kind::PageTables)
+        let process = &self.processes[index];
+        let kind = self.kind(process.program);
+        process.starting <= 1.0 && matches!(kind, Kind::Slab | Kind::PageTables)
     }
 
     /// Memory that may lie in contiguous-memory areas is taken there once more than half of what is free

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use std::time::Duration;
-use units::{Bytes, Percent, Span};
+use units::{Bytes, Span};
 
 macro_rules! amount {
     ($(#[$meta:meta])* $name:ident($inner:ty)) => {
@@ -28,11 +28,6 @@ amount! {
     /// A time, such as `"2 s"`.
     Time(Span)
 }
-amount! {
-    /// A share, such as `"10 %"`.
-    Part(Percent)
-}
-
 impl Size {
     /// As a number for the model's sums.
     pub(crate) fn bytes(self) -> f64 {

@@ -241,6 +241,9 @@ pub struct Unit {
     /// Its `memory.max`.
     #[serde(default)]
     pub max: Option<Size>,
+    /// Its `memory.high`, as its administrator set it.
+    #[serde(default)]
+    pub high: Option<Size>,
     /// Whether the kernel kills it whole (`OOMPolicy=kill`).
     #[serde(default)]
     pub oom_group: bool,

@@ -101,7 +101,38 @@ impl RightAct {
     }
 }
 
+impl Do {
+    /// Its name in a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throttle => "throttle",
+            Self::Ask => "ask",
+            Self::Term => "SIGTERM",
+            Self::Kill => "SIGKILL",
+            Self::End => "end",
+        }
+    }
+}
+
 impl Right {
+    /// What is right in a few words.
+    pub fn shown(&self) -> String {
+        let mut parts: Vec<String> = self
+            .acts
+            .iter()
+            .map(|act| format!("{} {} by {}", act.what.name(), act.whom, act.by.0))
+            .collect();
+        if self.quiet {
+            parts.push("nothing".to_owned());
+        } else if self.nobody == Some(true) {
+            parts.push("nobody".to_owned());
+        }
+        if let Some(words) = &self.notice {
+            parts.push(format!("say {words}"));
+        }
+        parts.join(", ")
+    }
+
     /// Every name in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let acts = self.acts.iter().map(|act| act.whom.as_str());
