@@ -16,6 +16,7 @@
 //! Cost: `benches/tick.rs` of the daemon; memory is bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
 //! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
 
+mod families;
 mod handle;
 mod kill;
 mod members;
@@ -43,7 +44,7 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use table::{Entry, ProcessTable};
+use table::{Entry, ProcessTable, Told};
 use units::{Bytes, Span};
 
 pub use table::MOST;
@@ -133,32 +134,11 @@ impl Processes {
         }
         let begun = monotonic();
         let is_through = self.table.read(&self.proc, PATIENCE);
-        let mut largest = self.table.largest::<LOOKED_INTO>();
-        // The guard itself is no candidate. On a recorded machine none of the processes is the guard.
-        let own = (self.root == Path::new("/")).then(std::process::id);
-        largest.retain(|entry| Some(entry.pid) != own && self.look_into(entry));
-        largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
+        let families = self.table.families(&self.proc);
+        let largest = self.largest(at);
         scan.at = at;
-        scan.candidates.clear();
-        self.handles
-            .iter_mut()
-            .for_each(|handle| handle.wanted = false);
-        // A process that we may not signal would take the place of one that we may.
-        self.refused
-            .retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
-        largest.retain(|entry| {
-            !self
-                .refused
-                .iter()
-                .any(|(identity, _)| *identity == entry.identity())
-        });
-        for entry in &largest {
-            if scan.candidates.is_full() {
-                break;
-            }
-            scan.candidates.extend(self.candidate(at, entry));
-        }
-        self.handles.retain(|handle| handle.wanted);
+        scan.processes = u32::try_from(self.table.entries.len()).ok();
+        self.fill(at, &largest, &families, scan);
         let took = monotonic().saturating_sub(begun);
         let rest = if is_through {
             (took * REST).min(LONGEST_REST)
@@ -184,27 +164,103 @@ impl Processes {
         self.next = Duration::ZERO;
     }
 
-    /// Anonymous memory and swap of one of the largest, by now; `false` if it is gone.
-    fn look_into(&mut self, entry: &mut Entry) -> bool {
-        let Some(now) = self.table.renew(&self.proc, entry) else {
-            return false;
-        };
-        *entry = now;
-        if let Some(status) = table::status(&self.proc, entry.pid) {
-            entry.anon = status
-                .anon
-                .unwrap_or(entry.resident.to_bytes(self.page_size));
-            entry.swapped = status.swapped.unwrap_or_default();
-            entry.user = status.user.unwrap_or(u32::MAX);
-            self.table.remember(entry);
+    /// The largest processes that may be signalled, by what their `status` tells now; the largest first.
+    fn largest(&mut self, at: Span) -> ArrayVec<Reading, LOOKED_INTO> {
+        // A process that we may not signal would take the place of one that we may.
+        self.refused
+            .retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
+        let mut largest = ArrayVec::<Reading, LOOKED_INTO>::new();
+        for entry in self.table.largest::<LOOKED_INTO>() {
+            if let Some(reading) = self.look_into(&entry) {
+                largest.push(reading);
+            }
         }
-        true
+        largest.sort_unstable_by_key(|reading| std::cmp::Reverse(reading.size()));
+        largest
+    }
+
+    /// Puts candidates and families into the scan: the members of families that may be chosen, then the largest.
+    fn fill(
+        &mut self,
+        at: Span,
+        largest: &[Reading],
+        families: &[families::Found],
+        scan: &mut ProcessScan,
+    ) {
+        scan.candidates.clear();
+        scan.families.clear();
+        self.handles
+            .iter_mut()
+            .for_each(|handle| handle.wanted = false);
+        // A family is of interest if it holds as much as the smallest process that would be a candidate without it.
+        let least = largest
+            .get(MAX_CANDIDATES - 1)
+            .map_or(Bytes::ZERO, Reading::size);
+        for found in families {
+            if found.family.size < least {
+                continue;
+            }
+            let members = self.add(at, &found.largest, scan);
+            self.add(at, &found.youngest, scan);
+            if members {
+                scan.families.push(found.family);
+            }
+        }
+        for reading in largest {
+            if scan.candidates.is_full() {
+                break;
+            }
+            if scan.find(reading.entry.identity()).is_none() {
+                scan.candidates.extend(self.candidate(at, reading));
+            }
+        }
+        scan.candidates
+            .sort_by_key(|candidate| std::cmp::Reverse(candidate.size()));
+        self.handles.retain(|handle| handle.wanted);
+    }
+
+    /// Adds a member of a family to the candidates; returns true if it is one now.
+    fn add(&mut self, at: Span, entry: &Entry, scan: &mut ProcessScan) -> bool {
+        if scan.find(entry.identity()).is_some() {
+            return true;
+        }
+        let candidate = self
+            .look_into(entry)
+            .and_then(|reading| self.candidate(at, &reading));
+        candidate.is_some_and(|candidate| scan.candidates.try_push(candidate).is_ok())
+    }
+
+    /// A process by what its `status` tells now; `None` if it is gone, or may not be signalled.
+    fn look_into(&mut self, entry: &Entry) -> Option<Reading> {
+        // The guard itself is no candidate. On a recorded machine none of the processes is the guard.
+        let own = (self.root == Path::new("/")).then(std::process::id);
+        let identity = entry.identity();
+        let is_refused = self.refused.iter().any(|(known, _)| *known == identity);
+        if Some(entry.pid) == own || is_refused {
+            return None;
+        }
+        let mut entry = self.table.renew(&self.proc, entry)?;
+        let status = table::status(&self.proc, entry.pid);
+        if let Some(status) = &status {
+            entry.told = Told::of(status);
+            self.table.remember(entry.pid, entry.told);
+        }
+        let status = status.unwrap_or_default();
+        Some(Reading {
+            entry,
+            anon: status
+                .anon
+                .unwrap_or(entry.resident.to_bytes(self.page_size)),
+            hugetlb: status.hugetlb.unwrap_or_default(),
+            user: status.user.unwrap_or(u32::MAX),
+        })
     }
 
     /// One of the largest as a candidate; `None` if it is gone.
-    fn candidate(&mut self, at: Span, entry: &Entry) -> Option<Candidate> {
+    fn candidate(&mut self, at: Span, reading: &Reading) -> Option<Candidate> {
         let page_size = self.page_size;
-        let mut candidate = self.handle(entry)?.candidate(entry, page_size);
+        let handle = self.handle(&reading.entry)?;
+        let mut candidate = handle.candidate(reading, page_size);
         let exempt = self.exempt_beside(at, &candidate);
         candidate.group = candidate.group.map(|group| Group { exempt, ..group });
         Some(candidate)
@@ -231,6 +287,25 @@ impl Processes {
         let handle = &mut self.handles[index];
         handle.wanted = true;
         Some(handle)
+    }
+}
+
+/// A process with what its `status` tells now.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    entry: Entry,
+    anon: Bytes,
+    hugetlb: Bytes,
+    user: u32,
+}
+
+impl Reading {
+    /// Memory that its end frees, as [`Candidate::size`] has it.
+    fn size(&self) -> Bytes {
+        let Told {
+            swapped, tables, ..
+        } = self.entry.told;
+        self.anon + swapped + tables + self.entry.shared()
     }
 }
 

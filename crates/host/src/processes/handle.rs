@@ -1,15 +1,16 @@
 //! What is known of one candidate, and the files that are held open to kill it.
 
-use super::program::{Running, program, running};
+use super::Reading;
+use super::program::{Running, exe, program, running};
 use super::table::{self, Entry, read};
 use crate::cgroups::directory::Directory;
 use crate::cgroups::place::place;
 use crate::parse::lines::number;
-use crate::parse::process::{self, printable};
+use crate::parse::process::{self, printable, printable_end};
 use crate::system::clock::boot_time;
 use crate::writes::CGROUP_KILL;
 use arrayvec::ArrayVec;
-use pressure::scan::{Candidate, Group, Identity, Mark, Name, Place, UnitName};
+use pressure::scan::{Candidate, Group, Identity, Mark, Name, PathName, Place, UnitName};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -40,6 +41,7 @@ pub(super) struct CandidateHandle {
     directory: OwnedFd,
     runs: Option<Running>,
     program: Option<Name>,
+    exe: PathName,
     unit: UnitName,
     place: Place,
     mark: Mark,
@@ -114,6 +116,7 @@ impl CandidateHandle {
             adjustment: file(&directory, "oom_score_adj"),
             runs: running(directory.as_fd()),
             program: program(root, directory.as_fd()),
+            exe: exe(directory.as_fd()),
             directory,
             unit: printable(found.unit),
             place: found.place,
@@ -168,7 +171,8 @@ impl CandidateHandle {
     }
 
     /// The candidate as it is now.
-    pub(super) fn candidate(&self, entry: &Entry, page_size: Bytes) -> Candidate {
+    pub(super) fn candidate(&self, reading: &Reading, page_size: Bytes) -> Candidate {
+        let entry = &reading.entry;
         let started = Duration::from_millis(entry.start.saturating_mul(1000 / TICKS));
         let mut buffer = [0; 32];
         let adjusted = self
@@ -178,14 +182,14 @@ impl CandidateHandle {
         Candidate {
             identity: self.identity,
             age: Span::new(boot_time().saturating_sub(started)),
-            name: entry.name,
+            name: Name::from(&entry.name).unwrap_or_default(),
             program: self.program,
             unit: self.unit,
             place: self.place,
-            user: entry.user,
-            resident: entry.anon,
+            user: reading.user,
+            resident: reading.anon,
             mapped: Some(entry.resident.to_bytes(page_size)),
-            swapped: entry.swapped,
+            swapped: entry.told.swapped,
             // What cannot be read protects: the kernel itself would not kill at −1000.
             oom_score_adj: adjusted.unwrap_or(-1000),
             mark: self.mark,
@@ -194,6 +198,13 @@ impl CandidateHandle {
                 ..group.read()
             }),
             life: entry.life,
+            shared: entry.shared(),
+            written: entry.written,
+            tables: entry.told.tables,
+            hugetlb: reading.hugetlb,
+            kin: entry.kin,
+            exe: self.exe,
+            cgroup: printable_end(&self.home),
             ..Candidate::default()
         }
     }

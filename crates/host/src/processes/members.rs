@@ -12,7 +12,7 @@ use crate::parse::process;
 use crate::system::clock::monotonic;
 use arrayvec::ArrayVec;
 use pressure::distress::exemption;
-use pressure::scan::{Candidate, Life, Place};
+use pressure::scan::{Candidate, Life, Name, Place};
 use rustix::fd::AsFd;
 use std::time::Duration;
 use units::Span;
@@ -85,7 +85,7 @@ impl Processes {
             .and_then(process::adjustment)?;
         Some(Candidate {
             identity: entry.identity(),
-            name: entry.name,
+            name: Name::from(&entry.name).unwrap_or_default(),
             program: program(&self.root, directory.as_fd()),
             user: status.and_then(|status| status.user).unwrap_or(u32::MAX),
             oom_score_adj: adjusted,

@@ -448,3 +448,127 @@ fn a_recorded_machine_has_no_process_to_kill() {
     processes.look(Span::secs(40), &mut scan);
     assert_eq!(scan.candidates.len(), 1);
 }
+
+/// `status` of a process with lines of its own.
+fn status(machine: &Machine, pid: u32, lines: &str) {
+    let text = format!("Name:\tx\nUid:\t1000\t1000\n{lines}");
+    machine.write(&format!("proc/{pid}/status"), text);
+}
+
+#[test]
+fn shared_memory_page_tables_and_huge_pages_count_for_a_candidate() {
+    let machine = Machine::new();
+    machine.add(&Told {
+        anon_kib: 8000,
+        ..PLAIN
+    });
+    machine.add(&Told { pid: 101, ..PLAIN });
+    let lines = "RssAnon:\t40 kB\nRssFile:\t60 kB\nRssShmem:\t900 kB\nVmPTE:\t30000 kB\n\
+                 VmSwap:\t0 kB\nHugetlbPages:\t2048 kB\n";
+    status(&machine, 101, lines);
+    let scan = machine.scan();
+    let first = scan.candidates[0];
+    assert_eq!(first.identity.pid, 101, "page tables make it the largest");
+    assert_eq!(first.resident, Bytes::kib(40));
+    assert_eq!(first.shared, Bytes::kib(900));
+    assert_eq!(first.tables, Bytes::kib(30_000));
+    assert_eq!(first.hugetlb, Bytes::kib(2048));
+    assert_eq!(first.size(), Bytes::kib(30_940));
+    assert_eq!(scan.processes, Some(2));
+}
+
+#[test]
+fn a_process_of_page_tables_and_swap_alone_is_found_among_a_thousand() {
+    let machine = Machine::new();
+    for pid in 1000..2000 {
+        machine.add(&Told { pid, ..PLAIN });
+    }
+    machine.add(&Told {
+        pid: 3000,
+        anon_kib: 8,
+        ..PLAIN
+    });
+    status(
+        &machine,
+        3000,
+        "RssAnon:\t8 kB\nVmPTE:\t800000 kB\nVmSwap:\t1 kB\n",
+    );
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    let mut scans = 0;
+    while scan
+        .candidates
+        .first()
+        .is_none_or(|first| first.identity.pid != 3000)
+    {
+        scans += 1;
+        assert!(scans <= 40, "a round of a thousand takes 32 scans");
+        processes.look(Span::secs(10 * scans), &mut scan);
+    }
+}
+
+#[test]
+fn the_file_and_the_cgroup_are_told_by_their_ends() {
+    let machine = Machine::new();
+    let group = format!("/user.slice/{}/app-x.scope", "a".repeat(200));
+    machine.add(&Told {
+        group: &group,
+        ..PLAIN
+    });
+    let exe = format!("/home/me/{}/\u{1b}[2J/hog (deleted)", "d".repeat(150));
+    symlink(exe, machine.directory.path().join("proc/100/exe")).unwrap();
+    let scan = machine.scan();
+    let candidate = &scan.candidates[0];
+    assert!(candidate.exe.ends_with("dd/?[2J/hog"), "{}", candidate.exe);
+    assert_eq!(candidate.exe.len(), 96 - " (deleted)".len() + 10);
+    assert!(candidate.cgroup.ends_with("aa/app-x.scope"));
+    assert_eq!(candidate.cgroup.len(), 96);
+    assert!(!candidate.foreign_code);
+}
+
+#[test]
+fn a_family_is_told_with_its_largest_and_its_youngest_among_the_candidates() {
+    let machine = Machine::new();
+    for pid in 100..112 {
+        machine.add(&Told {
+            pid,
+            name: "large",
+            anon_kib: 40_000,
+            ..PLAIN
+        });
+        // A process group each, below the first process: no family.
+        let stat =
+            format!("{pid} (large) S 1 {pid} 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 10000 1\n");
+        machine.write(&format!("proc/{pid}/stat"), stat);
+    }
+    for pid in 500..560 {
+        machine.add(&Told {
+            pid,
+            name: "cc1",
+            anon_kib: 4000,
+            ..PLAIN
+        });
+        let pages = if pid == 530 { 1100 } else { 1000 };
+        let stat =
+            format!("{pid} (cc1) S 499 499 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 {pages} 1\n");
+        machine.write(&format!("proc/{pid}/stat"), stat);
+    }
+    let scan = machine.scan();
+    assert_eq!(scan.families.len(), 1);
+    let family = scan.families[0];
+    assert_eq!((family.kin, family.processes), (499, 60));
+    let told = family.size.get().div_ceil(1 << 20);
+    assert_eq!(told, (60 * 4000 + 400_u64).div_ceil(1024));
+    let members: Vec<u32> = scan
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.kin == 499)
+        .map(|candidate| candidate.identity.pid)
+        .collect();
+    assert_eq!(members.len(), 2, "the others are single processes");
+    assert!(
+        members.contains(&530) && members.contains(&559),
+        "{members:?}"
+    );
+    assert_eq!(scan.candidates.len(), MAX_CANDIDATES);
+}
