@@ -20,6 +20,8 @@ mod families;
 mod handle;
 mod kill;
 mod members;
+mod mounts;
+mod open_files;
 pub mod pagemap;
 mod program;
 mod reaper;
@@ -35,8 +37,10 @@ use crate::system::clock::monotonic;
 use arrayvec::ArrayVec;
 use handle::CandidateHandle;
 use kill::Killed;
+use open_files::OpenFiles;
 use pressure::config::Guard;
 use pressure::decision::Attention;
+use pressure::sample::Memory;
 use pressure::scan::{Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, ProcessScan};
 use reaper::Reaper;
 use rustix::fd::OwnedFd;
@@ -70,6 +74,7 @@ pub struct Processes {
     root: PathBuf,
     proc: OwnedFd,
     table: ProcessTable,
+    open_files: OpenFiles,
     handles: Vec<CandidateHandle>,
     killed: Vec<Killed>,
     /// Processes that the kernel did not let us signal, and when.
@@ -91,6 +96,7 @@ impl Processes {
             root: root.to_owned(),
             proc: rustix::fs::open(root.join("proc"), flags, Mode::empty())?,
             table: ProcessTable::new(page_size),
+            open_files: OpenFiles::default(),
             handles: Vec::with_capacity(2 * LOOKED_INTO),
             killed: Vec::with_capacity(MAX_VICTIMS),
             refused: ArrayVec::new(),
@@ -109,9 +115,18 @@ impl Processes {
     }
 
     /// Reads what the last decision wants to see.
-    pub(crate) fn observe(&mut self, attention: Attention, at: Span, scan: &mut ProcessScan) {
+    pub(crate) fn observe(
+        &mut self,
+        attention: Attention,
+        at: Span,
+        memory: &Memory,
+        scan: &mut ProcessScan,
+    ) {
         match attention {
-            Attention::Candidates => self.look(at, scan),
+            Attention::Candidates => {
+                self.see(at, memory);
+                self.look(at, scan);
+            }
             Attention::Rest => self.rest(scan),
         }
         self.watch(at, scan);
@@ -125,6 +140,13 @@ impl Processes {
         }
     }
 
+    /// Takes the counters of the machine: open files are looked at only while it has much shared memory, or that grows.
+    pub fn see(&mut self, at: Span, memory: &Memory) {
+        if at.get() >= self.next {
+            self.open_files.see(memory);
+        }
+    }
+
     /// Reads the processes that hold most memory into `scan`, unless that was done less than `PACE` ago.
     ///
     /// A process that vanishes while it is read is left out.
@@ -134,11 +156,14 @@ impl Processes {
         }
         let begun = monotonic();
         let is_through = self.table.read(&self.proc, PATIENCE);
+        self.open_files
+            .read(&self.root, &self.proc, at.get(), &mut self.table);
         let families = self.table.families(&self.proc);
         let largest = self.largest(at);
         scan.at = at;
         scan.processes = u32::try_from(self.table.entries.len()).ok();
         self.fill(at, &largest, &families, scan);
+        scan.mounts = self.open_files.mounts.told(&mut self.table);
         let took = monotonic().saturating_sub(begun);
         let rest = if is_through {
             (took * REST).min(LONGEST_REST)
@@ -161,6 +186,7 @@ impl Processes {
     pub fn rest(&mut self, scan: &mut ProcessScan) {
         scan.clear();
         self.handles.clear();
+        self.open_files.rest();
         self.next = Duration::ZERO;
     }
 
@@ -251,7 +277,6 @@ impl Processes {
             anon: status
                 .anon
                 .unwrap_or(entry.resident.to_bytes(self.page_size)),
-            hugetlb: status.hugetlb.unwrap_or_default(),
             user: status.user.unwrap_or(u32::MAX),
         })
     }
@@ -295,17 +320,14 @@ impl Processes {
 struct Reading {
     entry: Entry,
     anon: Bytes,
-    hugetlb: Bytes,
     user: u32,
 }
 
 impl Reading {
     /// Memory that its end frees, as [`Candidate::size`] has it.
     fn size(&self) -> Bytes {
-        let Told {
-            swapped, tables, ..
-        } = self.entry.told;
-        self.anon + swapped + tables + self.entry.shared()
+        let told = &self.entry.told;
+        self.anon + told.swapped.bytes() + told.tables.bytes() + self.entry.shared()
     }
 }
 

@@ -129,19 +129,19 @@ impl ProcessTable {
     fn size_of(&self, members: &[u32]) -> Bytes {
         let members = || members.iter().map(|place| self.at(*place));
         let known = || members().filter(|entry| entry.told.is_known);
-        let files: Bytes = known().map(|entry| entry.told.files).sum();
+        let files: Bytes = known().map(|entry| entry.told.files.bytes()).sum();
         let usual = files.get().checked_div(known().count() as u64);
         let usual = Bytes::new(usual.unwrap_or(0));
         let own: Bytes = members()
             .map(|entry| {
                 let files = if entry.told.is_known {
-                    entry.told.files
+                    entry.told.files.bytes()
                 } else {
                     usual
                 };
                 let resident = entry.resident.to_bytes(self.page_size);
-                let anon = resident.less(files).less(entry.told.shared);
-                anon + entry.told.swapped + entry.told.tables
+                let anon = resident.less(files).less(entry.told.shared.bytes());
+                anon + entry.told.swapped.bytes() + entry.told.tables.bytes()
             })
             .sum();
         let shared = members().map(Entry::shared).max().unwrap_or_default();
@@ -226,7 +226,7 @@ fn each_run(
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{Comm, Told};
+    use super::super::table::{Comm, Kib, Told};
     use super::*;
     use rustix::fs::{Mode, OFlags};
     use units::Pages;
@@ -311,10 +311,11 @@ mod tests {
     fn shared_memory_counts_once_and_files_not_at_all() {
         let told = Told {
             is_known: true,
-            files: Bytes::kib(40),
-            shared: Bytes::kib(400),
-            swapped: Bytes::kib(8),
-            tables: Bytes::kib(4),
+            files: Kib::of(Bytes::kib(40)),
+            shared: Kib::of(Bytes::kib(400)),
+            swapped: Kib::of(Bytes::kib(8)),
+            tables: Kib::of(Bytes::kib(4)),
+            hugetlb: Kib::ZERO,
         };
         let mut entries: Vec<Entry> = (10..14)
             .map(|pid| Entry {

@@ -41,9 +41,9 @@ pub(super) struct Entry {
     /// What its `status` told.
     pub(super) told: Told,
     /// Memory without a name that it holds open, mapped or not, at the last look at its files.
-    pub(super) held: Bytes,
+    pub(super) held: Kib,
     /// Named files on a tmpfs that it has open for writing, at that look.
-    pub(super) written: Bytes,
+    pub(super) written: Kib,
     /// Time that the kernel worked for it, and what that grew by since the reading before.
     pub(super) system_time: u32,
     pub(super) worked: u32,
@@ -54,24 +54,42 @@ pub(super) struct Entry {
     pub(super) part: u32,
 }
 
+/// Memory in KiB, as the kernel tells it: half the size of [`Bytes`], as there are many in the table. Up to 4 TiB.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kib(u32);
+
+impl Kib {
+    pub(super) const ZERO: Self = Self(0);
+
+    pub(super) fn of(bytes: Bytes) -> Self {
+        Self(u32::try_from(bytes.get() >> 10).unwrap_or(u32::MAX))
+    }
+
+    pub(super) const fn bytes(self) -> Bytes {
+        Bytes::kib(self.0 as u64)
+    }
+}
+
 /// What `status` told of a process when that was last read. All zero until then.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) is_known: bool,
-    pub(super) files: Bytes,
-    pub(super) shared: Bytes,
-    pub(super) swapped: Bytes,
-    pub(super) tables: Bytes,
+    pub(super) files: Kib,
+    pub(super) shared: Kib,
+    pub(super) swapped: Kib,
+    pub(super) tables: Kib,
+    pub(super) hugetlb: Kib,
 }
 
 impl Told {
     pub(super) fn of(status: &Status) -> Self {
         Self {
             is_known: true,
-            files: status.files.unwrap_or_default(),
-            shared: status.shared.unwrap_or_default(),
-            swapped: status.swapped.unwrap_or_default(),
-            tables: status.tables.unwrap_or_default(),
+            files: Kib::of(status.files.unwrap_or_default()),
+            shared: Kib::of(status.shared.unwrap_or_default()),
+            swapped: Kib::of(status.swapped.unwrap_or_default()),
+            tables: Kib::of(status.tables.unwrap_or_default()),
+            hugetlb: Kib::of(status.hugetlb.unwrap_or_default()),
         }
     }
 }
@@ -270,13 +288,16 @@ impl Entry {
     /// `rss` has the shared memory that it maps, and files. What it holds without mapping it comes on top, as do swap
     /// and page tables.
     pub(super) fn size(&self, page_size: Bytes) -> Bytes {
-        let unmapped = self.held.less(self.told.shared);
-        self.resident.to_bytes(page_size) + self.told.swapped + self.told.tables + unmapped
+        let unmapped = self.shared().less(self.told.shared.bytes());
+        let others = self.told.swapped.bytes() + self.told.tables.bytes();
+        self.resident.to_bytes(page_size) + others + unmapped
     }
 
-    /// Shared memory that it maps, or holds without a name. What is held may be mapped, too, so the larger counts.
+    /// Shared memory that it maps, or holds without a name. What is held may be mapped, too, so the larger counts; what
+    /// is held of huge pages belongs to their pool.
     pub(super) fn shared(&self) -> Bytes {
-        self.told.shared.max(self.held)
+        let held = self.held.bytes().less(self.told.hugetlb.bytes());
+        self.told.shared.bytes().max(held)
     }
 
     /// Takes what was read in this part. What else is known stays if it is the same process.
@@ -325,8 +346,8 @@ pub(super) fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
         start: stat.start,
         resident: stat.resident,
         told: Told::default(),
-        held: Bytes::ZERO,
-        written: Bytes::ZERO,
+        held: Kib::ZERO,
+        written: Kib::ZERO,
         system_time: stat.system_time,
         worked: 0,
         life: stat.life,
@@ -383,13 +404,14 @@ impl Entry {
             resident: Pages::new(0),
             told: Told {
                 is_known: false,
-                files: Bytes::ZERO,
-                shared: Bytes::ZERO,
-                swapped: Bytes::ZERO,
-                tables: Bytes::ZERO,
+                files: Kib::ZERO,
+                shared: Kib::ZERO,
+                swapped: Kib::ZERO,
+                tables: Kib::ZERO,
+                hugetlb: Kib::ZERO,
             },
-            held: Bytes::ZERO,
-            written: Bytes::ZERO,
+            held: Kib::ZERO,
+            written: Kib::ZERO,
             system_time: 0,
             worked: 0,
             life: Life::Alive,
