@@ -16,7 +16,9 @@
 //! Cost: `benches/tick.rs` of the daemon; memory is bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
 //! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
 
+mod command;
 mod families;
+mod foreign;
 mod handle;
 mod kill;
 mod members;
@@ -26,8 +28,10 @@ pub mod pagemap;
 mod program;
 mod reaper;
 pub(crate) mod recall;
+mod script;
 mod table;
 mod touch;
+mod trust;
 
 pub use kill::Order;
 
@@ -40,6 +44,7 @@ use kill::Killed;
 use open_files::OpenFiles;
 use pressure::config::Guard;
 use pressure::decision::Attention;
+use pressure::distress::{Exemption, exemption, is_a_persons};
 use pressure::sample::Memory;
 use pressure::scan::{Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, ProcessScan};
 use reaper::Reaper;
@@ -79,7 +84,7 @@ pub struct Processes {
     killed: Vec<Killed>,
     /// Processes that the kernel did not let us signal, and when.
     refused: ArrayVec<(Identity, Duration), MAX_CANDIDATES>,
-    /// Units of candidates, and how many of their members are exempt.
+    /// Units of candidates, and what their members are.
     units: ArrayVec<members::Unit, { members::UNITS }>,
     /// Which processes are exempt.
     rules: Guard,
@@ -112,6 +117,8 @@ impl Processes {
     pub fn rule(&mut self, rules: &Guard) {
         self.rules.clone_from(rules);
         self.units.clear();
+        // A handle knows which rules match its command line.
+        self.handles.clear();
     }
 
     /// Reads what the last decision wants to see.
@@ -286,9 +293,35 @@ impl Processes {
         let page_size = self.page_size;
         let handle = self.handle(&reading.entry)?;
         let mut candidate = handle.candidate(reading, page_size);
-        let exempt = self.exempt_beside(at, &candidate);
-        candidate.group = candidate.group.map(|group| Group { exempt, ..group });
+        if self.is_exempt_by_program(&candidate) {
+            // A program of root's exempts no person's code.
+            let identity = candidate.identity;
+            let handle = self
+                .handles
+                .iter_mut()
+                .find(|handle| handle.identity == identity)?;
+            candidate.foreign_code = handle.runs_foreign_code(&self.root);
+        }
+        let beside = self.beside(at, &candidate, reading.entry.has_terminal);
+        candidate.group = candidate.group.map(|group| Group {
+            exempt: beside.exempt,
+            programs: beside.programs,
+            terminals: beside.terminals,
+            ..group
+        });
         Some(candidate)
+    }
+
+    /// Whether it is a person's process, and exempt by what it runs.
+    fn is_exempt_by_program(&self, candidate: &Candidate) -> bool {
+        if !is_a_persons(candidate.user) {
+            return false;
+        }
+        let exemption = exemption(candidate, &self.rules);
+        matches!(
+            exemption,
+            Some(Exemption::Program | Exemption::Unit | Exemption::Rule)
+        )
     }
 
     /// The handle of a process, opened if there is none, or it has changed; `None` if it is gone.
@@ -299,12 +332,13 @@ impl Processes {
             .position(|handle| handle.identity == entry.identity())
         {
             Some(index) if self.handles[index].has_changed() => {
-                self.handles[index] = CandidateHandle::open(&self.root, &self.proc, entry)?;
+                self.handles[index] =
+                    CandidateHandle::open(&self.root, &self.proc, entry, &self.rules)?;
                 index
             }
             Some(index) => index,
             None => {
-                let handle = CandidateHandle::open(&self.root, &self.proc, entry)?;
+                let handle = CandidateHandle::open(&self.root, &self.proc, entry, &self.rules)?;
                 self.handles.push(handle);
                 self.handles.len() - 1
             }

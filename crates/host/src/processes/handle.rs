@@ -1,8 +1,10 @@
 //! What is known of one candidate, and the files that are held open to kill it.
 
 use super::Reading;
+use super::foreign::runs_foreign_code;
 use super::program::{Running, exe, program, running};
 use super::table::{self, Entry, read};
+use super::{command, script};
 use crate::cgroups::directory::Directory;
 use crate::cgroups::place::place;
 use crate::parse::lines::number;
@@ -10,8 +12,9 @@ use crate::parse::process::{self, printable, printable_end};
 use crate::system::clock::boot_time;
 use crate::writes::CGROUP_KILL;
 use arrayvec::ArrayVec;
+use pressure::config::Guard;
 use pressure::scan::{Candidate, Group, Identity, Mark, Name, PathName, Place, UnitName};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::path::{Path, PathBuf};
@@ -42,6 +45,11 @@ pub(super) struct CandidateHandle {
     runs: Option<Running>,
     program: Option<Name>,
     exe: PathName,
+    script: Option<Name>,
+    /// Rules of `command:` that match, one bit each.
+    commands: u64,
+    /// Whether it runs code that is not root's; `None` until that was of interest.
+    foreign_code: Option<bool>,
     unit: UnitName,
     place: Place,
     mark: Mark,
@@ -71,11 +79,12 @@ struct GroupFiles {
     processes: Option<OwnedFd>,
     members: Option<OwnedFd>,
     high: Option<OwnedFd>,
+    oom_group: Option<OwnedFd>,
 }
 
 impl CandidateHandle {
     /// Opens everything; `None` if the process is gone, or its number has passed to another.
-    pub(super) fn open(root: &Path, proc: &OwnedFd, entry: &Entry) -> Option<Self> {
+    pub(super) fn open(root: &Path, proc: &OwnedFd, entry: &Entry, rules: &Guard) -> Option<Self> {
         let directory = table::directory(proc, entry.pid)?;
         let stat = file(&directory, "stat")?;
         let live = root == Path::new("/");
@@ -104,6 +113,8 @@ impl CandidateHandle {
         let events = unit
             .as_ref()
             .and_then(|_| file(&own.as_ref()?.file, "cgroup.events"));
+        let program = program(root, directory.as_fd());
+        let (script, commands) = by_command(root, directory.as_fd(), program, rules);
         Some(Self {
             identity: entry.identity(),
             wanted: true,
@@ -115,7 +126,10 @@ impl CandidateHandle {
             },
             adjustment: file(&directory, "oom_score_adj"),
             runs: running(directory.as_fd()),
-            program: program(root, directory.as_fd()),
+            program,
+            script,
+            commands,
+            foreign_code: None,
             exe: exe(directory.as_fd()),
             directory,
             unit: printable(found.unit),
@@ -170,6 +184,14 @@ impl CandidateHandle {
             .map(|group| group.path.as_path())
     }
 
+    /// Whether it runs code that is not root's. That is looked at once, as it takes long.
+    pub(super) fn runs_foreign_code(&mut self, root: &Path) -> bool {
+        let directory = self.directory.as_fd();
+        *self
+            .foreign_code
+            .get_or_insert_with(|| runs_foreign_code(root, directory))
+    }
+
     /// The candidate as it is now.
     pub(super) fn candidate(&self, reading: &Reading, page_size: Bytes) -> Candidate {
         let entry = &reading.entry;
@@ -204,7 +226,10 @@ impl CandidateHandle {
             hugetlb: entry.told.hugetlb.bytes(),
             kin: entry.kin,
             exe: self.exe,
+            script: self.script,
             cgroup: printable_end(&self.home),
+            commands: self.commands,
+            foreign_code: self.foreign_code.unwrap_or(false),
             ..Candidate::default()
         }
     }
@@ -217,13 +242,14 @@ impl GroupFiles {
             path,
             inode: id,
         } = directory;
-        let [used, stat, swap, processes, members, high] = [
+        let [used, stat, swap, processes, members, high, oom_group] = [
             "memory.current",
             "memory.stat",
             "memory.swap.current",
             "pids.current",
             "cgroup.procs",
             "memory.high",
+            "memory.oom.group",
         ]
         .map(|name| file(&open, name));
         stat.is_some().then_some(Self {
@@ -235,6 +261,7 @@ impl GroupFiles {
             processes,
             members,
             high,
+            oom_group,
         })
     }
 
@@ -259,9 +286,36 @@ impl GroupFiles {
                 .and_then(|count| u32::try_from(count).ok())
                 .unwrap_or(1),
             high: one(&self.high).map(Bytes::new),
+            oom_group: one(&self.oom_group).map(|value| value == 1),
             ..Group::default()
         }
     }
+}
+
+/// What the command line tells: the script of root's that it runs, and which rules match. It is read only if that
+/// matters.
+pub(super) fn by_command(
+    root: &Path,
+    process: BorrowedFd<'_>,
+    program: Option<Name>,
+    rules: &Guard,
+) -> (Option<Name>, u64) {
+    let interpreter = program.filter(|program| script::is_interpreter(program));
+    let is_asked_for = command::is_asked_for(rules);
+    if interpreter.is_none() && !is_asked_for {
+        return (None, 0);
+    }
+    let mut buffer = [0; script::LONGEST];
+    let Some(line) = script::command(process, &mut buffer) else {
+        return (None, 0);
+    };
+    let script = interpreter.and_then(|program| script::script(root, &program, line));
+    let commands = if is_asked_for {
+        command::matching(rules, line)
+    } else {
+        0
+    };
+    (script, commands)
 }
 
 /// The path of the group that a process is in.

@@ -55,15 +55,21 @@ pub(super) fn exe(process: BorrowedFd<'_>) -> PathName {
 
 /// The name of the program that a wrapper of NixOS runs: `.NAME-wrapped`, `.NAME-wrapped_`, and wrappers of those.
 /// Such a file is made beside the wrapper, which has its name.
-fn unwrapped(name: &[u8]) -> &[u8] {
+pub(super) fn unwrapped(name: &[u8]) -> &[u8] {
     let mut name = name;
-    while let Some(inner) = name.strip_prefix(b".").and_then(|inner| {
-        let underscores = inner.iter().rev().take_while(|byte| **byte == b'_').count();
-        inner[..inner.len() - underscores].strip_suffix(b"-wrapped")
-    }) {
+    while let Some(inner) = wrapped(name) {
         name = inner;
     }
     name
+}
+
+/// NAME of `.NAME-wrapped`.
+fn wrapped(name: &[u8]) -> Option<&[u8]> {
+    let mut inner = name.strip_prefix(b".")?;
+    while let Some(shorter) = inner.strip_suffix(b"_") {
+        inner = shorter;
+    }
+    inner.strip_suffix(b"-wrapped")
 }
 
 /// Device and inode of a file.

@@ -572,3 +572,115 @@ fn a_family_is_told_with_its_largest_and_its_youngest_among_the_candidates() {
     );
     assert_eq!(scan.candidates.len(), MAX_CANDIDATES);
 }
+
+/// A machine's own file below the path by which its processes name it.
+fn seen_at(machine: &Machine, path: &str) -> PathBuf {
+    let root = machine.directory.path();
+    machine.write(path, path);
+    let target = root.join(path);
+    let below = root.join(target.strip_prefix("/").unwrap());
+    fs::create_dir_all(below.parent().unwrap()).unwrap();
+    fs::hard_link(&target, below).unwrap();
+    target
+}
+
+#[test]
+fn a_script_of_roots_is_known_by_its_name_and_a_persons_is_not() {
+    let machine = Machine::new();
+    let python = seen_at(&machine, "usr/bin/python3.12");
+    machine.write("usr/bin/qtile", "");
+    let script = |pid: u32, command: &str| {
+        machine.add(&Told { pid, ..PLAIN });
+        let directory = machine.directory.path().join(format!("proc/{pid}"));
+        symlink(&python, directory.join("exe")).unwrap();
+        fs::write(directory.join("cmdline"), command).unwrap();
+        let scan = machine.scan();
+        let mut candidates = scan.candidates.iter();
+        let found = candidates.find(|it| it.identity.pid == pid).unwrap();
+        assert_eq!(found.program.unwrap().as_str(), "python3.12");
+        found.script.map(|name| name.to_string())
+    };
+    let qtile = script(700, "python3\0/usr/bin/qtile\0start\0");
+    assert_eq!(qtile.as_deref(), Some("qtile"));
+    assert_eq!(script(701, "python3\0/home/me/qtile\0"), None);
+    assert_eq!(script(702, "\u{1b}[2J\0\0\0/usr/bin/qtile"), None);
+    assert_eq!(script(703, ""), None);
+}
+
+#[test]
+fn command_rules_are_matched_without_keeping_the_command_line() {
+    let machine = Machine::new();
+    machine.add(&PLAIN);
+    machine.write("proc/100/cmdline", "python3\0-m\0jupyter\0--token=secret\0");
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let rules = |spare: &str, prefer: &str| Guard {
+        spare: vec![spare.to_owned(), "command:*nothing*".to_owned()],
+        prefer: vec![prefer.to_owned()],
+        ..Guard::default()
+    };
+    let mut scan = ProcessScan::default();
+    processes.rule(&rules("x.service", "command:*-m jupyter*"));
+    processes.look(Span::secs(1), &mut scan);
+    assert_eq!(scan.candidates[0].commands, 0b10);
+    processes.rule(&rules("command:*jupyter*", "y.service"));
+    processes.look(Span::secs(5), &mut scan);
+    assert_eq!(scan.candidates[0].commands, 0b01, "after a reload");
+    assert!(!serde_json::to_string(&scan).unwrap().contains("secret"));
+}
+
+#[test]
+fn a_persons_library_in_a_program_of_roots_is_told() {
+    let machine = Machine::new();
+    let shell = seen_at(&machine, "usr/bin/gnome-shell");
+    machine.write("usr/lib/libc.so.6", "");
+    let foreign = |pid: u32, maps: &str| {
+        machine.add(&Told { pid, ..PLAIN });
+        let directory = machine.directory.path().join(format!("proc/{pid}"));
+        symlink(&shell, directory.join("exe")).unwrap();
+        fs::write(directory.join("maps"), maps).unwrap();
+        let scan = machine.scan();
+        let mut candidates = scan.candidates.iter();
+        let found = candidates.find(|it| it.identity.pid == pid).unwrap();
+        found.foreign_code
+    };
+    let own = "1-2 r-xp 0 08:01 7 /usr/lib/libc.so.6\n";
+    assert!(!foreign(800, own));
+    assert!(foreign(
+        801,
+        &format!("{own}3-4 r-xp 0 08:01 8 /home/me/hog.so\n")
+    ));
+    assert!(!foreign(802, ""), "what may not be read says nothing");
+}
+
+#[test]
+fn a_unit_tells_its_programs_its_terminals_and_its_policy() {
+    let machine = Machine::new();
+    let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope";
+    let directory = format!("sys/fs/cgroup{group}");
+    machine.write(&format!("{directory}/memory.stat"), "anon 4096000\n");
+    machine.write(&format!("{directory}/memory.oom.group"), "1\n");
+    machine.write(&format!("{directory}/pids.current"), "4\n");
+    machine.write(&format!("{directory}/cgroup.procs"), "600\n601\n602\n603\n");
+    for (pid, terminal) in [(600, 0), (601, 34816), (602, -3), (603, 0)] {
+        machine.add(&Told {
+            pid,
+            group,
+            ..PLAIN
+        });
+        let stat =
+            format!("{pid} (x) S 1 1 1 {terminal} -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 9 1\n");
+        machine.write(&format!("proc/{pid}/stat"), stat);
+        let exe = machine.directory.path().join(format!("proc/{pid}/exe"));
+        let target = if pid == 603 {
+            "/home/me/b"
+        } else {
+            "/home/me/a"
+        };
+        symlink(target, exe).unwrap();
+    }
+    machine.write("proc/602/oom_score_adj", "-900\n");
+    let unit = machine.scan().candidates[0].group.unwrap();
+    assert_eq!(unit.oom_group, Some(true));
+    assert_eq!((unit.programs, unit.terminals), (Some(2), 2));
+    assert_eq!(unit.exempt, 1, "-900 asks for it");
+}
