@@ -14,10 +14,12 @@
 //! victim's locks (`cmdline`, `environ`, `maps`, `smaps` take them) is waited for.
 //!
 //! Cost: `benches/tick.rs` of the daemon; memory is bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
-//! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
+//! swap, in page tables or in a memfd that it does not map is found within some scans, as only a few of the small ones
+//! are looked into at a time.
 
 mod command;
 mod families;
+mod family_kill;
 mod foreign;
 mod handle;
 mod kill;

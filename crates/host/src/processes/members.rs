@@ -113,7 +113,7 @@ impl Processes {
 
     /// A process of a candidate's unit, as far as exemption needs it, and whether it has a terminal; `None` if it is gone
     /// or exiting.
-    fn member(&self, pid: u32, like: &Candidate) -> Option<(Candidate, bool)> {
+    pub(super) fn member(&self, pid: u32, like: &Candidate) -> Option<(Candidate, bool)> {
         let Kind::Process(entry) = table::entry(&self.proc, pid)? else {
             return None;
         };
