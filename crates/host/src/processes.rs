@@ -48,7 +48,9 @@ use pressure::config::Guard;
 use pressure::decision::Attention;
 use pressure::distress::{Exemption, exemption, is_a_persons};
 use pressure::sample::Memory;
-use pressure::scan::{Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, ProcessScan};
+use pressure::scan::{
+    Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, PathName, ProcessScan,
+};
 use reaper::Reaper;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -152,7 +154,7 @@ impl Processes {
     /// Takes the counters of the machine: open files are looked at only while it has much shared memory, or that grows.
     pub fn see(&mut self, at: Span, memory: &Memory) {
         if at.get() >= self.next {
-            self.open_files.see(memory);
+            self.open_files.see(at.get(), memory);
         }
     }
 
@@ -235,9 +237,16 @@ impl Processes {
             if found.family.size < least {
                 continue;
             }
-            let members = self.add(at, &found.largest, scan);
-            self.add(at, &found.youngest, scan);
-            if members {
+            let largest = self.add(at, &found.largest, scan);
+            let youngest = self.add(at, &found.youngest, scan);
+            let is_one = match (largest, youngest) {
+                // A user's manager is the parent of every app; so children of one parent must live in one place, too.
+                (Some(largest), Some(youngest)) => {
+                    found.family.kin & families::BY_PARENT == 0 || largest == youngest
+                }
+                (largest, _) => largest.is_some(),
+            };
+            if is_one {
                 scan.families.push(found.family);
             }
         }
@@ -254,15 +263,15 @@ impl Processes {
         self.handles.retain(|handle| handle.wanted);
     }
 
-    /// Adds a member of a family to the candidates; returns true if it is one now.
-    fn add(&mut self, at: Span, entry: &Entry, scan: &mut ProcessScan) -> bool {
-        if scan.find(entry.identity()).is_some() {
-            return true;
+    /// Adds a member of a family to the candidates; returns its cgroup if it is one now.
+    fn add(&mut self, at: Span, entry: &Entry, scan: &mut ProcessScan) -> Option<PathName> {
+        if let Some(known) = scan.find(entry.identity()) {
+            return Some(known.cgroup);
         }
-        let candidate = self
-            .look_into(entry)
-            .and_then(|reading| self.candidate(at, &reading));
-        candidate.is_some_and(|candidate| scan.candidates.try_push(candidate).is_ok())
+        let reading = self.look_into(entry)?;
+        let candidate = self.candidate(at, &reading)?;
+        scan.candidates.try_push(candidate).ok()?;
+        Some(candidate.cgroup)
     }
 
     /// A process by what its `status` tells now; `None` if it is gone, or may not be signalled.

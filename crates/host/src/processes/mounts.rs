@@ -108,7 +108,7 @@ impl TmpfsMounts {
             mount.used = used(mount).unwrap_or_default();
         }
         self.known
-            .sort_unstable_by(|left, right| right.used.cmp(&left.used));
+            .sort_unstable_by_key(|mount| std::cmp::Reverse(mount.used));
         let least = least.max(Bytes::new(1));
         let full = self.known.partition_point(|mount| mount.used >= least);
         self.full = full.min(MAX_MOUNTS);
@@ -161,6 +161,11 @@ impl TmpfsMounts {
                 }
             })
             .collect()
+    }
+
+    /// Whether anything is remembered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.writers.is_empty()
     }
 
     #[cfg(test)]

@@ -27,6 +27,8 @@ use units::{Bytes, Percent};
 
 /// Shared memory of the machine that makes a look worth its cost, as a share of memory.
 const MUCH: Percent = Percent::new(5);
+/// Looks go on for so long after shared memory grew: a writer may pause.
+const LASTING: Duration = Duration::from_secs(10);
 /// Time that looks at open files take in one scan: a fifth of what a scan may take.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// Processes that are looked at first in each scan, as they held such files at the last look; and as many for which the
@@ -35,7 +37,7 @@ const FIRST: usize = 8;
 /// Processes that each scan looks at in turn, however long it takes: else a slow machine would never finish a round.
 const AT_LEAST: usize = 4;
 /// Open files of one process in one look; a server may have a million. The next look goes on behind them.
-const FILES: usize = 512;
+const FILES: usize = 256;
 /// Files of one look that are told apart from copies of their descriptors; of more, the last ones.
 const DISTINCT: usize = 32;
 /// Buffer for the entries of `fd`: some 150.
@@ -50,6 +52,8 @@ pub(super) struct OpenFiles {
     /// Memory of the machine, and its shared memory at the last look.
     memory: Bytes,
     shared: Bytes,
+    /// Looks are worth their cost until then.
+    wanted_until: Duration,
     is_wanted: bool,
     /// The number up to which processes had their turn.
     last: u32,
@@ -84,12 +88,15 @@ struct OpenFile {
 
 impl OpenFiles {
     /// Takes how much shared memory the machine has, and whether that makes a look worthwhile.
-    pub(super) fn see(&mut self, memory: &Memory) {
+    pub(super) fn see(&mut self, at: Duration, memory: &Memory) {
         let total = memory.total.unwrap_or_default();
         let shared = memory.shmem.unwrap_or_default();
         let is_much = total > Bytes::ZERO && shared >= MUCH.of(total);
         let grows = shared > self.shared && self.memory > Bytes::ZERO;
-        self.is_wanted = is_much || grows;
+        if is_much || grows {
+            self.wanted_until = at + LASTING;
+        }
+        self.is_wanted = at < self.wanted_until;
         self.memory = total;
         self.shared = shared;
     }
@@ -108,11 +115,15 @@ impl OpenFiles {
         table: &mut ProcessTable,
     ) {
         if !self.is_wanted {
+            self.forget(table);
             return;
         }
         let begun = monotonic();
         self.mounts.read(root, at, self.memory);
         for pid in first(table) {
+            if monotonic().saturating_sub(begun) >= PATIENCE {
+                break;
+            }
             self.look_at(proc, pid, table);
         }
         let mut turns = 0;
@@ -125,6 +136,20 @@ impl OpenFiles {
             turns += 1;
             let pid = self.next(table);
             self.look_at(proc, pid, table);
+        }
+    }
+
+    /// Forgets what the last looks found, as it is true no more.
+    fn forget(&mut self, table: &mut ProcessTable) {
+        if self.mounts.is_empty() && self.last == 0 {
+            return;
+        }
+        self.mounts = TmpfsMounts::default();
+        self.last = 0;
+        self.cut = None;
+        for entry in &mut table.entries {
+            entry.held = Kib::ZERO;
+            entry.written = Kib::ZERO;
         }
     }
 
@@ -426,21 +451,28 @@ mod tests {
     #[test]
     fn a_look_is_worth_its_cost_while_shared_memory_is_much_or_grows() {
         let mut files = OpenFiles::default();
-        let mut wanted = |gib: u64| {
-            files.see(&Memory {
+        let mut wanted = |second: u64, mib: u64| {
+            let memory = Memory {
                 total: Some(Bytes::mib(100)),
-                shmem: Some(Bytes::mib(gib)),
+                shmem: Some(Bytes::mib(mib)),
                 ..Memory::default()
-            });
+            };
+            files.see(Duration::from_secs(second), &memory);
             files.is_wanted
         };
-        assert!(!wanted(1), "nothing is known of before");
-        assert!(wanted(2));
-        assert!(!wanted(2));
-        assert!(wanted(5));
-        assert!(wanted(5));
-        files.see(&Memory::default());
+        assert!(!wanted(1, 1), "nothing is known of before");
+        assert!(wanted(2, 2));
+        assert!(wanted(3, 2), "it may pause");
+        assert!(!wanted(13, 2));
+        assert!(wanted(14, 5));
+        assert!(wanted(60, 5));
+        files.see(Duration::from_secs(90), &Memory::default());
         assert!(!files.is_wanted);
+        let (_, mut table) = own();
+        table.entries[0].held = Kib::of(Bytes::mib(1));
+        files.last = 7;
+        files.forget(&mut table);
+        assert_eq!(table.entries[0].held, Kib::ZERO);
     }
 
     /// This process's own table entry, and `/proc`.
@@ -482,7 +514,10 @@ mod tests {
         assert!(table.entries[0].shared() >= held);
         drop((copy, fillers));
         drop(memfd);
-        while files.look_at(&proc, pid, &mut table) == () && files.cut.is_some() {}
+        files.look_at(&proc, pid, &mut table);
+        while files.cut.is_some() {
+            files.look_at(&proc, pid, &mut table);
+        }
         assert!(
             table.entries[0].held.bytes() < Bytes::mib(8),
             "it was closed"

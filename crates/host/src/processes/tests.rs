@@ -684,3 +684,80 @@ fn a_unit_tells_its_programs_its_terminals_and_its_policy() {
     assert_eq!((unit.programs, unit.terminals), (Some(2), 2));
     assert_eq!(unit.exempt, 1, "-900 asks for it");
 }
+
+#[test]
+fn apps_of_one_manager_are_no_family_and_workers_of_one_service_are() {
+    let machine = Machine::new();
+    for pid in 100..104 {
+        let group = format!("/user.slice/user-1000.slice/app-{pid}.scope");
+        machine.add(&Told {
+            pid,
+            name: "app",
+            group: &group,
+            ..PLAIN
+        });
+    }
+    for pid in 200..204 {
+        machine.add(&Told {
+            pid,
+            name: "worker",
+            group: "/system.slice/pool.service",
+            ..PLAIN
+        });
+    }
+    for pid in (100..104).chain(200..204) {
+        let name = if pid < 200 { "app" } else { "worker" };
+        // The largest is not the youngest.
+        let pages = 1000 - pid;
+        let stat = format!(
+            "{pid} ({name}) S 50 {pid} 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 {pages} 1\n"
+        );
+        machine.write(&format!("proc/{pid}/stat"), stat);
+    }
+    let families = machine.scan().families;
+    assert_eq!(families.len(), 1);
+    assert_eq!(families[0].name.as_str(), "worker");
+}
+
+#[test]
+fn a_compositor_behind_a_wrapper_is_exempt_by_the_wrappers_name() {
+    let machine = Machine::new();
+    let wrapped = seen_at(&machine, "usr/bin/.kwin_wayland-wrapped");
+    machine.add(&PLAIN);
+    symlink(wrapped, machine.directory.path().join("proc/100/exe")).unwrap();
+    let candidate = machine.scan().candidates[0];
+    assert_eq!(candidate.program.unwrap().as_str(), "kwin_wayland");
+    assert!(candidate.exe.ends_with("/usr/bin/.kwin_wayland-wrapped"));
+    let exempt = exemption(&candidate, &Guard::default());
+    assert_eq!(exempt, Some(Exemption::Program));
+}
+
+#[test]
+fn where_proc_hides_what_it_has_the_rest_is_still_told() {
+    let machine = Machine::new();
+    machine.add(&PLAIN);
+    // hidepid, or no right to look: the directory is there, and nothing in it but what anyone may read.
+    for file in ["status", "cgroup", "oom_score_adj"] {
+        fs::remove_file(machine.directory.path().join("proc/100").join(file)).unwrap();
+    }
+    fs::create_dir_all(machine.directory.path().join("proc/101")).unwrap();
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    let memory = Memory {
+        total: Some(Bytes::mib(10)),
+        shmem: Some(Bytes::mib(9)),
+        ..Memory::default()
+    };
+    processes.see(Span::secs(1), &memory);
+    processes.look(Span::secs(1), &mut scan);
+    assert_eq!(scan.processes, Some(1));
+    let candidate = scan.candidates[0];
+    assert_eq!(candidate.resident, Bytes::kib(1000), "as stat has it");
+    assert_eq!(
+        candidate.oom_score_adj, -1000,
+        "what cannot be read protects"
+    );
+    assert_eq!(candidate.shared + candidate.written, Bytes::ZERO);
+    assert!(candidate.exe.is_empty() && candidate.script.is_none());
+    assert!(!candidate.foreign_code);
+}
