@@ -10,15 +10,19 @@
 //! it.
 
 use super::trust::Trust;
-use crate::parse::lines::{lines, number, words};
+use crate::parse::lines::{each_line, number, words};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The beginning of `maps` and of `environ` that is read. A large desktop shell has 200 KiB of maps.
-const LONGEST: u64 = 256 * 1024;
+/// The beginning of `maps` that is read. A large desktop shell has 200 KiB.
+const LONGEST_MAPS: usize = 256 * 1024;
+/// The beginning of `environ` that is read: ten times what a session has.
+const LONGEST_ENVIRONMENT: u64 = 32 * 1024;
+/// Maps are read in pieces of so many bytes; the path of a file has 4 KiB at most.
+const PIECE: usize = 8192;
 /// A file that is gone from its path: an upgrade replaced it.
 const REPLACED: &[u8] = b" (deleted)";
 /// Mappings of no file: drivers and run-time libraries make code there.
@@ -57,9 +61,10 @@ pub(super) fn runs_foreign_code(root: &Path, process: BorrowedFd<'_>) -> bool {
     } else {
         Sees::ItsOwn
     };
-    let maps = text(process, "maps").unwrap_or_default();
+    let maps = open(process, "maps");
     let environment = text(process, "environ").unwrap_or_default();
-    is_mapped(&maps, sees, &mut trust) || is_asked_for(&environment, &mut trust)
+    maps.is_some_and(|maps| is_mapped(maps, sees, &mut trust))
+        || is_asked_for(&environment, &mut trust)
 }
 
 /// Which mounts a process has.
@@ -78,29 +83,27 @@ fn mount_namespace(process: BorrowedFd<'_>) -> Option<Vec<u8>> {
 }
 
 /// Whether an executable mapping is of a file that is not root's.
-fn is_mapped(maps: &[u8], sees: Sees, trust: &mut Trust<'_>) -> bool {
-    let mut last: &[u8] = b"";
-    for line in lines(maps) {
-        let Some((inode, path)) = executable(line) else {
-            continue;
-        };
-        // A library has its mappings one behind the other.
-        if path == last {
-            continue;
+fn is_mapped(maps: impl Read, sees: Sees, trust: &mut Trust<'_>) -> bool {
+    let mut is_foreign = false;
+    each_line(maps, LONGEST_MAPS, &mut [0; PIECE], |line| {
+        if let Some((inode, path)) = executable(line)
+            && !is_foreign
+        {
+            is_foreign = !is_roots(path, inode, sees, trust);
         }
-        last = path;
-        let is_known = match path.strip_suffix(REPLACED) {
-            // The file cannot be looked up any more; only root had it there.
-            Some(path) => sees == Sees::WhatWeSee && trust.is_in_system(path),
-            None => trust
-                .file(path)
-                .is_some_and(|file| sees == Sees::WhatWeSee || file.stx_ino == inode),
-        };
-        if !is_known {
-            return true;
-        }
+    });
+    is_foreign
+}
+
+/// Whether a file that is mapped is root's.
+fn is_roots(path: &[u8], inode: u64, sees: Sees, trust: &mut Trust<'_>) -> bool {
+    match path.strip_suffix(REPLACED) {
+        // The file cannot be looked up any more; only root had it there.
+        Some(path) => sees == Sees::WhatWeSee && trust.is_in_system(path),
+        None => trust
+            .file(path)
+            .is_some_and(|file| sees == Sees::WhatWeSee || file.stx_ino == inode),
     }
-    false
 }
 
 /// Inode and path of a mapping of a file that may be executed.
@@ -148,11 +151,16 @@ fn is_systems(path: &[u8], trust: &mut Trust<'_>) -> bool {
 
 /// The beginning of a file of a process.
 fn text(process: BorrowedFd<'_>, name: &str) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let file = open(process, name)?;
+    file.take(LONGEST_ENVIRONMENT).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn open(process: BorrowedFd<'_>, name: &str) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = rustix::fs::openat(process, name, flags, Mode::empty()).ok()?;
-    let mut text = Vec::new();
-    File::from(file).take(LONGEST).read_to_end(&mut text).ok()?;
-    Some(text)
+    Some(File::from(file))
 }
 
 #[cfg(test)]
@@ -240,7 +248,7 @@ mod tests {
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let machine = machine();
             let mut trust = Trust::of(machine.path()).unwrap();
-            let _ = is_mapped(&bytes, Sees::WhatWeSee, &mut trust);
+            let _ = is_mapped(&bytes[..], Sees::WhatWeSee, &mut trust);
             let _ = is_asked_for(&bytes, &mut trust);
         }
     }

@@ -9,7 +9,7 @@
 //! Cost: `mountinfo` once in ten seconds while candidates are asked for, and two system calls a scan for each mount.
 
 use super::table::ProcessTable;
-use crate::parse::lines::{lines, number, words};
+use crate::parse::lines::{each_line, number, words};
 use crate::parse::mounts::path;
 use crate::parse::process::printable_end;
 use crate::system::filesystems::is_local_name;
@@ -29,7 +29,11 @@ pub(super) type Device = (u32, u32);
 /// Between two readings of `mountinfo`, which is long on a host of containers. A new mount takes longer to fill.
 const PACE: Duration = Duration::from_secs(10);
 /// More of `mountinfo` is not read: some 10,000 mounts.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: usize = 1 << 20;
+/// It is read in pieces of so many bytes; a longer line is that of an overlay of many layers.
+const PIECE: usize = 8192;
+/// tmpfs mounts that are ranked, at most.
+const MOST: usize = 512;
 /// tmpfs mounts that are asked, at most: a host of containers has one for each secret, all tiny.
 const ASKED: usize = 64;
 /// A mount with less than this share of memory is no cause of a shortage.
@@ -91,7 +95,9 @@ impl TmpfsMounts {
         if at >= self.next {
             self.next = at + PACE;
             self.known.clear();
-            self.known.extend(tmpfs_of(&mountinfo(root)));
+            if let Some(file) = mountinfo(root) {
+                self.known.extend(tmpfs_of(file));
+            }
         }
         self.rank(LEAST.of(memory), &|mount| {
             used(&root.join("proc/1/root"), mount).or_else(|| used(root, mount))
@@ -183,42 +189,37 @@ impl TmpfsMounts {
 }
 
 /// The mounts of the first process, or our own where those may not be read.
-fn mountinfo(root: &Path) -> Vec<u8> {
-    let read = |path: &str| {
-        let mut text = Vec::new();
-        let file = File::open(root.join(path)).ok()?;
-        file.take(LONGEST).read_to_end(&mut text).ok()?;
-        Some(text)
-    };
-    read("proc/1/mountinfo")
-        .or_else(|| read("proc/self/mountinfo"))
-        .unwrap_or_default()
+fn mountinfo(root: &Path) -> Option<File> {
+    let of_first = File::open(root.join("proc/1/mountinfo"));
+    of_first
+        .or_else(|_| File::open(root.join("proc/self/mountinfo")))
+        .ok()
 }
 
 /// Each tmpfs once, at the first path at which it can be asked without a wait.
 ///
 /// `31 23 0:28 / /tmp rw,relatime shared:9 - tmpfs tmpfs rw`. A mount comes after the one that it is in.
-fn tmpfs_of(text: &[u8]) -> Vec<Tmpfs> {
+fn tmpfs_of(mountinfo: impl Read) -> Vec<Tmpfs> {
     let mut found: Vec<Tmpfs> = Vec::new();
-    let mut unsafe_mounts: Vec<u64> = Vec::new();
-    for line in lines(text) {
+    let mut remote: Vec<u64> = Vec::new();
+    each_line(mountinfo, LONGEST, &mut [0; PIECE], |line| {
         let Some(mount) = mount(line) else {
-            continue;
+            return;
         };
         let is_local = is_local_name(mount.kind) || WITHOUT_DEVICE.contains(&mount.kind);
-        if unsafe_mounts.contains(&mount.parent) || !is_local {
-            unsafe_mounts.push(mount.id);
-            continue;
+        if remote.contains(&mount.parent) || !is_local {
+            remote.push(mount.id);
+            return;
         }
         let is_known = found.iter().any(|other| other.device == mount.device);
-        if mount.kind == b"tmpfs" && !is_known {
+        if mount.kind == b"tmpfs" && !is_known && found.len() < MOST {
             found.push(Tmpfs {
                 device: mount.device,
                 point: path(mount.point),
                 used: Bytes::ZERO,
             });
         }
-    }
+    });
     found
 }
 
