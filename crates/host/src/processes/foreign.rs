@@ -146,7 +146,7 @@ fn is_asked_for(environment: &[u8], trust: &mut Trust<'_>) -> bool {
 /// Whether only root can have put something at this path. If nothing is there, nobody else can put anything there.
 fn is_systems(path: &[u8], trust: &mut Trust<'_>) -> bool {
     let path = path.strip_suffix(b"/").unwrap_or(path);
-    trust.file(path).is_some() || trust.is_in_system(path)
+    trust.file(path).is_some() || trust.is_roots_to_make(path)
 }
 
 /// The beginning of a file of a process.
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::fs;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     /// A machine with a library of root's, and one of a person's.
     fn machine() -> tempfile::TempDir {
@@ -178,6 +178,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
+        let anyones = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(machine.path().join("home/me"), anyones).unwrap();
         machine
     }
 

@@ -135,6 +135,8 @@ mod tests {
         };
         write("usr/bin/.qtile-wrapped");
         write("home/me/qtile");
+        let anyones = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(root.join("home/me"), anyones).unwrap();
         let name = |path: &str| {
             let command = format!("python3\0{path}\0");
             let script = script(root, "python3", command.as_bytes());

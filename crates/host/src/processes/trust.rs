@@ -1,7 +1,8 @@
 //! Which files only root can have put where they are.
 //!
 //! A file counts if it and every directory above it are root's and nobody else may write to them. Only paths in the
-//! directories of the system are asked for: any other path may lead to a server that does not answer.
+//! directories of the system, and on the file system of `/`, are asked for: any other path may lead to a server that does
+//! not answer.
 
 use arrayvec::ArrayVec;
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
@@ -9,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Where a system has its programs and libraries. The two stores are those of NixOS and Guix.
+/// Where a system has its programs and libraries, on whatever file system. The two stores are those of NixOS and Guix.
 const SYSTEM: &[&[u8]] = &[
     b"/usr/",
     b"/bin/",
@@ -97,14 +98,39 @@ impl<'r> Trust<'r> {
         is_closed && self.is_in_roots_directory(&path)
     }
 
-    /// Where this path is from our own root; `None` if it is none of the system's.
+    /// Whether nothing is at this path, and only root can put something there.
+    pub(super) fn is_roots_to_make(&mut self, path: &[u8]) -> bool {
+        let is_absent = self.below(path).is_some_and(|path| seen(&path).is_none());
+        is_absent && self.is_in_system(path)
+    }
+
+    /// Where this path is from our own root; `None` if it may not be asked for.
     fn below(&self, path: &[u8]) -> Option<PathBuf> {
         let is_systems = SYSTEM.iter().any(|directory| path.starts_with(directory));
         let relative = Path::new(OsStr::from_bytes(path.strip_prefix(b"/")?));
         let is_plain = relative
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
-        (is_systems && is_plain).then(|| self.root.join(relative))
+        if !is_plain || !(is_systems || self.is_on_root(relative)) {
+            return None;
+        }
+        Some(self.root.join(relative))
+    }
+
+    /// Whether every directory of this path is on the file system of `/`. From the top down, so that no other file system
+    /// is entered.
+    fn is_on_root(&self, relative: &Path) -> bool {
+        let device = |path: &Path| seen(path).map(|it| (it.stx_dev_major, it.stx_dev_minor));
+        let of_root = device(self.root);
+        let mut directory = self.root.to_owned();
+        let above = relative.parent().unwrap_or(relative);
+        for part in above.components() {
+            directory.push(part);
+            if device(&directory) != of_root {
+                return false;
+            }
+        }
+        of_root.is_some()
     }
 
     /// Whether every directory above is root's alone, down from the root of the machine.
@@ -176,7 +202,9 @@ mod tests {
         let mode = |path: &str, mode| {
             fs::set_permissions(root.join(path), Permissions::from_mode(mode)).unwrap();
         };
+        write(root, "lab/w/qtile", 0o755);
         mode("usr/share/all", 0o777);
+        mode("home/me", 0o777);
         mode("nix/store", 0o1775);
         symlink("qtile", root.join("usr/bin/link")).unwrap();
         symlink("/nowhere", root.join("usr/bin/dangling")).unwrap();
@@ -188,6 +216,7 @@ mod tests {
         assert!(is_roots("/usr/bin/qtile"));
         assert!(is_roots("/usr/bin/link"));
         assert!(is_roots("/bin/qtile"));
+        assert!(is_roots("/lab/w/qtile"));
         assert!(is_roots("/nix/store/abc-qtile/bin/qtile"));
         for path in [
             "/usr/bin/open",
@@ -195,6 +224,7 @@ mod tests {
             "/home/me/qtile",
             "/usr/bin/../../home/me/qtile",
             "/usr/bin/dangling",
+            "/gone/x",
             "usr/bin/qtile",
             "/usr/bin/gone",
             "/usr/\u{1b}[2J",
@@ -211,6 +241,8 @@ mod tests {
             "others may make it"
         );
         assert!(!trust.is_in_system(b"/home/me/gone"));
+        assert!(trust.is_roots_to_make(b"/home/gone"));
+        assert!(!trust.is_roots_to_make(b"/home/me"));
     }
 
     #[test]
