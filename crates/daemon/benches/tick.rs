@@ -145,8 +145,11 @@ fn look_at_recorded_processes(bencher: divan::Bencher<'_, '_>) {
         let directory = format!("sys/fs/cgroup/{unit}");
         write(format!("{directory}/memory.stat"), "anon 1\n".to_owned());
         write(format!("{directory}/pids.current"), "15\n".to_owned());
-        let members: String = (group..group + 15).map(|pid| format!("{pid}\n")).collect();
-        write(format!("{directory}/cgroup.procs"), members);
+        let members: Vec<String> = (group..group + 15).map(|pid| pid.to_string()).collect();
+        write(
+            format!("{directory}/cgroup.procs"),
+            members.join("\n") + "\n",
+        );
     }
     bench_scan(bencher, machine.path(), &much_shared_memory());
 }
