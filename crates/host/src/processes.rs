@@ -4,9 +4,11 @@
 //! where that takes long:
 //!
 //! ```text
-//! stat of every process ─► the largest by resident memory ─► status: anonymous memory and swap ─► the candidates
-//!                                                             a handle of each, opened once: unit, program, owner,
-//!                                                             pidfd, the unit's files, all held open
+//! stat of every process ─► the largest by what is known of them ─► status: each kind of memory ─► the candidates
+//!   │                      families of many alike ─► the largest and the youngest of each      ─►   │
+//!   │                                                         a handle of each, opened once: unit, program, owner,
+//!   │                                                         script, pidfd, the unit's files, all held open
+//!   └► of some in turn: status, and open files while the machine has much shared memory
 //! ```
 //!
 //! So when one has to be killed, everything is open already: its `stat` is read again through the directory that the pidfd was

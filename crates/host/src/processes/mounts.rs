@@ -169,11 +169,6 @@ impl TmpfsMounts {
             .collect()
     }
 
-    /// Whether anything is remembered.
-    pub(super) fn is_empty(&self) -> bool {
-        self.known.is_empty() && self.writers.is_empty()
-    }
-
     #[cfg(test)]
     pub(super) fn example(device: Device, point: &str, used: Bytes) -> Self {
         Self {

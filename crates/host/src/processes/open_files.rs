@@ -55,6 +55,8 @@ pub(super) struct OpenFiles {
     /// Looks are worth their cost until then.
     wanted_until: Duration,
     is_wanted: bool,
+    /// Whether the table has what looks found.
+    has_found: bool,
     /// The number up to which processes had their turn.
     last: u32,
     /// A process whose open files were not all looked at.
@@ -101,9 +103,12 @@ impl OpenFiles {
         self.shared = shared;
     }
 
-    /// Forgets what the last looks found.
+    /// Gives up all storage. What the table has of looks is forgotten with the next scan.
     pub(super) fn rest(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            has_found: self.has_found,
+            ..Self::default()
+        };
     }
 
     /// Looks at the open files of some processes, and keeps in the table what they hold.
@@ -118,6 +123,7 @@ impl OpenFiles {
             self.forget(table);
             return;
         }
+        self.has_found = true;
         let begun = monotonic();
         self.mounts.read(root, at, self.memory);
         for pid in first(table) {
@@ -141,9 +147,10 @@ impl OpenFiles {
 
     /// Forgets what the last looks found, as it is true no more.
     fn forget(&mut self, table: &mut ProcessTable) {
-        if self.mounts.is_empty() && self.last == 0 {
+        if !self.has_found {
             return;
         }
+        self.has_found = false;
         self.mounts = TmpfsMounts::default();
         self.last = 0;
         self.cut = None;
@@ -470,7 +477,10 @@ mod tests {
         assert!(!files.is_wanted);
         let (_, mut table) = own();
         table.entries[0].held = Kib::of(Bytes::mib(1));
-        files.last = 7;
+        files.forget(&mut table);
+        assert_ne!(table.entries[0].held, Kib::ZERO, "no look found it");
+        files.has_found = true;
+        files.rest();
         files.forget(&mut table);
         assert_eq!(table.entries[0].held, Kib::ZERO);
     }
