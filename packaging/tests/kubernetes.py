@@ -22,12 +22,20 @@ VARIANTS = {
     "textfile": ({NODE_EXPORTER}, set(), ["--set", f"textfile={NODE_EXPORTER}"]),
     "guard": (
         {"/proc/sys/vm", "/sys/devices/system/node", "/run/warmset"},
-        {"SYS_CHROOT", "KILL", "SYS_PTRACE", "IPC_LOCK", "SYS_RESOURCE", "SYS_NICE"},
+        {"SYS_CHROOT", "KILL", "SYS_PTRACE", "DAC_READ_SEARCH", "IPC_LOCK", "SYS_RESOURCE", "SYS_NICE"},
         ["--set", "mode=guard"],
     ),
 }
 # Numbers of capabilities, and the set that this machine can grant.
-CAPABILITY = {"KILL": 5, "IPC_LOCK": 14, "SYS_CHROOT": 18, "SYS_PTRACE": 19, "SYS_NICE": 23, "SYS_RESOURCE": 24}
+CAPABILITY = {
+    "DAC_READ_SEARCH": 2,
+    "KILL": 5,
+    "IPC_LOCK": 14,
+    "SYS_CHROOT": 18,
+    "SYS_PTRACE": 19,
+    "SYS_NICE": 23,
+    "SYS_RESOURCE": 24,
+}
 
 HERE = int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("CapBnd")), 16)
 

@@ -230,7 +230,7 @@ impl Machine {
         self.system.read(sample);
         self.at = sample.at;
         self.processes
-            .observe(self.attention, sample.at, &mut sample.scan);
+            .observe(self.attention, sample.at, &sample.memory, &mut sample.scan);
         let answers = self.consultation.observe(&mut sample.groups.users);
         match &mut self.acting {
             Some(acting) => {

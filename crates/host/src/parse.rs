@@ -5,6 +5,7 @@
 //! borrows the line. No parser panics on any bytes, and none allocates when the text has the lines
 //! it had before.
 
+pub(crate) mod arcstats;
 pub(crate) mod buddyinfo;
 pub(crate) mod keyed;
 pub mod lines;

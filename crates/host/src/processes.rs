@@ -4,9 +4,11 @@
 //! where that takes long:
 //!
 //! ```text
-//! stat of every process ─► the largest by resident memory ─► status: anonymous memory and swap ─► the candidates
-//!                                                             a handle of each, opened once: unit, program, owner,
-//!                                                             pidfd, the unit's files, all held open
+//! stat of every process ─► the largest by what is known of them ─► status: each kind of memory ─► the candidates
+//!   │                      families of many alike ─► the largest and the youngest of each      ─►   │
+//!   │                                                         a handle of each, opened once: unit, program, owner,
+//!   │                                                         script, pidfd, the unit's files, all held open
+//!   └► of some in turn: status, and open files while the machine has much shared memory
 //! ```
 //!
 //! So when one has to be killed, everything is open already: its `stat` is read again through the directory that the pidfd was
@@ -14,18 +16,27 @@
 //! victim's locks (`cmdline`, `environ`, `maps`, `smaps` take them) is waited for.
 //!
 //! Cost: `benches/tick.rs` of the daemon; memory is bounded at [`MOST`] processes. Known limit: a process that has little in RAM and much on
-//! swap is found within some scans, as only a few of the small ones have their `status` read at a time.
+//! swap, in page tables or in a memfd that it does not map is found within some scans, as only a few of the small ones
+//! are looked into at a time.
 
+mod command;
+mod families;
+mod family_kill;
+mod foreign;
 mod handle;
 mod kill;
 mod members;
+mod mounts;
+mod open_files;
 pub mod pagemap;
 mod program;
 mod reaper;
 pub(crate) mod recall;
+mod script;
 pub mod survey;
 mod table;
 mod touch;
+mod trust;
 
 pub use kill::Order;
 
@@ -35,16 +46,21 @@ use crate::system::clock::monotonic;
 use arrayvec::ArrayVec;
 use handle::CandidateHandle;
 use kill::Killed;
+use open_files::OpenFiles;
 use pressure::config::Guard;
 use pressure::decision::Attention;
-use pressure::scan::{Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, ProcessScan};
+use pressure::distress::{Exemption, exemption, is_a_persons};
+use pressure::sample::Memory;
+use pressure::scan::{
+    Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, PathName, ProcessScan,
+};
 use reaper::Reaper;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use table::{Entry, ProcessTable};
+use table::{Entry, ProcessTable, Told};
 use units::{Bytes, Span};
 
 pub use table::MOST;
@@ -70,11 +86,12 @@ pub struct Processes {
     root: PathBuf,
     proc: OwnedFd,
     table: ProcessTable,
+    open_files: OpenFiles,
     handles: Vec<CandidateHandle>,
     killed: Vec<Killed>,
     /// Processes that the kernel did not let us signal, and when.
     refused: ArrayVec<(Identity, Duration), MAX_CANDIDATES>,
-    /// Units of candidates, and how many of their members are exempt.
+    /// Units of candidates, and what their members are.
     units: ArrayVec<members::Unit, { members::UNITS }>,
     /// Which processes are exempt.
     rules: Guard,
@@ -91,6 +108,7 @@ impl Processes {
             root: root.to_owned(),
             proc: rustix::fs::open(root.join("proc"), flags, Mode::empty())?,
             table: ProcessTable::new(page_size),
+            open_files: OpenFiles::default(),
             handles: Vec::with_capacity(2 * LOOKED_INTO),
             killed: Vec::with_capacity(MAX_VICTIMS),
             refused: ArrayVec::new(),
@@ -106,15 +124,24 @@ impl Processes {
     pub fn rule(&mut self, rules: &Guard) {
         self.rules.clone_from(rules);
         self.units.clear();
-        // What was found by the rules of before says nothing about these.
+        // A handle knows which rules match, so what was found by the rules of before says nothing.
         self.handles.clear();
         self.next = Duration::ZERO;
     }
 
     /// Reads what the last decision wants to see.
-    pub(crate) fn observe(&mut self, attention: Attention, at: Span, scan: &mut ProcessScan) {
+    pub(crate) fn observe(
+        &mut self,
+        attention: Attention,
+        at: Span,
+        memory: &Memory,
+        scan: &mut ProcessScan,
+    ) {
         match attention {
-            Attention::Candidates => self.look(at, scan),
+            Attention::Candidates => {
+                self.see(at, memory);
+                self.look(at, scan);
+            }
             Attention::Rest => self.rest(scan),
         }
         self.watch(at, scan);
@@ -128,6 +155,13 @@ impl Processes {
         }
     }
 
+    /// Takes the counters of the machine: open files are looked at only while it has much shared memory, or that grows.
+    pub fn see(&mut self, at: Span, memory: &Memory) {
+        if at.get() >= self.next {
+            self.open_files.see(at.get(), memory);
+        }
+    }
+
     /// Reads the processes that hold most memory into `scan`, unless that was done less than `PACE` ago.
     ///
     /// A process that vanishes while it is read is left out.
@@ -137,32 +171,14 @@ impl Processes {
         }
         let begun = monotonic();
         let is_through = self.table.read(&self.proc, PATIENCE);
-        let mut largest = self.table.largest::<LOOKED_INTO>();
-        // The guard itself is no candidate. On a recorded machine none of the processes is the guard.
-        let own = (self.root == Path::new("/")).then(std::process::id);
-        largest.retain(|entry| Some(entry.pid) != own && self.look_into(entry));
-        largest.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.anon + entry.swapped));
+        self.open_files
+            .read(&self.root, &self.proc, at.get(), &mut self.table);
+        let families = self.table.families(&self.proc);
+        let largest = self.largest(at);
         scan.at = at;
-        scan.candidates.clear();
-        self.handles
-            .iter_mut()
-            .for_each(|handle| handle.wanted = false);
-        // A process that we may not signal would take the place of one that we may.
-        self.refused
-            .retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
-        largest.retain(|entry| {
-            !self
-                .refused
-                .iter()
-                .any(|(identity, _)| *identity == entry.identity())
-        });
-        for entry in &largest {
-            if scan.candidates.is_full() {
-                break;
-            }
-            scan.candidates.extend(self.candidate(at, entry));
-        }
-        self.handles.retain(|handle| handle.wanted);
+        scan.processes = u32::try_from(self.table.entries.len()).ok();
+        self.fill(at, &largest, &families, scan);
+        scan.mounts = self.open_files.mounts.told(&mut self.table);
         let took = monotonic().saturating_sub(begun);
         let rest = if is_through {
             (took * REST).min(LONGEST_REST)
@@ -185,33 +201,142 @@ impl Processes {
     pub fn rest(&mut self, scan: &mut ProcessScan) {
         scan.clear();
         self.handles.clear();
+        self.open_files.rest();
         self.next = Duration::ZERO;
     }
 
-    /// Anonymous memory and swap of one of the largest, by now; `false` if it is gone.
-    fn look_into(&mut self, entry: &mut Entry) -> bool {
-        let Some(now) = self.table.renew(&self.proc, entry) else {
-            return false;
-        };
-        *entry = now;
-        if let Some(status) = table::status(&self.proc, entry.pid) {
-            entry.anon = status
-                .anon
-                .unwrap_or(entry.resident.to_bytes(self.page_size));
-            entry.swapped = status.swapped.unwrap_or_default();
-            entry.user = status.user.unwrap_or(u32::MAX);
-            self.table.remember(entry);
+    /// The largest processes that may be signalled, by what their `status` tells now; the largest first.
+    fn largest(&mut self, at: Span) -> ArrayVec<Reading, LOOKED_INTO> {
+        // A process that we may not signal would take the place of one that we may.
+        self.refused
+            .retain(|(_, then)| at.get().saturating_sub(*then) < REFUSED);
+        let mut largest = ArrayVec::<Reading, LOOKED_INTO>::new();
+        for entry in self.table.largest::<LOOKED_INTO>() {
+            if let Some(reading) = self.look_into(&entry) {
+                largest.push(reading);
+            }
         }
-        true
+        largest.sort_unstable_by_key(|reading| std::cmp::Reverse(reading.size()));
+        largest
+    }
+
+    /// Puts candidates and families into the scan: the members of families that may be chosen, then the largest.
+    fn fill(
+        &mut self,
+        at: Span,
+        largest: &[Reading],
+        families: &[families::Found],
+        scan: &mut ProcessScan,
+    ) {
+        scan.candidates.clear();
+        scan.families.clear();
+        self.handles
+            .iter_mut()
+            .for_each(|handle| handle.wanted = false);
+        // A family is of interest if it holds as much as the smallest process that would be a candidate without it.
+        let least = largest
+            .get(MAX_CANDIDATES - 1)
+            .map_or(Bytes::ZERO, Reading::size);
+        for found in families {
+            if found.family.size < least {
+                continue;
+            }
+            let largest = self.add(at, &found.largest, scan);
+            let youngest = self.add(at, &found.youngest, scan);
+            let is_one = match (largest, youngest) {
+                // A user's manager is the parent of every app; so children of one parent must live in one place, too.
+                (Some(largest), Some(youngest)) => {
+                    found.family.kin & families::BY_PARENT == 0 || largest == youngest
+                }
+                (largest, _) => largest.is_some(),
+            };
+            if is_one {
+                scan.families.push(found.family);
+            }
+        }
+        for reading in largest {
+            if scan.candidates.is_full() {
+                break;
+            }
+            if scan.find(reading.entry.identity()).is_none() {
+                scan.candidates.extend(self.candidate(at, reading));
+            }
+        }
+        scan.candidates
+            .sort_by_key(|candidate| std::cmp::Reverse(candidate.size()));
+        self.handles.retain(|handle| handle.wanted);
+    }
+
+    /// Adds a member of a family to the candidates; returns its cgroup if it is one now.
+    fn add(&mut self, at: Span, entry: &Entry, scan: &mut ProcessScan) -> Option<PathName> {
+        if let Some(known) = scan.find(entry.identity()) {
+            return Some(known.cgroup);
+        }
+        let reading = self.look_into(entry)?;
+        let candidate = self.candidate(at, &reading)?;
+        scan.candidates.try_push(candidate).ok()?;
+        Some(candidate.cgroup)
+    }
+
+    /// A process by what its `status` tells now; `None` if it is gone, or may not be signalled.
+    fn look_into(&mut self, entry: &Entry) -> Option<Reading> {
+        // The guard itself is no candidate. On a recorded machine none of the processes is the guard.
+        let own = (self.root == Path::new("/")).then(std::process::id);
+        let identity = entry.identity();
+        let is_refused = self.refused.iter().any(|(known, _)| *known == identity);
+        if Some(entry.pid) == own || is_refused {
+            return None;
+        }
+        let mut entry = self.table.renew(&self.proc, entry)?;
+        let status = table::status(&self.proc, entry.pid);
+        if let Some(status) = &status {
+            entry.told = Told::of(status);
+            self.table.remember(entry.pid, entry.told);
+        }
+        let status = status.unwrap_or_default();
+        Some(Reading {
+            entry,
+            anon: status
+                .anon
+                .unwrap_or(entry.resident.to_bytes(self.page_size)),
+            user: status.user.unwrap_or(u32::MAX),
+        })
     }
 
     /// One of the largest as a candidate; `None` if it is gone.
-    fn candidate(&mut self, at: Span, entry: &Entry) -> Option<Candidate> {
+    fn candidate(&mut self, at: Span, reading: &Reading) -> Option<Candidate> {
         let page_size = self.page_size;
-        let mut candidate = self.handle(entry)?.candidate(entry, page_size);
-        let exempt = self.exempt_beside(at, &candidate);
-        candidate.group = candidate.group.map(|group| Group { exempt, ..group });
+        let handle = self.handle(&reading.entry)?;
+        let mut candidate = handle.candidate(reading, page_size);
+        if self.is_exempt_by_program(&candidate) {
+            // A program of root's exempts no person's code.
+            let identity = candidate.identity;
+            let handle = self
+                .handles
+                .iter_mut()
+                .find(|handle| handle.identity == identity)?;
+            candidate.foreign_code = handle.runs_foreign_code(&self.root);
+        }
+        let beside = self.beside(at, &candidate, reading.entry.has_terminal);
+        candidate.group = candidate.group.map(|group| Group {
+            exempt: beside.exempt,
+            programs: beside.programs,
+            terminals: beside.terminals,
+            ..group
+        });
         Some(candidate)
+    }
+
+    /// Whether it is a person's process, and exempt by what it runs.
+    fn is_exempt_by_program(&self, candidate: &Candidate) -> bool {
+        if !is_a_persons(candidate.user) {
+            return false;
+        }
+        let exemption = exemption(candidate, &self.rules);
+        matches!(
+            exemption,
+            Some(Exemption::Program | Exemption::Unit | Exemption::Rule)
+        )
     }
 
     /// The handle of a process, opened if there is none, or it has changed; `None` if it is gone.
@@ -222,12 +347,13 @@ impl Processes {
             .position(|handle| handle.identity == entry.identity())
         {
             Some(index) if self.handles[index].has_changed() => {
-                self.handles[index] = CandidateHandle::open(&self.root, &self.proc, entry)?;
+                self.handles[index] =
+                    CandidateHandle::open(&self.root, &self.proc, entry, &self.rules)?;
                 index
             }
             Some(index) => index,
             None => {
-                let handle = CandidateHandle::open(&self.root, &self.proc, entry)?;
+                let handle = CandidateHandle::open(&self.root, &self.proc, entry, &self.rules)?;
                 self.handles.push(handle);
                 self.handles.len() - 1
             }
@@ -235,6 +361,22 @@ impl Processes {
         let handle = &mut self.handles[index];
         handle.wanted = true;
         Some(handle)
+    }
+}
+
+/// A process with what its `status` tells now.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    entry: Entry,
+    anon: Bytes,
+    user: u32,
+}
+
+impl Reading {
+    /// Memory that its end frees, as [`Candidate::size`] has it.
+    fn size(&self) -> Bytes {
+        let told = &self.entry.told;
+        self.anon + told.swapped.bytes() + told.tables.bytes() + self.entry.shared()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Descriptors stay open and texts are read with `pread` into buffers that stay, so a steady tick
 //! opens nothing and allocates nothing. What the kernel changes fast is read at every tick:
-//! `meminfo`, `vmstat`, `zoneinfo`, `buddyinfo`, `swaps`, pressure, each node's `vmstat`, the knobs.
+//! `meminfo`, `vmstat`, `zoneinfo`, `buddyinfo`, `swaps`, pressure, each node's `vmstat`, the cache of ZFS, the knobs.
 //! The rest moves slowly and is not free, so between its readings the sample repeats the last one:
 //!
 //! | every | what | why |
@@ -21,6 +21,7 @@ mod nodes;
 mod own_cgroup;
 mod pairs;
 mod pools;
+mod returnable;
 pub(crate) mod source;
 
 use crate::error::Error;
@@ -36,6 +37,7 @@ use nodes::Nodes;
 use own_cgroup::OwnCgroup;
 use pairs::Pairs;
 use pools::Pools;
+use returnable::ReturnableFiles;
 use source::{Length, ReadOutcome, Source};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -68,6 +70,7 @@ pub struct SystemReader {
     nodes: Nodes,
     pools: Pools,
     own_cgroup: OwnCgroup,
+    returnable: ReturnableFiles,
     scan: Scan,
 }
 
@@ -104,6 +107,7 @@ impl SystemReader {
             nodes: Nodes::scan(root),
             pools: Pools::scan(root),
             own_cgroup: OwnCgroup::open(root),
+            returnable: ReturnableFiles::open(root),
             scan: Scan::default(),
             root: root.to_owned(),
         };
@@ -178,6 +182,7 @@ impl SystemReader {
         self.pools.read(at, &mut sample.pools);
         vanished |= self.own_cgroup.read(at, &mut sample.cgroup) == ReadOutcome::Vanished;
         sample.caches = self.read_caches(at);
+        sample.returnable = self.returnable.read();
         self.scan.stale |= vanished;
     }
 
@@ -238,6 +243,7 @@ impl SystemReader {
         self.nodes = Nodes::scan(&self.root);
         self.pools = Pools::scan(&self.root);
         self.own_cgroup = OwnCgroup::open(&self.root);
+        self.returnable.rescan(&self.root);
     }
 
     fn sources(&self) -> impl Iterator<Item = &Source> {
@@ -247,7 +253,12 @@ impl SystemReader {
             &self.zoneinfo,
             &self.buddyinfo,
         ];
-        let rest = [&self.swaps, &self.dentries, &self.inodes];
+        let rest = [
+            &self.swaps,
+            &self.dentries,
+            &self.inodes,
+            self.returnable.source(),
+        ];
         let found = self
             .nodes
             .sources()

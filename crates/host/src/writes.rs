@@ -222,7 +222,7 @@ const OTHERS: &[Entry] = &[
         "pidfd",
         Kind::Signal,
         "cannot be undone",
-        "warmsetd: SIGTERM, then SIGKILL, to the process that exhausts memory; SIGKILL to its hooks that take too long",
+        "warmsetd: SIGTERM, then SIGKILL, to the processes that exhaust memory; SIGKILL to its hooks that take too long",
     ),
     LOCK,
     entry(

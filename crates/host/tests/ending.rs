@@ -3,9 +3,11 @@
 
 use host::applied::Missed;
 use host::processes::{Order, Processes};
+use pressure::config::Guard;
 use pressure::distress::Extent;
 use pressure::scan::{Candidate, Identity, ProcessScan, Signal};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,7 +18,15 @@ struct Holder(Child);
 
 impl Holder {
     fn new(mib: u32, trap: &str) -> Self {
+        Self::in_group(mib, trap, None)
+    }
+
+    /// In a process group: its own (0), or that of another.
+    fn in_group(mib: u32, trap: &str, group: Option<i32>) -> Self {
         let mut shell = Command::new("sh");
+        if let Some(group) = group {
+            shell.process_group(group);
+        }
         let script = format!("{trap} exec tail -n 1");
         let mut child = shell
             .args(["-c", &script])
@@ -195,4 +205,84 @@ fn a_stopped_process_is_killed_too() {
     );
     assert!(goes(&mut processes, candidate.identity));
     assert!(frozen.ends());
+}
+
+#[test]
+fn a_family_goes_as_a_whole_and_none_but_it() {
+    let mut first = Holder::in_group(260, "", Some(0));
+    let group = first.0.id() as i32;
+    let mut members: Vec<Holder> = (0..4)
+        .map(|_| Holder::in_group(1, "", Some(group)))
+        .collect();
+    let mut exempt = Holder::in_group(1, "", Some(group));
+    // Of another name, and of another group.
+    let mut sleeper = Command::new("sleep");
+    let mut other = Holder(sleeper.arg("60").process_group(group).spawn().unwrap());
+    let mut stranger = Holder::in_group(1, "", Some(0));
+    let mut processes = processes();
+    processes.rule(&Guard {
+        spare: vec![format!("pid:{}", exempt.0.id()).parse().unwrap()],
+        ..Guard::default()
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    let candidate = found(&mut processes, &first);
+    assert_eq!(candidate.kin, group as u32);
+    let order = Order {
+        extent: Extent::Family,
+        ..order(&candidate, Signal::Term)
+    };
+    assert_eq!(processes.kill(now(), &order), Ok(()));
+    assert!(goes(&mut processes, candidate.identity));
+    assert!(first.ends());
+    for member in &mut members {
+        assert!(member.ends(), "each member is signalled");
+    }
+    for spared in [&mut exempt, &mut other, &mut stranger] {
+        assert!(spared.is_alive());
+    }
+}
+
+/// Not a test: what the test below runs as a program of its own. It holds memory by an open file alone.
+#[test]
+#[ignore = "holds memory until it is killed"]
+fn holds_a_memfd() {
+    let memfd = rustix::fs::memfd_create(c"heap", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    let piece = vec![1; 1 << 20];
+    (0..260).for_each(|_| {
+        rustix::io::write(&memfd, &piece).unwrap();
+    });
+    println!("ready");
+    std::thread::sleep(Duration::from_secs(120));
+}
+
+#[test]
+fn a_process_that_holds_memory_by_an_open_file_alone_is_found() {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["--exact", "holds_a_memfd", "--ignored", "--nocapture"]);
+    let mut child = program.stdout(Stdio::piped()).spawn().unwrap();
+    let told = child.stdout.take().unwrap();
+    let holder = Holder(child);
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(told));
+    lines.find(|line| line.as_ref().unwrap().contains("ready"));
+    let mut processes = processes();
+    let memory = pressure::sample::Memory {
+        total: Some(Bytes::mib(1000)),
+        shmem: Some(Bytes::mib(260)),
+        ..pressure::sample::Memory::default()
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut at = now().get();
+    let mut scan = ProcessScan::default();
+    loop {
+        // A scan is due each time.
+        at += Duration::from_secs(60);
+        processes.see(Span::new(at), &memory);
+        processes.look(Span::new(at), &mut scan);
+        let mut candidates = scan.candidates.iter();
+        let found = candidates.find(|it| it.identity.pid == holder.0.id());
+        if found.is_some_and(|found| found.shared >= Bytes::mib(260)) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{:?}", scan.candidates);
+    }
 }

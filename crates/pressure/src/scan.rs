@@ -161,6 +161,7 @@ impl Candidate {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(bytes: &Bytes) -> bool {
     *bytes == Bytes::ZERO
 }

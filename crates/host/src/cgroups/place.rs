@@ -27,6 +27,12 @@ const CONTAINERS: &[&[u8]] = &[
     b"buildkit-",
 ];
 
+/// How they name the group of what only watches over a container.
+const MONITORS: &[&[u8]] = &[b"libpod-conmon-", b"crio-conmon-", b"lxc.monitor"];
+
+/// The unit template of systemd-nspawn. Inside, `supervisor` has systemd-nspawn itself, and `payload` the container.
+const NSPAWN: &[u8] = b"systemd-nspawn@";
+
 /// The place that a group's path names.
 ///
 /// A guard in a container with a namespace of control groups is told of others by the way up and down from its own group,
@@ -98,27 +104,45 @@ fn users<'p>(path: &'p [u8], mut parts: Parts<'p>) -> Option<Found<'p>> {
     }
 }
 
+/// The container that a part of the path names, or what is in it.
 fn container<'p>(path: &'p [u8], part: Part<'p>) -> Option<Found<'p>> {
-    let by_name = CONTAINERS
-        .iter()
-        .any(|beginning| part.name.starts_with(beginning));
+    let begins = |names: &[&[u8]]| names.iter().any(|name| part.name.starts_with(name));
+    let mut below = Parts {
+        path,
+        from: part.end,
+    };
+    let found = |part: Part<'p>, place| Found {
+        place,
+        unit: part.name,
+        directory: &path[..part.end],
+    };
+    let is_nspawn = part.name.starts_with(NSPAWN) && part.name.ends_with(b".service");
+    let is_supervisor = is_nspawn
+        && below
+            .clone()
+            .next()
+            .is_some_and(|part| part.name == b"supervisor");
+    if is_supervisor || begins(MONITORS) {
+        // A service is named by root. What a user's runtime makes is an app like any other.
+        let is_users = path.starts_with(b"/user.slice/");
+        return (!is_users).then(|| found(part, Place::Service));
+    }
     // `/docker/<64 hexadecimal digits>`, `/kubepods/…/<id>`.
     let by_id = part.name.len() == 64 && part.name.iter().all(u8::is_ascii_hexdigit);
-    if !(by_name || by_id) {
+    // A slice has units, and is none: `machine-libpod_pod_….slice` has the containers of a pod of Podman.
+    let by_name = begins(CONTAINERS) && !part.name.ends_with(b".slice");
+    if !(is_nspawn || by_name || by_id || is_of_lxc(path, part)) {
         return None;
     }
     // A container may be a whole system: what grows is one unit of it.
-    let inner = Parts {
-        path,
-        from: part.end,
-    }
-    .find(|part| is_unit(part.name));
-    let Part { name, end } = inner.unwrap_or(part);
-    Some(Found {
-        place: Place::Container,
-        unit: name,
-        directory: &path[..end],
-    })
+    let inner = below.find(|part| is_unit(part.name));
+    Some(found(inner.unwrap_or(part), Place::Container))
+}
+
+/// Whether this is NAME in `/lxc/NAME`, as LXC before 4.0 has it.
+fn is_of_lxc(path: &[u8], part: Part<'_>) -> bool {
+    let above = &path[..part.end - part.name.len()];
+    above == b"/lxc/"
 }
 
 fn is_unit(name: &[u8]) -> bool {
@@ -232,6 +256,121 @@ mod tests {
                 Place::Container,
                 "build.service",
                 "/lxc.payload.web/system.slice/build.service",
+            ),
+            (
+                "/machine.slice/systemd-nspawn@box.service",
+                Place::Container,
+                "systemd-nspawn@box.service",
+                "/machine.slice/systemd-nspawn@box.service",
+            ),
+            (
+                "/machine.slice/systemd-nspawn@box.service/payload/system.slice/a.service",
+                Place::Container,
+                "a.service",
+                "/machine.slice/systemd-nspawn@box.service/payload/system.slice/a.service",
+            ),
+            (
+                "/machine.slice/systemd-nspawn@box.service/payload/init.scope",
+                Place::Container,
+                "init.scope",
+                "/machine.slice/systemd-nspawn@box.service/payload/init.scope",
+            ),
+            (
+                "/machine.slice/systemd-nspawn@box.service/supervisor",
+                Place::Service,
+                "systemd-nspawn@box.service",
+                "/machine.slice/systemd-nspawn@box.service",
+            ),
+            (
+                "/machine.slice/machine-box.scope/payload/system.slice/a.service",
+                Place::Container,
+                "a.service",
+                "/machine.slice/machine-box.scope/payload/system.slice/a.service",
+            ),
+            (
+                "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt/emulator",
+                Place::Container,
+                "machine-qemu\\x2d1\\x2dvm.scope",
+                "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope",
+            ),
+            (
+                "/machine.slice/libpod-0123.scope/container",
+                Place::Container,
+                "libpod-0123.scope",
+                "/machine.slice/libpod-0123.scope",
+            ),
+            (
+                "/machine.slice/machine-libpod_pod_0123.slice/libpod-4567.scope",
+                Place::Container,
+                "libpod-4567.scope",
+                "/machine.slice/machine-libpod_pod_0123.slice/libpod-4567.scope",
+            ),
+            (
+                "/machine.slice/libpod-conmon-0123.scope",
+                Place::Service,
+                "libpod-conmon-0123.scope",
+                "/machine.slice/libpod-conmon-0123.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0123.scope/container",
+                Place::Container,
+                "libpod-0123.scope",
+                "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0123.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-conmon-0123.scope",
+                Place::App,
+                "libpod-conmon-0123.scope",
+                "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-conmon-0123.scope",
+            ),
+            (
+                "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podab.slice/crio-conmon-0123.scope",
+                Place::Service,
+                "crio-conmon-0123.scope",
+                "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podab.slice/crio-conmon-0123.scope",
+            ),
+            (
+                "/kubepods/burstable/pod01/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                Place::Container,
+                "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                "/kubepods/burstable/pod01/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            ),
+            (
+                "/lxc.monitor.web",
+                Place::Service,
+                "lxc.monitor.web",
+                "/lxc.monitor.web",
+            ),
+            (
+                "/lxc/web/system.slice/nginx.service",
+                Place::Container,
+                "nginx.service",
+                "/lxc/web/system.slice/nginx.service",
+            ),
+            ("/lxc/web", Place::Container, "web", "/lxc/web"),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/snap.firefox.firefox-01.scope",
+                Place::App,
+                "snap.firefox.firefox-01.scope",
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/snap.firefox.firefox-01.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-flatpak-org.gimp.GIMP-42.scope",
+                Place::App,
+                "app-flatpak-org.gimp.GIMP-42.scope",
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-flatpak-org.gimp.GIMP-42.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-org.gnome.Terminal.slice/vte-spawn-0a.scope",
+                Place::App,
+                "vte-spawn-0a.scope",
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-org.gnome.Terminal.slice/vte-spawn-0a.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/run-u123.scope",
+                Place::App,
+                "run-u123.scope",
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/run-u123.scope",
             ),
             ("/hog", Place::Unknown, "hog", "/hog"),
             ("/..hog", Place::Unknown, "..hog", "/..hog"),

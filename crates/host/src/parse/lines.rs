@@ -33,6 +33,43 @@ pub(crate) fn tail(text: &[u8]) -> &[u8] {
     &text[start..]
 }
 
+/// Calls `each` with every line of the first `most` bytes of a file, read through `buffer`, so that a long file takes no
+/// memory. A line that is longer than the buffer is left out, as is one without its end.
+pub(crate) fn each_line(
+    mut file: impl std::io::Read,
+    most: usize,
+    buffer: &mut [u8],
+    mut each: impl FnMut(&[u8]),
+) {
+    let mut left = most;
+    let mut filled = 0;
+    let mut is_inside = false;
+    while left > 0 {
+        let end = buffer.len().min(filled + left);
+        let read = match file.read(&mut buffer[filled..end]) {
+            Ok(read) if read > 0 => read,
+            _ => return,
+        };
+        left -= read;
+        filled += read;
+        let mut from = 0;
+        while let Some((line, _)) = next_line(&buffer[from..filled]) {
+            from += line.len() + 1;
+            if !is_inside {
+                each(line);
+            }
+            is_inside = false;
+        }
+        buffer.copy_within(from..filled, 0);
+        filled -= from;
+        if filled == buffer.len() {
+            // What follows belongs to a line that does not fit.
+            filled = 0;
+            is_inside = true;
+        }
+    }
+}
+
 /// A decimal number and nothing else; `None` if it does not fit into 64 bits.
 pub fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
@@ -149,6 +186,25 @@ mod tests {
         assert_eq!(tail(b"a\nb"), b"b");
         assert_eq!(tail(b"a\n"), b"");
         assert_eq!(tail(b"a"), b"a");
+    }
+
+    #[test]
+    fn lines_are_read_through_a_small_buffer_and_long_ones_left_out() {
+        let text = b"one\n\ntwo\nfar too long a line\nthree\ncut";
+        for size in 6..40 {
+            for most in [text.len(), 1000] {
+                let mut seen = Vec::new();
+                let mut buffer = vec![0; size];
+                each_line(&text[..], most, &mut buffer, |line| {
+                    seen.push(String::from_utf8_lossy(line).into_owned());
+                });
+                seen.retain(|line| line != "far too long a line");
+                assert_eq!(seen, ["one", "", "two", "three"], "{size}");
+            }
+        }
+        let mut seen = 0;
+        each_line(&text[..], 6, &mut [0; 8], |_| seen += 1);
+        assert_eq!(seen, 2, "no more than the first bytes");
     }
 
     #[test]

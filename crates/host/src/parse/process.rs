@@ -17,8 +17,15 @@ pub(crate) struct Stat<'t> {
     pub(crate) is_kernels: bool,
     /// Its memory is given back.
     pub(crate) is_dead: bool,
+    pub(crate) parent: u32,
+    /// Its process group; 0 if that is outside of our PID namespace.
+    pub(crate) group: u32,
+    pub(crate) has_terminal: bool,
+    /// Time that the kernel worked for it, in clock ticks, cut to 32 bits.
+    pub(crate) system_time: u32,
     /// In clock ticks since boot.
     pub(crate) start: u64,
+    /// Files and shared memory included.
     pub(crate) resident: Pages,
 }
 
@@ -28,10 +35,16 @@ pub(crate) struct Stat<'t> {
 pub(crate) fn stat(text: &[u8]) -> Option<Stat<'_>> {
     let (name, mut words) = lines::stat(text)?;
     let state = *words.next()?.first()?;
-    // ppid pgrp session tty tpgid, then flags.
-    let flags = number(words.nth(5)?)?;
-    // minflt cminflt majflt cmajflt utime stime cutime cstime priority nice, then num_threads.
-    let threads = number(words.nth(10)?)?;
+    let parent = identifier(words.next()?)?;
+    let group = identifier(words.next()?)?;
+    // session, then tty_nr, which is 0 without a terminal and may be negative.
+    let has_terminal = words.nth(1)? != b"0";
+    // tpgid, then flags.
+    let flags = number(words.nth(1)?)?;
+    // minflt cminflt majflt cmajflt utime, then stime.
+    let system_time = number(words.nth(5)?)? as u32;
+    // cutime cstime priority nice, then num_threads.
+    let threads = number(words.nth(4)?)?;
     // itrealvalue, then starttime; vsize, then rss.
     let start = number(words.nth(1)?)?;
     let resident = number(words.nth(1)?).map(Pages::new)?;
@@ -49,16 +62,33 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat<'_>> {
         life,
         is_kernels,
         is_dead,
+        parent,
+        group,
+        has_terminal,
+        system_time,
         start,
         resident,
     })
+}
+
+/// A process ID.
+fn identifier(word: &[u8]) -> Option<u32> {
+    u32::try_from(number(word)?).ok()
 }
 
 /// What is taken from `status`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) anon: Option<Bytes>,
+    /// Pages of files.
+    pub(crate) files: Option<Bytes>,
+    /// Shared memory that it maps: memfd, tmpfs, System V, shared anonymous mappings.
+    pub(crate) shared: Option<Bytes>,
     pub(crate) swapped: Option<Bytes>,
+    /// Page tables.
+    pub(crate) tables: Option<Bytes>,
+    /// Pages of the huge page pools.
+    pub(crate) hugetlb: Option<Bytes>,
     pub(crate) user: Option<u32>,
 }
 
@@ -66,7 +96,8 @@ pub(crate) struct Status {
 /// kernel escapes its newlines.
 pub(crate) fn status(text: &[u8]) -> Status {
     let mut status = Status::default();
-    for line in text.split(|byte| *byte == b'\n').skip(1) {
+    // A line without its end may be cut in the middle of a number.
+    for line in lines::lines(text).skip(1) {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {
             continue;
         };
@@ -78,6 +109,10 @@ pub(crate) fn status(text: &[u8]) -> Status {
         };
         match &line[..colon] {
             b"RssAnon" => status.anon = Some(Bytes::kib(value)),
+            b"RssFile" => status.files = Some(Bytes::kib(value)),
+            b"RssShmem" => status.shared = Some(Bytes::kib(value)),
+            b"VmPTE" => status.tables = Some(Bytes::kib(value)),
+            b"HugetlbPages" => status.hugetlb = Some(Bytes::kib(value)),
             b"VmSwap" => status.swapped = Some(Bytes::kib(value)),
             b"Uid" => status.user = u32::try_from(value).ok(),
             _ => {}
@@ -135,6 +170,16 @@ pub fn printable<const N: usize>(bytes: &[u8]) -> arrayvec::ArrayString<N> {
     text
 }
 
+/// The end of such bytes, if they do not fit: of a path, the end tells most.
+pub(crate) fn printable_end<const N: usize>(bytes: &[u8]) -> arrayvec::ArrayString<N> {
+    let mut from = bytes.len().saturating_sub(N);
+    // A letter of several bytes is left out whole.
+    while from > 0 && from < bytes.len() && bytes[from] & 0xc0 == 0x80 {
+        from += 1;
+    }
+    printable(&bytes[from..])
+}
+
 /// Letters that turn the direction of what follows: a name must not rewrite the line it stands in.
 const fn is_bidi(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -174,6 +219,17 @@ mod tests {
     }
 
     #[test]
+    fn kin_terminal_and_time_are_read_in_their_places() {
+        let text = "77 (x) S 5 6 7 -3 -1 4194560 1 2 3 4 9 8 1 1 20 0 3 0 4242 99999 512 1";
+        let stat = stat(text.as_bytes()).unwrap();
+        assert_eq!((stat.parent, stat.group), (5, 6));
+        assert!(stat.has_terminal);
+        assert_eq!(stat.system_time, 8);
+        assert_eq!((stat.start, stat.resident), (4242, Pages::new(512)));
+        assert!(!super::stat(&line("x")).unwrap().has_terminal);
+    }
+
+    #[test]
     fn a_zombie_is_dead_only_with_its_last_thread() {
         let text = String::from_utf8(line("x")).unwrap();
         let life = |text: &str| stat(text.as_bytes()).unwrap().life;
@@ -191,10 +247,15 @@ mod tests {
 
     #[test]
     fn status_is_read_by_its_labels_and_the_name_is_skipped() {
-        let text = b"Name:\tVmSwap:\t9 kB\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t  900 kB\nRssAnon:\t     512 kB\nVmSwap:\t   4 kB\n";
+        let text = b"Name:\tVmSwap:\t9 kB\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t  900 kB\nRssAnon:\t     512 kB\nRssFile:\t 1 kB\n\
+            RssShmem:\t 2 kB\nVmPTE:\t 3 kB\nVmSwap:\t   4 kB\nHugetlbPages:\t 2048 kB\n";
         let expected = Status {
             anon: Some(Bytes::kib(512)),
+            files: Some(Bytes::kib(1)),
+            shared: Some(Bytes::kib(2)),
             swapped: Some(Bytes::kib(4)),
+            tables: Some(Bytes::kib(3)),
+            hugetlb: Some(Bytes::kib(2048)),
             user: Some(1000),
         };
         assert_eq!(status(text), expected);
@@ -220,6 +281,10 @@ mod tests {
         assert_eq!(printable::<32>(b"a\x1b[31mb\n\xff").as_str(), "a?[31mb??");
         assert_eq!(printable::<4>("ééé".as_bytes()).as_str(), "éé");
         assert_eq!(printable::<32>("x\u{202e}y".as_bytes()).as_str(), "x?y");
+        assert_eq!(printable_end::<4>(b"/usr/bin").as_str(), "/bin");
+        assert_eq!(printable_end::<3>("éé".as_bytes()).as_str(), "é");
+        assert_eq!(printable_end::<8>(b"/a\n").as_str(), "/a?");
+        assert_eq!(printable_end::<4>(b"").as_str(), "");
     }
 
     #[test]
@@ -233,7 +298,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (stat(&bytes), status(&bytes), cgroup(&bytes), adjustment(&bytes), printable::<16>(&bytes));
+            let _ = (stat(&bytes), status(&bytes), cgroup(&bytes), adjustment(&bytes), printable::<16>(&bytes), printable_end::<7>(&bytes));
         }
 
         #[test]

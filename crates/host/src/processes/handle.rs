@@ -1,16 +1,20 @@
 //! What is known of one candidate, and the files that are held open to kill it.
 
-use super::program::{Running, program, running};
+use super::Reading;
+use super::foreign::runs_foreign_code;
+use super::program::{LONGEST_PATH, Running, exe, program, running, whole_exe};
 use super::table::{self, Entry, read};
+use super::{command, script};
 use crate::cgroups::directory::Directory;
 use crate::cgroups::place::place;
 use crate::parse::lines::number;
-use crate::parse::process::{self, printable};
+use crate::parse::process::{self, printable, printable_end};
 use crate::system::clock::boot_time;
 use crate::writes::CGROUP_KILL;
 use arrayvec::ArrayVec;
-use pressure::scan::{Candidate, Group, Identity, Mark, Name, Place, UnitName};
-use rustix::fd::{AsFd, OwnedFd};
+use pressure::config::Guard;
+use pressure::scan::{Candidate, Group, Identity, Mark, Name, PathName, Place, UnitName};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::path::{Path, PathBuf};
@@ -40,6 +44,12 @@ pub(super) struct CandidateHandle {
     directory: OwnedFd,
     runs: Option<Running>,
     program: Option<Name>,
+    exe: PathName,
+    script: Option<Name>,
+    /// Rules that match by texts that are not kept, one bit each.
+    commands: u64,
+    /// Whether it runs code that is not root's; `None` until that was of interest.
+    foreign_code: Option<bool>,
     unit: UnitName,
     place: Place,
     mark: Mark,
@@ -69,11 +79,12 @@ struct GroupFiles {
     processes: Option<OwnedFd>,
     members: Option<OwnedFd>,
     high: Option<OwnedFd>,
+    oom_group: Option<OwnedFd>,
 }
 
 impl CandidateHandle {
     /// Opens everything; `None` if the process is gone, or its number has passed to another.
-    pub(super) fn open(root: &Path, proc: &OwnedFd, entry: &Entry) -> Option<Self> {
+    pub(super) fn open(root: &Path, proc: &OwnedFd, entry: &Entry, rules: &Guard) -> Option<Self> {
         let directory = table::directory(proc, entry.pid)?;
         let stat = file(&directory, "stat")?;
         let live = root == Path::new("/");
@@ -102,6 +113,8 @@ impl CandidateHandle {
         let events = unit
             .as_ref()
             .and_then(|_| file(&own.as_ref()?.file, "cgroup.events"));
+        let program = program(root, directory.as_fd());
+        let (script, commands) = by_texts(root, directory.as_fd(), program, rules, &home);
         Some(Self {
             identity: entry.identity(),
             wanted: true,
@@ -113,7 +126,11 @@ impl CandidateHandle {
             },
             adjustment: file(&directory, "oom_score_adj"),
             runs: running(directory.as_fd()),
-            program: program(root, directory.as_fd()),
+            program,
+            script,
+            commands,
+            foreign_code: None,
+            exe: exe(directory.as_fd()),
             directory,
             unit: printable(found.unit),
             place: found.place,
@@ -167,8 +184,17 @@ impl CandidateHandle {
             .map(|group| group.path.as_path())
     }
 
+    /// Whether it runs code that is not root's. That is looked at once, as it takes long.
+    pub(super) fn runs_foreign_code(&mut self, root: &Path) -> bool {
+        let directory = self.directory.as_fd();
+        *self
+            .foreign_code
+            .get_or_insert_with(|| runs_foreign_code(root, directory))
+    }
+
     /// The candidate as it is now.
-    pub(super) fn candidate(&self, entry: &Entry, page_size: Bytes) -> Candidate {
+    pub(super) fn candidate(&self, reading: &Reading, page_size: Bytes) -> Candidate {
+        let entry = &reading.entry;
         let started = Duration::from_millis(entry.start.saturating_mul(1000 / TICKS));
         let mut buffer = [0; 32];
         let adjusted = self
@@ -178,14 +204,14 @@ impl CandidateHandle {
         Candidate {
             identity: self.identity,
             age: Span::new(boot_time().saturating_sub(started)),
-            name: entry.name,
+            name: Name::from(&entry.name).unwrap_or_default(),
             program: self.program,
             unit: self.unit,
             place: self.place,
-            user: entry.user,
-            resident: entry.anon,
+            user: reading.user,
+            resident: reading.anon,
             mapped: Some(entry.resident.to_bytes(page_size)),
-            swapped: entry.swapped,
+            swapped: entry.told.swapped.bytes(),
             // What cannot be read protects: the kernel itself would not kill at −1000.
             oom_score_adj: adjusted.unwrap_or(-1000),
             mark: self.mark,
@@ -194,6 +220,16 @@ impl CandidateHandle {
                 ..group.read()
             }),
             life: entry.life,
+            shared: entry.shared(),
+            written: entry.written.bytes(),
+            tables: entry.told.tables.bytes(),
+            hugetlb: entry.told.hugetlb.bytes(),
+            kin: entry.kin,
+            exe: self.exe,
+            script: self.script,
+            cgroup: printable_end(&self.home),
+            commands: self.commands,
+            foreign_code: self.foreign_code.unwrap_or(false),
             ..Candidate::default()
         }
     }
@@ -206,13 +242,14 @@ impl GroupFiles {
             path,
             inode: id,
         } = directory;
-        let [used, stat, swap, processes, members, high] = [
+        let [used, stat, swap, processes, members, high, oom_group] = [
             "memory.current",
             "memory.stat",
             "memory.swap.current",
             "pids.current",
             "cgroup.procs",
             "memory.high",
+            "memory.oom.group",
         ]
         .map(|name| file(&open, name));
         stat.is_some().then_some(Self {
@@ -224,6 +261,7 @@ impl GroupFiles {
             processes,
             members,
             high,
+            oom_group,
         })
     }
 
@@ -248,9 +286,34 @@ impl GroupFiles {
                 .and_then(|count| u32::try_from(count).ok())
                 .unwrap_or(1),
             high: one(&self.high).map(Bytes::new),
+            oom_group: one(&self.oom_group).map(|value| value == 1),
             ..Group::default()
         }
     }
+}
+
+/// What the command line and paths tell: the script of root's that it runs, and which rules match. The command line is
+/// read only if that matters.
+pub(super) fn by_texts(
+    root: &Path,
+    process: BorrowedFd<'_>,
+    program: Option<Name>,
+    rules: &Guard,
+    cgroup: &[u8],
+) -> (Option<Name>, u64) {
+    let interpreter = program.filter(|program| script::is_interpreter(program));
+    let is_asked_for = command::is_asked_for(rules);
+    let mut buffer = [0; script::LONGEST];
+    let line = if interpreter.is_some() || is_asked_for {
+        script::command(process, &mut buffer).unwrap_or_default()
+    } else {
+        &[]
+    };
+    let script = interpreter.and_then(|program| script::script(root, &program, line));
+    let asked = if is_asked_for { line } else { &[] };
+    let mut path = [std::mem::MaybeUninit::uninit(); LONGEST_PATH];
+    let exe = whole_exe(process, &mut path);
+    (script, command::matching(rules, asked, exe, cgroup))
 }
 
 /// The path of the group that a process is in.

@@ -26,7 +26,7 @@ pub struct Order {
     pub name: Name,
     /// Which signal.
     pub signal: Signal,
-    /// Alone, or with its unit.
+    /// Alone, with its unit, or with its family.
     pub extent: Extent,
     /// What that is expected to give back.
     pub size: Bytes,
@@ -41,8 +41,13 @@ pub(super) struct Killed {
 }
 
 impl Processes {
-    /// Signals a process that the last scan has found. Takes no memory, opens nothing, and never waits.
+    /// Signals a process that the last scan has found. Takes no memory, opens nothing, and never waits, unless its family
+    /// goes with it: the members are looked for in `/proc` then.
     pub fn kill(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
+        let family = match order.extent {
+            Extent::Family => self.family_of(order.identity),
+            _ => None,
+        };
         let (mut hold, before) = match self
             .killed
             .iter()
@@ -71,6 +76,9 @@ impl Processes {
             if let Some(pidfd) = hold.pidfd.take() {
                 self.reaper.take(pidfd);
             }
+        }
+        if let (Ok(_), Some(family)) = (&sent, &family) {
+            self.signal_family(family, number_of(order.signal));
         }
         if matches!(sent, Err(Missed::Refused(_) | Missed::NoMeans)) {
             if self.refused.is_full() {
@@ -138,10 +146,7 @@ fn send(hold: &Hold, order: &Order) -> Result<Extent, Missed> {
         return Err(Missed::Gone);
     }
     let pidfd = hold.pidfd.as_ref().ok_or(Missed::NoMeans)?;
-    let signal = match order.signal {
-        Signal::Term => rustix::process::Signal::TERM,
-        Signal::Kill => rustix::process::Signal::KILL,
-    };
+    let signal = number_of(order.signal);
     if let (Extent::Unit, Signal::Kill, Some(unit)) = (order.extent, order.signal, &hold.unit) {
         // Its own process first, then the rest: should the unit refuse, the largest has gone all the same.
         pidfd_send_signal(pidfd, signal).map_err(Missed::Refused)?;
@@ -150,6 +155,13 @@ fn send(hold: &Hold, order: &Order) -> Result<Extent, Missed> {
     match pidfd_send_signal(pidfd, signal) {
         Err(Errno::SRCH) => Err(Missed::Gone),
         sent => sent.map(|()| Extent::Process).map_err(Missed::Refused),
+    }
+}
+
+const fn number_of(signal: Signal) -> rustix::process::Signal {
+    match signal {
+        Signal::Term => rustix::process::Signal::TERM,
+        Signal::Kill => rustix::process::Signal::KILL,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which program a process runs, if that can be trusted.
 
-use crate::parse::process::printable;
-use pressure::scan::Name;
+use crate::parse::process::{printable, printable_end};
+use pressure::scan::{Name, PathName};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use std::ffi::OsStr;
@@ -24,7 +24,10 @@ pub(super) fn program(root: &Path, process: BorrowedFd<'_>) -> Option<Name> {
     if running.stx_uid != owner || running.stx_mode & 0o022 != 0 {
         return None;
     }
-    let base = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().map(printable);
+    let base = |path: &[u8]| {
+        let name = path.rsplit(|byte| *byte == b'/').next()?;
+        Some(printable(unwrapped(name)))
+    };
     if let Some(path) = path.strip_suffix(REPLACED) {
         return base(path);
     }
@@ -38,6 +41,46 @@ pub(super) fn program(root: &Path, process: BorrowedFd<'_>) -> Option<Name> {
     } else {
         None
     }
+}
+
+/// Of a longer path the beginning is known.
+pub(super) const LONGEST_PATH: usize = 1024;
+
+/// The path of the file that a process runs, whoever owns it, as the kernel shows it to us; empty if that is not told.
+/// Of a long path, the end.
+pub(super) fn exe(process: BorrowedFd<'_>) -> PathName {
+    let mut buffer = [std::mem::MaybeUninit::uninit(); LONGEST_PATH];
+    printable_end(whole_exe(process, &mut buffer))
+}
+
+/// The same path, whole.
+pub(super) fn whole_exe<'b>(
+    process: BorrowedFd<'_>,
+    buffer: &'b mut [std::mem::MaybeUninit<u8>],
+) -> &'b [u8] {
+    match rustix::fs::readlinkat_raw(process, c"exe", buffer) {
+        Ok((path, _)) => path.strip_suffix(REPLACED).unwrap_or(path),
+        Err(_) => &[],
+    }
+}
+
+/// The name of the program that a wrapper of NixOS runs: `.NAME-wrapped`, `.NAME-wrapped_`, and wrappers of those.
+/// Such a file is made beside the wrapper, which has its name.
+pub(super) fn unwrapped(name: &[u8]) -> &[u8] {
+    let mut name = name;
+    while let Some(inner) = wrapped(name) {
+        name = inner;
+    }
+    name
+}
+
+/// NAME of `.NAME-wrapped`.
+fn wrapped(name: &[u8]) -> Option<&[u8]> {
+    let mut inner = name.strip_prefix(b".")?;
+    while let Some(shorter) = inner.strip_suffix(b"_") {
+        inner = shorter;
+    }
+    inner.strip_suffix(b"-wrapped")
 }
 
 /// Device and inode of a file.
@@ -61,4 +104,25 @@ fn seen(directory: BorrowedFd<'_>, path: &OsStr) -> Option<Statx> {
 
 const fn identity(file: &Statx) -> Running {
     (file.stx_dev_major, file.stx_dev_minor, file.stx_ino)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrapped_program_has_the_name_of_its_wrapper() {
+        for (file, name) in [
+            (".kwin_wayland-wrapped", "kwin_wayland"),
+            (".kwin_wayland-wrapped_", "kwin_wayland"),
+            ("..foo-wrapped-wrapped", "foo"),
+            ("kwin_wayland-wrapped", "kwin_wayland-wrapped"),
+            (".kwin_wayland", ".kwin_wayland"),
+            (".-wrapped", ""),
+            ("", ""),
+            ("___", "___"),
+        ] {
+            assert_eq!(unwrapped(file.as_bytes()), name.as_bytes(), "{file}");
+        }
+    }
 }

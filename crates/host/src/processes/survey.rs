@@ -2,6 +2,8 @@
 //!
 //! Cost: some twenty files of each process, a tenth of a second for a thousand of them.
 
+use super::Reading;
+use super::command::joined;
 use super::handle::CandidateHandle;
 use super::table::{self, Kind};
 use crate::parse::process::printable;
@@ -51,16 +53,20 @@ pub fn survey(root: &Path, guard: &Guard) -> io::Result<Survey> {
     numbers.sort_unstable();
     let mut survey = Survey::default();
     for pid in numbers {
-        let Some(Kind::Process(mut entry)) = table::entry(&proc, pid) else {
+        let Some(Kind::Process(entry)) = table::entry(&proc, pid) else {
             continue;
         };
-        if let Some(status) = table::status(&proc, pid) {
-            entry.user = status.user.unwrap_or(u32::MAX);
-        }
-        let Some(handle) = CandidateHandle::open(root, &proc, &entry) else {
+        let status = table::status(&proc, pid);
+        let user = status.and_then(|status| status.user);
+        let Some(handle) = CandidateHandle::open(root, &proc, &entry, guard) else {
             continue;
         };
-        let mut candidate = handle.candidate(&entry, PAGE);
+        let reading = Reading {
+            entry,
+            anon: Bytes::ZERO,
+            user: user.unwrap_or(u32::MAX),
+        };
+        let mut candidate = handle.candidate(&reading, PAGE);
         let at = path.join(pid.to_string());
         let exe = match fs::read_link(at.join("exe")) {
             Ok(exe) => OsString::from(exe).into_vec(),
@@ -80,7 +86,7 @@ pub fn survey(root: &Path, guard: &Guard) -> io::Result<Survey> {
 
 /// What rules go by, by whole texts.
 fn complete(candidate: &mut Candidate, guard: &Guard, at: &Path, exe: &[u8]) {
-    let command = command(fs::read(at.join("cmdline")).unwrap_or_default());
+    let command = joined(&fs::read(at.join("cmdline")).unwrap_or_default());
     let groups = fs::read(at.join("cgroup")).unwrap_or_default();
     let cgroup = crate::parse::process::cgroup(&groups).unwrap_or_default();
     candidate.commands = guard.bits(&Texts {
@@ -94,19 +100,6 @@ fn complete(candidate: &mut Candidate, guard: &Guard, at: &Path, exe: &[u8]) {
     if candidate.cgroup.is_empty() {
         candidate.cgroup = end_of(cgroup);
     }
-}
-
-/// Arguments joined by blanks; each ends with a zero byte.
-fn command(mut text: Vec<u8>) -> Vec<u8> {
-    while text.last() == Some(&0) {
-        text.pop();
-    }
-    for byte in &mut text {
-        if *byte == 0 {
-            *byte = b' ';
-        }
-    }
-    text
 }
 
 /// The end of a path, as much as a scan keeps.

@@ -448,3 +448,316 @@ fn a_recorded_machine_has_no_process_to_kill() {
     processes.look(Span::secs(40), &mut scan);
     assert_eq!(scan.candidates.len(), 1);
 }
+
+/// `status` of a process with lines of its own.
+fn status(machine: &Machine, pid: u32, lines: &str) {
+    let text = format!("Name:\tx\nUid:\t1000\t1000\n{lines}");
+    machine.write(&format!("proc/{pid}/status"), text);
+}
+
+#[test]
+fn shared_memory_page_tables_and_huge_pages_count_for_a_candidate() {
+    let machine = Machine::new();
+    machine.add(&Told {
+        anon_kib: 8000,
+        ..PLAIN
+    });
+    machine.add(&Told { pid: 101, ..PLAIN });
+    let lines = "RssAnon:\t40 kB\nRssFile:\t60 kB\nRssShmem:\t900 kB\nVmPTE:\t30000 kB\n\
+                 VmSwap:\t0 kB\nHugetlbPages:\t2048 kB\n";
+    status(&machine, 101, lines);
+    let scan = machine.scan();
+    let first = scan.candidates[0];
+    assert_eq!(first.identity.pid, 101, "page tables make it the largest");
+    assert_eq!(first.resident, Bytes::kib(40));
+    assert_eq!(first.shared, Bytes::kib(900));
+    assert_eq!(first.tables, Bytes::kib(30_000));
+    assert_eq!(first.hugetlb, Bytes::kib(2048));
+    assert_eq!(first.size(), Bytes::kib(30_940));
+    assert_eq!(scan.processes, Some(2));
+}
+
+#[test]
+fn a_process_of_page_tables_and_swap_alone_is_found_among_a_thousand() {
+    let machine = Machine::new();
+    for pid in 1000..2000 {
+        machine.add(&Told { pid, ..PLAIN });
+    }
+    machine.add(&Told {
+        pid: 3000,
+        anon_kib: 8,
+        ..PLAIN
+    });
+    status(
+        &machine,
+        3000,
+        "RssAnon:\t8 kB\nVmPTE:\t800000 kB\nVmSwap:\t1 kB\n",
+    );
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    let mut scans = 0;
+    while scan
+        .candidates
+        .first()
+        .is_none_or(|first| first.identity.pid != 3000)
+    {
+        scans += 1;
+        assert!(scans <= 40, "a round of a thousand takes 32 scans");
+        processes.look(Span::secs(10 * scans), &mut scan);
+    }
+}
+
+#[test]
+fn the_file_and_the_cgroup_are_told_by_their_ends() {
+    let machine = Machine::new();
+    let group = format!("/user.slice/{}/app-x.scope", "a".repeat(200));
+    machine.add(&Told {
+        group: &group,
+        ..PLAIN
+    });
+    let exe = format!("/home/me/{}/\u{1b}[2J/hog (deleted)", "d".repeat(150));
+    symlink(exe, machine.directory.path().join("proc/100/exe")).unwrap();
+    let scan = machine.scan();
+    let candidate = &scan.candidates[0];
+    assert!(candidate.exe.ends_with("dd/?[2J/hog"), "{}", candidate.exe);
+    assert_eq!(candidate.exe.len(), 96 - " (deleted)".len() + 10);
+    assert!(candidate.cgroup.ends_with("aa/app-x.scope"));
+    assert_eq!(candidate.cgroup.len(), 96);
+    assert!(!candidate.foreign_code);
+}
+
+#[test]
+fn a_family_is_told_with_its_largest_and_its_youngest_among_the_candidates() {
+    let machine = Machine::new();
+    for pid in 100..112 {
+        machine.add(&Told {
+            pid,
+            name: "large",
+            anon_kib: 40_000,
+            ..PLAIN
+        });
+        // A process group each, below the first process: no family.
+        let stat =
+            format!("{pid} (large) S 1 {pid} 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 10000 1\n");
+        machine.write(&format!("proc/{pid}/stat"), stat);
+    }
+    for pid in 500..560 {
+        machine.add(&Told {
+            pid,
+            name: "cc1",
+            anon_kib: 4000,
+            ..PLAIN
+        });
+        let pages = if pid == 530 { 1100 } else { 1000 };
+        let stat =
+            format!("{pid} (cc1) S 499 499 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 {pages} 1\n");
+        machine.write(&format!("proc/{pid}/stat"), stat);
+    }
+    let scan = machine.scan();
+    assert_eq!(scan.families.len(), 1);
+    let family = scan.families[0];
+    assert_eq!((family.kin, family.processes), (499, 60));
+    let told = family.size.get().div_ceil(1 << 20);
+    assert_eq!(told, (60 * 4000 + 400_u64).div_ceil(1024));
+    let members: Vec<u32> = scan
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.kin == 499)
+        .map(|candidate| candidate.identity.pid)
+        .collect();
+    assert_eq!(members.len(), 2, "the others are single processes");
+    assert!(
+        members.contains(&530) && members.contains(&559),
+        "{members:?}"
+    );
+    assert_eq!(scan.candidates.len(), MAX_CANDIDATES);
+}
+
+/// A machine's own file below the path by which its processes name it.
+fn seen_at(machine: &Machine, path: &str) -> PathBuf {
+    let root = machine.directory.path();
+    machine.write(path, path);
+    let target = root.join(path);
+    let below = root.join(target.strip_prefix("/").unwrap());
+    fs::create_dir_all(below.parent().unwrap()).unwrap();
+    fs::hard_link(&target, below).unwrap();
+    target
+}
+
+#[test]
+fn a_script_of_roots_is_known_by_its_name_and_a_persons_is_not() {
+    let machine = Machine::new();
+    let python = seen_at(&machine, "usr/bin/python3.12");
+    machine.write("usr/bin/qtile", "");
+    let script = |pid: u32, command: &str| {
+        machine.add(&Told { pid, ..PLAIN });
+        let directory = machine.directory.path().join(format!("proc/{pid}"));
+        symlink(&python, directory.join("exe")).unwrap();
+        fs::write(directory.join("cmdline"), command).unwrap();
+        let scan = machine.scan();
+        let mut candidates = scan.candidates.iter();
+        let found = candidates.find(|it| it.identity.pid == pid).unwrap();
+        assert_eq!(found.program.unwrap().as_str(), "python3.12");
+        found.script.map(|name| name.to_string())
+    };
+    let qtile = script(700, "python3\0/usr/bin/qtile\0start\0");
+    assert_eq!(qtile.as_deref(), Some("qtile"));
+    assert_eq!(script(701, "python3\0/home/me/qtile\0"), None);
+    assert_eq!(script(702, "\u{1b}[2J\0\0\0/usr/bin/qtile"), None);
+    assert_eq!(script(703, ""), None);
+}
+
+#[test]
+fn command_rules_are_matched_without_keeping_the_command_line() {
+    let machine = Machine::new();
+    machine.add(&PLAIN);
+    machine.write("proc/100/cmdline", "python3\0-m\0jupyter\0--token=secret\0");
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let rules = |spare: &str, prefer: &str| Guard {
+        spare: vec![spare.parse().unwrap(), "command:*nothing*".parse().unwrap()],
+        prefer: vec![prefer.parse().unwrap()],
+        ..Guard::default()
+    };
+    let mut scan = ProcessScan::default();
+    processes.rule(&rules("x.service", "command:*-m jupyter*"));
+    processes.look(Span::secs(1), &mut scan);
+    assert_eq!(scan.candidates[0].commands, 0b10);
+    processes.rule(&rules("command:*jupyter*", "y.service"));
+    processes.look(Span::secs(5), &mut scan);
+    assert_eq!(scan.candidates[0].commands, 0b01, "after a reload");
+    assert!(!serde_json::to_string(&scan).unwrap().contains("secret"));
+}
+
+#[test]
+fn a_persons_library_in_a_program_of_roots_is_told() {
+    let machine = Machine::new();
+    let shell = seen_at(&machine, "usr/bin/gnome-shell");
+    machine.write("usr/lib/libc.so.6", "");
+    let foreign = |pid: u32, maps: &str| {
+        machine.add(&Told { pid, ..PLAIN });
+        let directory = machine.directory.path().join(format!("proc/{pid}"));
+        symlink(&shell, directory.join("exe")).unwrap();
+        fs::write(directory.join("maps"), maps).unwrap();
+        let scan = machine.scan();
+        let mut candidates = scan.candidates.iter();
+        let found = candidates.find(|it| it.identity.pid == pid).unwrap();
+        found.foreign_code
+    };
+    let own = "1-2 r-xp 0 08:01 7 /usr/lib/libc.so.6\n";
+    assert!(!foreign(800, own));
+    assert!(foreign(
+        801,
+        &format!("{own}3-4 r-xp 0 08:01 8 /home/me/hog.so\n")
+    ));
+    assert!(!foreign(802, ""), "what may not be read says nothing");
+}
+
+#[test]
+fn a_unit_tells_its_programs_its_terminals_and_its_policy() {
+    let machine = Machine::new();
+    let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope";
+    let directory = format!("sys/fs/cgroup{group}");
+    machine.write(&format!("{directory}/memory.stat"), "anon 4096000\n");
+    machine.write(&format!("{directory}/memory.oom.group"), "1\n");
+    machine.write(&format!("{directory}/pids.current"), "4\n");
+    machine.write(&format!("{directory}/cgroup.procs"), "600\n601\n602\n603\n");
+    for (pid, terminal) in [(600, 0), (601, 34816), (602, -3), (603, 0)] {
+        machine.add(&Told {
+            pid,
+            group,
+            ..PLAIN
+        });
+        let stat =
+            format!("{pid} (x) S 1 1 1 {terminal} -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 9 1\n");
+        machine.write(&format!("proc/{pid}/stat"), stat);
+        let exe = machine.directory.path().join(format!("proc/{pid}/exe"));
+        let target = if pid == 603 {
+            "/home/me/b"
+        } else {
+            "/home/me/a"
+        };
+        symlink(target, exe).unwrap();
+    }
+    machine.write("proc/602/oom_score_adj", "-900\n");
+    let unit = machine.scan().candidates[0].group.unwrap();
+    assert_eq!(unit.oom_group, Some(true));
+    assert_eq!((unit.programs, unit.terminals), (Some(2), 2));
+    assert_eq!(unit.exempt, 1, "-900 asks for it");
+}
+
+#[test]
+fn apps_of_one_manager_are_no_family_and_workers_of_one_service_are() {
+    let machine = Machine::new();
+    for pid in 100..104 {
+        let group = format!("/user.slice/user-1000.slice/app-{pid}.scope");
+        machine.add(&Told {
+            pid,
+            name: "app",
+            group: &group,
+            ..PLAIN
+        });
+    }
+    for pid in 200..204 {
+        machine.add(&Told {
+            pid,
+            name: "worker",
+            group: "/system.slice/pool.service",
+            ..PLAIN
+        });
+    }
+    for pid in (100..104).chain(200..204) {
+        let name = if pid < 200 { "app" } else { "worker" };
+        // The largest is not the youngest.
+        let pages = 1000 - pid;
+        let stat = format!(
+            "{pid} ({name}) S 50 {pid} 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 {pages} 1\n"
+        );
+        machine.write(&format!("proc/{pid}/stat"), stat);
+    }
+    let families = machine.scan().families;
+    assert_eq!(families.len(), 1);
+    assert_eq!(families[0].name.as_str(), "worker");
+}
+
+#[test]
+fn a_compositor_behind_a_wrapper_is_exempt_by_the_wrappers_name() {
+    let machine = Machine::new();
+    let wrapped = seen_at(&machine, "usr/bin/.kwin_wayland-wrapped");
+    machine.add(&PLAIN);
+    symlink(wrapped, machine.directory.path().join("proc/100/exe")).unwrap();
+    let candidate = machine.scan().candidates[0];
+    assert_eq!(candidate.program.unwrap().as_str(), "kwin_wayland");
+    assert!(candidate.exe.ends_with("/usr/bin/.kwin_wayland-wrapped"));
+    let exempt = exemption(&candidate, &Guard::default());
+    assert_eq!(exempt, Some(Exemption::Program));
+}
+
+#[test]
+fn where_proc_hides_what_it_has_the_rest_is_still_told() {
+    let machine = Machine::new();
+    machine.add(&PLAIN);
+    // hidepid, or no right to look: the directory is there, and nothing in it but what anyone may read.
+    for file in ["status", "cgroup", "oom_score_adj"] {
+        fs::remove_file(machine.directory.path().join("proc/100").join(file)).unwrap();
+    }
+    fs::create_dir_all(machine.directory.path().join("proc/101")).unwrap();
+    let mut processes = Processes::open(machine.directory.path(), Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    let memory = Memory {
+        total: Some(Bytes::mib(10)),
+        shmem: Some(Bytes::mib(9)),
+        ..Memory::default()
+    };
+    processes.see(Span::secs(1), &memory);
+    processes.look(Span::secs(1), &mut scan);
+    assert_eq!(scan.processes, Some(1));
+    let candidate = scan.candidates[0];
+    assert_eq!(candidate.resident, Bytes::kib(1000), "as stat has it");
+    assert_eq!(
+        candidate.oom_score_adj, -1000,
+        "what cannot be read protects"
+    );
+    assert_eq!(candidate.shared + candidate.written, Bytes::ZERO);
+    assert!(candidate.exe.is_empty() && candidate.script.is_none());
+    assert!(!candidate.foreign_code);
+}
