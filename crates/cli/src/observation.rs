@@ -2,7 +2,7 @@
 
 use crate::ui::Context;
 use anyhow::Result;
-use host::{OwnCost, Rival, RivalKind, SystemReader, rivals, settings};
+use host::{OwnCost, Rival, SystemReader, note_rivals, rivals, settings};
 use pressure::config::Mode;
 use pressure::status::{Status, Tally};
 use pressure::{Config, Decision, Facts, History, Sample, decide};
@@ -91,15 +91,9 @@ struct Surroundings<'s> {
 impl Surroundings<'_> {
     fn note(&self, sample: &mut Sample) {
         let memory = sample.memory.total.unwrap_or_default();
-        let floors = self.rivals.iter().filter_map(|rival| rival.floor);
-        let has_tuner = self
-            .rivals
-            .iter()
-            .any(|rival| rival.kind == RivalKind::Tuner);
         let is_disabled = self.context.run.join("disable").exists();
         let circumstances = &mut sample.circumstances;
-        circumstances.rival_floor = floors.map(|share| share.of(memory)).max();
-        circumstances.rival_tuner = Some(u64::from(has_tuner));
+        note_rivals(self.rivals, memory, circumstances);
         circumstances.disabled = Some(u64::from(is_disabled));
         // This command has set nothing, so every knob is as it was found.
         sample.knobs.found = sample.knobs.now;

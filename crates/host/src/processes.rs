@@ -30,6 +30,7 @@ pub use kill::Order;
 
 use crate::applied::Applied;
 use crate::cgroups::directory::Directory;
+use crate::knobs::rivals::{Rival, is_left_to};
 use crate::system::clock::monotonic;
 use arrayvec::ArrayVec;
 use handle::CandidateHandle;
@@ -42,6 +43,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use table::{Entry, ProcessTable};
 use units::{Bytes, Span};
@@ -77,6 +79,10 @@ pub struct Processes {
     units: ArrayVec<members::Unit, { members::UNITS }>,
     /// Which processes are exempt.
     rules: Guard,
+    /// Programs that may kill where a candidate is.
+    rivals: Arc<[Rival]>,
+    /// Some of them kill by swap only.
+    has_swap: bool,
     reaper: Reaper,
     page_size: Bytes,
     next: Duration,
@@ -95,6 +101,8 @@ impl Processes {
             refused: ArrayVec::new(),
             units: ArrayVec::new(),
             rules: Guard::default(),
+            rivals: Arc::new([]),
+            has_swap: true,
             reaper: Reaper::start()?,
             page_size,
             next: Duration::ZERO,
@@ -105,6 +113,12 @@ impl Processes {
     pub fn rule(&mut self, rules: &Guard) {
         self.rules.clone_from(rules);
         self.units.clear();
+    }
+
+    /// Takes the programs to which candidates are left where these kill.
+    pub(crate) fn leave_to(&mut self, rivals: Arc<[Rival]>, has_swap: bool) {
+        self.rivals = rivals;
+        self.has_swap = has_swap;
     }
 
     /// Reads what the last decision wants to see.
@@ -204,7 +218,11 @@ impl Processes {
     /// One of the largest as a candidate; `None` if it is gone.
     fn candidate(&mut self, at: Span, entry: &Entry) -> Option<Candidate> {
         let page_size = self.page_size;
-        let mut candidate = self.handle(entry)?.candidate(entry, page_size);
+        let rivals = Arc::clone(&self.rivals);
+        let has_swap = self.has_swap;
+        let handle = self.handle(entry)?;
+        let mut candidate = handle.candidate(entry, page_size);
+        candidate.left_to_rival = is_left_to(&rivals, handle.home(), has_swap);
         let exempt = self.exempt_beside(at, &candidate);
         candidate.group = candidate.group.map(|group| Group { exempt, ..group });
         Some(candidate)

@@ -417,11 +417,15 @@ impl Display for Notice {
                 f.write_str("memory runs out, and another guard runs: the kill is left to it")
             }
             Self::Disabled => f.write_str("the kill switch is on: nothing is held, nothing is set"),
-            Self::Rival { knobs: KnobSet::ALL } => f.write_str(
-                "another program may set any knob; Warmset leaves all knobs alone",
-            ),
+            Self::Rival {
+                knobs: KnobSet::ALL,
+            } => f.write_str("another program may set any knob; Warmset leaves all knobs alone"),
             Self::Rival { knobs } => {
-                write!(f, "another program sets {knobs}; Warmset {}", knobs.left_alone())
+                write!(
+                    f,
+                    "another program sets {knobs}; Warmset {}",
+                    knobs.left_alone()
+                )
             }
             Self::ShortOfBudget { wanted, allowed } => {
                 write!(
