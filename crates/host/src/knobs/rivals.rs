@@ -92,8 +92,7 @@ impl RivalKind {
         match self {
             Self::Tuner => "Warmset leaves the knobs that it sets alone and drives the others",
             Self::Guard => {
-                "it kills when memory is short; Warmset sends no signal while it runs, but throttles, holds files and tells, \
-                 and keeps available memory above its threshold"
+                "it kills when memory is short; Warmset sends no signal while it runs, but throttles, holds files and tells"
             }
             Self::Limiter | Self::Protector | Self::Neighbour => "Warmset leaves it alone",
             Self::Damon => "it reclaims or sorts memory by access; Warmset leaves it alone",
@@ -154,7 +153,14 @@ impl fmt::Display for Rival {
             }
             Acts::Does(what) => write!(f, "{name} ({evidence}) {what}"),
             Acts::KillsAnywhere | Acts::AsItsKind => {
-                write!(f, "{name} ({evidence}): {}", self.kind.we())
+                write!(f, "{name} ({evidence}): {}", self.kind.we())?;
+                match self.floor {
+                    Some(floor) => write!(
+                        f,
+                        ", and keeps more than {floor} available, below which it kills"
+                    ),
+                    None => Ok(()),
+                }
             }
         }
     }
@@ -228,7 +234,7 @@ fn floor(rivals: &[Rival], memory: Bytes) -> Option<Bytes> {
 }
 
 /// Whether one of the rivals kills in the cgroup at `path`, and not anywhere. Allocates nothing.
-pub fn is_left_to(rivals: &[Rival], path: &str, has_swap: bool) -> bool {
+pub(crate) fn is_left_to(rivals: &[Rival], path: &str, has_swap: bool) -> bool {
     rivals.iter().any(|rival| match &rival.acts {
         Acts::KillsIn(monitored) => monitored.covers(path, has_swap),
         _ => false,
@@ -248,7 +254,11 @@ fn rival(root: &Path, found: &Found) -> Rival {
         "earlyoom" if has(arguments, "--dryrun") => Acts::KillsNothing("runs with --dryrun"),
         "systemd-oomd" if has(arguments, "--dry-run") => Acts::KillsNothing("runs with --dry-run"),
         "oomd" if has(arguments, "--dry") => Acts::KillsNothing("runs with --dry"),
-        "systemd-oomd" => Acts::KillsIn(Monitored::by_systemd_oomd(root)),
+        // Where it kills is not known without unit files, and then that may be anywhere.
+        "systemd-oomd" => match Monitored::by_systemd_oomd(root) {
+            Some(monitored) => Acts::KillsIn(monitored),
+            None => Acts::KillsAnywhere,
+        },
         "kubelet" => Acts::KillsIn(Monitored::pods()),
         "low-memory-monitor" if triggers_kernel(root) => Acts::KillsAnywhere,
         _ => match program.about {

@@ -1,5 +1,6 @@
 //! Settings that are in no sample, because no decision needs them.
 
+use host::{SysctlLine, sysctl_lines};
 use std::fs;
 use std::path::Path;
 
@@ -18,6 +19,12 @@ pub(super) struct Settings {
     pub(super) dirty_bytes: Option<u64>,
     /// `vm.dirty_background_bytes`; 0 if the ratio applies.
     pub(super) dirty_background_bytes: Option<u64>,
+    /// The numbers of memory and swap are a container's, made by lxcfs.
+    pub(super) lxcfs: bool,
+    /// The kernel was told to leave out the memory controller.
+    pub(super) memory_controller_disabled: bool,
+    /// Every line of the sysctl files.
+    pub(super) sysctl_lines: Vec<SysctlLine>,
     /// Why a guard would not start with its configuration.
     pub(super) refused: Option<String>,
 }
@@ -35,6 +42,10 @@ impl Settings {
             zone_reclaim: number("proc/sys/vm/zone_reclaim_mode"),
             dirty_bytes: number("proc/sys/vm/dirty_bytes"),
             dirty_background_bytes: number("proc/sys/vm/dirty_background_bytes"),
+            lxcfs: text("proc/self/mountinfo").is_some_and(|text| text.contains(" - fuse.lxcfs ")),
+            memory_controller_disabled: text("proc/cmdline")
+                .is_some_and(|line| disables_memory(&line)),
+            sysctl_lines: sysctl_lines(root),
             refused: refused(root),
         }
     }
@@ -46,6 +57,19 @@ fn refused(root: &Path) -> Option<String> {
         .and_then(|settings| host::hook::check(root, &settings.config.hooks))
         .err()
         .map(|error| error.to_string())
+}
+
+/// Whether the kernel command line leaves the memory controller out. The last parameter counts: firmware may add one before.
+fn disables_memory(line: &str) -> bool {
+    let mut is_disabled = false;
+    for word in line.split_whitespace() {
+        if let Some(names) = word.strip_prefix("cgroup_disable=") {
+            is_disabled |= names.split(',').any(|name| name == "memory");
+        } else if let Some(names) = word.strip_prefix("cgroup_enable=") {
+            is_disabled &= names.split(',').all(|name| name != "memory");
+        }
+    }
+    is_disabled
 }
 
 /// The word in brackets: `madvise` of `always [madvise] never`.
@@ -66,6 +90,17 @@ mod tests {
         );
         assert_eq!(chosen("always [never"), None);
         assert_eq!(chosen(""), None);
+    }
+
+    #[test]
+    fn the_last_word_on_the_memory_controller_counts() {
+        assert!(disables_memory(
+            "quiet cgroup_disable=cpu,memory root=/dev/sda"
+        ));
+        assert!(!disables_memory(
+            "cgroup_disable=memory quiet cgroup_enable=memory"
+        ));
+        assert!(!disables_memory("quiet"));
     }
 
     #[test]

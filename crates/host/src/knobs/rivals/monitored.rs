@@ -177,8 +177,11 @@ impl Says {
 }
 
 impl Monitored {
-    /// What the unit files of the machine at `root` let systemd-oomd monitor.
-    pub fn by_systemd_oomd(root: &Path) -> Self {
+    /// What the unit files of the machine at `root` let systemd-oomd monitor; `None` if there is no directory of them.
+    pub fn by_systemd_oomd(root: &Path) -> Option<Self> {
+        if !SYSTEM.iter().any(|directory| root.join(directory).is_dir()) {
+            return None;
+        }
         let mut files = Vec::new();
         for (manager, directories) in [(Manager::System, &SYSTEM[..]), (Manager::User, &USERS[..])]
         {
@@ -193,10 +196,10 @@ impl Monitored {
                 .cmp(&b.drop_in)
                 .then_with(|| order(a).cmp(&order(b)))
         });
-        Self {
+        Some(Self {
             files,
             beginnings: Vec::new(),
-        }
+        })
     }
 
     /// Pods of Kubernetes, under either driver of cgroups.
@@ -363,7 +366,9 @@ mod tests {
     const SERVICE: &str = "/system.slice/postgresql.service";
 
     fn monitored(files: &[(&str, &str)]) -> Monitored {
-        Monitored::by_systemd_oomd(machine(files).path())
+        let dir = machine(files);
+        fs::create_dir_all(dir.path().join("etc/systemd/system")).unwrap();
+        Monitored::by_systemd_oomd(dir.path()).unwrap()
     }
 
     /// As Ubuntu and older Fedora ship it.
@@ -411,7 +416,10 @@ mod tests {
         )]);
         assert!(system.covers(SERVICE, false));
         assert!(system.covers(APP, false));
-        assert!(system.covers("/init.scope", false), "-.slice is a slice, too");
+        assert!(
+            system.covers("/init.scope", false),
+            "-.slice is a slice, too"
+        );
         let users = monitored(&[(
             "usr/lib/systemd/user/app.slice.d/10.conf",
             "[Slice]\nManagedOOMMemoryPressure=kill\n",

@@ -86,7 +86,7 @@ fn rivals_are_found_and_named() {
     expect_test::expect![[r#"
         [
             "DAMON (sys/kernel/mm/damon/admin/kdamonds/0/state): it reclaims or sorts memory by access; Warmset leaves it alone",
-            "earlyoom (process 12, earlyoom.service): it kills when memory is short; Warmset sends no signal while it runs, but throttles, holds files and tells, and keeps available memory above its threshold",
+            "earlyoom (process 12, earlyoom.service): it kills when memory is short; Warmset sends no signal while it runs, but throttles, holds files and tells, and keeps more than 15 % available, below which it kills",
             "tuned (process 14): which knobs it sets cannot be read; Warmset leaves all knobs alone",
             "vm.watermark_scale_factor (etc/sysctl.d/10.conf:2): Warmset never goes below that value, and puts it back",
         ]
@@ -164,7 +164,7 @@ fn other_neighbours_are_named() {
     expect_test::expect![[r#"
         [
             "ananicy-cpp (process 807, x.service) sets priorities and oom_score_adj by its rules; Warmset heeds oom_score_adj",
-            "bustd (process 800, x.service): it kills when memory is short; Warmset sends no signal while it runs, but throttles, holds files and tells, and keeps available memory above its threshold",
+            "bustd (process 800, x.service): it kills when memory is short; Warmset sends no signal while it runs, but throttles, holds files and tells",
             "kubelet (process 802, x.service) kills below /kubepods; Warmset sends no signal there, but throttles, holds files and tells, and acts as usual elsewhere",
             "le9uo (proc/sys/vm/clean_min_ratio): the kernel has floors under pages; Warmset raises them in mode protect only, and never goes below what it found",
             "low-memory-monitor (process 804, x.service) tells programs that memory is low; Warmset tells the users, and leaves the bus name to it",
@@ -265,10 +265,25 @@ fn systemd_oomd_has_what_it_monitors_and_no_more() {
         "systemd-oomd (process 701, systemd-oomd.service) kills below user@.service (by memory pressure); Warmset sends no \
          signal there, but throttles, holds files and tells, and acts as usual elsewhere"
     );
-    fs::remove_dir_all(dir.path().join("usr")).unwrap();
+    fs::remove_dir_all(dir.path().join("usr/lib/systemd/system/user@.service.d")).unwrap();
     assert!(
         shown(dir.path())[0].ends_with("monitors no unit and kills nothing; Warmset acts as usual")
     );
+}
+
+/// Without unit files it is not known where it kills: then that may be anywhere.
+#[test]
+fn systemd_oomd_without_unit_files_kills_anywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    users_process(
+        dir.path(),
+        701,
+        998,
+        "systemd-oomd",
+        "/usr/lib/systemd/systemd-oomd",
+        "/",
+    );
+    assert_eq!(noted(dir.path()).rival_guard, Some(1));
 }
 
 #[test]
