@@ -2,7 +2,8 @@
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use std::path::Path;
+use pressure::import::Imported;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Program {
@@ -31,7 +32,10 @@ impl Program {
     }
 }
 
-/// Returns true if `warmset import` can translate the configuration of the program of this name.
-pub(crate) fn knows(name: &str) -> bool {
-    Program::from_str(name, false).is_ok()
+/// Translates what a program reads from files, in their order.
+pub(crate) type Translate = fn(Program, &[PathBuf]) -> Result<Imported>;
+
+/// The program of this name, if `warmset import` can translate its configuration.
+pub(crate) fn called(name: &str) -> Option<Program> {
+    Program::from_str(name, false).ok()
 }

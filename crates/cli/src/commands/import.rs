@@ -28,20 +28,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let file = match &args.file {
-        Some(file) => file,
-        None => args.program.usual()?,
+        Some(file) => file.clone(),
+        None => args.program.usual()?.to_owned(),
     };
-    let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
-    let text = String::from_utf8_lossy(&bytes);
-    let imported = match args.program {
-        Program::Adaptivemmd => legacy(Legacy::Adaptivemmd, &text),
-        Program::Memoptimizer => legacy(Legacy::Memoptimizer, &text),
-        Program::Earlyoom => peer(Peer::Earlyoom, &text),
-        Program::Nohang => peer(Peer::Nohang, &text),
-        Program::SystemdOomd => peer(Peer::SystemdOomd, &text),
-        Program::Le9uo => peer(Peer::Le9uo, &text),
-    }?;
-    let Imported { toml, notes } = imported;
+    let Imported { toml, notes } = translate(args.program, std::slice::from_ref(&file))?;
     match (&args.output, context.form) {
         (Some(path), _) => {
             let written = write_new(path, &toml);
@@ -59,6 +49,25 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         writeln!(io::stderr(), "note: {note}")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Translates what the program reads from these files, in this order. `warmset take-over` is given it, too.
+pub(super) fn translate(program: Program, files: &[PathBuf]) -> Result<Imported> {
+    let mut text = String::new();
+    for file in files {
+        let bytes = fs::read(file).with_context(|| format!("{}: cannot read", file.display()))?;
+        text.push_str(&String::from_utf8_lossy(&bytes));
+        text.push('\n');
+    }
+    let imported = match program {
+        Program::Adaptivemmd => legacy(Legacy::Adaptivemmd, &text),
+        Program::Memoptimizer => legacy(Legacy::Memoptimizer, &text),
+        Program::Earlyoom => peer(Peer::Earlyoom, &text),
+        Program::Nohang => peer(Peer::Nohang, &text),
+        Program::SystemdOomd => peer(Peer::SystemdOomd, &text),
+        Program::Le9uo => peer(Peer::Le9uo, &text),
+    };
+    Ok(imported?)
 }
 
 /// A configuration is never overwritten; `conf.d` need not be there yet.

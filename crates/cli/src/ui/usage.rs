@@ -33,6 +33,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ]),
     ("restore", &[("sudo warmset restore", "put back what a killed guard had set")]),
     ("import", &[("warmset import earlyoom /etc/default/earlyoom", "another guard's settings as ours")]),
+    ("take-over", &[
+        ("warmset take-over earlyoom --dry-run", "the steps, and the configuration that warmsetd would have"),
+        ("sudo warmset take-over earlyoom", "warmsetd guards from now on; if a step fails, earlyoom still does"),
+    ]),
     ("protect", &[("sudo warmset protect postgresql.service", "its working set stays in memory, until the next boot")]),
     ("spare", &[("sudo warmset spare postgresql.service", "it is never killed, until the next boot")]),
     ("release", &[("sudo warmset release postgresql.service", "take the exemption back")]),
