@@ -332,7 +332,8 @@ fn nothing_is_done_if_the_translation_fails() {
         exit 1
         --- out
         --- err
-        error: PLACE/root/etc/gone.conf: cannot translate: PLACE/root/etc/gone.conf: cannot read: No such file or directory (os error 2)
+        error: PLACE/root/etc/gone.conf: cannot read: No such file or directory (os error 2)
+        hint: nothing was changed; nohang.service still guards
     "#]]);
     assert_eq!(machine.asked(), Vec::<String>::new());
     machine.assert_as_before("nohang.service");
@@ -349,6 +350,7 @@ fn nothing_is_done_if_the_configuration_would_be_wrong() {
         --- out
         --- err
         error: the configuration would not be right: PLACE/root/etc/warmset/warmset.toml:1:1: unknown field `mood`, expected one of `mode`, `predictor`, `aggressiveness`, `verbosity`, `log`, `gap`, `compaction`, `caches`, `balance`, `leak`, `guard`, `protect`, `hooks`, `wake`, `recording`, `metrics`, `tunable`
+        hint: nothing was changed; earlyoom.service still guards
     "#]]);
     assert_eq!(machine.asked(), Vec::<String>::new());
 }
@@ -363,8 +365,8 @@ fn nothing_is_done_if_warmsetd_would_not_guard() {
         exit 1
         --- out
         --- err
-        error: with this configuration warmsetd would run in mode tune, and not do the work of earlyoom
-        hint: a file that comes after PLACE/root/etc/warmset/conf.d/50-earlyoom.toml may set the mode, or earlyoom only pretends
+        error: with this configuration warmsetd would run in mode tune, and not do the work of earlyoom: see which file sets the mode after PLACE/root/etc/warmset/conf.d/50-earlyoom.toml
+        hint: nothing was changed; earlyoom.service still guards
     "#]]);
     assert_eq!(machine.asked(), Vec::<String>::new());
 }
