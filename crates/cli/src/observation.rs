@@ -39,6 +39,17 @@ impl Observation {
     }
 }
 
+/// Whether lxcfs makes the numbers of memory and swap here: they are a container's, and all others are the host's.
+pub(crate) fn is_of_lxcfs(root: &Path) -> bool {
+    let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default();
+    mounts.lines().any(|line| {
+        let mut halves = line.split(" - ");
+        let place = halves.next().unwrap_or_default();
+        let kind = halves.next().unwrap_or_default();
+        place.contains(" /proc/meminfo ") && kind.starts_with("fuse.lxcfs ")
+    })
+}
+
 /// The status that a guard in mode observe would show after one second.
 pub(crate) fn status(context: &Context) -> Result<Status> {
     let mut reader = SystemReader::open(&context.root)?;
@@ -51,6 +62,13 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
         }
     };
     let mode = std::mem::replace(&mut config.mode, Mode::Observe);
+    if is_of_lxcfs(&context.root) {
+        warnings.push(
+            "memory and swap are this container's, by lxcfs, and all else is the host's: what is computed from both says \
+             nothing, such as headroom and the forecast; run it on the host"
+                .to_owned(),
+        );
+    }
     let rivals = rivals(&context.root);
     let surroundings = Surroundings {
         rivals: &rivals,

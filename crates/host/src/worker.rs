@@ -252,3 +252,30 @@ fn write(entry: &writes::Entry, path: &Path, request: &str) -> io::Result<()> {
         .open(path, OFlags::empty())?
         .write_all(request.as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// When a guard ends nobody kills until we know: so it is watched by its process, and not by the next look.
+    #[test]
+    fn a_rival_that_ends_is_seen_by_its_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = dir.path().join("proc/12");
+        fs::create_dir_all(&process).unwrap();
+        fs::write(process.join("comm"), "earlyoom\n").unwrap();
+        fs::write(process.join("status"), "Name:\tx\nUid:\t0\t0\n").unwrap();
+        let findings = Mutex::new(Findings {
+            rivals: rivals(dir.path()).into(),
+            warnings: Vec::new(),
+        });
+        let known = processes_of(dir.path(), &findings);
+        assert_eq!(known.len(), 1);
+        assert!(known[0].still_runs(dir.path()));
+        fs::write(process.join("comm"), "bash\n").unwrap();
+        assert!(!known[0].still_runs(dir.path()), "another took its number");
+        fs::remove_dir_all(&process).unwrap();
+        assert!(!known[0].still_runs(dir.path()));
+    }
+}

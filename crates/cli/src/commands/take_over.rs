@@ -403,9 +403,10 @@ fn checked(predecessor: Predecessor, root: &Path, drop_in: &Path, toml: &str) ->
         .and_then(|settings| host::hook::check(root, &settings.config.hooks).map(|()| settings))
         .context("the configuration would not be right")?;
     let mode = settings.config.mode;
-    let is_enough = match predecessor.kills() {
-        true => mode.guards() && mode != Mode::Observe,
-        false => mode != Mode::Observe,
+    let is_enough = if predecessor.kills() {
+        matches!(mode, Mode::Guard | Mode::Protect)
+    } else {
+        mode != Mode::Observe
     };
     if !is_enough {
         bail!(

@@ -448,3 +448,38 @@ fn a_recorded_machine_has_no_process_to_kill() {
     processes.look(Span::secs(40), &mut scan);
     assert_eq!(scan.candidates.len(), 1);
 }
+
+/// A candidate below a unit that another guard monitors is left to that one, and no other candidate is.
+#[test]
+fn a_candidate_where_another_guard_kills_is_marked() {
+    let machine = Machine::new();
+    let users = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope";
+    machine.add(&Told {
+        group: users,
+        ..PLAIN
+    });
+    machine.add(&Told {
+        pid: 200,
+        group: "/system.slice/x.service",
+        ..PLAIN
+    });
+    machine.write("proc/701/comm", "systemd-oomd\n");
+    machine.write("proc/701/status", "Name:\tx\nUid:\t998\t998\n");
+    machine.write(
+        "usr/lib/systemd/system/user@.service.d/10.conf",
+        "[Service]\nManagedOOMMemoryPressure=kill\n",
+    );
+    let root = machine.directory.path();
+    let mut processes = Processes::open(root, Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    processes.leave_to(crate::knobs::rivals::rivals(root).into(), false);
+    processes.look(Span::secs(9), &mut scan);
+    let left = |pid| {
+        let mut all = scan.candidates.iter();
+        all.find(|candidate| candidate.identity.pid == pid)
+            .unwrap()
+            .left_to_rival
+    };
+    assert!(left(100));
+    assert!(!left(200));
+}

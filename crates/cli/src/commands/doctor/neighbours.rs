@@ -3,7 +3,7 @@
 use super::finding::{Case, Finding};
 use crate::predecessor::Predecessor;
 use host::{Acts, Rival, RivalKind, SysctlLine, WithoutEffect};
-use pressure::knob::Knob;
+use pressure::knob::{Knob, KnobSet};
 
 pub(super) fn rivals(case: &Case) -> Vec<Finding> {
     let rivals = &case.observed.rivals;
@@ -43,7 +43,7 @@ fn tuner(rival: &Rival) -> Finding {
         return Finding::ok(what);
     };
     let knobs = *knobs;
-    if knobs.is_some_and(|knobs| knobs.is_empty()) {
+    if knobs == Some(KnobSet::NONE) {
         return Finding::ok(what);
     }
     let remedy = match Predecessor::of(rival) {

@@ -1,5 +1,6 @@
 //! Settings that are in no sample, because no decision needs them.
 
+use crate::observation::is_of_lxcfs;
 use host::{SysctlLine, sysctl_lines};
 use std::fs;
 use std::path::Path;
@@ -42,7 +43,7 @@ impl Settings {
             zone_reclaim: number("proc/sys/vm/zone_reclaim_mode"),
             dirty_bytes: number("proc/sys/vm/dirty_bytes"),
             dirty_background_bytes: number("proc/sys/vm/dirty_background_bytes"),
-            lxcfs: text("proc/self/mountinfo").is_some_and(|text| text.contains(" - fuse.lxcfs ")),
+            lxcfs: is_of_lxcfs(root),
             memory_controller_disabled: text("proc/cmdline")
                 .is_some_and(|line| disables_memory(&line)),
             sysctl_lines: sysctl_lines(root),
@@ -90,6 +91,17 @@ mod tests {
         );
         assert_eq!(chosen("always [never"), None);
         assert_eq!(chosen(""), None);
+    }
+
+    #[test]
+    fn lxcfs_is_known_by_its_mounts() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!Settings::read(dir.path()).lxcfs);
+        fs::create_dir_all(dir.path().join("proc/self")).unwrap();
+        let mounts = "22 27 0:21 / /proc rw - proc proc rw\n\
+            80 22 0:60 /proc/meminfo /proc/meminfo rw,nosuid - fuse.lxcfs lxcfs rw\n";
+        fs::write(dir.path().join("proc/self/mountinfo"), mounts).unwrap();
+        assert!(Settings::read(dir.path()).lxcfs);
     }
 
     #[test]

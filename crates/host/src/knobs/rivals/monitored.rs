@@ -105,7 +105,7 @@ impl Units {
     }
 
     /// Less is more specific.
-    const fn rank(&self) -> usize {
+    fn rank(&self) -> usize {
         match self {
             Self::Named(_) => 0,
             // `user-1000-.slice` comes before `user-.slice`.
@@ -329,8 +329,9 @@ fn drop_ins(directory: &Path) -> Vec<(String, std::path::PathBuf)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".conf") {
-            found.push((name, entry.path()));
+        let path = entry.path();
+        if path.extension().is_some_and(|end| end == "conf") {
+            found.push((name, path));
         }
     }
     found

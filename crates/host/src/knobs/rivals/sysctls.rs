@@ -94,7 +94,8 @@ fn files(root: &Path) -> Vec<File> {
         let entries = fs::read_dir(root.join(directory)).into_iter().flatten();
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".conf") {
+            let path = entry.path();
+            if path.extension().is_some_and(|end| end == "conf") {
                 found.push(File {
                     path: format!("{directory}/{name}"),
                     name,
