@@ -25,9 +25,9 @@ const STACK: usize = 128 * 1024;
 /// Between two looks for rivals; each walks all of `/proc`, which takes 10 ms for 600 processes. A guard that starts is
 /// seen by then, so for no longer do two of them kill.
 const LOOK: Duration = Duration::from_secs(60);
-/// Between two looks whether the rivals that were found still run, which reads one file of each. When one ends, nobody does
-/// its work until we know.
-const STILL: Duration = Duration::from_secs(5);
+/// Between two looks whether the rivals that were found still run, which reads one file of each. When a guard ends nobody
+/// kills until we know, and memory may run out within seconds.
+const STILL: Duration = Duration::from_secs(1);
 
 /// One job.
 #[derive(Debug, Clone, PartialEq, Eq)]

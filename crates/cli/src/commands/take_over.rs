@@ -35,8 +35,9 @@ use unit_files::{Source, source};
 const WARMSETD: &str = "warmsetd.service";
 /// A guard answers within a second of its start; a slow machine is allowed ten times that.
 const UNTIL_IT_ANSWERS: Duration = Duration::from_secs(10);
-/// warmsetd looks every 5 s whether a rival still runs, and its status is renewed with the next tick.
-const UNTIL_IT_SEES: Duration = Duration::from_secs(15);
+/// warmsetd looks every second whether a rival still runs, and its status is renewed with the next tick. Where others run,
+/// too, this is for how long we wait in vain.
+const UNTIL_IT_SEES: Duration = Duration::from_secs(10);
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(200);
 

@@ -185,14 +185,27 @@ fn is_wsl2(case: &Case) -> bool {
 
 /// The memory controller of version 2 is there unless the kernel was told to leave it out.
 fn memory_controller(case: &Case) -> Vec<Finding> {
-    if !case.settings.memory_controller_disabled {
+    let why = "Without the memory controller no unit can be measured, throttled or protected; a kill ends single processes only.";
+    if case.settings.memory_controller_disabled {
+        return vec![Finding::problem(
+            "the kernel runs with cgroup_disable=memory",
+            why,
+            "Take cgroup_disable=memory off the kernel command line. Firmware of a Raspberry Pi adds it: there, append \
+             cgroup_enable=memory to /boot/firmware/cmdline.txt. Then reboot.",
+        )];
+    }
+    let is_missing = case
+        .settings
+        .controllers
+        .as_ref()
+        .is_some_and(|names| !names.split_whitespace().any(|name| name == "memory"));
+    if !is_missing || case.observed.facts.cgroups != Cgroups::V2 {
         return Vec::new();
     }
     vec![Finding::problem(
-        "the kernel runs with cgroup_disable=memory",
-        "Without the memory controller no unit can be measured, throttled or protected; a kill ends single processes only.",
-        "Take cgroup_disable=memory off the kernel command line. Firmware of a Raspberry Pi adds it: there, append \
-         cgroup_enable=memory to /boot/firmware/cmdline.txt. Then reboot.",
+        "the kernel has no memory controller of version 2",
+        why,
+        "Run a kernel with CONFIG_MEMCG, and boot it with cgroup_enable=memory if its distribution switches that off.",
     )]
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Settings {
     pub(super) lxcfs: bool,
     /// The kernel was told to leave out the memory controller.
     pub(super) memory_controller_disabled: bool,
+    /// The names in the root group's `cgroup.controllers`.
+    pub(super) controllers: Option<String>,
     /// Every line of the sysctl files.
     pub(super) sysctl_lines: Vec<SysctlLine>,
     /// Why a guard would not start with its configuration.
@@ -46,6 +48,7 @@ impl Settings {
             lxcfs: is_of_lxcfs(root),
             memory_controller_disabled: text("proc/cmdline")
                 .is_some_and(|line| disables_memory(&line)),
+            controllers: text("sys/fs/cgroup/cgroup.controllers"),
             sysctl_lines: sysctl_lines(root),
             refused: refused(root),
         }

@@ -40,6 +40,7 @@ fn healthy() -> Case {
         dirty_background_bytes: Some(0),
         lxcfs: false,
         memory_controller_disabled: false,
+        controllers: Some("cpuset cpu io memory pids\n".to_owned()),
         sysctl_lines: Vec::new(),
         refused: None,
     };
@@ -459,6 +460,20 @@ fn a_disabled_memory_controller_is_named_for_what_it_is() {
     .assert_eq(&printed(|case| {
         case.settings.memory_controller_disabled = true;
     }));
+}
+
+#[test]
+fn a_missing_memory_controller_is_told_from_a_disabled_one() {
+    let without = |case: &mut Case| case.settings.controllers = Some("cpu io pids\n".to_owned());
+    let what = "the kernel has no memory controller of version 2".to_owned();
+    assert_eq!(found(without), [(Level::Problem, what)]);
+    // On version 1 it is elsewhere, and that is said by another check.
+    let on_version_1 = found(|case| {
+        without(case);
+        case.observed.facts.cgroups = Cgroups::Hybrid;
+    });
+    assert_eq!(on_version_1.len(), 1);
+    assert_eq!(found(|case| case.settings.controllers = None), []);
 }
 
 #[test]
