@@ -291,6 +291,38 @@ fn systemd_oomd_is_stopped_with_its_socket() {
     );
 }
 
+/// A tuner kills nothing, so warmsetd need not either.
+#[test]
+fn a_tuners_place_is_taken_in_mode_tune() {
+    let machine = Machine::with(
+        "adaptivemmd",
+        "/usr/sbin/adaptivemmd",
+        "adaptivemmd.service",
+    );
+    machine
+        .place
+        .write("root/etc/sysconfig/adaptivemmd", "AGGRESSIVENESS = 3\n");
+    machine.warmsetd("tune", Value::Null);
+    let said = machine.take_over(&["adaptivemmd"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.contains("warmsetd drives what it drove"),
+        "{said:?}"
+    );
+    let drop_in = machine.drop_in("adaptivemmd").unwrap();
+    assert!(drop_in.contains("aggressiveness = 3"), "{drop_in}");
+}
+
+/// What bustd does is in its program: there is nothing to carry over, and a guard is a guard.
+#[test]
+fn bustd_has_no_configuration_to_lose() {
+    let machine = Machine::with("bustd", "/usr/bin/bustd", "bustd.service");
+    machine.warmsetd("guard", Value::Null);
+    let said = machine.take_over(&["bustd"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(machine.drop_in("bustd").unwrap(), "mode = \"guard\"\n");
+}
+
 /// A drop-in of the unit says how it starts: its arguments are what counts, and not the file.
 #[test]
 fn arguments_of_a_drop_in_are_not_lost() {
