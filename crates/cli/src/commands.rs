@@ -23,6 +23,7 @@ mod spare;
 mod status;
 mod sweep;
 mod synth;
+mod take_over;
 mod together;
 mod top;
 mod trace;
@@ -47,6 +48,7 @@ pub(crate) enum Command {
     Replay(replay::Args),
     Restore(restore::Args),
     Import(import::Args),
+    TakeOver(take_over::Args),
     Protect(protect::Args),
     Spare(spare::Args),
     Release(release::Args),
@@ -78,6 +80,8 @@ impl Command {
             Self::Replay(args) => replay::run(args, context, out),
             Self::Restore(args) => restore::run(args, context, out),
             Self::Import(args) => import::run(args, context, out),
+            // One subcommand imports no other, so it is given what it needs of that one.
+            Self::TakeOver(args) => take_over::run(args, context, import::translate, out),
             Self::Protect(args) => protect::run(args, context, out),
             Self::Spare(args) => spare::run(args, context, out),
             Self::Release(args) => release::run(args, context, out),

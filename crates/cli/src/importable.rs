@@ -1,6 +1,9 @@
 //! The programs whose configuration `warmset import` translates.
 
+use anyhow::Result;
 use clap::ValueEnum;
+use pressure::import::Imported;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Program {
@@ -46,7 +49,10 @@ impl Program {
     }
 }
 
-/// Returns true if `warmset import` can translate the configuration of the program of this name.
-pub(crate) fn knows(name: &str) -> bool {
-    Program::from_str(name, false).is_ok()
+/// Translates what a program reads from files, in their order, for the machine at a root.
+pub(crate) type Translate = fn(Program, &[PathBuf], &Path) -> Result<Imported>;
+
+/// The program of this name, if `warmset import` can translate its configuration.
+pub(crate) fn called(name: &str) -> Option<Program> {
+    Program::from_str(name, false).ok()
 }

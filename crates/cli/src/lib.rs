@@ -11,6 +11,7 @@ mod example;
 mod importable;
 mod last_decisions;
 mod observation;
+mod predecessor;
 mod rules;
 mod trace_input;
 mod ui;

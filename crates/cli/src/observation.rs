@@ -2,7 +2,7 @@
 
 use crate::ui::Context;
 use anyhow::Result;
-use host::{OwnCost, Rival, RivalKind, SystemReader, rivals, settings};
+use host::{OwnCost, Rival, SystemReader, note_rivals, rivals, settings};
 use pressure::config::Mode;
 use pressure::status::{Status, Tally};
 use pressure::{Config, Decision, Facts, History, Sample, decide};
@@ -39,6 +39,17 @@ impl Observation {
     }
 }
 
+/// Whether lxcfs makes the numbers of memory and swap here: they are a container's, and all others are the host's.
+pub(crate) fn is_of_lxcfs(root: &Path) -> bool {
+    let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default();
+    mounts.lines().any(|line| {
+        let mut halves = line.split(" - ");
+        let place = halves.next().unwrap_or_default();
+        let kind = halves.next().unwrap_or_default();
+        place.contains(" /proc/meminfo ") && kind.starts_with("fuse.lxcfs ")
+    })
+}
+
 /// The status that a guard in mode observe would show after one second.
 pub(crate) fn status(context: &Context) -> Result<Status> {
     let mut reader = SystemReader::open(&context.root)?;
@@ -51,6 +62,13 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
         }
     };
     let mode = std::mem::replace(&mut config.mode, Mode::Observe);
+    if is_of_lxcfs(&context.root) {
+        warnings.push(
+            "memory and swap are this container's, by lxcfs, and all else is the host's: what is computed from both says \
+             nothing, such as headroom and the forecast; run it on the host"
+                .to_owned(),
+        );
+    }
     let rivals = rivals(&context.root);
     let surroundings = Surroundings {
         rivals: &rivals,
@@ -91,15 +109,9 @@ struct Surroundings<'s> {
 impl Surroundings<'_> {
     fn note(&self, sample: &mut Sample) {
         let memory = sample.memory.total.unwrap_or_default();
-        let floors = self.rivals.iter().filter_map(|rival| rival.floor);
-        let has_tuner = self
-            .rivals
-            .iter()
-            .any(|rival| rival.kind == RivalKind::Tuner);
         let is_disabled = self.context.run.join("disable").exists();
         let circumstances = &mut sample.circumstances;
-        circumstances.rival_floor = floors.map(|share| share.of(memory)).max();
-        circumstances.rival_tuner = Some(u64::from(has_tuner));
+        note_rivals(self.rivals, memory, circumstances);
         circumstances.disabled = Some(u64::from(is_disabled));
         // This command has set nothing, so every knob is as it was found.
         sample.knobs.found = sample.knobs.now;

@@ -213,7 +213,7 @@ fn check_refuses_a_hook_that_cannot_be_run() {
     assert_eq!(said.code, Some(1));
     assert!(
         said.err.contains("error: hooks.ended: ")
-            && said.err.contains("/tmp: cannot read: No such file"),
+            && said.err.contains("/tmp: there is no such file"),
         "{}",
         said.err
     );

@@ -69,6 +69,9 @@ impl fmt::Display for Error {
             ErrorKind::Unreadable(error) if error.kind() == io::ErrorKind::Other => {
                 write!(f, "{path}: {error}")
             }
+            ErrorKind::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
+                write!(f, "{path}: there is no such file")
+            }
             ErrorKind::Unreadable(error) => write!(f, "{path}: cannot read: {error}"),
             ErrorKind::Oversized(limit) => write!(f, "{path}: longer than {limit} bytes"),
             ErrorKind::Malformed { field, text } => {
@@ -78,14 +81,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.kind {
-            ErrorKind::Unreadable(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+/// Its text has the cause in it. So it names no source, which would be printed a second time.
+impl std::error::Error for Error {}
 
 /// Text that is not what the kernel prints. It borrows the text: a file that stays malformed costs
 /// no allocation per reading.
@@ -115,6 +112,19 @@ mod tests {
         assert_eq!(
             shown,
             r#"/proc/vmstat: no valid `nr_free_pages` in "nr_free_pages \u{1b}[2J\nx""#
+        );
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = Error::unreadable(Path::new("/proc/vmstat"), io::ErrorKind::NotFound.into());
+        assert_eq!(error.to_string(), "/proc/vmstat: there is no such file");
+        assert!(std::error::Error::source(&error).is_none());
+        let denied = io::Error::from_raw_os_error(rustix::io::Errno::ACCESS.raw_os_error());
+        let error = Error::unreadable(Path::new("x"), denied);
+        assert_eq!(
+            error.to_string(),
+            "x: cannot read: Permission denied (os error 13)"
         );
     }
 

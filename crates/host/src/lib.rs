@@ -39,7 +39,10 @@ pub mod writes;
 
 pub use applied::{Applied, Outcome};
 pub use error::{Error, ErrorKind};
-pub use knobs::rivals::{Rival, RivalKind, rivals};
+pub use knobs::rivals::{
+    Acts, Monitored, Rival, RivalKind, SysctlLine, WithoutEffect, note as note_rivals, rivals,
+    sysctl_lines,
+};
 pub use machine::{Machine, Permission};
 pub use own_process::{OnlyOne, OwnCost, be_first, lock_in_memory, spare_from_oom};
 pub use system::alarm::Woken;

@@ -5,7 +5,7 @@ use crate::cgroups::Cgroups;
 use crate::error::Error;
 use crate::holder::{self, Holder};
 use crate::knobs::Knobs;
-use crate::knobs::rivals::{self, RivalKind};
+use crate::knobs::rivals;
 use crate::own_process::OnlyOne;
 use crate::processes::{Order, Processes};
 use crate::system::SystemReader;
@@ -229,6 +229,11 @@ impl Machine {
     pub fn sample(&mut self, sample: &mut Sample) {
         self.system.read(sample);
         self.at = sample.at;
+        let has_swap = sample.memory.swap_total != Some(units::Bytes::ZERO);
+        // While the worker writes its findings, those of the last sample stand.
+        if let Some(rivals) = self.worker.peek(|findings| Arc::clone(&findings.rivals)) {
+            self.processes.leave_to(rivals, has_swap);
+        }
         self.processes
             .observe(self.attention, sample.at, &sample.memory, &mut sample.scan);
         let answers = self.consultation.observe(&mut sample.groups.users);
@@ -259,10 +264,7 @@ impl Machine {
         let memory = memory.unwrap_or_default();
         // While the worker writes its findings, those of the last sample stand.
         self.worker.peek(|findings| {
-            let runs = |kind| findings.rivals.iter().any(|rival| rival.kind == kind);
-            circumstances.rival_tuner = Some(u64::from(runs(RivalKind::Tuner)));
-            circumstances.rival_guard = Some(u64::from(runs(RivalKind::Guard)));
-            circumstances.rival_floor = rivals::floor(&findings.rivals, memory);
+            rivals::note(&findings.rivals, memory, circumstances);
         });
     }
 

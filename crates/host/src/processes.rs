@@ -42,6 +42,7 @@ pub use kill::Order;
 
 use crate::applied::Applied;
 use crate::cgroups::directory::Directory;
+use crate::knobs::rivals::{Rival, is_left_to};
 use crate::system::clock::monotonic;
 use arrayvec::ArrayVec;
 use handle::CandidateHandle;
@@ -59,6 +60,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use table::{Entry, ProcessTable, Told};
 use units::{Bytes, Span};
@@ -95,6 +97,10 @@ pub struct Processes {
     units: ArrayVec<members::Unit, { members::UNITS }>,
     /// Which processes are exempt.
     rules: Guard,
+    /// Programs that may kill where a candidate is.
+    rivals: Arc<[Rival]>,
+    /// Some of them kill by swap only.
+    has_swap: bool,
     reaper: Reaper,
     page_size: Bytes,
     next: Duration,
@@ -114,6 +120,8 @@ impl Processes {
             refused: ArrayVec::new(),
             units: ArrayVec::new(),
             rules: Guard::default(),
+            rivals: Arc::new([]),
+            has_swap: true,
             reaper: Reaper::start()?,
             page_size,
             next: Duration::ZERO,
@@ -127,6 +135,12 @@ impl Processes {
         // A handle knows which rules match, so what was found by the rules of before says nothing.
         self.handles.clear();
         self.next = Duration::ZERO;
+    }
+
+    /// Takes the programs to which candidates are left where these kill.
+    pub(crate) fn leave_to(&mut self, rivals: Arc<[Rival]>, has_swap: bool) {
+        self.rivals = rivals;
+        self.has_swap = has_swap;
     }
 
     /// Reads what the last decision wants to see.
@@ -306,8 +320,11 @@ impl Processes {
     /// One of the largest as a candidate; `None` if it is gone.
     fn candidate(&mut self, at: Span, reading: &Reading) -> Option<Candidate> {
         let page_size = self.page_size;
+        let rivals = Arc::clone(&self.rivals);
+        let has_swap = self.has_swap;
         let handle = self.handle(&reading.entry)?;
         let mut candidate = handle.candidate(reading, page_size);
+        candidate.left_to_rival = is_left_to(&rivals, handle.home(), has_swap);
         if self.is_exempt_by_program(&candidate) {
             // A program of root's exempts no person's code.
             let identity = candidate.identity;

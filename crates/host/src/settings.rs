@@ -30,6 +30,14 @@ pub struct Settings {
 /// The configuration of the machine at `root`: its main file, then `conf.d/*.toml` by name. Without a main
 /// file, that of a daemon we replace is understood; without that, the defaults.
 pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
+    of_machine_with(root, None)
+}
+
+/// The configuration that the machine would have with one more file in `conf.d`: its path and its text.
+pub fn of_machine_with(
+    root: &Path,
+    another: Option<(&Path, &str)>,
+) -> Result<Settings, ConfigError> {
     let main = root.join(MAIN);
     let mut layers = Layers::default();
     let mut files = Vec::new();
@@ -43,8 +51,18 @@ pub fn of_machine(root: &Path) -> Result<Settings, ConfigError> {
         notes = imported.sentences();
         files.push(path);
     }
-    for path in drop_ins(root)? {
-        if let Some(text) = read(&path)? {
+    let mut paths = drop_ins(root)?;
+    if let Some((path, _)) = another {
+        paths.retain(|known| known != path);
+        paths.push(path.to_owned());
+        paths.sort();
+    }
+    for path in paths {
+        let text = match another {
+            Some((other, text)) if other == path => Some(text.to_owned()),
+            _ => read(&path)?,
+        };
+        if let Some(text) = text {
             notes.extend(layers.add(&path.display().to_string(), &text)?);
             files.push(path);
         }
@@ -236,6 +254,17 @@ mod tests {
             (4, 1)
         );
         assert_eq!(settings.files.len(), 3);
+    }
+
+    #[test]
+    fn one_more_drop_in_stands_in_its_place() {
+        let dir = machine(&[("etc/warmset/conf.d/90.toml", "verbosity = 4")]);
+        let another = dir.path().join("etc/warmset/conf.d/50-earlyoom.toml");
+        let text = "verbosity = 1\naggressiveness = 1\n";
+        let settings = of_machine_with(dir.path(), Some((&another, text))).unwrap();
+        assert_eq!(settings.config.verbosity.get(), 4, "90 comes after 50");
+        assert_eq!(settings.config.aggressiveness.get(), 1);
+        assert!(!another.exists(), "it is only tried");
     }
 
     #[test]

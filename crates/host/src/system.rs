@@ -24,7 +24,7 @@ mod pools;
 mod returnable;
 pub(crate) mod source;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::parse::keyed::Dialect;
 use crate::parse::zoneinfo::Zoneinfo;
 use crate::parse::{buddyinfo, numbers, pressure as psi, swaps};
@@ -132,7 +132,7 @@ impl SystemReader {
             (&mut self.zoneinfo, "zone", !sample.zones.is_empty()),
         ];
         match seen.into_iter().find(|(_, _, seen)| !seen) {
-            Some((source, field, _)) => Err(source.take_warning(field)),
+            Some((source, field, _)) => Err(blind(source.take_warning(field))),
             None => Ok(()),
         }
     }
@@ -276,6 +276,18 @@ impl SystemReader {
         self.sources()
             .filter_map(Source::error)
             .chain(self.clock.warnings())
+    }
+}
+
+/// Says where a file without which nothing can be decided is missing.
+fn blind(error: Error) -> Error {
+    match &error.kind {
+        ErrorKind::Unreadable(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            let why = "there is no such file, and nothing can be decided without it; gVisor and WSL 1 have none: run \
+                       Warmset on the host, or in WSL 2";
+            Error::refused(&error.path, why)
+        }
+        _ => error,
     }
 }
 

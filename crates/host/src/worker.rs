@@ -22,8 +22,12 @@ use std::time::{Duration, Instant};
 use units::Bytes;
 
 const STACK: usize = 128 * 1024;
-/// Between two looks for rivals; each walks all of `/proc`.
-const LOOK: Duration = Duration::from_secs(300);
+/// Between two looks for rivals; each walks all of `/proc`, which takes 10 ms for 600 processes. A guard that starts is
+/// seen by then, so for no longer do two of them kill.
+const LOOK: Duration = Duration::from_secs(60);
+/// Between two looks whether the rivals that were found still run, which reads one file of each. When a guard ends nobody
+/// kills until we know, and memory may run out within seconds.
+const STILL: Duration = Duration::from_secs(1);
 
 /// One job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +59,9 @@ impl Job {
 }
 
 /// What the worker has found and done.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Findings {
-    pub(crate) rivals: Vec<Rival>,
+    pub(crate) rivals: Arc<[Rival]>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -73,7 +77,7 @@ impl Worker {
     /// Starts the thread. The first look for rivals is done before this returns.
     pub(crate) fn start(root: &Path) -> io::Result<Self> {
         let findings = Arc::new(Mutex::new(Findings {
-            rivals: rivals(root),
+            rivals: rivals(root).into(),
             warnings: Vec::new(),
         }));
         let (queue, jobs) = sync_channel(8);
@@ -145,9 +149,16 @@ impl Drop for Worker {
 fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
     let mut done: HashMap<PathBuf, Instant> = HashMap::new();
     let mut looked = Instant::now();
+    let mut known = processes_of(root, findings);
     loop {
         // However many jobs there are, the look comes when it is due.
-        match jobs.recv_timeout(LOOK.saturating_sub(looked.elapsed())) {
+        let due = LOOK.saturating_sub(looked.elapsed());
+        let pause = if known.is_empty() {
+            due
+        } else {
+            due.min(STILL)
+        };
+        match jobs.recv_timeout(pause) {
             Ok(job) => {
                 let path = job.path(root);
                 let early = done
@@ -164,15 +175,47 @@ fn work(root: &Path, jobs: &Receiver<Job>, findings: &Mutex<Findings>) {
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
-                looked = Instant::now();
-                let found = rivals(root);
-                if let Ok(mut findings) = findings.lock() {
-                    findings.rivals = found;
+                let is_due = looked.elapsed() >= LOOK;
+                if is_due || known.iter().any(|process| !process.still_runs(root)) {
+                    looked = Instant::now();
+                    let found = rivals(root);
+                    if let Ok(mut findings) = findings.lock() {
+                        findings.rivals = found.into();
+                    }
+                    known = processes_of(root, findings);
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
+}
+
+/// A process of a rival, by its number and its name.
+#[derive(Debug)]
+struct RivalProcess {
+    pid: u32,
+    comm: Vec<u8>,
+}
+
+impl RivalProcess {
+    fn at(root: &Path, pid: u32) -> Option<Self> {
+        let comm = std::fs::read(root.join(format!("proc/{pid}/comm"))).ok()?;
+        Some(Self { pid, comm })
+    }
+
+    /// Whether the number is still that of a process of this name.
+    fn still_runs(&self, root: &Path) -> bool {
+        Self::at(root, self.pid).is_some_and(|now| now.comm == self.comm)
+    }
+}
+
+/// The processes of the rivals that were found.
+fn processes_of(root: &Path, findings: &Mutex<Findings>) -> Vec<RivalProcess> {
+    let Ok(findings) = findings.lock() else {
+        return Vec::new();
+    };
+    let pids = findings.rivals.iter().filter_map(|rival| rival.pid);
+    pids.filter_map(|pid| RivalProcess::at(root, pid)).collect()
 }
 
 fn note(findings: &Mutex<Findings>, text: String) {
@@ -208,4 +251,31 @@ fn write(entry: &writes::Entry, path: &Path, request: &str) -> io::Result<()> {
     entry
         .open(path, OFlags::empty())?
         .write_all(request.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// When a guard ends nobody kills until we know: so it is watched by its process, and not by the next look.
+    #[test]
+    fn a_rival_that_ends_is_seen_by_its_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = dir.path().join("proc/12");
+        fs::create_dir_all(&process).unwrap();
+        fs::write(process.join("comm"), "earlyoom\n").unwrap();
+        fs::write(process.join("status"), "Name:\tx\nUid:\t0\t0\n").unwrap();
+        let findings = Mutex::new(Findings {
+            rivals: rivals(dir.path()).into(),
+            warnings: Vec::new(),
+        });
+        let known = processes_of(dir.path(), &findings);
+        assert_eq!(known.len(), 1);
+        assert!(known[0].still_runs(dir.path()));
+        fs::write(process.join("comm"), "bash\n").unwrap();
+        assert!(!known[0].still_runs(dir.path()), "another took its number");
+        fs::remove_dir_all(&process).unwrap();
+        assert!(!known[0].still_runs(dir.path()));
+    }
 }

@@ -22,6 +22,8 @@ fn a_blind_guard_refuses_to_start_and_names_what_it_cannot_see() {
         fs::remove_file(dir.path().join(file)).expect("removed");
         let error = SystemReader::open(dir.path()).expect_err(file).to_string();
         assert!(error.contains(file), "{error}");
+        assert_eq!(error.matches("no such file").count(), 1, "{error}");
+        assert!(error.contains("gVisor and WSL 1"), "{error}");
     }
 }
 

@@ -21,8 +21,8 @@
 //! - A draft has places for [`MAX_STEPS`](crate::decision::MAX_STEPS) steps. Where an earlier rule has
 //!   filled it, a later one waits for the next tick.
 //!
-//! When the kill switch is on or another program drives the same knobs, every held knob is put back,
-//! every file is released, and only `guard` still acts (under a kill switch, not even that).
+//! When the kill switch is on, every held knob is put back, every file is released, and no rule acts.
+//! A knob that another program drives is put back and left alone; all rules go on with the others.
 
 mod base_stock;
 mod blocks;
@@ -56,6 +56,8 @@ const LEAST_SAMPLES: u64 = 3;
 const WATCHFUL: Duration = Duration::from_millis(400);
 /// Longest wait while a gap is held or samples are too few.
 const ATTENTIVE: Duration = Duration::from_secs(1);
+/// Minimum time between two notices that another program drives some knobs. It may do so for months.
+const RIVAL_EVERY: Duration = Duration::from_secs(600);
 /// Longest wait while there is demand and nothing is held.
 const WATCHING: Duration = Duration::from_secs(2);
 
@@ -102,8 +104,9 @@ fn nothing_known() -> Decision {
 impl Draft<'_> {
     /// Applies the rules in their order, but for `guard`. Returns the phase of the gap.
     fn apply_rules(&mut self) -> Phase {
-        if let Some(notice) = self.outranked() {
-            self.notify(notice);
+        self.yield_to_rivals();
+        if self.is_switched_off() {
+            self.notify(Notice::Disabled);
             self.put_all_back();
             self.release_all(Why::Off);
             return Phase::Yielding;
@@ -122,15 +125,24 @@ impl Draft<'_> {
         }
     }
 
-    /// Why nothing may be driven: the kill switch, or another program.
-    fn outranked(&self) -> Option<Notice> {
-        let circumstances = &self.sample.circumstances;
-        if circumstances.disabled == Some(1) {
-            Some(Notice::Disabled)
-        } else if circumstances.rival_tuner == Some(1) {
-            Some(Notice::Rival)
-        } else {
-            None
+    /// Whether the kill switch is on.
+    fn is_switched_off(&self) -> bool {
+        self.sample.circumstances.disabled == Some(1)
+    }
+
+    /// Puts back what the guard holds of the knobs that another program drives, and says so.
+    fn yield_to_rivals(&mut self) {
+        let knobs = self.sample.circumstances.rival_knobs();
+        if knobs.is_empty() {
+            return;
+        }
+        let mut yields = false;
+        for knob in knobs.iter() {
+            yields |= self.give_up(knob, Reason::Stop);
+        }
+        let is_first = self.history.samples <= 1;
+        if is_first || yields || self.history.enters_slot(RIVAL_EVERY) {
+            self.notify(Notice::Rival { knobs });
         }
     }
 

@@ -5,6 +5,7 @@ use crate::decision::{Action, Arbitration, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};
 use crate::event::Event;
 use crate::groups::Answer;
+use crate::knob::KnobSet;
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Phase {
@@ -496,9 +497,16 @@ impl Display for Notice {
                 f.write_str("memory runs out, and another guard runs: the kill is left to it")
             }
             Self::Disabled => f.write_str("the kill switch is on: nothing is held, nothing is set"),
-            Self::Rival => f.write_str(
-                "another program drives the same knobs: Warmset puts its own back and sets none",
-            ),
+            Self::Rival {
+                knobs: KnobSet::ALL,
+            } => f.write_str("another program may set any knob; Warmset leaves all knobs alone"),
+            Self::Rival { knobs } => {
+                write!(
+                    f,
+                    "another program sets {knobs}; Warmset {}",
+                    knobs.left_alone()
+                )
+            }
             Self::ShortOfBudget { wanted, allowed } => {
                 write!(
                     f,

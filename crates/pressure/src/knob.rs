@@ -7,6 +7,7 @@
 
 use crate::section::{Field, Section};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::RangeInclusive;
 
 /// A file that takes a number.
@@ -126,6 +127,84 @@ impl Knob {
     }
 }
 
+/// A set of knobs, as one bit for each by its place in [`KNOBS`].
+///
+/// A recording keeps it as a number.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KnobSet(u64);
+
+impl KnobSet {
+    /// No knob.
+    pub const NONE: Self = Self(0);
+    /// Every knob.
+    pub const ALL: Self = Self((1 << COUNT) - 1);
+
+    /// The set that a recording keeps as `bits`. Bits of no knob are left out.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits & Self::ALL.0)
+    }
+
+    /// As a recording keeps it.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Returns true if `knob` is in it.
+    pub const fn contains(self, knob: Knob) -> bool {
+        self.0 & (1 << knob as u64) != 0
+    }
+
+    /// Returns true if no knob is in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Puts `knob` in.
+    pub const fn insert(&mut self, knob: Knob) {
+        self.0 |= 1 << knob as u64;
+    }
+
+    /// What is in this set, in `other`, or in both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What Warmset does about the knobs of this set, if another program sets them.
+    pub fn left_alone(self) -> &'static str {
+        match self.iter().count() {
+            1 => "leaves that knob alone and drives the others",
+            COUNT => "leaves all knobs alone",
+            _ => "leaves those knobs alone and drives the others",
+        }
+    }
+
+    /// The knobs in it, in the order of [`KNOBS`].
+    pub fn iter(self) -> impl Iterator<Item = Knob> {
+        KNOBS
+            .iter()
+            .map(|spec| spec.knob)
+            .filter(move |knob| self.contains(*knob))
+    }
+}
+
+/// `vm.swappiness, vm.page-cluster and vm.dirty_ratio`.
+impl fmt::Display for KnobSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.iter().count();
+        for (index, knob) in self.iter().enumerate() {
+            let before = match index {
+                0 => "",
+                _ if index + 1 == count => " and ",
+                _ => ", ",
+            };
+            write!(f, "{before}{}", knob.spec().name)?;
+        }
+        Ok(())
+    }
+}
+
 /// One number for each knob, or unknown.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -193,6 +272,25 @@ mod tests {
                 spec.path
             );
         }
+    }
+
+    #[test]
+    fn a_set_of_knobs_is_kept_as_bits_and_named() {
+        let mut set = KnobSet::NONE;
+        assert!(set.is_empty());
+        set.insert(Knob::Swappiness);
+        assert_eq!(set.to_string(), "vm.swappiness");
+        set.insert(Knob::WatermarkScaleFactor);
+        set.insert(Knob::MinTtlMs);
+        assert_eq!(
+            set.to_string(),
+            "vm.watermark_scale_factor, vm.swappiness and mm.lru_gen.min_ttl_ms"
+        );
+        assert!(set.contains(Knob::MinTtlMs));
+        assert!(!set.contains(Knob::MinFreeKbytes));
+        assert_eq!(KnobSet::from_bits(set.bits()), set);
+        assert_eq!(KnobSet::from_bits(u64::MAX), KnobSet::ALL);
+        assert_eq!(KnobSet::ALL.iter().count(), COUNT);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use parts::{
 };
 
 use crate::groups::Groups;
-use crate::knob::KnobStates;
+use crate::knob::{KnobSet, KnobStates};
 use crate::protect::Warm;
 use crate::scan::ProcessScan;
 use crate::section::{Section, section};
@@ -184,7 +184,8 @@ section! {
         woken_by_pressure: u64 = "woken_by_pressure",
         /// 1 while the kill-switch file exists: put everything back and only look.
         disabled: u64 = "disabled",
-        /// 1 while another program that may drive any of our knobs runs.
+        /// 1 while another program runs that may drive any knob: it is not known which. In older
+        /// recordings, also while one runs that drives only some.
         rival_tuner: u64 = "rival_tuner",
         /// One bit for each knob that another program drives, by its place in `KNOBS`.
         rival_knobs: u64 = "rival_knobs",
@@ -192,8 +193,19 @@ section! {
         rival_floor: Bytes = "rival_floor",
         /// 1 when no knob can be written, as in a container.
         read_only: u64 = "read_only",
-        /// 1 while another program that kills when memory is short runs.
+        /// 1 while another program that kills anywhere when memory is short runs. A killer that acts in
+        /// some cgroups only is told by `Candidate::left_to_rival`.
         rival_guard: u64 = "rival_guard",
+    }
+}
+
+impl Circumstances {
+    /// The knobs that another program drives.
+    pub fn rival_knobs(&self) -> KnobSet {
+        if self.rival_tuner == Some(1) {
+            return KnobSet::ALL;
+        }
+        KnobSet::from_bits(self.rival_knobs.unwrap_or(0))
     }
 }
 

@@ -3,6 +3,7 @@
 mod checks;
 mod cost;
 mod finding;
+mod neighbours;
 mod settings;
 
 use crate::observation::Observation;

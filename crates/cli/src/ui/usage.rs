@@ -36,6 +36,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ("warmset import earlyoom", "another guard's settings on this machine as ours, and what is left out"),
         ("warmset import nohang my.conf --lenient -o 50-nohang.toml", "into a file, without what is left out"),
     ]),
+    ("take-over", &[
+        ("warmset take-over earlyoom --dry-run", "the steps, and the configuration that warmsetd would have"),
+        ("sudo warmset take-over earlyoom", "warmsetd guards from now on; if a step fails, earlyoom still does"),
+    ]),
     ("protect", &[("sudo warmset protect postgresql.service", "its working set stays in memory, until the next boot")]),
     ("spare", &[
         ("sudo warmset spare postgresql.service", "it is never killed, until the next boot"),

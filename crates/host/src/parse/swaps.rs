@@ -33,7 +33,8 @@ fn swap(line: &[u8]) -> Option<Swap> {
     let kind = match from_the_end.next()? {
         b"file" => SwapKind::File,
         _ if name.starts_with(b"/dev/zram") => SwapKind::Zram,
-        b"partition" => SwapKind::Partition,
+        // lxcfs sums up the areas of the host as `none virtual`, by the limits of the container.
+        b"partition" | b"virtual" => SwapKind::Partition,
         _ => return None,
     };
     Some(Swap {
@@ -70,6 +71,19 @@ mod tests {
         );
         assert_eq!(swaps[0].amounts.size, Some(Bytes::kib(8_388_604)));
         assert_eq!(swaps[0].amounts.used, Some(Bytes::kib(1024)));
+    }
+
+    /// As lxcfs prints it (lxc/lxcfs#551).
+    #[test]
+    fn the_swap_of_a_container_is_an_area() {
+        let text = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+            none                                    virtual         2097152 102400  0\n";
+        let mut swaps = Vec::new();
+        parse(text, &mut swaps).unwrap();
+        assert_eq!(swaps.len(), 1);
+        assert_eq!(swaps[0].kind, SwapKind::Partition);
+        assert_eq!(swaps[0].amounts.size, Some(Bytes::mib(2048)));
+        assert_eq!(swaps[0].amounts.used, Some(Bytes::mib(100)));
     }
 
     #[test]

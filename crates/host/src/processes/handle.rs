@@ -143,6 +143,11 @@ impl CandidateHandle {
         })
     }
 
+    /// The path of its cgroup; empty if it is not known, or not text.
+    pub(super) fn home(&self) -> &str {
+        std::str::from_utf8(&self.home).unwrap_or_default()
+    }
+
     /// Returns true if it has moved to another cgroup since, or runs another program: a unit is judged, and killed, by
     /// the processes in it now, and a process by the program that it is now.
     pub(super) fn has_changed(&self) -> bool {

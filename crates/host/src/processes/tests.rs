@@ -761,3 +761,38 @@ fn where_proc_hides_what_it_has_the_rest_is_still_told() {
     assert!(candidate.exe.is_empty() && candidate.script.is_none());
     assert!(!candidate.foreign_code);
 }
+
+/// A candidate below a unit that another guard monitors is left to that one, and no other candidate is.
+#[test]
+fn a_candidate_where_another_guard_kills_is_marked() {
+    let machine = Machine::new();
+    let users = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope";
+    machine.add(&Told {
+        group: users,
+        ..PLAIN
+    });
+    machine.add(&Told {
+        pid: 200,
+        group: "/system.slice/x.service",
+        ..PLAIN
+    });
+    machine.write("proc/701/comm", "systemd-oomd\n");
+    machine.write("proc/701/status", "Name:\tx\nUid:\t998\t998\n");
+    machine.write(
+        "usr/lib/systemd/system/user@.service.d/10.conf",
+        "[Service]\nManagedOOMMemoryPressure=kill\n",
+    );
+    let root = machine.directory.path();
+    let mut processes = Processes::open(root, Bytes::kib(4)).unwrap();
+    let mut scan = ProcessScan::default();
+    processes.leave_to(crate::knobs::rivals::rivals(root).into(), false);
+    processes.look(Span::secs(9), &mut scan);
+    let left = |pid| {
+        let mut all = scan.candidates.iter();
+        all.find(|candidate| candidate.identity.pid == pid)
+            .unwrap()
+            .left_to_rival
+    };
+    assert!(left(100));
+    assert!(!left(200));
+}

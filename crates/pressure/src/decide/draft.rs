@@ -53,10 +53,11 @@ impl<'h> Draft<'h> {
         when.map(|when| self.sample.at.get().saturating_sub(when.get()))
     }
 
-    /// The value of a knob that the guard may drive: it is readable, and no other program has set it
-    /// since.
+    /// The value of a knob that the guard may drive: it is readable, no other program has set it since,
+    /// and none drives it.
     pub(super) fn drivable(&self, knob: Knob) -> Option<u64> {
-        if self.sample.knobs.is_foreign(knob) {
+        let is_rivals = self.sample.circumstances.rival_knobs().contains(knob);
+        if is_rivals || self.sample.knobs.is_foreign(knob) {
             return None;
         }
         self.sample.knobs.now.of(knob)
@@ -83,6 +84,23 @@ impl<'h> Draft<'h> {
         } else if from != to && knob.spec().range.contains(&to) {
             self.step(Action::Set { knob, from, to }, why);
         }
+    }
+
+    /// Puts `knob` back for another program that drives it, if the guard holds it. Returns true if it
+    /// does.
+    pub(super) fn give_up(&mut self, knob: Knob, why: Reason) -> bool {
+        let knobs = &self.sample.knobs;
+        if knobs.ours.of(knob).is_none() || knobs.is_foreign(knob) {
+            return false;
+        }
+        let Some(from) = knobs.now.of(knob) else {
+            return false;
+        };
+        let Some(to) = knobs.found.of(knob) else {
+            return false;
+        };
+        self.step(Action::PutBack { knob, from, to }, why);
+        true
     }
 
     /// Puts `knob` back if the guard holds it.

@@ -2,7 +2,7 @@
 
 use crate::distress::Considered;
 use crate::event::Event;
-use crate::knob::Knob;
+use crate::knob::{Knob, KnobSet};
 use crate::scan::{Identity, Name, PathName};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate, Span};
@@ -155,8 +155,12 @@ pub enum Notice {
     LeftToRival,
     /// Nothing is driven: the kill switch is on.
     Disabled,
-    /// Nothing is driven: another program drives the same knobs.
-    Rival,
+    /// Another program drives these knobs: they are left alone.
+    Rival {
+        /// Which; all, in older recordings.
+        #[serde(default = "all")]
+        knobs: KnobSet,
+    },
     /// The gap stays below what is needed, because the budget is smaller.
     ShortOfBudget {
         /// Needed.
@@ -261,4 +265,9 @@ pub enum Arbitration {
     After(Rule),
     /// Another guard kills there.
     LeftToRival,
+}
+
+/// What an older recording says without naming knobs: nothing was driven.
+fn all() -> KnobSet {
+    KnobSet::ALL
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::decision::{Proposed, Rule};
 use crate::distress::Exemption;
 use crate::groups::Answer;
-use crate::knob::Knob;
+use crate::knob::{Knob, KnobSet};
 use crate::scan::{Identity, Name, PathName, Signal, UnitName};
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
@@ -208,6 +208,8 @@ fn reasons() -> Vec<Reason> {
 /// Every notice, each event of the first included.
 fn notices() -> Vec<Notice> {
     let knob = Knob::Swappiness;
+    let mut min_free = KnobSet::NONE;
+    min_free.insert(Knob::MinFreeKbytes);
     let happened = |event| Notice::Happened {
         event,
         from: Bytes::mib(1024),
@@ -269,7 +271,7 @@ fn notices() -> Vec<Notice> {
             },
             Notice::LeftToRival,
             Notice::Disabled,
-            Notice::Rival,
+            Notice::Rival { knobs: min_free },
             Notice::ShortOfBudget {
                 wanted: Bytes::mib(900),
                 allowed: Bytes::mib(256),
@@ -314,7 +316,7 @@ fn notices() -> Vec<Notice> {
         Notice::NoCulprit { .. } => 11,
         Notice::LeftToRival => 12,
         Notice::Disabled => 13,
-        Notice::Rival => 14,
+        Notice::Rival { .. } => 14,
         Notice::ShortOfBudget { .. } => 15,
         Notice::SharedFills { .. } => 16,
         Notice::KernelFills { .. } => 17,
@@ -417,7 +419,7 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         headroom is 20 MiB, memory grows by 50 MiB/s, and no process that may be killed causes it: nothing is killed
         memory runs out, and another guard runs: the kill is left to it
         the kill switch is on: nothing is held, nothing is set
-        another program drives the same knobs: Warmset puts its own back and sets none
+        another program sets vm.min_free_kbytes; Warmset leaves that knob alone and drives the others
         demand calls for a gap of 900 MiB; the budget allows 256 MiB
         tmpfs and shared memory hold 10.3 GiB and grow by 512 MiB/s; no kill frees the files of a tmpfs: the fullest is /dev/shm, and cp writes to it
         the kernel's own memory (slab, stacks) is 4.3 GiB and grows by 200 MiB/s: no kill frees it; slabtop(1) names what holds it

@@ -4,8 +4,8 @@
 //! unless a check says otherwise.
 
 use super::finding::{Case, Finding};
-use crate::importable;
-use host::RivalKind;
+use super::neighbours::{rivals, sysctl_lines};
+use crate::ui::text::counted;
 use pressure::knob::Knob;
 use pressure::sample::{Cgroups, SwapKind};
 use pressure::watermark;
@@ -24,9 +24,13 @@ pub(super) const CHECKS: &[Check] = &[
     container,
     hidepid,
     cgroups,
+    memory_controller,
+    min_ttl,
+    sysctl_lines,
     min_free,
     dead_zone,
     boost,
+    zfs,
     swap,
     zram,
     swappiness,
@@ -44,52 +48,6 @@ impl Case {
     fn memory(&self) -> Option<Bytes> {
         self.observed.sample.memory.total
     }
-}
-
-fn rivals(case: &Case) -> Vec<Finding> {
-    let rivals = &case.observed.rivals;
-    if rivals.is_empty() {
-        return vec![Finding::ok("nothing else tunes or guards memory here")];
-    }
-    let finding = |rival: &host::Rival| match rival.kind {
-        RivalKind::Tuner => Finding::problem(
-            rival.to_string(),
-            "Two programs on one knob undo each other's work, and neither can measure its own effect.",
-            format!(
-                "Stop one of them: systemctl disable --now {}, or warmsetd.",
-                rival.name
-            ),
-        ),
-        RivalKind::Guard => Finding::advice(
-            rival.to_string(),
-            "Two guards would each kill for the same shortage, so warmsetd kills no process while the other runs.",
-            format!(
-                "Nothing, if that is wanted. To take over: {}.",
-                take_over(&rival.name)
-            ),
-        ),
-        RivalKind::Damon => Finding::advice(
-            rival.to_string(),
-            "It reclaims by its own rules, so the demand that is measured includes its work.",
-            "Nothing, if that is wanted.",
-        ),
-        RivalKind::Sysctl => Finding::advice(
-            rival.to_string(),
-            "A value was fixed by hand; the guard starts from it and never goes below it.",
-            "Delete the line to leave the knob to the guard.",
-        ),
-    };
-    rivals.iter().map(finding).collect()
-}
-
-/// The commands that put warmsetd in another guard's place. It takes a restart: a reload may only lower the mode.
-fn take_over(name: &str) -> String {
-    let import = if importable::knows(name) {
-        format!("warmset import {name} -o /etc/warmset/conf.d/50-{name}.toml")
-    } else {
-        "set mode = \"guard\" in /etc/warmset/warmset.toml".to_owned()
-    };
-    format!("{import}; systemctl disable --now {name}; systemctl restart warmsetd")
 }
 
 fn unreadable(case: &Case) -> Vec<Finding> {
@@ -128,8 +86,25 @@ fn pressure(case: &Case) -> Vec<Finding> {
         "the kernel does not account for pressure (PSI)",
         "Without PSI the time that tasks wait for memory is unknown. The guard is not woken when they wait; it samples at \
          intervals instead.",
-        "Boot with psi=1; the kernel needs CONFIG_PSI.",
+        with_psi(case),
     )]
+}
+
+/// How to get PSI, which came with Linux 4.20.
+fn with_psi(case: &Case) -> String {
+    let kernel = &case.observed.facts.kernel;
+    let mut numbers = kernel.split('.').map(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().flatten(), numbers.next().flatten());
+    match version {
+        (Some(major), Some(minor)) if (major, minor) < (4, 20) => {
+            format!("PSI came with Linux 4.20, and this is {kernel}: run a newer kernel.")
+        }
+        _ => by_command_line(
+            case,
+            "psi=1",
+            "Boot with psi=1; the kernel needs CONFIG_PSI.",
+        ),
+    }
 }
 
 fn permission(case: &Case) -> Vec<Finding> {
@@ -147,6 +122,14 @@ fn container(case: &Case) -> Vec<Finding> {
     let Some(name) = &case.observed.facts.container else {
         return Vec::new();
     };
+    if case.settings.lxcfs {
+        return vec![Finding::advice(
+            format!("this looks like a container ({name}) with lxcfs"),
+            "lxcfs shows the container's own memory and swap. Zones, watermarks, knobs and what the kernel counts are the \
+             host's, so no check here compares the two. A guard in the container can only observe.",
+            "Run the guard on the host.",
+        )];
+    }
     vec![Finding::advice(
         format!("this looks like a container ({name})"),
         "In a container the numbers and the knobs are the host's: a guard there can only observe.",
@@ -175,11 +158,95 @@ fn cgroups(case: &Case) -> Vec<Finding> {
     vec![Finding::advice(
         what,
         "Pressure, protection and limits of single services need version 2.",
-        "Boot with systemd.unified_cgroup_hierarchy=1.",
+        by_command_line(
+            case,
+            "cgroup_no_v1=all",
+            "Boot with systemd.unified_cgroup_hierarchy=1.",
+        ),
     )]
 }
 
+/// How to boot with `parameter`. WSL 2 has no boot loader, and its init is not systemd: its own file has the kernel's
+/// command line (microsoft/WSL#6662).
+fn by_command_line(case: &Case, parameter: &str, usual: &str) -> String {
+    if !is_wsl2(case) {
+        return usual.to_owned();
+    }
+    format!(
+        "On Windows, have kernelCommandLine = {parameter} below [wsl2] in %UserProfile%\\.wslconfig, beside what that line has \
+         already; then run wsl --shutdown."
+    )
+}
+
+fn is_wsl2(case: &Case) -> bool {
+    let kernel = &case.observed.facts.kernel;
+    kernel.contains("WSL2") || kernel.contains("microsoft-standard")
+}
+
+/// The memory controller of version 2 is there unless the kernel was told to leave it out.
+fn memory_controller(case: &Case) -> Vec<Finding> {
+    let why = "Without the memory controller no unit can be measured, throttled or protected; a kill ends single processes only.";
+    if case.settings.memory_controller_disabled {
+        return vec![Finding::problem(
+            "the kernel runs with cgroup_disable=memory",
+            why,
+            "Take cgroup_disable=memory off the kernel command line. Firmware of a Raspberry Pi adds it: there, append \
+             cgroup_enable=memory to /boot/firmware/cmdline.txt. Then reboot.",
+        )];
+    }
+    let is_missing = case
+        .settings
+        .controllers
+        .as_ref()
+        .is_some_and(|names| !names.split_whitespace().any(|name| name == "memory"));
+    if !is_missing || case.observed.facts.cgroups != Cgroups::V2 {
+        return Vec::new();
+    }
+    vec![Finding::problem(
+        "the kernel has no memory controller of version 2",
+        why,
+        "Run a kernel with CONFIG_MEMCG, and boot it with cgroup_enable=memory if its distribution switches that off.",
+    )]
+}
+
+/// `min_ttl_ms` of the kernel's multi-generational LRU (`Documentation/admin-guide/mm/multigen_lru.rst`): pages younger
+/// than this are not evicted, and if none is older the kernel kills, however much memory is free otherwise
+/// (raspberrypi/linux#7085).
+fn min_ttl(case: &Case) -> Vec<Finding> {
+    let Some(time) = case.knob(Knob::MinTtlMs).filter(|time| *time > 0) else {
+        return Vec::new();
+    };
+    let kills = case.observed.sample.counters.oom_kill.unwrap_or(0);
+    let setting = format!("mm.lru_gen.min_ttl_ms = {time}");
+    let why = format!(
+        "With it the kernel OOM-kills rather than evict what was used within {time} ms, even while memory is free."
+    );
+    let remedy = "echo 0 > /sys/kernel/mm/lru_gen/min_ttl_ms, and look for what sets it: a file in tmpfiles.d, a udev rule \
+                  or a service of the distribution.";
+    if kills == 0 {
+        return vec![Finding::advice(
+            setting,
+            why,
+            format!("Nothing, if that is wanted. Otherwise: {remedy}"),
+        )];
+    }
+    let killed = counted(kills, "process", "processes");
+    vec![Finding::problem(
+        format!("{setting}, and the kernel has OOM-killed {killed}"),
+        why,
+        remedy,
+    )]
+}
+
+/// Whether watermarks can be compared with the size of memory: lxcfs shows that of the container.
+fn is_one_machine(case: &Case) -> bool {
+    !case.settings.lxcfs
+}
+
 fn min_free(case: &Case) -> Vec<Finding> {
+    if !is_one_machine(case) {
+        return Vec::new();
+    }
     let Some(kilobytes) = case.knob(Knob::MinFreeKbytes) else {
         return Vec::new();
     };
@@ -202,6 +269,9 @@ fn min_free(case: &Case) -> Vec<Finding> {
 }
 
 fn dead_zone(case: &Case) -> Vec<Finding> {
+    if !is_one_machine(case) {
+        return Vec::new();
+    }
     let sample = &case.observed.sample;
     let page_size = case.observed.facts.page_size;
     let Some(factor) = case.knob(Knob::WatermarkScaleFactor) else {
@@ -229,6 +299,9 @@ fn dead_zone(case: &Case) -> Vec<Finding> {
 const USUAL_BOOST: u64 = 15_000;
 
 fn boost(case: &Case) -> Vec<Finding> {
+    if !is_one_machine(case) {
+        return Vec::new();
+    }
     let Some(factor) = case.knob(Knob::WatermarkBoostFactor) else {
         return Vec::new();
     };
@@ -262,6 +335,17 @@ fn boost(case: &Case) -> Vec<Finding> {
             "vm.watermark_boost_factor = {USUAL_BOOST} is the kernel's default; 0 switches it off."
         ),
     )]
+}
+
+fn zfs(case: &Case) -> Vec<Finding> {
+    let returnable = &case.observed.sample.returnable;
+    let Some(cache) = returnable.arc else {
+        return Vec::new();
+    };
+    let above = cache.less(returnable.arc_min.unwrap_or_default());
+    vec![Finding::ok(format!(
+        "ZFS caches {cache} (ARC) and gives back {above} of it: that counts as headroom"
+    ))]
 }
 
 fn swap(case: &Case) -> Vec<Finding> {

@@ -1,5 +1,7 @@
 //! Settings that are in no sample, because no decision needs them.
 
+use crate::observation::is_of_lxcfs;
+use host::{SysctlLine, sysctl_lines};
 use std::fs;
 use std::path::Path;
 
@@ -18,6 +20,14 @@ pub(super) struct Settings {
     pub(super) dirty_bytes: Option<u64>,
     /// `vm.dirty_background_bytes`; 0 if the ratio applies.
     pub(super) dirty_background_bytes: Option<u64>,
+    /// The numbers of memory and swap are a container's, made by lxcfs.
+    pub(super) lxcfs: bool,
+    /// The kernel was told to leave out the memory controller.
+    pub(super) memory_controller_disabled: bool,
+    /// The names in the root group's `cgroup.controllers`.
+    pub(super) controllers: Option<String>,
+    /// Every line of the sysctl files.
+    pub(super) sysctl_lines: Vec<SysctlLine>,
     /// Why a guard would not start with its configuration.
     pub(super) refused: Option<String>,
 }
@@ -35,6 +45,11 @@ impl Settings {
             zone_reclaim: number("proc/sys/vm/zone_reclaim_mode"),
             dirty_bytes: number("proc/sys/vm/dirty_bytes"),
             dirty_background_bytes: number("proc/sys/vm/dirty_background_bytes"),
+            lxcfs: is_of_lxcfs(root),
+            memory_controller_disabled: text("proc/cmdline")
+                .is_some_and(|line| disables_memory(&line)),
+            controllers: text("sys/fs/cgroup/cgroup.controllers"),
+            sysctl_lines: sysctl_lines(root),
             refused: refused(root),
         }
     }
@@ -46,6 +61,19 @@ fn refused(root: &Path) -> Option<String> {
         .and_then(|settings| host::hook::check(root, &settings.config.hooks))
         .err()
         .map(|error| error.to_string())
+}
+
+/// Whether the kernel command line leaves the memory controller out. The last parameter counts: firmware may add one before.
+fn disables_memory(line: &str) -> bool {
+    let mut is_disabled = false;
+    for word in line.split_whitespace() {
+        if let Some(names) = word.strip_prefix("cgroup_disable=") {
+            is_disabled |= names.split(',').any(|name| name == "memory");
+        } else if let Some(names) = word.strip_prefix("cgroup_enable=") {
+            is_disabled &= names.split(',').all(|name| name != "memory");
+        }
+    }
+    is_disabled
 }
 
 /// The word in brackets: `madvise` of `always [madvise] never`.
@@ -66,6 +94,28 @@ mod tests {
         );
         assert_eq!(chosen("always [never"), None);
         assert_eq!(chosen(""), None);
+    }
+
+    #[test]
+    fn lxcfs_is_known_by_its_mounts() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!Settings::read(dir.path()).lxcfs);
+        fs::create_dir_all(dir.path().join("proc/self")).unwrap();
+        let mounts = "22 27 0:21 / /proc rw - proc proc rw\n\
+            80 22 0:60 /proc/meminfo /proc/meminfo rw,nosuid - fuse.lxcfs lxcfs rw\n";
+        fs::write(dir.path().join("proc/self/mountinfo"), mounts).unwrap();
+        assert!(Settings::read(dir.path()).lxcfs);
+    }
+
+    #[test]
+    fn the_last_word_on_the_memory_controller_counts() {
+        assert!(disables_memory(
+            "quiet cgroup_disable=cpu,memory root=/dev/sda"
+        ));
+        assert!(!disables_memory(
+            "cgroup_disable=memory quiet cgroup_enable=memory"
+        ));
+        assert!(!disables_memory("quiet"));
     }
 
     #[test]
