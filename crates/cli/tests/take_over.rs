@@ -161,7 +161,7 @@ fn a_guards_place_is_taken() {
         exit 0
         --- out
         earlyoom.service runs (process 12, earlyoom.service) and reads PLACE/root/etc/default/earlyoom
-        note: "^(java)$": only programs whose file is root's are known by name here
+        note: a share is of all memory here; since 1.8 earlyoom's is of what programs can have, which is some less
         wrote PLACE/root/etc/warmset/conf.d/50-earlyoom.toml; the whole configuration is right
         warmsetd runs in mode guard (process 42)
         earlyoom.service is stopped and disabled
@@ -174,9 +174,9 @@ fn a_guards_place_is_taken() {
         mode = "guard"
 
         [guard]
-        term-room = "7.00 %"
-        kill-room = "3.00 %"
-        prefer = ["program:java"]
+        term-room = "7 %"
+        kill-room = "3 %"
+        prefer = ["name:java"]
     "##]]
     .assert_eq(&machine.drop_in("earlyoom").unwrap());
     assert_eq!(
@@ -206,17 +206,17 @@ fn a_dry_run_changes_nothing() {
               1. write PLACE/root/etc/warmset/conf.d/50-earlyoom.toml:
                    # Taken over from earlyoom.
                    mode = "guard"
-       
+
                    [guard]
-                   term-room = "7.00 %"
-                   kill-room = "3.00 %"
-                   prefer = ["program:java"]
+                   term-room = "7 %"
+                   kill-room = "3 %"
+                   prefer = ["name:java"]
               2. systemctl enable warmsetd.service
               3. systemctl restart warmsetd.service
               4. ask warmsetd whether it runs in mode guard
               5. systemctl disable --now earlyoom.service
               6. ask whether earlyoom.service has stopped
-            note: "^(java)$": only programs whose file is root's are known by name here
+            note: a share is of all memory here; since 1.8 earlyoom's is of what programs can have, which is some less
             --- err
         "#]]);
     assert_eq!(machine.asked(), Vec::<String>::new());
@@ -254,7 +254,7 @@ fn the_unit_that_runs_and_its_file_are_taken() {
     let said = machine.take_over(&["nohang-desktop"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let drop_in = machine.drop_in("nohang-desktop").unwrap();
-    assert!(drop_in.contains("term-room = \"7.00 %\""), "{drop_in}");
+    assert!(drop_in.contains("term-room = \"7 %\""), "{drop_in}");
     assert!(
         machine
             .asked()
@@ -338,7 +338,29 @@ fn arguments_of_a_drop_in_are_not_lost() {
     let said = machine.take_over(&["earlyoom"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let drop_in = machine.drop_in("earlyoom").unwrap();
-    assert!(drop_in.contains("term-room = \"4.00 %\""), "{drop_in}");
+    assert!(drop_in.contains("term-room = \"4 %\""), "{drop_in}");
+}
+
+/// What the other guard does and this one cannot is no step to take in silence.
+#[test]
+fn a_setting_that_would_be_lost_stops_the_take_over() {
+    let machine = Machine::earlyoom();
+    machine.place.write(
+        "root/etc/default/earlyoom",
+        "EARLYOOM_ARGS=\"-m 4,2 -s 10\"\n",
+    );
+    machine.warmsetd("guard", Value::Null);
+    let said = machine.take_over(&["earlyoom"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.err.contains("left out: ") && said.err.contains("--lenient"),
+        "{said:?}"
+    );
+    assert!(machine.drop_in("earlyoom").is_none());
+    assert_eq!(machine.asked(), Vec::<String>::new(), "nothing was touched");
+    let said = machine.take_over(&["earlyoom", "--lenient"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("left out: "), "{said:?}");
 }
 
 #[test]
@@ -428,7 +450,7 @@ fn what_was_done_is_undone_if_warmsetd_does_not_start() {
         exit 1
         --- out
         earlyoom.service runs (process 12, earlyoom.service) and reads PLACE/root/etc/default/earlyoom
-        note: "^(java)$": only programs whose file is root's are known by name here
+        note: a share is of all memory here; since 1.8 earlyoom's is of what programs can have, which is some less
         wrote PLACE/root/etc/warmset/conf.d/50-earlyoom.toml; the whole configuration is right
         --- err
         error: systemctl restart warmsetd.service: exit status: 1: it is broken
@@ -461,7 +483,7 @@ fn what_was_done_is_undone_if_the_other_does_not_stop() {
         exit 1
         --- out
         earlyoom.service runs (process 12, earlyoom.service) and reads PLACE/root/etc/default/earlyoom
-        note: "^(java)$": only programs whose file is root's are known by name here
+        note: a share is of all memory here; since 1.8 earlyoom's is of what programs can have, which is some less
         wrote PLACE/root/etc/warmset/conf.d/50-earlyoom.toml; the whole configuration is right
         warmsetd runs in mode guard (process 42)
         --- err

@@ -75,6 +75,8 @@ const WARN_EVERY: Duration = Duration::from_secs(10);
 const SCARCE: Part = Part::new(Percent::new(3), Bytes::mib(1024));
 /// With less than this above the low watermark a machine is full.
 const FULL: Part = Part::new(Percent::new(1), Bytes::mib(256));
+/// Fewer refaults a second (1 MiB) are no thrash of file cache.
+const LEAST_REFAULTS: u64 = 256;
 /// Below twice the headroom at which SIGTERM is due, growth counts even where headroom does not fall:
 /// what gave memory back may be used up at any time.
 const LAST_HEADROOM: u64 = 2;
@@ -229,9 +231,10 @@ impl Distress {
     /// Notes since when the machine thrashes. It goes on until time lost falls below half of the limit:
     /// a thrashing machine has moments in which something gets on.
     fn note_thrash(&mut self, sample: &Sample, page_size: Bytes) {
-        let is_short = self
+        let is_tight = self
             .outlook
             .is_some_and(|outlook| is_tight_in_ram(&outlook));
+        let is_short = is_tight || self.evicts_what_is_in_use();
         let limit = match self.thrashing_since {
             Some(_) => Percent::hundredths(self.stall_limit.get() / 2),
             None => self.stall_limit,
@@ -248,6 +251,25 @@ impl Distress {
         if self.thrashing_since.is_some() {
             self.thrashed = Some(sample.at);
         }
+    }
+
+    /// Whether most of what reclaim of the whole machine takes is read again. Then the cache that counts as
+    /// headroom is none.
+    fn evicts_what_is_in_use(&self) -> bool {
+        let Some((older, newest)) = self.back(2 * LONG) else {
+            return false;
+        };
+        let refaults = match (older.refaults, newest.refaults) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => return false,
+        };
+        let scanned = match (older.scanned, newest.scanned) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => return false,
+        };
+        let seconds = newest.after(older).as_secs().max(1);
+        // Reclaim of a cgroup at its own limit makes refaults, too, and is not in what is scanned.
+        refaults / seconds >= LEAST_REFAULTS && scanned >= refaults
     }
 
     /// Whether the kernel reclaims for the whole machine. Reclaim of a cgroup at its own limit raises

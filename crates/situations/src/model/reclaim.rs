@@ -11,8 +11,15 @@ const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const CLEAN: f64 = 2.0 * GIB;
 /// What the cache of ZFS gives back a second: its shrinker works in a thread of its own.
 const ARC: f64 = 2.0 * GIB;
-/// File pages that are never evicted: those that run just now, as a share of memory.
+/// File pages that are never evicted: those that run just now, as a share of memory, and the most of it. Code that
+/// runs does not grow with memory.
 const RUNNING: f64 = 0.004;
+const MOST_RUNNING: f64 = 0.25 * GIB;
+
+/// File pages that are never evicted.
+fn running(memory: f64) -> f64 {
+    (RUNNING * memory).min(MOST_RUNNING)
+}
 
 /// Watermarks of the whole machine.
 #[derive(Debug, Clone, Copy)]
@@ -267,7 +274,7 @@ impl Model {
 
     /// Evicts memory in use: file pages and, with swap, anonymous ones, in the shares that they have.
     fn drop_pages_in_use(&mut self, want: f64, budget: f64) -> f64 {
-        let cache = (self.hot - RUNNING * self.total).max(0.0);
+        let cache = (self.hot - running(self.total)).max(0.0);
         let files = self.evictable(What::Files, Which::Any);
         let anon = self.evictable(What::Swappable, Which::Any);
         let anon = self.swap_gain(anon);
@@ -296,7 +303,7 @@ impl Model {
         let cache = if self.keeps_recent_pages() {
             0.0
         } else {
-            (self.hot - RUNNING * self.total).max(0.0)
+            (self.hot - running(self.total)).max(0.0)
         };
         let anon = self.evictable(What::Swappable, self.least_evicted());
         arc + idle + files + cache + anon.min(self.useful_swap())

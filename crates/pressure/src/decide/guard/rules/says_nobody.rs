@@ -14,7 +14,8 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
     if !is_time || view.choice.pick.is_some() || view.is_kill_pending() {
         return Proposal::Nothing;
     }
-    if !view.history.enters_slot(EVERY) {
+    let is_new = view.history.distress.term_since == Some(view.sample.at);
+    if !is_new && !view.history.enters_slot(EVERY) {
         return Proposal::Nothing;
     }
     Proposal::Tell(Notice::NoCulprit {
