@@ -270,6 +270,21 @@ pub struct Group {
     /// How many of its processes have a terminal.
     #[serde(default, skip_serializing_if = "is_default")]
     pub terminals: u32,
+    /// Shared memory and tmpfs files that are charged to it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shmem: Bytes,
+}
+
+impl Group {
+    /// Its memory in RAM that reclaim cannot free without swapping.
+    pub fn unreclaimable(&self) -> Bytes {
+        self.anon + self.shmem
+    }
+
+    /// The same, with what is in swap.
+    pub fn held(&self) -> Bytes {
+        self.unreclaimable() + self.swapped
+    }
 }
 
 /// What a process can still do.

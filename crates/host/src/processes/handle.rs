@@ -26,6 +26,8 @@ const TICKS: u64 = 100;
 /// Processes of one unit that are looked at, at most. One exempt process is enough to exempt a unit, and of a fork bomb
 /// all are alike.
 pub(super) const MEMBERS: usize = 256;
+/// The beginning of `memory.stat`, in which the amounts stand.
+const STAT: usize = 512;
 /// The text of `/proc/PID/cgroup`, at most.
 const GROUPS: usize = 4096;
 
@@ -276,16 +278,14 @@ impl GroupFiles {
             file.as_ref()
                 .and_then(|file| number(read(file, &mut buffer)?.trim_ascii()))
         };
-        // The first line of `memory.stat` is anonymous memory.
-        let mut buffer = [0; 64];
-        let anon = self.stat.as_ref().and_then(|file| {
-            let line = read(file, &mut buffer)?.strip_prefix(b"anon ")?;
-            number(line.split(|byte| *byte == b'\n').next()?)
-        });
+        let mut buffer = [0; STAT];
+        let stat = self.stat.as_ref().and_then(|file| read(file, &mut buffer));
+        let of_stat = |key: &[u8]| stat.and_then(|text| keyed(text, key)).unwrap_or(0);
         Group {
             id: self.id,
             used: Bytes::new(one(&self.used).unwrap_or(0)),
-            anon: Bytes::new(anon.unwrap_or(0)),
+            anon: Bytes::new(of_stat(b"anon ")),
+            shmem: Bytes::new(of_stat(b"shmem ")),
             swapped: Bytes::new(one(&self.swap).unwrap_or(0)),
             processes: one(&self.processes)
                 .and_then(|count| u32::try_from(count).ok())
@@ -319,6 +319,12 @@ pub(super) fn by_texts(
     let mut path = [std::mem::MaybeUninit::uninit(); LONGEST_PATH];
     let exe = whole_exe(process, &mut path);
     (script, command::matching(rules, asked, exe, cgroup))
+}
+
+/// The number of a line `KEY number`.
+fn keyed(text: &[u8], key: &[u8]) -> Option<u64> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    lines.find_map(|line| number(line.strip_prefix(key)?))
 }
 
 /// The path of the group that a process is in.

@@ -122,7 +122,7 @@ impl Pick {
     pub(crate) fn size(&self) -> Bytes {
         let one = self.candidate.size();
         match (self.extent, self.candidate.group, self.family) {
-            (Extent::Unit, Some(group), _) => group.anon + group.swapped,
+            (Extent::Unit, Some(group), _) => group.held(),
             (Extent::Family, _, Some(family)) => family.size.max(one),
             _ => one,
         }
@@ -211,7 +211,7 @@ fn held_by(candidate: &Candidate) -> Bytes {
     let unit = candidate
         .group
         .filter(|_| candidate.place.is_of_its_own())
-        .map(|group| group.anon + group.swapped);
+        .map(|group| group.held());
     let own = candidate.size() + candidate.written + candidate.hugetlb;
     own.max(unit.unwrap_or_default())
 }
@@ -624,7 +624,7 @@ fn is_one_programs(inputs: Inputs<'_>, group: &Group) -> bool {
 }
 
 fn stands_out(inputs: Inputs<'_>, candidate: &Candidate, group: &Group, growth: Growth) -> bool {
-    let holds_most = candidate.size() >= STANDS_OUT.of(group.anon + group.swapped);
+    let holds_most = candidate.size() >= STANDS_OUT.of(group.held());
     let unit = inputs.growths.of_unit(candidate).unwrap_or_default();
     let own = growth_of(inputs, candidate).unwrap_or(growth);
     let makes_most = unit.rate > Rate::ZERO

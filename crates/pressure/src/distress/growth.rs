@@ -80,7 +80,7 @@ impl Growths {
                 self.follow(Key::Huge(candidate.identity), now, candidate.hugetlb);
             }
             if let Some(group) = candidate.group {
-                self.follow(Key::Unit(group.id), now, group.anon + group.swapped);
+                self.follow(Key::Unit(group.id), now, group.held());
             }
         }
         for family in &scan.families {

@@ -284,10 +284,16 @@ impl Model {
         let unit = self.programs[self.processes[index].program].unit?;
         let state = &self.units[unit];
         let mut anon = 0.0;
+        let mut shmem = 0.0;
         let mut swapped = 0.0;
         let mut processes = 0;
         for other in self.members(unit) {
-            anon += self.processes[other].anon.resident();
+            let process = &self.processes[other];
+            anon += process.anon.resident();
+            let kind = self.kind(process.program);
+            if matches!(kind, Kind::Shared | Kind::Memfd | Kind::Tmpfs) {
+                shmem += process.other.resident();
+            }
             swapped += self.swapped(other);
             processes += 1;
         }
@@ -303,6 +309,7 @@ impl Model {
             oom_group: Some(state.oom_group),
             programs: None,
             terminals: 0,
+            shmem: bytes(shmem),
         })
     }
 

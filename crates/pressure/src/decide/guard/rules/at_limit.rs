@@ -67,5 +67,5 @@ fn pick_in(view: &View<'_>, cgroup: &Throttled) -> Option<Pick> {
 fn has_hardly_any_cache(candidate: &Candidate) -> bool {
     candidate
         .group
-        .is_some_and(|group| group.used.less(group.anon) <= group.used.scaled(1, 8))
+        .is_some_and(|group| group.used.less(group.unreclaimable()) <= group.used.scaled(1, 8))
 }

@@ -2,7 +2,7 @@
 //! reserve, and the kernel slows it down where it takes more (`memory.high`). So it harms itself instead
 //! of all others, and there is time for SIGTERM.
 //!
-//! - Law: `memory.high = max(used, anonymous + (headroom in RAM − reserve)⁺)`, for the unit's cache is a
+//! - Law: `memory.high = max(used, anonymous and shared + (headroom in RAM − reserve)⁺)`, for the unit's cache is a
 //!   part of the headroom. The reserve is the headroom at which SIGTERM would be sent.
 //! - Source: `memory.high` alone protects all other working sets, but a runaway never ends by it. So it
 //!   gains time and does not replace the kill.
@@ -32,7 +32,8 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
     let Some(group) = view.limitable_unit(&pick.candidate) else {
         return Proposal::Nothing;
     };
-    let memory_high = group.used.max(group.anon + headroom.less(reserve));
+    let most = group.unreclaimable() + headroom.less(reserve);
+    let memory_high = group.used.max(most);
     let is_limited = group.high.is_some_and(|high| high <= memory_high);
     if is_limited
         || view.throttled(&pick.candidate).is_some()
