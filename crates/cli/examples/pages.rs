@@ -85,6 +85,7 @@ fn daemon_page() -> Result<Vec<u8>> {
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     daemon_description().to_writer(&mut page)?;
+    daemon_promise()?.to_writer(&mut page)?;
     man.render_options_section(&mut page)?;
     daemon_surroundings().to_writer(&mut page)?;
     Ok(page)
@@ -106,6 +107,44 @@ fn daemon_description() -> Roff {
         roff.control("PP", []);
     }
     roff
+}
+
+/// The promise of the README, word for word: one text, so that both say the same.
+fn promise() -> Result<Vec<String>> {
+    let readme = include_str!("../../../README.md");
+    let section = readme
+        .split("\n## ")
+        .find_map(|section| section.strip_prefix("The promise\n"))
+        .context("README.md has no section \"The promise\"")?;
+    let mut lines: Vec<String> = Vec::new();
+    for line in section.lines() {
+        let begins = line.starts_with(|letter: char| letter.is_ascii_digit());
+        if begins {
+            let (_, text) = line
+                .split_once(' ')
+                .context("a line of the promise has no text")?;
+            lines.push(text.to_owned());
+        } else if let (Some(last), true) = (lines.last_mut(), line.starts_with("   ")) {
+            last.push(' ');
+            last.push_str(line.trim());
+        }
+    }
+    Ok(lines)
+}
+
+fn daemon_promise() -> Result<Roff> {
+    let mut roff = Roff::new();
+    roff.control("SH", ["WHAT IT DOES WHEN MEMORY RUNS OUT"]);
+    roff.text([roman(
+        "In the modes guard and protect. The names are of situations that are tested.",
+    )]);
+    for (index, line) in promise()?.iter().enumerate() {
+        let number = format!("{}.", index + 1);
+        roff.control("TP", ["4"]);
+        roff.text([roman(number)]);
+        roff.text([roman(line.replace('`', ""))]);
+    }
+    Ok(roff)
 }
 
 /// What the daemon reads, keeps and answers to.

@@ -19,22 +19,23 @@ fn decisions(name: &str) -> Vec<Made> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/decisions")
         .join(format!("{name}.rec.gz"));
-    let (entries, _) = read(&[file], &mut |_, _| {}).unwrap();
+    let (entries, _) = read(&[file], &mut |_, _| {}).expect("it can be read");
     let mut core = None;
     let mut begin = None;
     let mut made = Vec::new();
     for entry in &entries {
         match entry {
             Entry::Header(header) => {
-                let config = header.config.clone().unwrap();
+                let config = header.config.clone().expect("a configuration");
                 let history = History::new(&header.facts, &config);
                 core = Some((config, history));
             }
             Entry::Sample(sample) => {
-                let (config, history) = core.as_mut().unwrap();
+                let (config, history) = core.as_mut().expect("a header comes first");
                 let first = *begin.get_or_insert(sample.at.get());
                 history.push(sample);
-                made.push((sample.at.get() - first, decide(config, history)));
+                let since = sample.at.get().saturating_sub(first);
+                made.push((since, decide(config, history)));
             }
             _ => {}
         }

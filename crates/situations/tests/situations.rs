@@ -146,3 +146,39 @@ fn a_chosen_few_also_run_in_a_machine() {
         assert!(bounds.contains(&memory), "{}: {memory}", situation.title);
     }
 }
+
+/// Each line of the promise names situations, and there are ten.
+#[test]
+fn the_promise_names_situations_that_there_are() {
+    let readme = include_str!("../../../README.md");
+    let mut sections = readme.split("\n## ");
+    let promise = sections
+        .find(|section| section.starts_with("The promise"))
+        .expect("README.md has the promise");
+    let (_, lines) = promise.split_once("\n1. ").expect("a first line");
+    let texts = texts();
+    let mut count = 1;
+    let mut named = 0;
+    for line in lines.lines() {
+        if line.starts_with(|letter: char| letter.is_ascii_digit()) {
+            assert!(named > 0, "the line before {line:?} names no situation");
+            count += 1;
+            named = 0;
+        }
+        let Some((_, names)) = line.rsplit_once('(') else {
+            continue;
+        };
+        for name in names.split('`').skip(1).step_by(2) {
+            assert!(texts.contains_key(name), "no situation is called {name}");
+            named += 1;
+        }
+    }
+    assert!(named > 0, "the last line names no situation");
+    assert_eq!(count, 10);
+    let all = format!("{} of them, all right", texts.len());
+    assert!(
+        promise.contains(&all),
+        "there are {} situations",
+        texts.len()
+    );
+}

@@ -217,7 +217,7 @@ fn held_by(candidate: &Candidate) -> Bytes {
 }
 
 /// The candidates that may be killed and were not signalled.
-fn eligible<'a>(inputs: Inputs<'a>) -> impl Iterator<Item = &'a Candidate> {
+fn eligible(inputs: Inputs<'_>) -> impl Iterator<Item = &Candidate> {
     inputs.scan.candidates.iter().filter(move |candidate| {
         !is_signalled(inputs.scan, candidate) && exemption(candidate, inputs.config).is_none()
     })
@@ -606,7 +606,7 @@ fn contains(text: &str, part: &str) -> bool {
     rests.any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
 }
 
-fn members<'a>(inputs: Inputs<'a>, id: u64) -> impl Iterator<Item = &'a Candidate> {
+fn members(inputs: Inputs<'_>, id: u64) -> impl Iterator<Item = &Candidate> {
     let candidates = inputs.scan.candidates.iter();
     candidates.filter(move |other| other.group.is_some_and(|group| group.id == id))
 }

@@ -97,8 +97,9 @@ fn leave_to_rival(draft: &mut Draft<'_>, rule: Rule, proposal: &Proposal) {
 
 fn carry_out(draft: &mut Draft<'_>, view: &View<'_>, proposal: &Proposal) {
     match proposal {
-        Proposal::Throttle(_, action, why) => draft.step(Action::Group(*action), *why),
-        Proposal::Ask(_, action, why) => draft.step(Action::Group(*action), *why),
+        Proposal::Throttle(_, action, why) | Proposal::Ask(_, action, why) => {
+            draft.step(Action::Group(*action), *why);
+        }
         Proposal::Signal(pick, signal, why, thaw) => {
             report_considered(draft, view, pick);
             kill(draft, view, pick, *signal, *why);

@@ -36,10 +36,10 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
         holds: pick.size(),
     };
     if is_due(view, &thrash) {
-        return signal(view, pick, why);
+        return signal(view, &pick, why);
     }
     if thrash.since >= THROTTLE_AFTER {
-        return squeezed(view, pick, why).unwrap_or(Proposal::Nothing);
+        return squeezed(view, &pick, why).unwrap_or(Proposal::Nothing);
     }
     Proposal::Nothing
 }
@@ -49,20 +49,20 @@ fn is_due(view: &View<'_>, thrash: &Thrash) -> bool {
     after > Span::default() && thrash.since >= after
 }
 
-fn signal(view: &View<'_>, pick: Pick, why: Reason) -> Proposal {
-    if let Some((action, why)) = view.question(&pick) {
-        return Proposal::Ask(pick, action, why);
+fn signal(view: &View<'_>, pick: &Pick, why: Reason) -> Proposal {
+    if let Some((action, why)) = view.question(pick) {
+        return Proposal::Ask(*pick, action, why);
     }
     // `cgroup.kill` kills a whole unit at once and knows no SIGTERM; there is time to ask one process.
     let one = Pick {
         extent: Extent::Process,
-        ..pick
+        ..*pick
     };
     Proposal::Signal(one, Signal::Term, why, None)
 }
 
 /// Its unit, limited to less than it has: it waits for its own pages, and the others get theirs.
-fn squeezed(view: &View<'_>, pick: Pick, why: Reason) -> Option<Proposal> {
+fn squeezed(view: &View<'_>, pick: &Pick, why: Reason) -> Option<Proposal> {
     let group = view.limitable_unit(&pick.candidate)?;
     let memory_high = group.used.scaled(7, 8);
     let is_limited = group.high.is_some_and(|high| high <= memory_high);
@@ -79,5 +79,5 @@ fn squeezed(view: &View<'_>, pick: Pick, why: Reason) -> Option<Proposal> {
         memory_high,
         reserve: view.reserve(),
     };
-    Some(Proposal::Throttle(pick, action, why))
+    Some(Proposal::Throttle(*pick, action, why))
 }

@@ -214,15 +214,18 @@ fn a_proposal_that_comes_second_is_told_with_the_rule_that_came_first() {
 
 /// A machine of 1 GiB with nothing but free memory.
 fn free_machine(mib: u64) -> Sample {
-    let mut sample = Sample::default();
-    sample.zones = vec![Zone {
+    let zone = Zone {
         amounts: ZoneAmounts {
             min: Some(Pages::new(0)),
             managed: Some(Bytes::mib(1024).to_pages(PAGE)),
             ..ZoneAmounts::default()
         },
         ..Zone::default()
-    }];
+    };
+    let mut sample = Sample {
+        zones: vec![zone],
+        ..Sample::default()
+    };
     sample.counters.nr_free_pages = Some(Bytes::mib(mib).to_pages(PAGE));
     sample.memory.active_file = Some(Bytes::ZERO);
     sample.memory.inactive_file = Some(Bytes::ZERO);
