@@ -86,9 +86,8 @@ fn mount_namespace(process: BorrowedFd<'_>) -> Option<Vec<u8>> {
 fn is_mapped(maps: impl Read, sees: Sees, trust: &mut Trust<'_>) -> bool {
     let mut is_foreign = false;
     each_line(maps, LONGEST_MAPS, &mut [0; PIECE], |line| {
-        if let Some((inode, path)) = executable(line)
-            && !is_foreign
-        {
+        let mapped = executable(line).filter(|_| !is_foreign);
+        if let Some((inode, path)) = mapped {
             is_foreign = !is_roots(path, inode, sees, trust);
         }
     });

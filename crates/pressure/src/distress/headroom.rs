@@ -20,6 +20,8 @@ const BUSY_CACHE: Percent = Percent::new(4);
 const MOST_LEAST_CACHE: Bytes = Bytes::mib(2048);
 /// Most that `cache-most` means: a larger cache that is in use shows by its refaults, which cost time.
 const MOST_CACHE: Bytes = Bytes::mib(16 * 1024);
+/// With less than so many quarters of managed memory, `MemTotal` is of a container and not of the machine.
+const LEAST_OF_ALL: u64 = 3;
 /// Dirty pages that the disk writes within this time count as headroom: about the time in which memory
 /// runs out between SIGTERM and SIGKILL.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
@@ -154,16 +156,25 @@ pub(crate) struct Terms {
 
 /// Headroom for memory that cannot be reclaimed; `None` if the sample does not say.
 pub(crate) fn headroom(sample: &Sample, terms: &Terms) -> Option<Bytes> {
-    let memory = &sample.memory;
     // As in the kernel's estimate of MemAvailable, not all reclaimable slab can be freed.
-    let slab = memory.slab_reclaimable.unwrap_or_default().scaled(1, 2);
-    Some(
-        free(sample, terms)?
-            + file(sample, terms)?
-            + slab
-            + returnable(sample)
-            + swap_headroom(sample, terms.page_size),
-    )
+    let slab = sample.memory.slab_reclaimable.unwrap_or_default();
+    let all = free(sample, terms)? + file(sample, terms)? + slab.scaled(1, 2) + returnable(sample);
+    let in_ram = match a_part_of_it(sample, terms.page_size) {
+        Some(available) => all.min(available),
+        None => all,
+    };
+    Some(in_ram + swap_headroom(sample, terms.page_size))
+}
+
+/// `MemAvailable`, if `/proc/meminfo` tells of a part of the machine only, as lxcfs shows it in a
+/// container. Zones and counters are the whole machine's then.
+fn a_part_of_it(sample: &Sample, page_size: Bytes) -> Option<Bytes> {
+    let managed = sample.managed()?.to_bytes(page_size);
+    let total = sample.memory.total?;
+    sample
+        .memory
+        .available
+        .filter(|_| total < managed.scaled(LEAST_OF_ALL, 4))
 }
 
 /// Free memory above the min watermarks, as far as it may be used.

@@ -109,9 +109,8 @@ impl Guard {
     pub fn bits(&self, texts: &Texts<'_>) -> u64 {
         let mut bits = 0;
         for numbered in self.rules() {
-            if let Some(bit) = numbered.bit
-                && numbered.rule.matches(texts)
-            {
+            let bit = numbered.bit.filter(|_| numbered.rule.matches(texts));
+            if let Some(bit) = bit {
                 bits |= 1 << bit;
             }
         }
@@ -128,9 +127,7 @@ impl Guard {
             let found = same
                 .and_then(|other| other.bit)
                 .is_some_and(|bit| bits >> bit & 1 == 1);
-            if let Some(bit) = own.bit
-                && found
-            {
+            if let Some(bit) = own.bit.filter(|_| found) {
                 translated |= 1 << bit;
             }
         }

@@ -97,9 +97,8 @@ impl Draft {
     }
 
     pub(super) fn within_bounds(&mut self, setting: &str, share: Share) -> Share {
-        if let Share::Percent(percent) = share
-            && percent > MOST
-        {
+        let is_too_much = matches!(share, Share::Percent(percent) if percent > MOST);
+        if is_too_much {
             self.leave_out(
                 setting,
                 format!("no more than {MOST} is possible here; it is {MOST}"),

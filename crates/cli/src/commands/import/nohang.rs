@@ -251,9 +251,8 @@ impl Keys<'_, '_> {
     fn zram(&mut self) {
         let is_checked = self.is_on("zram_checking_enabled");
         for key in ["soft_threshold_max_zram", "hard_threshold_max_zram"] {
-            if let Some(value) = self.keys.remove(key)
-                && is_checked
-            {
+            let value = self.keys.remove(key);
+            if let Some(value) = value.filter(|_| is_checked) {
                 self.leave_out(
                     key,
                     value,
@@ -341,9 +340,8 @@ impl Keys<'_, '_> {
             "warning_threshold_max_psi",
             "min_post_warning_delay",
         ] {
-            if let Some(value) = self.keys.remove(key)
-                && warns
-            {
+            let value = self.keys.remove(key);
+            if let Some(value) = value.filter(|_| warns) {
                 self.leave_out(
                     key,
                     value,
@@ -383,9 +381,8 @@ impl Keys<'_, '_> {
                 "a positive oom_score_adj counts little here, and there is no switch",
             );
         }
-        if let Some(value) = self.keys.remove("min_badness")
-            && value != "1"
-        {
+        let min_badness = self.keys.remove("min_badness");
+        if let Some(value) = min_badness.filter(|value| *value != "1") {
             self.leave_out(
                 "min_badness",
                 value,

@@ -286,6 +286,16 @@ fn dirty_pages_are_headroom_at_the_speed_of_the_disk() {
 }
 
 #[test]
+fn in_a_container_that_is_shown_its_own_memory_no_more_counts_than_it_has() {
+    let mut sample = free_machine(800);
+    sample.memory.total = Some(Bytes::mib(200));
+    sample.memory.available = Some(Bytes::mib(50));
+    assert_eq!(headroom_of(&sample, &TERMS), Some(Bytes::mib(50)));
+    sample.memory.total = Some(Bytes::mib(1024));
+    assert_eq!(headroom_of(&sample, &TERMS), Some(Bytes::mib(800)));
+}
+
+#[test]
 fn pools_of_huge_pages_are_no_part_of_the_memory_that_shares_are_of() {
     let mut sample = free_machine(100);
     sample.pools = vec![Pool {
