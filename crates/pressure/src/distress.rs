@@ -27,6 +27,7 @@ mod headroom;
 mod outlook;
 mod roles;
 mod severity;
+mod thrash;
 
 pub use choice::{Considered, Extent, Verdict};
 pub use growth::Growth;
@@ -36,9 +37,7 @@ pub use roles::{Exemption, exemption, is_a_persons, keeps_the_system_up};
 pub(crate) use choice::{
     Choice, Inputs, Pick, choose, extent, fastest, kernels_choice, largest, limitable_unit,
 };
-pub(crate) use severity::{
-    Bounds, Part, Severity, is_tight, is_tight_in_ram, reserve, severity, thrashes, warns,
-};
+pub(crate) use severity::{Bounds, Part, Severity, is_tight, reserve, severity, thrashes, warns};
 
 use crate::config::{Guard, Share};
 use crate::sample::Sample;
@@ -49,7 +48,7 @@ use headroom::{Point, Terms};
 use serde::{Deserialize, Serialize};
 use severity::{alerts, fills, is_time_for_sigterm};
 use std::time::Duration;
-use units::{Bytes, Pages, Percent, Rate, Span};
+use units::{Bytes, Percent, Rate, Span};
 
 /// Points kept. At [`SPACING`] they reach back four seconds, the longest window that is looked at.
 const POINTS: usize = 48;
@@ -75,8 +74,6 @@ const WARN_EVERY: Duration = Duration::from_secs(10);
 const SCARCE: Part = Part::new(Percent::new(3), Bytes::mib(1024));
 /// With less than this above the low watermark a machine is full.
 const FULL: Part = Part::new(Percent::new(1), Bytes::mib(256));
-/// Fewer refaults a second (1 MiB) are no thrash of file cache.
-const LEAST_REFAULTS: u64 = 256;
 /// Below twice the headroom at which SIGTERM is due, growth counts even where headroom does not fall:
 /// what gave memory back may be used up at any time.
 const LAST_HEADROOM: u64 = 2;
@@ -228,64 +225,6 @@ impl Distress {
         }
     }
 
-    /// Notes since when the machine thrashes. It goes on until time lost falls below half of the limit:
-    /// a thrashing machine has moments in which something gets on.
-    fn note_thrash(&mut self, sample: &Sample, page_size: Bytes) {
-        let is_tight = self
-            .outlook
-            .is_some_and(|outlook| is_tight_in_ram(&outlook));
-        let is_short = is_tight || self.evicts_what_is_in_use();
-        let limit = match self.thrashing_since {
-            Some(_) => Percent::hundredths(self.stall_limit.get() / 2),
-            None => self.stall_limit,
-        };
-        let is_stalled = self
-            .outlook
-            .and_then(|outlook| outlook.stalled)
-            .is_some_and(|stalled| stalled >= limit);
-        self.thrashing_since = if is_short && is_stalled && self.is_reclaiming(sample, page_size) {
-            self.thrashing_since.or(Some(sample.at))
-        } else {
-            None
-        };
-        if self.thrashing_since.is_some() {
-            self.thrashed = Some(sample.at);
-        }
-    }
-
-    /// Whether most of what reclaim of the whole machine takes is read again. Then the cache that counts as
-    /// headroom is none.
-    fn evicts_what_is_in_use(&self) -> bool {
-        let Some((older, newest)) = self.back(2 * LONG) else {
-            return false;
-        };
-        let refaults = match (older.refaults, newest.refaults) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => return false,
-        };
-        let scanned = match (older.scanned, newest.scanned) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => return false,
-        };
-        let seconds = newest.after(older).as_secs().max(1);
-        // Reclaim of a cgroup at its own limit makes refaults, too, and is not in what is scanned.
-        refaults / seconds >= LEAST_REFAULTS && scanned >= refaults
-    }
-
-    /// Whether the kernel reclaims for the whole machine. Reclaim of a cgroup at its own limit raises
-    /// pressure, too, and is nothing that the rest of the machine suffers from.
-    fn is_reclaiming(&self, sample: &Sample, page_size: Bytes) -> bool {
-        let Some((older, newest)) = self.back(2 * LONG) else {
-            return false;
-        };
-        let scans = match (older.scanned, newest.scanned) {
-            (Some(before), Some(now)) => now > before,
-            _ => false,
-        };
-        let swaps_out = newest.swapped > older.swapped;
-        scans || swaps_out || is_below_high(sample, page_size)
-    }
-
     /// The newest point, and before it the last that is at least `age` older; the oldest if none is.
     fn back(&self, age: Duration) -> Option<(&Point, &Point)> {
         let newest = self.points.last()?;
@@ -408,16 +347,6 @@ impl Distress {
         }
         outlook.left = outlook.time_left();
         Some(outlook)
-    }
-}
-
-/// Whether free memory is below the high watermark of all zones: kswapd is at work.
-fn is_below_high(sample: &Sample, page_size: Bytes) -> bool {
-    let high: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.high).sum();
-    let free = sample.counters.nr_free_pages;
-    match (free, high) {
-        (Some(free), Some(high)) => free.to_bytes(page_size) <= high.to_bytes(page_size),
-        _ => false,
     }
 }
 

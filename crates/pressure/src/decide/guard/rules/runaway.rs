@@ -5,7 +5,7 @@
 //!   unit is frozen instead if its user can be asked.
 //! - With swap, SIGTERM comes earlier for one process that holds much, has grown for long, and costs
 //!   much time.
-//! - Of many alike processes one leaf is signalled, then all (`join_family` in `distress/choice.rs`).
+//! - Of many alike processes one leaf is signalled, then all (`join_family` in `distress/choice/family.rs`).
 
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;

@@ -1,0 +1,56 @@
+//! What holds the most, for a machine in which nothing grows.
+
+use super::family::is_kin;
+use super::{Choice, Inputs, choose_by};
+use crate::distress::growth::Growth;
+use crate::distress::roles::weight;
+use crate::distress::severity::Part;
+use crate::scan::Candidate;
+use units::{Bytes, Percent};
+
+/// Where no process grows, only one that holds this much is worth a kill. Of three programs that thrash,
+/// each holds less than a third.
+const LARGE: Part = Part::new(Percent::new(10), Bytes::mib(4096));
+
+/// The process that contributes most where no process grows: the one that holds the most.
+///
+/// Shared memory counts for each of the alike processes that map it as its part of it.
+pub(crate) fn largest(inputs: Inputs<'_>) -> Choice {
+    let least = LARGE.of(inputs.outlook.managed);
+    let score = |candidate: &Candidate, _: Option<Growth>| {
+        let size = own_part(inputs, candidate);
+        if size < least || size < inputs.unowned() {
+            return None;
+        }
+        Some(size.get() as f64 * weight(candidate, inputs.config))
+    };
+    choose_by(inputs, &score)
+}
+
+/// What a candidate holds, with its part of the memory that it shares.
+pub(super) fn own_part(inputs: Inputs<'_>, candidate: &Candidate) -> Bytes {
+    let sharers = inputs
+        .scan
+        .candidates
+        .iter()
+        .filter(|other| is_kin(candidate, other) && other.shared > Bytes::ZERO);
+    let sharers = sharers.count().max(1) as u64;
+    candidate.size().less(candidate.shared) + candidate.shared.scaled(1, sharers)
+}
+
+impl Inputs<'_> {
+    /// Shared memory and tmpfs files that no candidate maps or writes: no kill frees them.
+    pub(crate) fn unowned(&self) -> Bytes {
+        let mut owned = Bytes::ZERO;
+        for (index, candidate) in self.scan.candidates.iter().enumerate() {
+            // What alike processes share counts once.
+            let is_counted = self.scan.candidates[..index]
+                .iter()
+                .any(|other| is_kin(candidate, other) && other.shared >= candidate.shared);
+            if !is_counted {
+                owned += candidate.shared;
+            }
+        }
+        self.shmem.less(owned)
+    }
+}

@@ -1,0 +1,88 @@
+//! Whether the machine thrashes: all tasks stall for memory, and what is evicted is in use.
+//!
+//! ```text
+//! thrash = stalled ≥ stall-limit                                       (ends below half of it)
+//!        ∧ (hardly any headroom in RAM ∨ what reclaim takes is read again)
+//!        ∧ the kernel reclaims for the whole machine
+//! ```
+//!
+//! - Source: `DefaultMemoryPressureLimit=` of oomd.conf(5) for the limit; `mm/vmscan.c` counts what reclaim of
+//!   one cgroup scans nowhere in `/proc/vmstat`.
+
+use super::severity::is_tight_in_ram;
+use super::{Distress, LONG};
+use crate::sample::Sample;
+use units::{Bytes, Pages, Percent};
+
+/// Fewer refaults a second (1 MiB) are no thrash of file cache.
+const LEAST_REFAULTS: u64 = 256;
+
+impl Distress {
+    /// Notes since when the machine thrashes. It goes on until time lost falls below half of the limit:
+    /// a thrashing machine has moments in which something gets on.
+    pub(super) fn note_thrash(&mut self, sample: &Sample, page_size: Bytes) {
+        let is_tight = self
+            .outlook
+            .is_some_and(|outlook| is_tight_in_ram(&outlook));
+        let is_short = is_tight || self.evicts_what_is_in_use();
+        let limit = match self.thrashing_since {
+            Some(_) => Percent::hundredths(self.stall_limit.get() / 2),
+            None => self.stall_limit,
+        };
+        let is_stalled = self
+            .outlook
+            .and_then(|outlook| outlook.stalled)
+            .is_some_and(|stalled| stalled >= limit);
+        self.thrashing_since = if is_short && is_stalled && self.is_reclaiming(sample, page_size) {
+            self.thrashing_since.or(Some(sample.at))
+        } else {
+            None
+        };
+        if self.thrashing_since.is_some() {
+            self.thrashed = Some(sample.at);
+        }
+    }
+
+    /// Whether most of what reclaim of the whole machine takes is read again. Then the cache that counts as
+    /// headroom is none.
+    fn evicts_what_is_in_use(&self) -> bool {
+        let Some((older, newest)) = self.back(2 * LONG) else {
+            return false;
+        };
+        let refaults = match (older.refaults, newest.refaults) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => return false,
+        };
+        let scanned = match (older.scanned, newest.scanned) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => return false,
+        };
+        let seconds = newest.after(older).as_secs().max(1);
+        // Reclaim of a cgroup at its own limit makes refaults, too, and is not in what is scanned.
+        refaults / seconds >= LEAST_REFAULTS && scanned >= refaults
+    }
+
+    /// Whether the kernel reclaims for the whole machine. Reclaim of a cgroup at its own limit raises
+    /// pressure, too, and is nothing that the rest of the machine suffers from.
+    fn is_reclaiming(&self, sample: &Sample, page_size: Bytes) -> bool {
+        let Some((older, newest)) = self.back(2 * LONG) else {
+            return false;
+        };
+        let scans = match (older.scanned, newest.scanned) {
+            (Some(before), Some(now)) => now > before,
+            _ => false,
+        };
+        let swaps_out = newest.swapped > older.swapped;
+        scans || swaps_out || is_below_high(sample, page_size)
+    }
+}
+
+/// Whether free memory is below the high watermark of all zones: kswapd is at work.
+fn is_below_high(sample: &Sample, page_size: Bytes) -> bool {
+    let high: Option<Pages> = sample.zones.iter().map(|zone| zone.amounts.high).sum();
+    let free = sample.counters.nr_free_pages;
+    match (free, high) {
+        (Some(free), Some(high)) => free.to_bytes(page_size) <= high.to_bytes(page_size),
+        _ => false,
+    }
+}
