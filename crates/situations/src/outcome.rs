@@ -84,6 +84,8 @@ pub struct Outcome {
     pub stalled: u64,
     /// Names of `lives` of which no process is left at the end.
     pub missing: Vec<String>,
+    /// When each program of `reaches` had what it wants, in milliseconds.
+    pub reached: Vec<Option<u64>>,
     /// Decisions made.
     pub decisions: u32,
 }

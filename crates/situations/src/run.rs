@@ -85,12 +85,26 @@ impl<'s> Loop<'s> {
         while self.model.now() < end {
             self.model.step();
             self.note_rival();
+            self.note_sizes();
             let is_woken = self.is_woken();
             if is_woken || self.model.now() >= self.next {
                 self.tick(is_woken, &mut watch);
             }
         }
         self.finish()
+    }
+
+    /// Notes which programs have what they want.
+    fn note_sizes(&mut self) {
+        let wanted = &self.situation.right.reaches;
+        self.outcome.reached.resize(wanted.len(), None);
+        for (index, one) in wanted.iter().enumerate() {
+            // The last pages of a size are lost to rounding.
+            let enough = one.size.0.scaled(99, 100).get();
+            if self.outcome.reached[index].is_none() && self.model.largest_of(&one.whom) >= enough {
+                self.outcome.reached[index] = Some(self.model.now());
+            }
+        }
     }
 
     fn note_rival(&mut self) {

@@ -10,7 +10,7 @@ mod right;
 pub use amounts::{Often, Part, Size, Speed, Time};
 pub use machine::{Arc, Balloon, Cache, Cma, HugePages, Machine, Rival, Swap, SwapKind, Unplug};
 pub use program::{Forks, Kind, Mark, OnTerm, Phase, Program, Then, Unit};
-pub use right::{Do, Right, RightAct};
+pub use right::{Do, Reaches, Right, RightAct};
 
 use pressure::Config;
 use serde::Deserialize;
@@ -213,8 +213,11 @@ impl Situation {
 
     /// Whether a program or a part of a program's cgroup has this name.
     fn knows(&self, name: &str) -> bool {
-        self.programs
-            .iter()
-            .any(|program| program.name == name || program.unit.split('/').any(|part| part == name))
+        let is_it = |program: &Program| {
+            program.name == name
+                || program.called.as_deref() == Some(name)
+                || program.unit.split('/').any(|part| part == name)
+        };
+        self.programs.iter().any(is_it)
     }
 }

@@ -71,7 +71,9 @@ impl Faults {
         for wanted in &right.acts {
             let fits = |act: &&Act| is_of_kind(act.did, wanted.what) && act.met(&wanted.whom);
             let Some(act) = outcome.acts.iter().find(fits) else {
-                self.wrong.push(format!("no {}", said(wanted)));
+                if !kernel_ended(right, wanted, outcome) {
+                    self.wrong.push(format!("no {}", said(wanted)));
+                }
                 continue;
             };
             let shown = act.shown();
@@ -150,9 +152,21 @@ impl Faults {
         for (at, names) in &outcome.kernel_kills {
             let name = names.first().map(String::as_str).unwrap_or_default();
             let lived = right.lives.iter().any(|name| names.contains(name));
-            if right.no_kernel_kill || lived {
+            let is_fine = right.kernel_may_end && right.allows(names);
+            if (right.no_kernel_kill && !is_fine) || lived {
                 self.wrong
                     .push(format!("{:.1} s the kernel killed {name}", seconds(*at)));
+            }
+        }
+        for (wanted, reached) in right.reaches.iter().zip(&outcome.reached) {
+            let by = seconds(wanted.by.millis());
+            let what = format!("{} of {}", wanted.size.0, wanted.whom);
+            match reached {
+                None => self.wrong.push(format!("never reaches {what}")),
+                Some(at) if *at > wanted.by.millis() => self
+                    .late
+                    .push(format!("{what} at {:.1} s, after {by} s", seconds(*at))),
+                Some(_) => {}
             }
         }
         for name in &outcome.missing {
@@ -171,6 +185,14 @@ impl Faults {
             ));
         }
     }
+}
+
+/// Whether the kernel did what was asked for, and may.
+fn kernel_ended(right: &Right, wanted: &RightAct, outcome: &Outcome) -> bool {
+    let mut kills = outcome.kernel_kills.iter();
+    right.kernel_may_end
+        && wanted.what == Do::End
+        && kills.any(|(at, names)| names.contains(&wanted.whom) && *at <= wanted.by.millis())
 }
 
 fn said(act: &RightAct) -> String {

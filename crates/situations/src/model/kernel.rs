@@ -30,6 +30,7 @@ pub(super) struct Tallies {
     /// When the kernel killed for want of memory of the machine, and the names of each victim.
     pub(super) kernel_kills: Vec<(u64, Vec<String>)>,
     last_kill: u64,
+    is_panicked: bool,
 }
 
 impl Tallies {
@@ -157,7 +158,9 @@ impl Model {
                 self.tallies.kernel_kills.push((self.now, names));
                 self.kernel_kill(index);
             }
+            None if self.tallies.is_panicked => {}
             None => {
+                self.tallies.is_panicked = true;
                 let nobody = vec!["nobody: the kernel panics".to_owned()];
                 self.tallies.kernel_kills.push((self.now, nobody));
             }

@@ -50,6 +50,8 @@ pub(super) struct Process {
     forks: f64,
     /// When it begins to end, once a signal says so.
     pub(super) ends_at: Option<u64>,
+    /// Whether it takes no more memory: it is stuck in the kernel.
+    pub(super) is_halted: bool,
     /// Share of the last step that it could run.
     pub(super) runs: f64,
     /// Whether it wanted to run.
@@ -177,6 +179,7 @@ impl Model {
             phase_since: self.now,
             forks: 0.0,
             ends_at: None,
+            is_halted: false,
             runs: 1.0,
             is_active: false,
         });

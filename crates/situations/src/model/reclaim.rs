@@ -69,7 +69,8 @@ impl Model {
         for index in 0..self.processes.len() {
             wants.growth.push(0.0);
             wants.faults.push(0.0);
-            if self.processes[index].is_ending() || self.is_frozen(index) {
+            let process = &self.processes[index];
+            if process.is_ending() || process.is_halted || self.is_frozen(index) {
                 self.processes[index].is_active = false;
                 self.processes[index].runs = 1.0;
                 continue;

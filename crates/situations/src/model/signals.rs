@@ -19,6 +19,7 @@ impl Model {
     pub(super) fn names(&self, index: usize) -> Vec<String> {
         let program = &self.text.programs[self.processes[index].program];
         let mut names = vec![program.name.clone()];
+        names.extend(program.called.clone());
         names.extend(unit_names(&program.unit));
         names
     }
@@ -144,6 +145,8 @@ impl Model {
             Signal::Term => self.end_after_term(text),
         };
         let process = &mut self.processes[index];
+        // It sleeps in the kernel, and takes no more.
+        process.is_halted |= text.stuck;
         process.ends_at = match (process.ends_at, ends) {
             (Some(before), Some(now)) => Some(before.min(now)),
             (before, now) => before.or(now),
@@ -156,6 +159,19 @@ impl Model {
             !self.processes[*index].is_ending() && self.names(*index).iter().any(|one| one == name)
         };
         (0..self.processes.len()).filter(is_it).count()
+    }
+
+    /// The most memory that one process of this name has.
+    pub(crate) fn largest_of(&self, name: &str) -> u64 {
+        let is_it = |index: &usize| self.names(*index).iter().any(|one| one == name);
+        (0..self.processes.len())
+            .filter(is_it)
+            .map(|index| {
+                self.weight(index)
+                    .max(self.processes[index].other.total as u64)
+            })
+            .max()
+            .unwrap_or(0)
     }
 
     /// Processes that the other guard killed.

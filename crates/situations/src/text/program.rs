@@ -9,6 +9,9 @@ use serde::Deserialize;
 pub struct Program {
     /// What its processes call themselves.
     pub name: String,
+    /// What this text calls it, where its name does not tell it from others.
+    #[serde(default)]
+    pub called: Option<String>,
     /// The file that they run. `/usr/bin` and the name if it is left out.
     #[serde(default)]
     pub file: Option<String>,

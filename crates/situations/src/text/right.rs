@@ -1,6 +1,6 @@
 //! What is right in a situation.
 
-use super::Time;
+use super::{Size, Time};
 use serde::Deserialize;
 
 /// What is right. What is neither asked for here nor allowed is wrong: a signal to any other process,
@@ -35,12 +35,31 @@ pub struct Right {
     /// Whether an OOM kill by the kernel is wrong. One for a unit's own limit never is.
     #[serde(default = "yes")]
     pub no_kernel_kill: bool,
+    /// Whether the kernel may end a process that the guard may signal, too: for what is faster than any
+    /// guard can look.
+    #[serde(default)]
+    pub kernel_may_end: bool,
+    /// Programs that get what they want, and when.
+    #[serde(default)]
+    pub reaches: Vec<Reaches>,
     /// All tasks may stall for memory no longer than this.
     #[serde(default)]
     pub stalled_at_most: Option<Time>,
     /// No more processes than this may be signalled.
     #[serde(default)]
     pub signalled_at_most: Option<u32>,
+}
+
+/// A program that must get what it wants: a limit that holds it up for ever is wrong.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Reaches {
+    /// Which.
+    pub whom: String,
+    /// Memory of one of its processes.
+    pub size: Size,
+    /// By when.
+    pub by: Time,
 }
 
 /// One act that must be done.
@@ -87,7 +106,8 @@ impl Right {
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let acts = self.acts.iter().map(|act| act.whom.as_str());
         let lists = self.may.iter().chain(&self.lives).chain(&self.never);
-        acts.chain(lists.map(String::as_str))
+        let reaching = self.reaches.iter().map(|one| one.whom.as_str());
+        acts.chain(lists.map(String::as_str)).chain(reaching)
     }
 
     /// Whether a process of these names may be signalled or frozen.
