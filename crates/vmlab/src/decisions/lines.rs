@@ -30,6 +30,8 @@ pub struct Line {
     pub at: u64,
     /// Seconds that the run took on the host's clock.
     pub wall_s: f64,
+    /// Of them, those until the machine was up.
+    pub boot_s: Option<f64>,
     /// What was seen; `None` if the machine did not say.
     pub seen: Option<Seen>,
     /// Why it did not.
@@ -98,6 +100,7 @@ mod tests {
             commit: None,
             at: 1,
             wall_s: 2.0,
+            boot_s: None,
             seen: Some(Seen::default()),
             error: None,
         };

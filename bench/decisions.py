@@ -1,0 +1,114 @@
+"""docs/results/decisions.md: decisions.py LINES <TABLES, where TABLES is what `warmset-lab decisions --table` prints.
+
+The text around the tables stands here. What it says of the runs is read from their lines.
+"""
+
+import json
+import statistics
+import sys
+
+TITLE = "# Who decides right: 24 situations beside the kernel and other guards"
+
+CLAIM = """
+**Claim.** The tables tell, for each situation and each guard, whether it did what the situation's own text calls right:
+the right process, at the right time, or nobody. The same texts run in milliseconds in a model (`situations/`), and its
+judge is the judge here.
+"""
+
+HOW = """
+## What was measured
+
+Each cell is one machine: Debian 13 with systemd, {kernel}, one CPU under QEMU {qemu} ({accel}). A situation says a large
+machine. Its amounts and rates are divided so that memory becomes 400 or 512 MiB, and times stay. The machine has 152 MiB
+more, which the kernel, systemd and the journal take.
+
+Programs run from their own files, as their users, in cgroups with the paths of real units, some with a terminal. They grow,
+touch, stream, fork and ignore SIGTERM as the text says. The guard starts three seconds before.
+
+| arm | what runs |
+|---|---|
+| none | the kernel alone; its OOM kill is what is judged |
+| earlyoom | Debian's service with Debian's settings |
+| nohang | the same |
+| systemd-oomd | Debian's service; `ManagedOOMMemoryPressure=kill` with 50 % on `user.slice`, for 20 s; `ManagedOOMSwap=kill` on the root slice |
+| warmset | `warmsetd` as packaged, in the mode `guard` |
+
+Signals come from the kernel's own record (`signal:signal_generate`), OOM kills from its messages. Limits are read from the
+cgroups ten times a second. No guard is believed.
+
+- **right**: what the text asks for was done in time, and nothing else.
+- **late**: it was done after its deadline. Deadlines are twice the text's, as an emulated machine is slower. So are the
+  times for which all tasks may stall. An act may come in half of the text's earliest time.
+- **wrong**: another process was signalled, or none that had to be, or the kernel killed first.
+
+Throttling, questions and notices are asked of Warmset alone. The other arms know none of them, and are judged by whom they
+signal. SIGKILL counts as SIGTERM for them.
+
+    bench/decisions.sh target/release
+"""
+
+LIMITS = """
+## Limits
+
+- One run each, in small emulated machines. A guard with thresholds in percent meets the same shares here as in a large
+  machine, one with thresholds in bytes does not.
+- The situations are from reports about other guards and were chosen by us. A guard is wrong here by what its users asked
+  for, which may not be what its authors promise. The texts name their sources.
+- systemd does not know the cgroups. No unit is stopped because one of its processes ended (`OOMPolicy=`), in no arm.
+- Debian sets pressure kills of systemd-oomd on `user@.service` and leaves swap to `auto`. The settings here let it act more
+  often.
+- All programs are one program of the lab under many names. What its authors' rules say of real browsers is not tried.
+"""
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        lines = [json.loads(line) for line in file]
+    tables = sys.stdin.read().strip()
+    good = [line for line in lines if line["seen"] and not line["seen"]["faults"]]
+    last = lines[-1] if lines else {}
+    text = HOW.format(
+        kernel=last.get("kernel", "?"), qemu=last.get("qemu", "?"), accel=last.get("accel", "?")
+    )
+    print(TITLE)
+    print(CLAIM)
+    print(tables)
+    print(text)
+    if good:
+        print(facts(lines, good))
+    print(LIMITS.strip())
+
+
+def facts(lines, good):
+    commits = sorted({line["commit"] or "unknown" for line in good})
+    walls = [line["wall_s"] for line in good]
+    loads = [line["host_load"] for line in good if line["host_load"] is not None]
+    rows = [
+        ("runs with a result, and all", f"{len(good)}, {len(lines)}"),
+        ("commit", ", ".join(commits)),
+        ("seconds of a run, median and most", f"{statistics.median(walls):.0f}, {max(walls):.0f}"),
+    ]
+    if loads:
+        rows.append(("load of the host, median and most", f"{statistics.median(loads):.1f}, {max(loads):.1f}"))
+    text = ["## The runs", "", "| | |", "|---|---|"]
+    text += [f"| {name} | {value} |" for name, value in rows]
+    text += ["", controls(good), ""]
+    return "\n".join(text)
+
+
+def controls(good):
+    """That each guard acts at all: its signals in the plain case of one hog in a session."""
+    said = []
+    for line in good:
+        if line["situation"] != "lone-hog-session":
+            continue
+        seen = line["seen"]
+        kernels = [f"the kernel kills {kill['name']} at {kill['at'] / 1000:.1f} s" for kill in seen["kernel_kills"][:1]]
+        signals = [f"{one['by']} sends signal {one['signal']} at {one['at'] / 1000:.1f} s" for one in seen["signals"][:1]]
+        said.append(f"- {line['arm']}: {', '.join(signals + kernels) or 'nothing'}.")
+    if not said:
+        return "The control `lone-hog-session` was not run."
+    return "**Control.** Each guard acts in the plain case, one hog in a session (`lone-hog-session`):\n\n" + "\n".join(said)
+
+
+main()
