@@ -45,6 +45,9 @@ pub const ARMS: &[Arm] = &[
 /// The arm that is asked for more than the others: it says and throttles, too.
 pub const WARMSET: &str = "warmset";
 
+/// Where Warmset logs to. The journal would say when it took a line, which is much later where memory is short.
+const LOG: &str = "/run/warmset-lab.log";
+
 /// What distributions set for systemd-oomd. Fedora sets it on `user@.service`; here it is on `user.slice`, which also holds
 /// sessions, so that systemd-oomd may act in all situations of users.
 const OOMD: &[(&str, &str)] = &[
@@ -77,12 +80,27 @@ impl Arm {
         let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
         match self.name {
             "systemd-oomd" => OOMD.iter().map(owned).collect(),
-            WARMSET => vec![(
-                "/etc/warmset/warmset.toml".to_owned(),
-                situation.config_text(),
-            )],
+            WARMSET => {
+                let logs =
+                    format!("[Service]\nStandardOutput=append:{LOG}\nStandardError=append:{LOG}\n");
+                vec![
+                    (
+                        "/etc/warmset/warmset.toml".to_owned(),
+                        situation.config_text(),
+                    ),
+                    (
+                        "/etc/systemd/system/warmsetd.service.d/lab.conf".to_owned(),
+                        logs,
+                    ),
+                ]
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// The file that it logs to.
+    pub(super) fn log(&self) -> Option<String> {
+        (self.name == WARMSET).then(|| LOG.to_owned())
     }
 
     /// The script that starts it.

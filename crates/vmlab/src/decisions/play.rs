@@ -23,6 +23,8 @@ pub struct Play {
     pub start: String,
     /// The guard's service.
     pub service: Option<String>,
+    /// The file that it logs to; the journal if there is none.
+    pub log: Option<String>,
     /// For how long it goes on.
     pub lasts_ms: u64,
     /// It ends so long after the last signal, if every process that must be signalled was.

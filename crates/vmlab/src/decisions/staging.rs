@@ -90,6 +90,7 @@ impl<'s> Stage<'s> {
             files: arm.files(situation),
             start: arm.start(),
             service: arm.service.map(str::to_owned),
+            log: arm.log(),
             lasts_ms: self.lasts_ms(),
             quiet_ms: QUIET_MS,
             awaited: self.awaited(),
@@ -206,7 +207,7 @@ impl<'s> Stage<'s> {
     fn add(&self, program: &Program, play: &mut Play) -> Result<()> {
         let first = play.cast.len() as u32;
         for number in 0..program.count {
-            let kin = if self.is_of_a_family(program) {
+            let kin = if is_of_a_family(program) {
                 self.kin(program).unwrap_or(first)
             } else {
                 first + number
@@ -267,10 +268,6 @@ impl<'s> Stage<'s> {
         let areas = &self.situation.machine.swap;
         let zram = areas.iter().find(|area| area.kind == SwapKind::Zram);
         zram.map_or(0, |area| (PAGE / area.ratio.max(1.0)) as u32)
-    }
-
-    fn is_of_a_family(&self, program: &Program) -> bool {
-        program.count > 1 || program.family.is_some() || program.forks.is_some()
     }
 
     /// The first process of the family that a program names.
@@ -344,6 +341,10 @@ impl<'s> Stage<'s> {
         }
         phases
     }
+}
+
+fn is_of_a_family(program: &Program) -> bool {
+    program.count > 1 || program.family.is_some() || program.forks.is_some()
 }
 
 /// The command line: an interpreter has its script as its first argument.

@@ -6,8 +6,8 @@ use crate::setup::put;
 use anyhow::Result;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::Read;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,6 +32,8 @@ pub(super) struct Watch<'p> {
     seen: Seen,
     /// Each cgroup whose limits are looked at.
     limited: Vec<String>,
+    /// Bytes of the guard's log that were read.
+    logged: u64,
 }
 
 impl<'p> Watch<'p> {
@@ -55,6 +57,7 @@ impl<'p> Watch<'p> {
             looks: 0,
             seen,
             limited: with_ancestors(&groups::paths(play)),
+            logged: 0,
         })
     }
 
@@ -85,9 +88,34 @@ impl<'p> Watch<'p> {
                 }
             }
         }
+        self.read_log(at)?;
         self.looks += 1;
-        if self.looks.is_multiple_of(READ_EACH) {
+        if self.looks % READ_EACH == 0 {
             self.read_signals(pids)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the lines that the guard's log has more than before.
+    fn read_log(&mut self, at: i64) -> Result<()> {
+        let Some(path) = &self.play.log else {
+            return Ok(());
+        };
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            // It has said nothing yet.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut text = String::new();
+        file.seek(SeekFrom::Start(self.logged))?;
+        file.read_to_string(&mut text)?;
+        self.logged += text.len() as u64;
+        for line in text.lines() {
+            if self.seen.log.len() < LOG_LINES {
+                let line = line.chars().take(LOG_LINE).collect();
+                self.seen.log.push((at, line));
+            }
         }
         Ok(())
     }
@@ -152,9 +180,10 @@ impl<'p> Watch<'p> {
             _ => None,
         };
         self.seen.left = self.left(pids);
+        self.end_the_cast()?;
         self.read_reached();
         self.read_kernel(pids)?;
-        if let Some(service) = &self.play.service {
+        if let (Some(service), None) = (&self.play.service, &self.play.log) {
             self.seen.log = self.journal(service)?;
         }
         for path in groups::paths(self.play) {
@@ -167,6 +196,15 @@ impl<'p> Watch<'p> {
         }
         self.seen.signals.sort_by_key(|signal| signal.at);
         Ok(self.seen)
+    }
+
+    /// Ends all programs, so that what is still to be read needs no memory that is short.
+    fn end_the_cast(&self) -> Result<()> {
+        put(&format!("{EVENT}/enable"), "0")?;
+        for path in groups::paths(self.play).iter().filter(|path| *path != "/") {
+            put(&format!("{}/cgroup.kill", groups::directory(path)), "1")?;
+        }
+        Ok(())
     }
 
     /// How many processes of each role are there, with copies.

@@ -229,9 +229,9 @@ impl<'r> Actor<'r> {
                 let _ = fs::write(reached, format!("{time:.0}"));
             }
             self.touch(passed);
-            self.read_and_write(passed)?;
+            self.read_and_write(passed);
             if let Some(forks) = self.act.forks {
-                self.copy_itself(forks, passed)?;
+                self.copy_itself(forks, passed);
             }
         }
     }
@@ -330,9 +330,9 @@ impl<'r> Actor<'r> {
     }
 
     /// Reads or writes the data disk from end to end, again and again.
-    fn read_and_write(&mut self, passed: f64) -> Result<()> {
+    fn read_and_write(&mut self, passed: f64) {
         let Some(data) = &self.data else {
-            return Ok(());
+            return;
         };
         let mut buffer = vec![1; BLOCK];
         self.streams_due += self.act.streams as f64 * passed / BLOCK as f64;
@@ -351,16 +351,15 @@ impl<'r> Actor<'r> {
                 self.at = 0;
             }
         }
-        Ok(())
     }
 
-    fn copy_itself(&mut self, forks: Forks, passed: f64) -> Result<()> {
+    fn copy_itself(&mut self, forks: Forks, passed: f64) {
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {
             self.copies = self.copies.saturating_sub(1);
         }
         let is_copy = std::env::var_os(COPY).is_some();
         if is_copy && !forks.all {
-            return Ok(());
+            return;
         }
         self.copies_due += forks.rate * passed;
         while self.copies_due >= 1.0 && self.copies < forks.most {
@@ -378,7 +377,6 @@ impl<'r> Actor<'r> {
             }
         }
         self.copies_due = self.copies_due.min(forks.rate.max(1.0));
-        Ok(())
     }
 }
 
