@@ -11,9 +11,7 @@ use memmap2::{Advice, Mmap, MmapMut, MmapOptions, UncheckedAdvice};
 use rustix::process::{WaitOptions, wait};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -30,8 +28,6 @@ const ROOM: usize = 4 << 30;
 const SPARSE_ROOM: usize = 1 << 40;
 /// Address space that one page table maps.
 const TABLE: usize = 2 << 20;
-/// What a copy of a program has in its environment.
-const COPY: &str = "WARMSET_COPY";
 /// How much of the data disk is read or written at once.
 const BLOCK: usize = 256 << 10;
 
@@ -49,12 +45,9 @@ pub(crate) fn act() -> Result<()> {
     let number = path.file_stem().unwrap_or_default().to_owned();
     let mut actor = Actor::new(&role)?;
     actor.take_what_it_has()?;
-    let is_copy = std::env::var_os(COPY).is_some();
-    if !is_copy {
-        let _ = File::create(Path::new(play::READY).join(&number));
-        if role.starts_ms.is_none() {
-            wait_for_the_beginning();
-        }
+    let _ = File::create(Path::new(play::READY).join(&number));
+    if role.starts_ms.is_none() {
+        wait_for_the_beginning();
     }
     actor.play(&Path::new(play::REACHED).join(&number))
 }
@@ -110,6 +103,7 @@ struct Actor<'r> {
     at: u64,
     /// Copies of itself that are there.
     copies: u32,
+    is_copy: bool,
     /// Parts of copies, of touches and of blocks that are due.
     copies_due: f64,
     touches_due: f64,
@@ -139,6 +133,7 @@ impl<'r> Actor<'r> {
             data,
             at: 0,
             copies: 0,
+            is_copy: false,
             copies_due: 0.0,
             touches_due: 0.0,
             streams_due: 0.0,
@@ -230,8 +225,15 @@ impl<'r> Actor<'r> {
             }
             self.touch(passed);
             self.read_and_write(passed);
-            if let Some(forks) = self.act.forks {
-                self.copy_itself(forks, passed);
+            let forks = self.act.forks;
+            if forks.is_some_and(|forks| self.copy_itself(forks, passed)) {
+                self.become_a_copy()?;
+                phases = self.act.phases.iter().copied();
+                phase = phases.next();
+                phase_began = now();
+                last = phase_began;
+                grown_due = 0.0;
+                is_noted = true;
             }
         }
     }
@@ -353,30 +355,40 @@ impl<'r> Actor<'r> {
         }
     }
 
-    fn copy_itself(&mut self, forks: Forks, passed: f64) {
+    /// Forks as many copies as are due. Returns true in a copy.
+    fn copy_itself(&mut self, forks: Forks, passed: f64) -> bool {
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {
             self.copies = self.copies.saturating_sub(1);
         }
-        let is_copy = std::env::var_os(COPY).is_some();
-        if is_copy && !forks.all {
-            return;
+        if self.is_copy && !forks.all {
+            return false;
         }
         self.copies_due += forks.rate * passed;
         while self.copies_due >= 1.0 && self.copies < forks.most {
             self.copies_due -= 1.0;
-            let mut copy = Command::new(&self.role.file);
-            if let Some((first, rest)) = self.role.arguments.split_first() {
-                copy.arg0(first).args(rest);
-            }
-            copy.env(COPY, "1")
-                .stdin(Stdio::null())
-                .stdout(Stdio::null());
-            // Without memory there is no copy: it tries again.
-            if copy.spawn().is_ok() {
-                self.copies += 1;
+            // SAFETY: this process has one thread, so a copy of it may do all that it may.
+            match unsafe { libc::fork() } {
+                0 => return true,
+                // Without memory there is no copy: it tries again.
+                -1 => {}
+                _ => self.copies += 1,
             }
         }
         self.copies_due = self.copies_due.min(forks.rate.max(1.0));
+        false
+    }
+
+    /// In a copy: holds memory of its own, not that of its parent.
+    fn become_a_copy(&mut self) -> Result<()> {
+        self.is_copy = true;
+        self.copies = 0;
+        self.copies_due = 0.0;
+        self.dice = Dice::seeded(u64::from(std::process::id()));
+        free(&mut self.own, 0, self.has)?;
+        self.has = 0;
+        self.growth = growth(&self.act.memory)?;
+        self.grown = 0;
+        self.take_what_it_has()
     }
 }
 
