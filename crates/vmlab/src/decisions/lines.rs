@@ -36,14 +36,18 @@ pub struct Line {
     pub seen: Option<Seen>,
     /// Why it did not.
     pub error: Option<String>,
+    /// Whether the machine had begun to play and then never answered: under some guards it does not survive.
+    #[serde(default)]
+    pub wedged: bool,
 }
 
 impl Line {
     /// Whether the run says something: one that failed is made again.
     pub fn counts(&self) -> bool {
-        self.seen
-            .as_ref()
-            .is_some_and(|seen| seen.faults.is_empty())
+        match &self.seen {
+            Some(seen) => seen.faults.is_empty(),
+            None => self.wedged,
+        }
     }
 }
 
@@ -103,6 +107,7 @@ mod tests {
             boot_s: None,
             seen: Some(Seen::default()),
             error: None,
+            wedged: false,
         };
         append(&path, &line).unwrap();
         let whole = fs::read_to_string(&path).unwrap();

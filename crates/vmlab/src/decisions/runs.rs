@@ -26,7 +26,7 @@ use units::Bytes;
 /// Most time to boot to systemd's last target. Without KVM it takes half a minute, and longer on a busy host.
 const BOOT: Duration = Duration::from_secs(240);
 /// Time beyond that of the play for getting ready, and for a machine that thrashes.
-const GRACE: Duration = Duration::from_secs(240);
+const GRACE: Duration = Duration::from_secs(180);
 /// Time between two checks for an interruption: a user notices no delay after Ctrl-C.
 const CHECK: Duration = Duration::from_millis(200);
 /// Words for the kernel's command line. Without udev a serial console's device never appears to systemd, which would wait for
@@ -215,11 +215,15 @@ impl<'s> Bench<'s> {
         )?;
         let mut deadline = Instant::now() + BOOT;
         let mut boot_s = None;
+        let mut wedged = false;
         let end: Result<Seen, String> = loop {
             let frame = match vm.next(deadline.min(Instant::now() + CHECK)) {
                 _ if interrupted.load(Ordering::Relaxed) => return Ok(None),
                 Err(Silence::Wedged) if Instant::now() < deadline => continue,
-                Err(silence) => break Err(format!("{silence}\n{}", vm.console())),
+                Err(silence) => {
+                    wedged = boot_s.is_some();
+                    break Err(format!("{silence}\n{}", vm.console()));
+                }
                 Ok(frame) => frame,
             };
             match frame.kind.as_str() {
@@ -251,6 +255,7 @@ impl<'s> Bench<'s> {
             boot_s,
             seen,
             error,
+            wedged,
         }))
     }
 
@@ -336,6 +341,7 @@ mod tests {
             boot_s: None,
             seen: Some(Seen::default()),
             error: None,
+            wedged: false,
         };
         assert!(is_of(&line, &(named, arm)));
         let changed = Line {

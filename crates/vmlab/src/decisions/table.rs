@@ -23,9 +23,11 @@ impl Cell {
         let Some(seen) = &line.seen else {
             let error = line.error.clone().unwrap_or_default();
             let first = error.lines().next().unwrap_or_default();
+            let fault = format!("no result: {first}");
+            let verdict = line.wedged.then(|| Verdict::Wrong(vec![fault.clone()]));
             return Ok(Self {
-                verdict: None,
-                what: format!("no result: {first}"),
+                verdict,
+                what: fault,
             });
         };
         let situation = Situation::parse(&line.situation, &line.text)?;
@@ -135,6 +137,35 @@ fn short(what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_that_never_answers_is_a_result_and_a_play_that_failed_is_none() {
+        let line = Line {
+            situation: "hog".to_owned(),
+            arm: "none".to_owned(),
+            text: String::new(),
+            kernel: String::new(),
+            accel: String::new(),
+            qemu: String::new(),
+            host_load: None,
+            commit: None,
+            at: 0,
+            wall_s: 0.0,
+            boot_s: Some(1.0),
+            seen: None,
+            error: Some("the machine did not answer in time\n  console".to_owned()),
+            wedged: true,
+        };
+        let cell = Cell::of(&line).unwrap();
+        assert_eq!(cell.word(), "**wrong**");
+        assert!(cell.what.ends_with("in time"), "{}", cell.what);
+        let failed = Line {
+            wedged: false,
+            ..line
+        };
+        assert_eq!(Cell::of(&failed).unwrap().word(), "?");
+        assert!(!failed.counts());
+    }
 
     #[test]
     fn a_storm_of_faults_is_cut() {
