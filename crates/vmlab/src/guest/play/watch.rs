@@ -204,6 +204,12 @@ impl<'p> Watch<'p> {
         for path in groups::paths(self.play).iter().filter(|path| *path != "/") {
             put(&format!("{}/cgroup.kill", groups::directory(path)), "1")?;
         }
+        // Files on a tmpfs stay when their writer ends.
+        for mount in &self.play.mounts {
+            for entry in fs::read_dir(mount).into_iter().flatten().flatten() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
         Ok(())
     }
 

@@ -265,7 +265,10 @@ impl<'r> Actor<'r> {
                 const PIECE: u64 = 64 << 10;
                 let piece = vec![1; PIECE as usize];
                 while self.grown + PIECE <= size {
-                    file.write_all_at(&piece, self.grown)?;
+                    // A tmpfs that is full stays so: it tries again.
+                    if file.write_all_at(&piece, self.grown).is_err() {
+                        break;
+                    }
                     self.grown += PIECE;
                 }
             }
