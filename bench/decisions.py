@@ -18,7 +18,7 @@ judge is the judge here.
 HOW = """
 ## What was measured
 
-Each cell is one machine: Debian 13 with systemd, {kernel}, one CPU under QEMU {qemu} ({accel}). A situation says a large
+Each cell is one machine: Debian 13 with systemd and its kernel 6.12, and one CPU under QEMU. A situation says a large
 machine. Its amounts and rates are divided so that memory becomes 400 or 512 MiB, and times stay. The machine has 152 MiB
 more, which the kernel, systemd and the journal take.
 
@@ -47,6 +47,9 @@ signal. SIGKILL counts as SIGTERM for them.
     bench/decisions.sh target/release
 """
 
+# Situations and arms.
+CELLS = 24 * 5
+
 LIMITS = """
 ## Limits
 
@@ -66,14 +69,12 @@ def main():
         lines = [json.loads(line) for line in file]
     tables = sys.stdin.read().strip()
     good = [line for line in lines if line["seen"] and not line["seen"]["faults"]]
-    last = lines[-1] if lines else {}
-    text = HOW.format(
-        kernel=last.get("kernel", "?"), qemu=last.get("qemu", "?"), accel=last.get("accel", "?")
-    )
     print(TITLE)
     print(CLAIM)
+    if len(good) < CELLS:
+        print(f"**Not complete**: {len(good)} of {CELLS} runs are made. The others' cells are empty.\n")
     print(tables)
-    print(text)
+    print(HOW)
     if good:
         print(facts(lines, good))
     print(LIMITS.strip())
@@ -84,8 +85,10 @@ def facts(lines, good):
     walls = [line["wall_s"] for line in good]
     loads = [line["host_load"] for line in good if line["host_load"] is not None]
     rows = [
-        ("runs with a result, of 24 × 5", len(good)),
+        ("runs with a result", f"{len(good)} of {CELLS}"),
         ("commit", ", ".join(commits)),
+        ("kernel", ", ".join(sorted({line["kernel"] for line in good}))),
+        ("QEMU", ", ".join(sorted({f"{line['qemu']}, {line['accel']}" for line in good}))),
         ("seconds of a run, median and most", f"{statistics.median(walls):.0f}, {max(walls):.0f}"),
     ]
     if loads:

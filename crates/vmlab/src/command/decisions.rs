@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-/// Play situations beside each guard, in machines with systemd, and print who decided right
+/// Play situations beside each guard, in machines with systemd, and print which decided right
 ///
 /// Each situation that has a table [vm] runs beside the kernel alone, earlyoom, nohang, systemd-oomd and warmsetd. What the
 /// kernel records of signals is judged by the situation's own [right]. All runs take less than two hours on two CPUs. A

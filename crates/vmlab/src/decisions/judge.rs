@@ -225,7 +225,7 @@ memory = "512 MiB"
     }
 
     #[test]
-    fn who_must_live_and_does_not_is_wrong() {
+    fn a_program_that_must_live_and_does_not_is_wrong() {
         let gone = Seen {
             left: Vec::new(),
             ..seen(1, 15_000)

@@ -16,6 +16,9 @@ pub struct Line {
     pub arm: String,
     /// The text of the situation: a table can be printed again after it has changed.
     pub text: String,
+    /// The build of Warmset, by a hash of its program; `None` in other arms.
+    #[serde(default)]
+    pub build: Option<String>,
     /// The kernel's package and its version.
     pub kernel: String,
     /// What executed the machine.
@@ -97,6 +100,7 @@ mod tests {
             situation: "hog".to_owned(),
             arm: "none".to_owned(),
             text: String::new(),
+            build: None,
             kernel: "6.12".to_owned(),
             accel: "tcg".to_owned(),
             qemu: "7.2".to_owned(),

@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::image;
 use crate::kernel::{self, Kernel};
 use crate::runner::commit;
-use crate::store::Store;
+use crate::store::{self, Store};
 use crate::vm::accel::{self, Accel};
 use crate::vm::disk::{self, Drive, Throttle};
 use crate::vm::{self, Hardware, Silence, Vm};
@@ -106,6 +106,7 @@ struct Bench<'s> {
     accel: Accel,
     qemu: String,
     commit: Option<String>,
+    build: String,
 }
 
 /// Makes the runs that have no line yet, and calls `finished` with each line. Returns all lines of the order, in its order.
@@ -116,7 +117,9 @@ pub fn run(
     finished: &(dyn Fn(&Line, usize) + Sync),
 ) -> Result<Vec<Line>> {
     let there = lines::read(&order.out)?;
-    let is_there = |job: &Job<'_>| there.iter().any(|line| is_of(line, job) && line.counts());
+    let build = build(order)?;
+    let is_done = |line: &Line, job: &Job<'_>| is_of(line, job, &build) && line.counts();
+    let is_there = |job: &Job<'_>| there.iter().any(|line| is_done(line, job));
     let mut jobs: VecDeque<Job<'_>> = all(order).collect();
     jobs.retain(|job| !is_there(job));
     if !jobs.is_empty() {
@@ -139,7 +142,10 @@ pub fn run(
         }
     }
     let there = lines::read(&order.out)?;
-    let last = |job: Job<'_>| there.iter().rev().find(|line| is_of(line, &job)).cloned();
+    let last = |job: Job<'_>| {
+        let mut lines = there.iter().rev();
+        lines.find(|line| is_of(line, &job, &build)).cloned()
+    };
     Ok(all(order).filter_map(last).collect())
 }
 
@@ -151,9 +157,20 @@ fn all(order: &Order) -> impl Iterator<Item = Job<'_>> {
         .flat_map(|named| order.arms.iter().map(move |arm| (named, *arm)))
 }
 
-/// Whether a line is of this run. One of another text is not.
-fn is_of(line: &Line, (named, arm): &Job<'_>) -> bool {
-    line.situation == named.name && line.arm == arm.name && line.text == named.text
+/// Whether a line is of this run. One of another text is not, and one of another build of Warmset.
+fn is_of(line: &Line, (named, arm): &Job<'_>, build: &str) -> bool {
+    let is_cell = line.situation == named.name && line.arm == arm.name;
+    is_cell && line.text == named.text && line.build == build_of(arm, build)
+}
+
+/// The build that a line of this arm tells.
+fn build_of(arm: &Arm, build: &str) -> Option<String> {
+    arm.says_and_throttles().then(|| build.to_owned())
+}
+
+/// A hash of the guard that is tried.
+fn build(order: &Order) -> Result<String> {
+    Ok(store::short(&store::sum(&order.daemon)?))
 }
 
 /// One thread of several: takes jobs until there is none.
@@ -193,6 +210,7 @@ impl<'s> Bench<'s> {
             accel: accel::choose(store, &kernel, &guest)?,
             qemu: accel::qemu_version()?,
             commit: commit(),
+            build: build(order)?,
             kernel,
             guest,
         })
@@ -245,6 +263,7 @@ impl<'s> Bench<'s> {
             situation: named.name.clone(),
             arm: arm.name.to_owned(),
             text: named.text.clone(),
+            build: build_of(&arm, &self.build),
             kernel: self.kernel.origin.clone(),
             accel: self.accel.name().to_owned(),
             qemu: self.qemu.clone(),
@@ -323,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_another_text_is_not_of_this_run() {
+    fn a_line_of_another_text_or_build_is_not_of_this_run() {
         let chosen = chosen(&texts()).unwrap();
         let named = &chosen[0];
         let arm = ARMS[0];
@@ -331,6 +350,7 @@ mod tests {
             situation: named.name.clone(),
             arm: arm.name.to_owned(),
             text: named.text.clone(),
+            build: None,
             kernel: String::new(),
             accel: String::new(),
             qemu: String::new(),
@@ -343,11 +363,19 @@ mod tests {
             error: None,
             wedged: false,
         };
-        assert!(is_of(&line, &(named, arm)));
+        assert!(is_of(&line, &(named, arm), "a build"));
+        let warmset = Arm::named("warmset").unwrap();
+        let tried = Line {
+            arm: warmset.name.to_owned(),
+            build: Some("a build".to_owned()),
+            ..line.clone()
+        };
+        assert!(is_of(&tried, &(named, warmset), "a build"));
+        assert!(!is_of(&tried, &(named, warmset), "another"));
         let changed = Line {
             text: format!("{}\n", named.text),
             ..line
         };
-        assert!(!is_of(&changed, &(named, arm)));
+        assert!(!is_of(&changed, &(named, arm), "a build"));
     }
 }

@@ -145,7 +145,7 @@ impl<'s> Stage<'s> {
         millis(self.situation.runs).max(latest)
     }
 
-    /// Whose signals end the play early. Where SIGKILL must follow SIGTERM, it goes on to its end.
+    /// Names of processes: a signal to each ends the play early. Where SIGKILL must follow SIGTERM, it goes on to its end.
     fn awaited(&self) -> Vec<String> {
         let right = &self.situation.right;
         if right.acts.iter().any(|act| act.what == Do::Kill) {

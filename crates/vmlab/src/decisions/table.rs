@@ -144,6 +144,7 @@ mod tests {
             situation: "hog".to_owned(),
             arm: "none".to_owned(),
             text: String::new(),
+            build: None,
             kernel: String::new(),
             accel: String::new(),
             qemu: String::new(),

@@ -3,7 +3,7 @@
 //! ```text
 //!  play ──► hand ──► launch ROLE ──► the program's file, as its user, in its cgroup
 //!   │         └── one without a terminal, one with: programs of one kin share a process group
-//!   └──► watch: the kernel's own record of signals, limits of cgroups, who is left
+//!   └──► watch: the kernel's own record of signals, limits of cgroups, what is left
 //! ```
 //!
 //! The cgroups have the paths and names of units, and systemd does not know them: no unit stops because one of its processes
@@ -84,7 +84,7 @@ pub(crate) fn perform(play: &Play) -> Result<Seen> {
     stage.begun = begun;
     while !stage.is_over(&watch) {
         thread::sleep(LOOK);
-        stage.start_who_is_due()?;
+        stage.start_what_is_due()?;
         watch.look(&stage.pids)?;
     }
     watch.finish(&stage.pids)
@@ -188,7 +188,7 @@ impl<'p> Director<'p> {
         groups::make(self.play)
     }
 
-    fn start_who_is_due(&mut self) -> Result<()> {
+    fn start_what_is_due(&mut self) -> Result<()> {
         let time = now() - self.begun;
         let play = self.play;
         for (number, role) in play.cast.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is seen of a play: signals by the kernel's own record, limits of cgroups, OOM kills, who is left.
+//! What is seen of a play: signals by the kernel's own record, limits of cgroups, OOM kills, what is left.
 
 use super::{REACHED, groups};
 use crate::clock::now;
