@@ -50,6 +50,10 @@ const MOST_TO_GET_READY: Duration = Duration::from_secs(60);
 const SETTLE: Duration = Duration::from_secs(3);
 /// Time between two looks: a limit that is set and taken back within less is not seen.
 const LOOK: Duration = Duration::from_millis(100);
+/// The nice value of what looks on.
+const FIRST: i32 = -20;
+/// The nice value of programs of the play.
+const USUAL: i32 = 0;
 /// The user of files that are not root's, if nobody in the play is their user.
 const SOMEBODY: u32 = 1000;
 
@@ -57,6 +61,8 @@ const SOMEBODY: u32 = 1000;
 pub(crate) fn perform(play: &Play) -> Result<Seen> {
     // Nothing of the lab may be killed. What it starts for the play gets its own value.
     put("/proc/self/oom_score_adj", "-1000")?;
+    // A storm of programs must not keep it from looking.
+    rustix::process::setpriority_process(None, FIRST)?;
     for directory in [ROLES, READY, REACHED] {
         fs::create_dir_all(directory)?;
         fs::set_permissions(directory, fs::Permissions::from_mode(0o1777))?;

@@ -1,6 +1,6 @@
 //! Becomes a program of a play: in its cgroup, as its user, by its file.
 
-use super::{ACT, groups};
+use super::{ACT, USUAL, groups};
 use crate::setup::put;
 use anyhow::{Context, Result};
 use std::os::unix::process::CommandExt;
@@ -14,6 +14,7 @@ pub(crate) fn launch(path: &str) -> Result<()> {
     let role: Role = serde_json::from_slice(&text)?;
     let group = groups::directory(&role.cgroup);
     put(&format!("{group}/cgroup.procs"), "0")?;
+    rustix::process::setpriority_process(None, USUAL)?;
     put("/proc/self/oom_score_adj", &role.oom_score_adj.to_string())?;
     let mut command = Command::new(&role.file);
     if let Some((first, rest)) = role.arguments.split_first() {

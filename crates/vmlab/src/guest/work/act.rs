@@ -20,6 +20,8 @@ use warmset_vmlab::decisions::play::{Act, Forks, Memory, OnTerm, Phase, Role};
 /// Time between two looks at the clock. A guard samples ten times a second at most, so steps of growth are smaller than what
 /// it can tell apart.
 const STEP: Duration = Duration::from_millis(40);
+/// The same for a program that has nothing to do any more: hundreds of copies must not take the one CPU.
+const IDLE_STEP: Duration = Duration::from_secs(1);
 /// A step that took longer than this is not made up for: a machine that stands still must not see twice the growth after it.
 const LONGEST_STEP_MS: f64 = 250.0;
 /// Address space for memory that grows: more than memory and swap of any machine of a play.
@@ -179,7 +181,8 @@ impl<'r> Actor<'r> {
         let mut is_noted = false;
         let mut asked_at = None;
         loop {
-            thread::sleep(STEP);
+            let is_idle = phase.is_none() && self.only_holds();
+            thread::sleep(if is_idle { IDLE_STEP } else { STEP });
             let time = now();
             let passed = (time - last).min(LONGEST_STEP_MS) / 1e3;
             last = time;
@@ -236,6 +239,16 @@ impl<'r> Actor<'r> {
                 is_noted = true;
             }
         }
+    }
+
+    /// Whether it does nothing but hold memory once its phases are over.
+    fn only_holds(&self) -> bool {
+        let act = self.act;
+        let moves = act.touches > 0 || act.streams > 0 || act.writes > 0;
+        let forks = act.forks.is_some_and(|forks| forks.all || !self.is_copy);
+        // One that ends a while after SIGTERM has to see it.
+        let watches = matches!(act.on_term, OnTerm::Exits(1..));
+        !moves && !forks && !watches
     }
 
     /// Bytes of what grows.
