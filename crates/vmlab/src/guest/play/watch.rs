@@ -173,6 +173,7 @@ impl<'p> Watch<'p> {
     pub(super) fn finish(mut self, pids: &BTreeMap<u32, usize>) -> Result<Seen> {
         let end = now();
         let stalled = stalled_us();
+        self.put_to_all("cgroup.freeze")?;
         self.read_signals(pids)?;
         self.seen.lasted_ms = self.since_begun(end) as u64;
         self.seen.stalled_ms = match (self.stalled, stalled) {
@@ -198,12 +199,18 @@ impl<'p> Watch<'p> {
         Ok(self.seen)
     }
 
+    /// Writes 1 into this file of every cgroup of the play.
+    fn put_to_all(&self, file: &str) -> Result<()> {
+        for path in groups::paths(self.play).iter().filter(|path| *path != "/") {
+            put(&format!("{}/{file}", groups::directory(path)), "1")?;
+        }
+        Ok(())
+    }
+
     /// Ends all programs, so that what is still to be read needs no memory that is short.
     fn end_the_cast(&self) -> Result<()> {
         put(&format!("{EVENT}/enable"), "0")?;
-        for path in groups::paths(self.play).iter().filter(|path| *path != "/") {
-            put(&format!("{}/cgroup.kill", groups::directory(path)), "1")?;
-        }
+        self.put_to_all("cgroup.kill")?;
         // Files on a tmpfs stay when their writer ends.
         for mount in &self.play.mounts {
             for entry in fs::read_dir(mount).into_iter().flatten().flatten() {
@@ -262,7 +269,8 @@ impl<'p> Watch<'p> {
                 continue;
             };
             let at = self.since_begun(at_ms);
-            if at < 0 {
+            // What comes later is of the end, not of the play.
+            if at < 0 || at as u64 > self.seen.lasted_ms {
                 continue;
             }
             if let Some((name, pid)) = killed(text) {
