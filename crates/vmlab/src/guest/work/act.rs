@@ -200,7 +200,7 @@ impl<'r> Actor<'r> {
                     grown_due += rate as f64 * passed;
                     let size = self.size();
                     let wanted = (size + grown_due as u64).min(to.unwrap_or(u64::MAX));
-                    self.grow_to(wanted)?;
+                    self.grow_to(wanted);
                     let taken = self.size().saturating_sub(size);
                     grown_due = (grown_due - taken as f64).max(0.0);
                     to.is_some_and(|to| self.size() >= to)
@@ -260,11 +260,11 @@ impl<'r> Actor<'r> {
         }
     }
 
-    fn grow_to(&mut self, size: u64) -> Result<()> {
+    fn grow_to(&mut self, size: u64) {
         let noise = self.act.noise;
         let Some(growth) = &mut self.growth else {
             self.own_to(size);
-            return Ok(());
+            return;
         };
         match growth {
             Growth::Mapped(memory) => {
@@ -299,7 +299,6 @@ impl<'r> Actor<'r> {
                 }
             }
         }
-        Ok(())
     }
 
     fn shrink_to(&mut self, size: u64) -> Result<()> {
