@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results run test setup setup-test setup-kernel build format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel build format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -145,6 +145,10 @@ kernel-check: lab
 ## measure the tables of docs/results again; takes hours
 results: lab
 	bench/results.sh $(TARGET)/release
+
+## play 24 situations beside each guard, and write docs/results/decisions.md; two hours, as root
+decisions: lab
+	bench/decisions.sh $(TARGET)/release
 
 ## check the workspace with Debian 13's rustc 1.85
 msrv:

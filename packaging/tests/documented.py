@@ -41,6 +41,7 @@ ELSEWHERE = {
     "apt install": "packaging/tests/deb.sh",
     "cargo install": "packaging/tests/install.sh",
     "warmset-lab run": "takes hours; packaging/tests/machines.sh runs a small one",
+    "warmset-lab decisions": "takes hours; bench/decisions.sh runs all of it",
     "warmset-lab kernels build": "make kernel",
     "warmset-lab selftest": "make kernel",
     "warmset doctor": "crates/cli/tests/program.rs; its exit code depends on this machine's health",

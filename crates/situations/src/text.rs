@@ -146,7 +146,7 @@ impl Situation {
     }
 
     /// The configuration as a file's text. A JSON string, number or list is one of TOML, too.
-    fn config_text(&self) -> String {
+    pub fn config_text(&self) -> String {
         let mut text = "mode = \"guard\"\n[guard]\n".to_owned();
         for (key, value) in &self.config {
             text.push_str(key);

@@ -1,6 +1,7 @@
 //! The subcommands, each in a file of its own.
 
 mod compare;
+mod decisions;
 mod demo;
 mod kernels;
 mod list;
@@ -36,6 +37,7 @@ enum Command {
     Arms(list::Arms),
     Run(run::Run),
     Compare(compare::Compare),
+    Decisions(decisions::Decisions),
     Demo(demo::Demo),
     Prove(demo::Prove),
     Selftest(selftest::Selftest),
@@ -68,6 +70,7 @@ impl Options {
             Command::Arms(arms) => arms.run()?,
             Command::Run(run) => return run.run(&store()?),
             Command::Selftest(selftest) => return selftest.run(&store()?),
+            Command::Decisions(decisions) => return decisions.run(&store()?),
             Command::Test(test) => return test.run(&store()?),
             Command::Sh(shell) => return shell.run(&store()?),
             Command::Demo(demo) => return demo.run(&store()?),

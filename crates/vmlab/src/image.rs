@@ -12,6 +12,7 @@ use crate::vm::{self, disk};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -180,7 +181,7 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
 
 /// A small Debian with systemd and our package installed, for the tests of unit and package. Needs root.
 pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
-    let base = small_debian(store)?;
+    let base = small_debian(store, &[])?;
     let guest_sum = store::sum(guest)?;
     let deb_sum = store::sum(deb)?;
     let parts = [
@@ -190,15 +191,7 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
     ];
     let key = store::key(parts);
     let image = disk::made_of(store, "services", &key, FREE, |tree| {
-        let mut copy = Command::new("cp");
-        copy.arg("-a").arg(base.join("tree/.")).arg(tree);
-        tool::run(&mut copy, "coreutils")?;
-        fs::create_dir_all(tree.join("lab"))?;
-        install(guest, &tree.join("lab/guest"))?;
-        fs::write(tree.join("etc/systemd/system/lab.service"), LISTENER)?;
-        let wants = tree.join("etc/systemd/system/multi-user.target.wants");
-        fs::create_dir_all(&wants)?;
-        symlink("../lab.service", wants.join("lab.service"))?;
+        plant_debian(&base, guest, tree)?;
         fs::copy(deb, tree.join("lab/warmset.deb"))?;
         let mut install = Command::new("chroot");
         install
@@ -211,19 +204,85 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Debian with systemd, as a tree in the directory `tree`.
-fn small_debian(store: &Store) -> Result<PathBuf> {
+/// Guards that Debian has.
+const GUARDS: &[&str] = &["earlyoom", "nohang", "systemd-oomd"];
+/// What starts them at boot.
+const STARTED: &[&str] = &[
+    "multi-user.target.wants/earlyoom.service",
+    "multi-user.target.wants/nohang.service",
+    "multi-user.target.wants/nohang-desktop.service",
+    "multi-user.target.wants/systemd-oomd.service",
+    "sockets.target.wants/systemd-oomd.socket",
+];
+/// Our service, as the package has it.
+const UNIT: &str = include_str!("../../../packaging/systemd/warmsetd.service");
+
+/// A small Debian with systemd and all guards as services, Warmset's as the package has it. None is started at boot. Needs
+/// root.
+pub fn debian_with_guards(store: &Store, guest: &Path, daemon: &Path) -> Result<PathBuf> {
+    let mut packages = GUARDS.to_vec();
+    packages.push("python3-minimal");
+    let base = small_debian(store, &packages)?;
+    let [daemon, holder] = with_holder(daemon.to_owned())?;
+    let mut parts = vec![
+        base.as_os_str().as_encoded_bytes().to_vec(),
+        UNIT.as_bytes().to_vec(),
+    ];
+    for program in [guest, &daemon, &holder] {
+        parts.push(store::sum(program)?.to_vec());
+    }
+    let key = store::key(parts.iter().map(Vec::as_slice));
+    let image = disk::made_of(store, "guards", &key, FREE, |tree| {
+        plant_debian(&base, guest, tree)?;
+        let system = tree.join("etc/systemd/system");
+        for link in STARTED {
+            remove_if_there(&system.join(link))?;
+        }
+        fs::write(system.join("warmsetd.service"), UNIT)?;
+        install(&daemon, &tree.join("usr/sbin/warmsetd"))?;
+        install(&holder, &tree.join("usr/libexec/warmset-hold"))?;
+        fs::create_dir_all(tree.join("etc/warmset"))?;
+        Ok(())
+    })?;
+    store.prune("guards", &key)?;
+    Ok(image)
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other.with_context(|| format!("cannot remove {}", path.display())),
+    }
+}
+
+/// Puts a Debian tree and the lab's listener into the tree of a disk.
+fn plant_debian(base: &Path, guest: &Path, tree: &Path) -> Result<()> {
+    let mut copy = Command::new("cp");
+    copy.arg("-a").arg(base.join("tree/.")).arg(tree);
+    tool::run(&mut copy, "coreutils")?;
+    fs::create_dir_all(tree.join("lab"))?;
+    install(guest, &tree.join("lab/guest"))?;
+    fs::write(tree.join("etc/systemd/system/lab.service"), LISTENER)?;
+    let wants = tree.join("etc/systemd/system/multi-user.target.wants");
+    fs::create_dir_all(&wants)?;
+    symlink("../lab.service", wants.join("lab.service"))?;
+    Ok(())
+}
+
+/// Debian with systemd and these packages, as a tree in the directory `tree`.
+fn small_debian(store: &Store, more: &[&str]) -> Result<PathBuf> {
+    const ALWAYS: [&str; 4] = ["systemd", "systemd-sysv", "dbus", "util-linux"];
     const MADE_AS: &str = "systemd, dbus, 1";
-    let key = store::key([MADE_AS.as_bytes(), SUITE.as_bytes()]);
+    let mut parts = vec![MADE_AS.as_bytes(), SUITE.as_bytes()];
+    parts.extend(more.iter().map(|name| name.as_bytes()));
+    let key = store::key(parts);
     store.kept("debians", &key, |place| {
         store.demand(Bytes::mib(1200))?;
+        let mut packages = ALWAYS.to_vec();
+        packages.extend(more);
         let mut make = Command::new("mmdebstrap");
-        make.args([
-            "--quiet",
-            "--variant=essential",
-            "--format=directory",
-            "--include=systemd,systemd-sysv,dbus,util-linux",
-        ]);
+        make.args(["--quiet", "--variant=essential", "--format=directory"]);
+        make.arg(format!("--include={}", packages.join(",")));
         make.arg(SUITE)
             .arg(place.join("tree"))
             .arg(crate::debian::sources_file(store, SUITE)?);

@@ -9,12 +9,13 @@
 //!                                        └─► one JSON line each ──► comparison ──► table, verdicts
 //! ```
 //!
-//! The lab runs the guards as programs. Of this workspace it links only the units.
+//! The lab runs the guards as programs. Of this workspace it links the units, and the texts and verdicts of situations.
 
 pub mod arm;
 pub mod command;
 pub mod comparison;
 pub mod debian;
+pub mod decisions;
 pub mod dice;
 pub mod faults;
 pub mod frame;

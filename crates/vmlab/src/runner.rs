@@ -4,6 +4,7 @@ mod bench;
 mod queue;
 mod slots;
 
+pub(crate) use bench::commit;
 pub use bench::{Bench, Outcome};
 pub use queue::{Job, Pull, Queue};
 

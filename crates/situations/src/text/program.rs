@@ -304,7 +304,7 @@ impl Program {
     }
 
     /// All that it does, in order.
-    pub(crate) fn phases(&self) -> Vec<Phase> {
+    pub fn phases(&self) -> Vec<Phase> {
         let mut phases = Vec::new();
         if self.grows != Speed::default() {
             phases.push(Phase::Grow(self.grows, self.to));

@@ -2,7 +2,7 @@
 
 use crate::knobs::Knobs;
 use crate::readout::ReadOut;
-use crate::{clock, conduct, counters, mounts, profile, serial, setup, watch};
+use crate::{clock, conduct, counters, mounts, play, profile, serial, setup, watch};
 use anyhow::{Context, Result};
 use rustix::mm::MlockAllFlags;
 use rustix::system::{RebootCommand, reboot};
@@ -39,6 +39,10 @@ pub(crate) fn listen() -> Result<()> {
             "plan" => {
                 let plan: Plan = serde_json::from_slice(&frame.payload)?;
                 say("report", serde_json::to_vec(&carry_out(&plan)?)?);
+            }
+            "play" => {
+                let seen = play::perform(&serde_json::from_slice(&frame.payload)?)?;
+                say("seen", serde_json::to_vec(&seen)?);
             }
             "sh" => {
                 let status = shell(&String::from_utf8_lossy(&frame.payload))?;

@@ -15,6 +15,7 @@ mod kmsg;
 mod knobs;
 mod live;
 mod mounts;
+mod play;
 mod profile;
 mod readout;
 mod serial;
@@ -30,10 +31,14 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
+        // A program of a play has the arguments of the program that it stands for.
+        _ if std::env::var_os(play::ACT).is_some() => work::act(),
         ["/init", ..] => boot::switch_to_disk(),
         [_, "control"] => control::serve(),
         [_, "listen"] => control::listen(),
         [_, "work", name, rest @ ..] => work::run(name, rest),
+        [_, "hand", terminal] => play::hand(terminal),
+        [_, "launch", role] => play::launch(role),
         [_, "humbly", program, rest @ ..] => humbly(program, rest),
         [_, "writes", listed, traces @ ..] => writes::check(listed, traces),
         // What the probe executes: a program that is there and ends.

@@ -85,8 +85,18 @@ pub(crate) fn put(path: &str, value: &str) -> Result<()> {
     fs::write(path, value).with_context(|| format!("cannot write '{value}' into {path}"))
 }
 
-/// Makes a device a swap and turns it on. The header is one page that ends in its signature.
+/// Makes a device a swap and turns it on, with busybox.
 fn swap_on(device: &str) -> Result<()> {
+    make_swap(device)?;
+    let status = std::process::Command::new("/bin/busybox")
+        .args(["swapon", device])
+        .status()?;
+    anyhow::ensure!(status.success(), "swapon {device} failed");
+    Ok(())
+}
+
+/// Makes a device a swap. The header is one page that ends in its signature.
+pub(crate) fn make_swap(device: &str) -> Result<()> {
     const PAGE: usize = 4096;
     let name = device.trim_start_matches("/dev/");
     let size = fs::read_to_string(format!("/sys/class/block/{name}/size"))?;
@@ -101,10 +111,5 @@ fn swap_on(device: &str) -> Result<()> {
         .write(true)
         .open(device)
         .and_then(|mut file| file.write_all(&header))
-        .with_context(|| format!("cannot write the swap header of {device}"))?;
-    let status = std::process::Command::new("/bin/busybox")
-        .args(["swapon", device])
-        .status()?;
-    anyhow::ensure!(status.success(), "swapon {device} failed");
-    Ok(())
+        .with_context(|| format!("cannot write the swap header of {device}"))
 }

@@ -3,6 +3,7 @@
 //! They are deterministic except for the clock, and run on any Linux: `warmset-guest work NAME …` runs one for ten
 //! seconds.
 
+mod act;
 mod burst;
 mod crowd;
 mod files;
@@ -15,6 +16,8 @@ mod probe;
 mod resident;
 mod storms;
 mod user;
+
+pub(crate) use act::act;
 
 use crate::clock::{Window, now};
 use anyhow::{Context, Result};

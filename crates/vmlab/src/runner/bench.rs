@@ -340,7 +340,7 @@ impl End {
 }
 
 /// The commit of the directory that the lab runs in, marked if files were changed since; `None` outside of a repository.
-fn commit() -> Option<String> {
+pub(crate) fn commit() -> Option<String> {
     let mut git = Command::new("git");
     git.args(["describe", "--always", "--dirty", "--abbrev=12"]);
     let commit = tool::run(&mut git, "git").ok()?;
