@@ -33,6 +33,7 @@ pub use choice::{Considered, Extent, Verdict};
 pub use growth::Growth;
 pub use outlook::Outlook;
 pub use roles::{Exemption, exemption, is_a_persons, keeps_the_system_up};
+pub use severity::SHARES_OF;
 
 pub(crate) use choice::{
     Choice, Inputs, Pick, choose, extent, fastest, kernels_choice, largest, limitable_unit,

@@ -29,10 +29,10 @@ pub struct Guard {
     /// SIGKILL when headroom is used up within this time.
     #[serde(with = "text")]
     pub kill_ahead: Span,
-    /// SIGTERM waits until no more headroom than this is left: bytes, or a share of memory.
+    /// SIGTERM waits until no more headroom than this is left: bytes, or a share of memory, of 16 GiB at most.
     #[serde(with = "text")]
     pub term_room: Share,
-    /// SIGKILL waits until no more headroom than this is left: bytes, or a share of memory.
+    /// SIGKILL waits until no more headroom than this is left: bytes, or a share of memory, of 16 GiB at most.
     #[serde(with = "text")]
     pub kill_room: Share,
     /// Time from SIGTERM to SIGKILL, if memory lasts so long.

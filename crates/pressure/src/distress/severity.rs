@@ -23,11 +23,10 @@ const ALERT_AHEAD: Span = Span::secs(60);
 const ALERT_HEADROOM: Part = Part::new(Percent::new(12), Bytes::mib(4096));
 /// A forecast of seconds means nothing while half of memory is left: few loads grow that far.
 const WARN_HEADROOM: Percent = Percent::new(50);
-/// Most that a share of memory means as `term-room`: it is 6 % of 16 GiB, and what a fast program takes
-/// in a third of a second.
-const MOST_TERM_ROOM: Bytes = Bytes::mib(1024);
-/// The same for `kill-room`.
-const MOST_KILL_ROOM: Bytes = Bytes::mib(512);
+/// A share for `term-room` or `kill-room` is of no more memory than this. Programs do not take memory faster
+/// because there is more of it, and 6 % of 16 GiB is what a fast one takes in a third of a second. Whoever
+/// wants more on a larger machine writes an amount.
+pub const SHARES_OF: Bytes = Bytes::mib(16 * 1024);
 /// From memory that runs out to a process that ends by SIGTERM: a sample (100 ms), a scan on the way
 /// (180 ms), the decision and the signal (under 20 ms), and the least time that SIGTERM is given (200 ms).
 const TERM_REACTION: Duration = Duration::from_millis(500);
@@ -128,7 +127,7 @@ pub(crate) fn severity(outlook: &Outlook, bounds: &Bounds) -> Severity {
 
 /// Headroom that is left when SIGTERM comes: a throttled unit may not take it.
 pub(crate) fn reserve(outlook: &Outlook, bounds: &Bounds) -> Bytes {
-    let room = room(bounds.term_room, MOST_TERM_ROOM, outlook.managed);
+    let room = bounds.term_room.of(outlook.managed.min(SHARES_OF));
     let grows = outlook.growth.during(TERM_REACTION);
     let most = room.scaled(MOST_FOR_SIGTERM, 1);
     room.max(grows.min(most)).max(kill_reserve(outlook, bounds))
@@ -136,8 +135,8 @@ pub(crate) fn reserve(outlook: &Outlook, bounds: &Bounds) -> Bytes {
 
 /// Headroom that is left when SIGKILL comes.
 fn kill_reserve(outlook: &Outlook, bounds: &Bounds) -> Bytes {
-    room(bounds.kill_room, MOST_KILL_ROOM, outlook.managed)
-        .max(outlook.growth.during(KILL_REACTION))
+    let room = bounds.kill_room.of(outlook.managed.min(SHARES_OF));
+    room.max(outlook.growth.during(KILL_REACTION))
 }
 
 /// An amount as it was written, or a share of memory up to `most`.

@@ -2,6 +2,7 @@
 
 use super::patterns::{self, Lost};
 use pressure::config::{Config, ConfigError, Guard, Share};
+use pressure::distress::SHARES_OF;
 use pressure::import::{Imported, LeftOut, quoted};
 use std::fmt::Write;
 use units::{Bytes, Percent, Span};
@@ -92,8 +93,18 @@ impl Draft {
     pub(super) fn rooms(&mut self, setting: &str, term: Share, kill: Share) {
         let term = self.within_bounds(setting, term);
         let kill = self.within_bounds(setting, kill);
-        self.term_room = Some(term);
-        self.kill_room = Some(kill);
+        self.term_room = Some(self.of_all(term));
+        self.kill_room = Some(self.of_all(kill));
+    }
+
+    /// A share of all memory. Here a share is of no more than [`SHARES_OF`], so on a larger machine it is an amount.
+    fn of_all(&self, share: Share) -> Share {
+        match (share, self.memory) {
+            (Share::Percent(percent), Some(memory)) if memory > SHARES_OF => {
+                Share::Bytes(percent.of(memory))
+            }
+            _ => share,
+        }
     }
 
     pub(super) fn within_bounds(&mut self, setting: &str, share: Share) -> Share {
