@@ -2,6 +2,7 @@
 //!
 //! Two processes are of one family if they have the same name and the same kin. Kin is the process group, as a shell makes
 //! one for each job and a build runs in it. Workers that lead a group each, as after `setsid`, have their parent as kin.
+//! So have processes whose group is 0: a first process that made no session, or a leader outside of our namespace.
 //!
 //! ```text
 //! order by (group, name) ─► a run of four and more: kin is the group
@@ -72,7 +73,12 @@ impl ProcessTable {
                 kin = leaders_parent(run, entries).unwrap_or(kin);
             }
             for place in run {
-                entries[*place as usize].kin = kin;
+                let entry = &mut entries[*place as usize];
+                entry.kin = if entry.group == 0 {
+                    by_parent(entry.parent).unwrap_or_default()
+                } else {
+                    kin
+                };
             }
         });
         order.sort_unstable_by_key(|place| key(&entries[*place as usize]));
@@ -194,7 +200,12 @@ pub(super) fn belongs(entry: &Entry, kin: u32, name: &str) -> bool {
 fn leaders_parent(run: &[u32], entries: &[Entry]) -> Option<u32> {
     let mut members = run.iter().map(|place| &entries[*place as usize]);
     let leader = members.find(|entry| entry.pid == entry.group)?;
-    (leader.parent > 1).then_some(leader.parent | BY_PARENT)
+    by_parent(leader.parent)
+}
+
+/// The kin of the children of a process; `None` for those of the first one, which adopts all orphans.
+fn by_parent(parent: u32) -> Option<u32> {
+    (parent > 1).then_some(parent | BY_PARENT)
 }
 
 fn key(entry: &Entry) -> (u32, super::table::Comm) {
@@ -276,6 +287,19 @@ mod tests {
         );
         assert_eq!((it.largest.pid, it.youngest.pid), (19, 19));
         assert!(belongs(&it.largest, 10, "cc1plus") && !belongs(&it.largest, 10, "make"));
+    }
+
+    #[test]
+    fn without_a_group_the_children_of_one_parent_are_a_family() {
+        let mut entries = vec![named(40, 1, 0, "worker", 10)];
+        entries.extend((50..60).map(|pid| named(pid, 40, 0, "worker", 10)));
+        let mut table = table(entries);
+        let found = families(&mut table);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let kin = BY_PARENT + 40;
+        assert_eq!((found[0].family.kin, found[0].family.processes), (kin, 10));
+        assert_eq!(table.find(40).unwrap().kin, 0, "its own parent adopts all");
+        assert!(belongs(&found[0].youngest, kin, "worker"));
     }
 
     #[test]
