@@ -33,7 +33,8 @@ closed() {
 }
 
 # In tenths, earlyoom has 10 and systemd-oomd 20. The guard writes sysctls, answers on the loopback, and kills processes and units.
-# It may also call capset, with which a hook gives up all capabilities; that counts two.
-closed warmsetd.service 29
+# It may also call capset, with which a hook gives up all capabilities; that counts two. That it may list which files a process
+# has open (CAP_DAC_READ_SEARCH) counts one: without it, memory in a memfd or a tmpfs has no owner.
+closed warmsetd.service 30
 # It runs as root, because only root can own its name on the bus.
 closed warmset-low-memory.service 15
