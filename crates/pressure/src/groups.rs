@@ -132,7 +132,25 @@ pub struct Frozen {
     pub answer: Option<Answer>,
 }
 
+impl Throttled {
+    /// To put its limit back as it was found.
+    pub const fn free(&self) -> CgroupAction {
+        CgroupAction::Free {
+            id: self.id,
+            unit: self.unit,
+        }
+    }
+}
+
 impl Frozen {
+    /// To thaw it.
+    pub const fn thaw(&self) -> CgroupAction {
+        CgroupAction::Thaw {
+            id: self.id,
+            unit: self.unit,
+        }
+    }
+
     /// Whether it is frozen now.
     pub const fn is_frozen(&self) -> bool {
         self.thawed.is_none()

@@ -23,7 +23,7 @@ use super::draft::Draft;
 use crate::decision::{Action, Reason};
 use crate::decision::{Attention, Notice};
 use crate::distress::Severity;
-use crate::groups::{CgroupAction, Frozen};
+use crate::groups::Frozen;
 use std::time::Duration;
 use units::Span;
 use view::View;
@@ -85,18 +85,10 @@ impl Draft<'_> {
     fn release_limits(&mut self) {
         let sample = self.sample;
         for cgroup in &sample.groups.throttled {
-            let action = CgroupAction::Free {
-                id: cgroup.id,
-                unit: cgroup.unit,
-            };
-            self.step(Action::Group(action), Reason::Stop);
+            self.step(Action::Group(cgroup.free()), Reason::Stop);
         }
         for frozen in sample.groups.frozen.iter().filter(|one| one.is_frozen()) {
-            let action = CgroupAction::Thaw {
-                id: frozen.id,
-                unit: frozen.unit,
-            };
-            self.step(Action::Group(action), Reason::Stop);
+            self.step(Action::Group(frozen.thaw()), Reason::Stop);
         }
     }
 }

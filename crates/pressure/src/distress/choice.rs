@@ -7,12 +7,12 @@ mod kernel;
 mod unit;
 
 pub(crate) use holders::largest;
-pub(crate) use inputs::Inputs;
+pub(crate) use inputs::{Exemptions, Inputs};
 pub(crate) use kernel::kernels_choice;
-pub(crate) use unit::{extent, limitable_unit};
+pub(crate) use unit::limitable_unit;
 
 use super::growth::Growth;
-use super::roles::{Exemption, exemption, weight};
+use super::roles::{Exemption, weight};
 use super::severity::Part;
 use crate::scan::{Candidate, Family, Identity, MAX_CANDIDATES, Mark, Name};
 use arrayvec::ArrayVec;
@@ -20,7 +20,7 @@ use family::{family_that_grows, join_family};
 use inputs::{eligible, growth_of, held_by, is_signalled, share_of_growth};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use unit::unit_that_grows;
+use unit::{extent, unit_that_grows};
 use units::{Bytes, Percent, Rate};
 
 /// Candidates named in one account, at most: a decision has few places for notices.
@@ -86,6 +86,16 @@ pub(crate) struct Pick {
 }
 
 impl Pick {
+    /// A candidate that grows by itself, alone or with its unit.
+    pub(crate) fn alone(inputs: Inputs<'_>, candidate: &Candidate, growth: Growth) -> Self {
+        Self {
+            candidate: *candidate,
+            extent: extent(inputs, candidate, growth),
+            growth,
+            family: None,
+        }
+    }
+
     /// Memory that its end frees.
     pub(crate) fn size(&self) -> Bytes {
         let one = self.candidate.size();
@@ -154,12 +164,7 @@ pub(crate) fn fastest(inputs: Inputs<'_>) -> Option<Pick> {
         let growth = growth_of(inputs, candidate).unwrap_or_default();
         let most = best.map_or(Rate::ZERO, |pick| pick.growth.rate);
         if growth.rate > most {
-            best = Some(Pick {
-                candidate: *candidate,
-                extent: extent(inputs, candidate, growth),
-                growth,
-                family: None,
-            });
+            best = Some(Pick::alone(inputs, candidate, growth));
         }
     }
     if let Some(pick) = &mut best {
@@ -171,8 +176,8 @@ pub(crate) fn fastest(inputs: Inputs<'_>) -> Option<Pick> {
 /// Whether a process that may not be killed makes a share of the growth: no other kill helps then.
 fn an_exempt_one_grows(inputs: Inputs<'_>) -> bool {
     let least = share_of_growth(inputs, CULPRIT);
-    inputs.scan.candidates.iter().any(|candidate| {
-        exemption(candidate, inputs.config).is_some()
+    inputs.judged().any(|(candidate, exemption)| {
+        exemption.is_some()
             && growth_of(inputs, candidate).is_some_and(|growth| growth.rate.get() >= least)
     })
 }
@@ -184,7 +189,7 @@ fn choose_by(
 ) -> Choice {
     let mut choice = Choice::default();
     let mut ranked: ArrayVec<Ranked<'_>, MAX_CANDIDATES> = ArrayVec::new();
-    for candidate in &inputs.scan.candidates {
+    for (candidate, exemption) in inputs.judged() {
         let growth = growth_of(inputs, candidate);
         let Some(score) = score(candidate, growth) else {
             continue;
@@ -192,7 +197,7 @@ fn choose_by(
         if is_signalled(inputs.scan, candidate) {
             continue;
         }
-        match exemption(candidate, inputs.config) {
+        match exemption {
             Some(exemption) => choice.note(candidate, growth, Verdict::Exempt(exemption)),
             None => ranked.push(Ranked {
                 candidate,
@@ -206,12 +211,7 @@ fn choose_by(
         return choice;
     };
     let growth = chosen.growth.unwrap_or_default();
-    choice.pick = Some(Pick {
-        candidate: *chosen.candidate,
-        extent: extent(inputs, chosen.candidate, growth),
-        growth,
-        family: None,
-    });
+    choice.pick = Some(Pick::alone(inputs, chosen.candidate, growth));
     for one in &ranked {
         let is_chosen = one.candidate.identity == chosen.candidate.identity;
         let verdict = if is_chosen {

@@ -3,10 +3,10 @@
 use crate::config::Guard;
 use crate::decision::Reason;
 use crate::distress::{
-    Bounds, Choice, Growth, Inputs, Outlook, Pick, STUCK, Severity, choose, exemption, largest,
+    Bounds, Choice, Exemptions, Growth, Inputs, Outlook, Pick, STUCK, Severity, choose, largest,
     limitable_unit, reserve, severity,
 };
-use crate::groups::{CgroupAction, Frozen, MAX_FROZEN, Throttled};
+use crate::groups::{CgroupAction, Frozen, MAX_FROZEN, MAX_THROTTLED, Throttled};
 use crate::history::History;
 use crate::sample::Sample;
 use crate::scan::{Candidate, Group, Signal, Victim};
@@ -29,6 +29,10 @@ pub(super) struct View<'a> {
     pub(super) sample: &'a Sample,
     pub(super) outlook: Outlook,
     pub(super) severity: Severity,
+    /// Times and headroom at which it is time to act.
+    bounds: Bounds,
+    /// Why each candidate of the scan is exempt.
+    exemptions: Exemptions,
     /// What makes memory run out; empty while memory lasts.
     pub(super) choice: Choice,
     /// What holds the most, in a machine that thrashes.
@@ -49,12 +53,15 @@ impl<'a> View<'a> {
         sample: &'a Sample,
         outlook: Outlook,
     ) -> Self {
+        let bounds = Bounds::of(config);
         let mut view = Self {
             config,
             history,
             sample,
             outlook,
-            severity: severity(&outlook, &Bounds::of(config)),
+            severity: severity(&outlook, &bounds),
+            bounds,
+            exemptions: Exemptions::of(&sample.scan, config),
             choice: Choice::default(),
             largest: Choice::default(),
         };
@@ -75,13 +82,51 @@ impl<'a> View<'a> {
             growths: &self.history.distress.growths,
             config: self.config,
             outlook: &self.outlook,
+            exemptions: &self.exemptions,
             shmem: self.sample.memory.shmem.unwrap_or_default(),
         }
     }
 
     /// Headroom that is left when SIGTERM comes, and that a throttled unit leaves to all others.
     pub(super) fn reserve(&self) -> Bytes {
-        reserve(&self.outlook, &Bounds::of(self.config))
+        reserve(&self.outlook, &self.bounds)
+    }
+
+    /// The severity of another outlook, by the same bounds.
+    pub(super) fn severity_of(&self, outlook: &Outlook) -> Severity {
+        severity(outlook, &self.bounds)
+    }
+
+    /// Why what grows by itself is signalled.
+    pub(super) fn runs_away(&self, pick: &Pick) -> Reason {
+        Reason::Runaway {
+            growth: pick.growth.rate,
+            of: self.outlook.growth,
+            headroom: self.outlook.headroom,
+            left: self.outlook.left,
+            stalled: self.outlook.stalled,
+        }
+    }
+
+    /// The limit of a candidate's unit, if it has none of ours and none that is as low.
+    pub(super) fn limit(
+        &self,
+        candidate: &Candidate,
+        group: &Group,
+        memory_high: Bytes,
+    ) -> Option<CgroupAction> {
+        let is_limited = group.high.is_some_and(|high| high <= memory_high);
+        let is_full = self.sample.groups.throttled.len() == MAX_THROTTLED;
+        if is_limited || is_full || self.throttled(candidate).is_some() {
+            return None;
+        }
+        Some(CgroupAction::Throttle {
+            id: group.id,
+            unit: candidate.unit,
+            used: group.used,
+            memory_high,
+            reserve: self.reserve(),
+        })
     }
 
     /// Time from `then` to the sample.
@@ -257,13 +302,13 @@ impl<'a> View<'a> {
     }
 
     /// The largest process of a unit that may be killed.
-    pub(super) fn largest_in(&self, id: u64) -> Option<&'a Candidate> {
-        self.sample
-            .scan
-            .candidates
-            .iter()
-            .filter(|candidate| candidate.group.is_some_and(|group| group.id == id))
-            .filter(|candidate| exemption(candidate, self.config).is_none())
+    pub(super) fn largest_in(&self, id: u64) -> Option<&Candidate> {
+        let inputs = self.inputs();
+        let inside = inputs.judged().filter(|(candidate, exemption)| {
+            exemption.is_none() && candidate.group.is_some_and(|group| group.id == id)
+        });
+        inside
+            .map(|(candidate, _)| candidate)
             .max_by_key(|candidate| candidate.size())
     }
 

@@ -1,7 +1,6 @@
 //! Families: many alike processes below one ancestor, as a parallel build or a pool of workers.
 
 use super::inputs::{eligible, growth_of, share_of_growth};
-use super::unit::extent;
 use super::{Extent, Inputs, Pick};
 use crate::config::Leaf;
 use crate::distress::growth::Growth;
@@ -10,7 +9,8 @@ use crate::scan::{Candidate, Family};
 use std::time::Duration;
 use units::{Bytes, Percent, Rate, Span};
 
-/// The same for a family. Of a build of forty jobs a scan lists twelve, so its share is a lower bound.
+/// A family with less than this share of the growth does not cause it. Of a build of forty jobs a scan lists
+/// twelve, so its share is a lower bound.
 const FAMILY: Percent = Percent::new(10);
 /// A member of a family grows at least this share as fast as the fastest of it. Of alike processes some
 /// begin later.
@@ -38,7 +38,7 @@ pub(super) fn is_kin(one: &Candidate, other: &Candidate) -> bool {
 }
 
 /// The family of a candidate: as the scan lists it, or added up from the candidates.
-pub(super) fn family_of(inputs: Inputs<'_>, candidate: &Candidate) -> Family {
+fn family_of(inputs: Inputs<'_>, candidate: &Candidate) -> Family {
     let listed = inputs
         .scan
         .families
@@ -61,11 +61,7 @@ pub(super) fn family_of(inputs: Inputs<'_>, candidate: &Candidate) -> Family {
 
 /// How a family grows: as a whole, or the sum of those of its members that are listed. One that was seen
 /// only once, and is young, is taken to have grown since its start.
-pub(super) fn growth_of_family(
-    inputs: Inputs<'_>,
-    candidate: &Candidate,
-    family: &Family,
-) -> Growth {
+fn growth_of_family(inputs: Inputs<'_>, candidate: &Candidate, family: &Family) -> Growth {
     let mut sum = Growth::default();
     let mut oldest = Span::default();
     for member in eligible(inputs).filter(|other| is_kin(candidate, other)) {
@@ -106,10 +102,8 @@ pub(super) fn family_that_grows(inputs: Inputs<'_>) -> Option<Pick> {
         let score = growth.rate.get() as f64 * weight(candidate, inputs.config);
         if best.as_ref().is_none_or(|(other, _)| score > *other) {
             let pick = Pick {
-                candidate: *candidate,
-                extent: extent(inputs, candidate, growth),
-                growth,
                 family: Some(family),
+                ..Pick::alone(inputs, candidate, growth)
             };
             best = Some((score, pick));
         }

@@ -16,10 +16,10 @@ const LARGE: Part = Part::new(Percent::new(10), Bytes::mib(4096));
 ///
 /// Shared memory counts for each of the alike processes that map it as its part of it.
 pub(crate) fn largest(inputs: Inputs<'_>) -> Choice {
-    let least = LARGE.of(inputs.outlook.managed);
+    let least = LARGE.of(inputs.outlook.managed).max(inputs.unowned());
     let score = |candidate: &Candidate, _: Option<Growth>| {
         let size = own_part(inputs, candidate);
-        if size < least || size < inputs.unowned() {
+        if size < least {
             return None;
         }
         Some(size.get() as f64 * weight(candidate, inputs.config))
@@ -28,7 +28,7 @@ pub(crate) fn largest(inputs: Inputs<'_>) -> Choice {
 }
 
 /// What a candidate holds, with its part of the memory that it shares.
-pub(super) fn own_part(inputs: Inputs<'_>, candidate: &Candidate) -> Bytes {
+fn own_part(inputs: Inputs<'_>, candidate: &Candidate) -> Bytes {
     let sharers = inputs
         .scan
         .candidates

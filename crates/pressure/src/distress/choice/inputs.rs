@@ -3,8 +3,9 @@
 use crate::config::Guard;
 use crate::distress::growth::{Growth, Growths};
 use crate::distress::outlook::Outlook;
-use crate::distress::roles::exemption;
-use crate::scan::{Candidate, ProcessScan};
+use crate::distress::roles::{Exemption, exemption};
+use crate::scan::{Candidate, MAX_CANDIDATES, ProcessScan};
+use arrayvec::ArrayVec;
 use units::{Bytes, Percent, Rate};
 
 /// What a choice is made from.
@@ -14,8 +15,29 @@ pub(crate) struct Inputs<'a> {
     pub(crate) growths: &'a Growths,
     pub(crate) config: &'a Guard,
     pub(crate) outlook: &'a Outlook,
+    pub(crate) exemptions: &'a Exemptions,
     /// All tmpfs and shared memory.
     pub(crate) shmem: Bytes,
+}
+
+/// Why each candidate of a scan is exempt, in their order. That takes hundreds of comparisons for each, so
+/// it is found once for a decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Exemptions(ArrayVec<Option<Exemption>, MAX_CANDIDATES>);
+
+impl Exemptions {
+    pub(crate) fn of(scan: &ProcessScan, config: &Guard) -> Self {
+        let candidates = scan.candidates.iter();
+        Self(candidates.map(|one| exemption(one, config)).collect())
+    }
+}
+
+impl<'a> Inputs<'a> {
+    /// Each candidate, and why it is exempt.
+    pub(crate) fn judged(self) -> impl Iterator<Item = (&'a Candidate, Option<Exemption>)> {
+        let exemptions = self.exemptions.0.iter().copied();
+        self.scan.candidates.iter().zip(exemptions)
+    }
 }
 
 pub(super) fn share_of_growth(inputs: Inputs<'_>, share: Percent) -> u64 {
@@ -50,9 +72,12 @@ pub(super) fn held_by(candidate: &Candidate) -> Bytes {
 
 /// The candidates that may be killed and were not signalled.
 pub(super) fn eligible(inputs: Inputs<'_>) -> impl Iterator<Item = &Candidate> {
-    inputs.scan.candidates.iter().filter(move |candidate| {
-        !is_signalled(inputs.scan, candidate) && exemption(candidate, inputs.config).is_none()
-    })
+    inputs
+        .judged()
+        .filter(move |(candidate, exemption)| {
+            exemption.is_none() && !is_signalled(inputs.scan, candidate)
+        })
+        .map(|(candidate, _)| candidate)
 }
 
 /// Whether it was signalled already. The wait for signalled processes is decided elsewhere.

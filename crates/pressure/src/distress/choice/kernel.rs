@@ -14,11 +14,11 @@ pub(crate) fn kernels_choice(scan: &ProcessScan, all: Bytes) -> Option<&Candidat
         .max_by_key(|candidate| badness(candidate, all))
 }
 
-pub(super) fn kernel_may_kill(candidate: &Candidate) -> bool {
+fn kernel_may_kill(candidate: &Candidate) -> bool {
     candidate.identity.pid > 1 && candidate.oom_score_adj > -1000 && candidate.life != Life::Dying
 }
 
-pub(super) fn badness(candidate: &Candidate, all: Bytes) -> i128 {
+fn badness(candidate: &Candidate, all: Bytes) -> i128 {
     let used = candidate.mapped.unwrap_or(candidate.resident) + candidate.swapped;
     let adjustment = i128::from(candidate.oom_score_adj) * i128::from(all.get()) / 1000;
     i128::from(used.get()) + adjustment

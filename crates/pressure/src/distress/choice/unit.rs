@@ -3,7 +3,6 @@
 use super::inputs::{eligible, growth_of, share_of_growth};
 use super::{CULPRIT, Extent, Inputs, Pick};
 use crate::distress::growth::Growth;
-use crate::distress::roles::exemption;
 use crate::scan::{Candidate, Group, Life, Place};
 use units::{Bytes, Percent, Rate};
 
@@ -50,13 +49,7 @@ pub(super) fn unit_that_grows(inputs: Inputs<'_>) -> Option<Pick> {
             unit.rate > *rate || (unit.rate == *rate && own.rate > pick.growth.rate)
         });
         if is_better {
-            let pick = Pick {
-                candidate: *candidate,
-                extent: extent(inputs, candidate, own),
-                growth: own,
-                family: None,
-            };
-            best = Some((unit.rate, pick));
+            best = Some((unit.rate, Pick::alone(inputs, candidate, own)));
         }
     }
     best.map(|(_, pick)| pick)
@@ -84,14 +77,15 @@ pub(crate) fn limitable_unit(inputs: Inputs<'_>, candidate: &Candidate) -> Optio
         return None;
     }
     let group = candidate.group?;
-    let mut inside = members(inputs, group.id).filter(|other| other.life != Life::Dying);
-    let has_exempt =
-        group.exempt > 0 || inside.any(|other| exemption(other, inputs.config).is_some());
+    let mut inside = inputs.judged().filter(|(other, _)| {
+        other.life != Life::Dying && other.group.is_some_and(|it| it.id == group.id)
+    });
+    let has_exempt = group.exempt > 0 || inside.any(|(_, exemption)| exemption.is_some());
     if has_exempt { None } else { Some(group) }
 }
 
 /// Whether its unit is a terminal's: processes with a terminal are in it, or it is called so.
-pub(super) fn is_terminal(candidate: &Candidate) -> bool {
+fn is_terminal(candidate: &Candidate) -> bool {
     let has_terminal = candidate.group.is_some_and(|group| group.terminals > 0);
     let unit = candidate.unit.as_str();
     let is_called =
@@ -100,18 +94,18 @@ pub(super) fn is_terminal(candidate: &Candidate) -> bool {
 }
 
 /// Whether `text` contains `part`, whatever the case of its letters. `part` is in small letters.
-pub(super) fn contains(text: &str, part: &str) -> bool {
+fn contains(text: &str, part: &str) -> bool {
     let mut rests = text.as_bytes().windows(part.len());
     rests.any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
 }
 
-pub(super) fn members(inputs: Inputs<'_>, id: u64) -> impl Iterator<Item = &Candidate> {
+fn members(inputs: Inputs<'_>, id: u64) -> impl Iterator<Item = &Candidate> {
     let candidates = inputs.scan.candidates.iter();
     candidates.filter(move |other| other.group.is_some_and(|group| group.id == id))
 }
 
 /// Whether one program runs in the unit. Where that was not read, the listed processes have one name.
-pub(super) fn is_one_programs(inputs: Inputs<'_>, group: &Group) -> bool {
+fn is_one_programs(inputs: Inputs<'_>, group: &Group) -> bool {
     if let Some(programs) = group.programs {
         return programs <= 1;
     }
@@ -122,12 +116,7 @@ pub(super) fn is_one_programs(inputs: Inputs<'_>, group: &Group) -> bool {
     listed.all(|other| other.name == first.name)
 }
 
-pub(super) fn stands_out(
-    inputs: Inputs<'_>,
-    candidate: &Candidate,
-    group: &Group,
-    growth: Growth,
-) -> bool {
+fn stands_out(inputs: Inputs<'_>, candidate: &Candidate, group: &Group, growth: Growth) -> bool {
     let holds_most = candidate.size() >= STANDS_OUT.of(group.held());
     let unit = inputs.growths.of_unit(candidate).unwrap_or_default();
     let own = growth_of(inputs, candidate).unwrap_or(growth);

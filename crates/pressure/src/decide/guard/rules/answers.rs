@@ -11,8 +11,8 @@ use super::fate::{Fate, SETTLED, fate};
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
 use crate::decision::Reason;
-use crate::distress::{Growth, Pick, extent};
-use crate::groups::{CgroupAction, Frozen};
+use crate::distress::{Growth, Pick};
+use crate::groups::Frozen;
 use crate::scan::Signal;
 
 pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
@@ -50,19 +50,14 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
 /// The kill of what holds the most in the unit, or of the whole unit; the rest thaws. `None` if no process
 /// of it was scanned: it stays frozen until one is, or there is headroom.
 fn killed(view: &View<'_>, frozen: &Frozen, why: Reason) -> Option<Proposal> {
-    let candidate = *view.largest_in(frozen.id)?;
-    let growth = Growth::default();
-    let pick = Pick {
-        candidate,
-        extent: extent(view.inputs(), &candidate, growth),
-        growth,
-        family: None,
-    };
-    let thaw = CgroupAction::Thaw {
-        id: frozen.id,
-        unit: frozen.unit,
-    };
-    Some(Proposal::Signal(pick, Signal::Kill, why, Some(thaw)))
+    let candidate = view.largest_in(frozen.id)?;
+    let pick = Pick::alone(view.inputs(), candidate, Growth::default());
+    Some(Proposal::Signal(
+        pick,
+        Signal::Kill,
+        why,
+        Some(frozen.thaw()),
+    ))
 }
 
 /// Whether the unit's user said what to do with it.

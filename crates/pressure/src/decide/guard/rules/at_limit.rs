@@ -7,7 +7,7 @@
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
 use crate::decision::Reason;
-use crate::distress::{Extent, Pick, Severity, extent};
+use crate::distress::{Extent, Pick, Severity};
 use crate::groups::Throttled;
 use crate::scan::{Candidate, Signal};
 use units::Span;
@@ -55,12 +55,7 @@ fn pick_in(view: &View<'_>, cgroup: &Throttled) -> Option<Pick> {
     if !has_hardly_any_cache(candidate) {
         return None;
     }
-    Some(Pick {
-        candidate: *candidate,
-        extent: extent(view.inputs(), candidate, growth),
-        growth,
-        family: None,
-    })
+    Some(Pick::alone(view.inputs(), candidate, growth))
 }
 
 /// Whether hardly any of its unit's memory is cache, which it would give up before it takes more.

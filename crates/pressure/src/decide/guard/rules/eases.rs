@@ -31,11 +31,7 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
             continue;
         }
         let eased = if needs_no_limit(view, cgroup) {
-            let action = CgroupAction::Free {
-                id: cgroup.id,
-                unit: cgroup.unit,
-            };
-            Some((action, Reason::Eased { headroom }))
+            Some((cgroup.free(), Reason::Eased { headroom }))
         } else if headroom > cgroup.reserve.scaled(5, 4) {
             raised(view, cgroup, headroom)
         } else {

@@ -5,7 +5,6 @@
 
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
-use crate::decision::Reason;
 use crate::distress::{Severity, fastest};
 use crate::scan::Signal;
 
@@ -18,12 +17,6 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
     let Some(pick) = fastest(view.inputs()).filter(|_| by_processes) else {
         return Proposal::Nothing;
     };
-    let why = Reason::Runaway {
-        growth: pick.growth.rate,
-        of: outlook.growth,
-        headroom: outlook.headroom,
-        left: outlook.left,
-        stalled: outlook.stalled,
-    };
+    let why = view.runs_away(&pick);
     Proposal::Signal(pick, Signal::Kill, why, None)
 }

@@ -52,12 +52,6 @@ fn reason(view: &View<'_>, pick: &Pick) -> Reason {
             headroom: outlook.headroom,
             left: outlook.left,
         },
-        None => Reason::Runaway {
-            growth: pick.growth.rate,
-            of: outlook.growth,
-            headroom: outlook.headroom,
-            left: outlook.left,
-            stalled: outlook.stalled,
-        },
+        None => view.runs_away(pick),
     }
 }

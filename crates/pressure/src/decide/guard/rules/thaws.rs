@@ -3,7 +3,6 @@
 use super::fate::{Fate, fate};
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
-use crate::groups::CgroupAction;
 use arrayvec::ArrayVec;
 
 pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
@@ -12,11 +11,7 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
         let Some((Fate::Thaw, why)) = fate(view, frozen) else {
             continue;
         };
-        let action = CgroupAction::Thaw {
-            id: frozen.id,
-            unit: frozen.unit,
-        };
-        let _ = actions.try_push((action, why));
+        let _ = actions.try_push((frozen.thaw(), why));
     }
     if actions.is_empty() {
         return Proposal::Nothing;

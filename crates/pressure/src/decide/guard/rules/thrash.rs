@@ -12,7 +12,6 @@ use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::{Thrash, View};
 use crate::decision::Reason;
 use crate::distress::{Extent, Pick, Severity};
-use crate::groups::{CgroupAction, MAX_THROTTLED};
 use crate::scan::Signal;
 use units::Span;
 
@@ -65,19 +64,6 @@ fn signal(view: &View<'_>, pick: &Pick, why: Reason) -> Proposal {
 fn squeezed(view: &View<'_>, pick: &Pick, why: Reason) -> Option<Proposal> {
     let group = view.limitable_unit(&pick.candidate)?;
     let memory_high = group.used.scaled(7, 8);
-    let is_limited = group.high.is_some_and(|high| high <= memory_high);
-    if is_limited
-        || view.throttled(&pick.candidate).is_some()
-        || view.sample.groups.throttled.len() == MAX_THROTTLED
-    {
-        return None;
-    }
-    let action = CgroupAction::Throttle {
-        id: group.id,
-        unit: pick.candidate.unit,
-        used: group.used,
-        memory_high,
-        reserve: view.reserve(),
-    };
+    let action = view.limit(&pick.candidate, &group, memory_high)?;
     Some(Proposal::Throttle(*pick, action, why))
 }

@@ -12,7 +12,6 @@ use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
 use crate::decision::Reason;
 use crate::distress::Severity;
-use crate::groups::{CgroupAction, MAX_THROTTLED};
 use units::{Bytes, Percent, Span};
 
 /// A forecast of seconds means nothing while half of memory is left: few loads grow that far.
@@ -34,19 +33,8 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
     };
     let most = group.unreclaimable() + headroom.less(reserve);
     let memory_high = group.used.max(most);
-    let is_limited = group.high.is_some_and(|high| high <= memory_high);
-    if is_limited
-        || view.throttled(&pick.candidate).is_some()
-        || view.sample.groups.throttled.len() == MAX_THROTTLED
-    {
+    let Some(action) = view.limit(&pick.candidate, &group, memory_high) else {
         return Proposal::Nothing;
-    }
-    let action = CgroupAction::Throttle {
-        id: group.id,
-        unit: pick.candidate.unit,
-        used: group.used,
-        memory_high,
-        reserve,
     };
     let why = Reason::Fills {
         growth: pick.growth.rate,

@@ -7,7 +7,7 @@
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
 use crate::decision::Reason;
-use crate::distress::{Bounds, Extent, Growth, Pick, Severity, severity};
+use crate::distress::{Extent, Growth, Pick, Severity};
 use crate::scan::{Candidate, Signal, Victim};
 use std::time::Duration;
 use units::Span;
@@ -69,7 +69,7 @@ fn again(view: &View<'_>, victim: &Victim) -> Pick {
 /// for it seems not to come.
 fn is_overdue(view: &View<'_>, victim: &Victim) -> bool {
     let without_it = view.outlook.without_in_flight(victim.size);
-    let patience = match severity(&without_it, &Bounds::of(view.config)) {
+    let patience = match view.severity_of(&without_it) {
         Severity::Kill => GRACE_AT_LEAST,
         Severity::Term => view.config.term_grace.get(),
         Severity::Warn => SIGTERM_WAIT,

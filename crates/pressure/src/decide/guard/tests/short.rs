@@ -1,12 +1,23 @@
 //! Thrash, shared memory, fast growth, headroom that others give back, and other guards.
 
-use super::machine::{Machine, PAGE, process};
+use super::machine::{Machine, PAGE, Process, process};
 use crate::decision::{Arbitration, Notice, Proposed, Rule};
 use crate::distress::{HeadroomTerms, headroom_of};
 use crate::groups::CgroupAction;
 use crate::sample::{Pool, PoolAmounts, Sample, Zone, ZoneAmounts};
 use crate::scan::{Group, Place, Signal};
 use units::{Bytes, Micros, Pages, Rate};
+
+/// The same process in a unit of its own.
+fn in_a_unit(mut one: Process) -> Process {
+    one.candidate.place = Place::Service;
+    one.candidate.group = Some(Group {
+        id: 77,
+        processes: 1,
+        ..Group::default()
+    });
+    one
+}
 
 /// One tick in which all tasks stall for so many thousandths of the time.
 fn stall(machine: &mut Machine, thousandths: u64) {
@@ -77,13 +88,7 @@ fn a_stall_below_the_limit_and_a_stall_with_headroom_are_left_alone() {
 #[test]
 fn the_largest_contributor_with_a_unit_is_throttled_first_and_stays_so() {
     let mut machine = thrashing();
-    let candidate = &mut machine.processes[0].candidate;
-    candidate.place = Place::Service;
-    candidate.group = Some(Group {
-        id: 77,
-        processes: 1,
-        ..Group::default()
-    });
+    machine.processes[0] = in_a_unit(machine.processes[0].clone());
     while seconds(&machine) < 18.0 {
         stall(&mut machine, 500);
     }
@@ -147,13 +152,7 @@ fn a_program_that_grows_fast_and_fits_is_left_alone() {
 
 #[test]
 fn beside_another_guard_it_still_throttles_and_says_what_it_would_have_done() {
-    let mut hog = process(20, "hog", 10, 60);
-    hog.candidate.place = Place::Service;
-    hog.candidate.group = Some(Group {
-        id: 77,
-        processes: 1,
-        ..Group::default()
-    });
+    let hog = in_a_unit(process(20, "hog", 10, 60));
     let mut machine = Machine::new(vec![process(10, "editor", 200, 0), hog]);
     machine.sample.circumstances.rival_guard = Some(1);
     machine.run(30.0);
@@ -189,27 +188,42 @@ fn where_another_guard_kills_in_one_cgroup_only_that_is_left_to_it() {
 
 #[test]
 fn a_proposal_that_comes_second_is_told_with_the_rule_that_came_first() {
-    let mut hog = process(20, "hog", 10, 60);
-    hog.candidate.place = Place::Service;
-    hog.candidate.group = Some(Group {
-        id: 77,
-        processes: 1,
-        ..Group::default()
-    });
+    let hog = in_a_unit(process(20, "hog", 10, 60));
     let mut machine = Machine::new(vec![process(10, "editor", 500, 0), hog]);
-    machine.run(30.0);
-    let carried_out = machine.said.iter().any(|notice| {
-        matches!(
-            notice,
+    // Exempt until it is time for SIGTERM, so that a limit and a signal are due at once.
+    let adjust = |machine: &mut Machine, to: i16| {
+        for one in &mut machine.processes {
+            one.candidate.oom_score_adj = to;
+        }
+    };
+    adjust(&mut machine, -1000);
+    let is_time = |notice: &Notice| matches!(notice, Notice::NoCulprit { .. });
+    while !machine.said.iter().any(is_time) {
+        machine.tick();
+    }
+    adjust(&mut machine, 0);
+    machine.said.clear();
+    machine.tick();
+    let verdict_of = |rule: Rule| {
+        machine.said.iter().find_map(|notice| match notice {
             Notice::Proposed {
-                rule: Rule::Throttles,
-                proposed: Proposed::Throttle,
-                verdict: Arbitration::Taken,
+                rule: of,
+                proposed,
+                verdict,
                 ..
-            }
-        )
-    });
-    assert!(carried_out);
+            } if *of == rule => Some((*proposed, *verdict)),
+            _ => None,
+        })
+    };
+    assert_eq!(
+        verdict_of(Rule::Throttles),
+        Some((Proposed::Throttle, Arbitration::Taken))
+    );
+    assert_eq!(
+        verdict_of(Rule::Runaway),
+        Some((Proposed::Term, Arbitration::After(Rule::Throttles)))
+    );
+    assert_eq!(machine.signals, []);
 }
 
 /// A machine of 1 GiB with nothing but free memory.
