@@ -16,7 +16,6 @@ pub mod directory;
 mod find;
 mod frozen;
 mod limited;
-pub mod place;
 mod protected;
 mod throttled;
 pub mod usage;

@@ -10,12 +10,12 @@
 //! A process is named with its start, so that a later one with the same number is not meant; memory is kept for units only.
 
 pub use crate::cgroups::is_there;
-use crate::cgroups::place::place;
 use crate::error::Error;
 use crate::parse::process::{self, cgroup};
 use crate::writes;
 use pressure::Config;
 use pressure::config::ConfigError;
+use pressure::place::place;
 use pressure::rules::Rule;
 use std::fs;
 use std::io::{self, ErrorKind};

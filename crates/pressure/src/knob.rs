@@ -250,6 +250,18 @@ pub struct KnobStates {
 }
 
 impl KnobStates {
+    /// We wrote `to`.
+    pub fn set(&mut self, knob: Knob, to: u64) {
+        self.now.put(knob, Some(to));
+        self.ours.put(knob, Some(to));
+    }
+
+    /// We wrote what was found.
+    pub fn put_back(&mut self, knob: Knob, to: u64) {
+        self.now.put(knob, Some(to));
+        self.ours.put(knob, None);
+    }
+
     /// Whether another program has set `knob` after Warmset did: then it is left alone.
     pub fn is_foreign(&self, knob: Knob) -> bool {
         matches!((self.ours.of(knob), self.now.of(knob)), (Some(ours), Some(now)) if ours != now)

@@ -81,6 +81,25 @@ pub struct Identity {
     pub start: u64,
 }
 
+/// The name of the program that a wrapper of NixOS runs: `.NAME-wrapped`, `.NAME-wrapped_`, and wrappers of those.
+/// Such a file is made beside the wrapper, which has its name.
+pub fn unwrapped(name: &[u8]) -> &[u8] {
+    let mut name = name;
+    while let Some(inner) = wrapped(name) {
+        name = inner;
+    }
+    name
+}
+
+/// NAME of `.NAME-wrapped`.
+fn wrapped(name: &[u8]) -> Option<&[u8]> {
+    let mut inner = name.strip_prefix(b".")?;
+    while let Some(shorter) = inner.strip_suffix(b"_") {
+        inner = shorter;
+    }
+    inner.strip_suffix(b"-wrapped")
+}
+
 /// One process that holds memory.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {

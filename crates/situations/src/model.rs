@@ -14,7 +14,6 @@ mod groups;
 mod kernel;
 mod limits;
 mod observe;
-mod place;
 mod pressure;
 mod process;
 mod reclaim;
@@ -54,7 +53,6 @@ pub(crate) struct MountState {
 pub struct Model {
     text: Situation,
     facts: Facts,
-    commands: Vec<String>,
     /// Milliseconds since the situation began.
     now: u64,
     /// Memory that the kernel manages.
@@ -99,7 +97,6 @@ impl Model {
         let cache = machine.cache;
         let mut model = Self {
             facts: observe::facts(machine),
-            commands: text.command_rules(),
             now: 0,
             total,
             free: 0.0,

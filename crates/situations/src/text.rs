@@ -157,19 +157,6 @@ impl Situation {
         text
     }
 
-    /// The rules of one key of the configuration that begin with `command:`, without that word.
-    pub(crate) fn command_rules(&self) -> Vec<String> {
-        let keys = ["spare", "avoid", "prefer"];
-        let lists = keys
-            .iter()
-            .filter_map(|key| self.config.get(*key)?.as_array());
-        lists
-            .flatten()
-            .filter_map(|rule| rule.as_str()?.strip_prefix("command:"))
-            .map(str::to_owned)
-            .collect()
-    }
-
     /// What does not fit together.
     fn check(&self) -> Result<(), String> {
         if self.programs.is_empty() && self.right.nobody.is_none() {

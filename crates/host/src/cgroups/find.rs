@@ -4,9 +4,9 @@
 //! itself `ssh.service` is no protected cgroup. What a user runs is a protected cgroup only by its path, which a person has asked for.
 
 use super::directory::Directory;
-use super::place::place;
 use crate::parse::mounts::{mounts, own_cgroup};
 use pressure::groups::MAX_PROTECTED;
+use pressure::place::place;
 use pressure::scan::Place;
 use std::ffi::OsStr;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Which program a process runs, if that can be trusted.
 
 use crate::parse::process::{printable, printable_end};
-use pressure::scan::{Name, PathName};
+use pressure::scan::{Name, PathName, unwrapped};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use std::ffi::OsStr;
@@ -62,25 +62,6 @@ pub(super) fn whole_exe<'b>(
         Ok((path, _)) => path.strip_suffix(REPLACED).unwrap_or(path),
         Err(_) => &[],
     }
-}
-
-/// The name of the program that a wrapper of NixOS runs: `.NAME-wrapped`, `.NAME-wrapped_`, and wrappers of those.
-/// Such a file is made beside the wrapper, which has its name.
-pub(super) fn unwrapped(name: &[u8]) -> &[u8] {
-    let mut name = name;
-    while let Some(inner) = wrapped(name) {
-        name = inner;
-    }
-    name
-}
-
-/// NAME of `.NAME-wrapped`.
-fn wrapped(name: &[u8]) -> Option<&[u8]> {
-    let mut inner = name.strip_prefix(b".")?;
-    while let Some(shorter) = inner.strip_suffix(b"_") {
-        inner = shorter;
-    }
-    inner.strip_suffix(b"-wrapped")
 }
 
 /// Device and inode of a file.

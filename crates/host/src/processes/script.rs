@@ -4,11 +4,11 @@
 //! process may write another text there. So what a script earns, a process that means harm can have; a hog that is only
 //! careless cannot.
 
-use super::program::unwrapped;
 use super::table;
 use super::trust::Trust;
 use crate::parse::process::printable;
 use pressure::scan::Name;
+use pressure::scan::unwrapped;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;

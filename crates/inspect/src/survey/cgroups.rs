@@ -3,10 +3,10 @@
 use super::ages::Ages;
 use super::{By, Holding};
 use host::cgroups::directory::{Directory, MOUNTS};
-use host::cgroups::place::place;
 use host::cgroups::usage::{Usage, amount, text};
 use host::parse::lines::{lines, number, words};
 use host::parse::process::printable;
+use pressure::place::place;
 use pressure::scan::Place;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -374,14 +374,8 @@ impl Decider {
     fn carry_out(&mut self, decision: &Decision) {
         for step in &decision.steps {
             match step.action {
-                Action::Set { knob, to, .. } => {
-                    self.knobs.now.put(knob, Some(to));
-                    self.knobs.ours.put(knob, Some(to));
-                }
-                Action::PutBack { knob, to, .. } => {
-                    self.knobs.now.put(knob, Some(to));
-                    self.knobs.ours.put(knob, None);
-                }
+                Action::Set { knob, to, .. } => self.knobs.set(knob, to),
+                Action::PutBack { knob, to, .. } => self.knobs.put_back(knob, to),
                 Action::Compact { .. }
                 | Action::Reclaim { .. }
                 | Action::Kill { .. }

@@ -1,10 +1,10 @@
 //! Cgroups: what they hold, and the limits that a guard sets on them.
 
-use super::place::{Found, place};
 use super::{BOOT, Model};
-use crate::text::{Mark, Program, Size, Unit};
+use crate::text::{Program, Size, Unit};
 use ::pressure::groups::{CgroupAction, Frozen, Groups, Throttled};
-use ::pressure::scan::{Place, UnitName};
+use ::pressure::place::place;
+use ::pressure::scan::{Mark, Place, UnitName};
 use units::{Bytes, Span};
 
 /// Time for which a thawed unit is remembered, as the host does.
@@ -14,7 +14,9 @@ const AGAIN: u64 = 60_000;
 #[derive(Debug)]
 pub(super) struct UnitState {
     pub(super) path: String,
-    pub(super) found: Found,
+    pub(super) place: Place,
+    /// Its own name.
+    pub(super) name: String,
     pub(super) max: Option<f64>,
     pub(super) oom_group: bool,
     pub(super) mark: Mark,
@@ -36,8 +38,17 @@ pub(super) struct UnitState {
 impl UnitState {
     /// Whether the unit of this program's processes is this one.
     pub(super) fn is_of(&self, program: &Program) -> bool {
-        place(&program.unit).directory == self.path
+        directory(program) == self.path
     }
+}
+
+/// The path of the unit that a program runs in.
+fn directory(program: &Program) -> String {
+    text(place(program.unit.as_bytes()).directory)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// What the guard has set.
@@ -59,7 +70,7 @@ impl Model {
             .text
             .programs
             .iter()
-            .map(|program| place(&program.unit).directory)
+            .map(directory)
             .chain(self.text.units.iter().map(|unit| unit.path.clone()))
             .collect();
         for path in paths {
@@ -67,8 +78,10 @@ impl Model {
                 continue;
             }
             let said: Option<&Unit> = self.text.units.iter().find(|unit| unit.path == path);
+            let found = place(path.as_bytes());
             self.units.push(UnitState {
-                found: place(&path),
+                place: found.place,
+                name: text(found.unit),
                 max: said.and_then(|unit| unit.max).map(Size::bytes),
                 oom_group: said.is_some_and(|unit| unit.oom_group),
                 mark: said.map_or(Mark::None, |unit| unit.mark),
@@ -122,7 +135,7 @@ impl Model {
 
     /// Whether the guard may write to files of this unit.
     pub(super) fn is_writable(&self, unit: usize) -> bool {
-        let is_users = matches!(self.units[unit].found.place, Place::App | Place::Desktop);
+        let is_users = matches!(self.units[unit].place, Place::App | Place::Desktop);
         self.text.machine.user_units_writable || !is_users
     }
 

@@ -2,12 +2,13 @@
 
 use super::groups::inode;
 use super::{BOOT, Model};
-use crate::text::{Kind, Mark as TextMark};
+use crate::text::{Kind, Program};
 use ::pressure::config::Guard;
 use ::pressure::distress::exemption;
+use ::pressure::rules::Texts;
 use ::pressure::scan::{
     Candidate, Family, Group, Identity, Life, MAX_CANDIDATES, MAX_FAMILIES, MAX_MOUNTS, Mark,
-    Mount, Name, PathName, Place, ProcessScan, UnitName, Victim,
+    Mount, Name, PathName, Place, ProcessScan, UnitName, Victim, unwrapped,
 };
 use arrayvec::ArrayString;
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ impl Model {
         self.read_families(scan);
         self.read_mounts(scan);
         for index in self.largest(scan) {
-            let mut candidate = self.candidate(index);
+            let mut candidate = self.candidate(index, guard);
             if let Some(mut group) = candidate.group {
                 self.read_members(index, &candidate, guard, &mut group);
                 candidate.group = Some(group);
@@ -179,16 +180,10 @@ impl Model {
     }
 
     /// One process as the host reads it.
-    fn candidate(&self, index: usize) -> Candidate {
+    fn candidate(&self, index: usize, guard: &Guard) -> Candidate {
         let process = &self.processes[index];
-        let program = &self.text.programs[process.program];
-        let kind = program.memory;
-        let unit = self.programs[process.program]
-            .unit
-            .map(|unit| &self.units[unit]);
-        let place = unit.map_or(Place::Unknown, |unit| unit.found.place);
-        let exe = program.exe();
-        let base = exe.rsplit('/').next().unwrap_or_default();
+        let kind = self.text.programs[process.program].memory;
+        let alone = self.candidate_alone(index, guard);
         let shared = match kind {
             // The blocks of a memfd count whether they are in RAM or in swap.
             Kind::Memfd => process.other.total,
@@ -201,36 +196,25 @@ impl Model {
             // Eight bytes for each page.
             process.anon.total / 512.0
         };
+        let hugetlb = if kind == Kind::Hugetlb {
+            process.other.total
+        } else {
+            0.0
+        };
+        let has_own = alone.place.is_of_its_own();
         Candidate {
-            identity: self.identity(index),
             age: Span::millis((BOOT + self.now).saturating_sub(process.born)),
-            name: self.name(index),
-            program: program.is_roots().then(|| shown(unwrapped(base), 32)),
-            unit: unit.map_or_else(UnitName::new, |unit| shown(&unit.found.unit, 64)),
-            place,
-            user: program.uid(),
             resident: bytes(process.anon.resident()),
             mapped: Some(bytes(self.resident(index))),
             swapped: bytes(process.anon.away),
-            oom_score_adj: program.oom_score_adj,
-            mark: unit.map_or(Mark::None, |unit| mark(unit.mark)),
-            group: place.is_of_its_own().then(|| self.group(index)).flatten(),
-            life: self.life(index),
+            group: has_own.then(|| self.group(index)).flatten(),
             shared: bytes(shared),
             written: self.written(index),
             tables: bytes(tables),
-            hugetlb: bytes(if kind == Kind::Hugetlb {
-                process.other.total
-            } else {
-                0.0
-            }),
+            hugetlb: bytes(hugetlb),
             kin: self.kin(index),
-            exe: end_of_path(&exe),
-            script: program.script.as_deref().map(|script| shown(script, 32)),
-            cgroup: end_of_path(&program.unit),
-            commands: self.commands_of(index),
-            foreign_code: program.foreign_code,
             left_to_rival: self.is_left_to_rival(index),
+            ..alone
         }
     }
 
@@ -267,17 +251,15 @@ impl Model {
         })
     }
 
-    fn commands_of(&self, index: usize) -> u64 {
-        let program = &self.text.programs[self.processes[index].program];
+    /// The bits of the rules that go by the command line and by whole paths.
+    fn commands_of(&self, program: &Program, guard: &Guard) -> u64 {
         let exe = program.exe();
         let command = program.command.as_deref().unwrap_or(&exe);
-        let mut bits = 0;
-        for (bit, pattern) in self.commands.iter().enumerate().take(64) {
-            if matches(pattern, command) {
-                bits |= 1 << bit;
-            }
-        }
-        bits
+        guard.bits(&Texts {
+            command: command.as_bytes(),
+            exe: exe.as_bytes(),
+            cgroup: program.unit.as_bytes(),
+        })
     }
 
     fn group(&self, index: usize) -> Option<Group> {
@@ -336,7 +318,7 @@ impl Model {
                 let member = Candidate {
                     group: like.group,
                     life: Life::Alive,
-                    ..self.candidate_alone(other)
+                    ..self.candidate_alone(other, guard)
                 };
                 let is_exempt = exemption(&member, guard).is_some() || member.oom_score_adj <= KEPT;
                 u32::from(is_exempt)
@@ -353,29 +335,27 @@ impl Model {
         group.exempt = if group.processes > 1 { exempt } else { 0 };
     }
 
-    /// A candidate without what its unit says.
-    pub(super) fn candidate_alone(&self, index: usize) -> Candidate {
+    /// A candidate without what its memory and its unit say.
+    pub(super) fn candidate_alone(&self, index: usize, guard: &Guard) -> Candidate {
         let program = &self.text.programs[self.processes[index].program];
         let unit = self.programs[self.processes[index].program].unit;
-        let place = unit.map_or(Place::Unknown, |unit| self.units[unit].found.place);
+        let unit = unit.map(|unit| &self.units[unit]);
         let exe = program.exe();
         let base = exe.rsplit('/').next().unwrap_or_default();
         Candidate {
             identity: self.identity(index),
             name: self.name(index),
-            program: program.is_roots().then(|| shown(unwrapped(base), 32)),
-            unit: unit.map_or_else(UnitName::new, |unit| {
-                shown(&self.units[unit].found.unit, 64)
-            }),
-            place,
+            program: program.is_roots().then(|| unwrapped_name(base)),
+            unit: unit.map_or_else(UnitName::new, |unit| shown(&unit.name, 64)),
+            place: unit.map_or(Place::Unknown, |unit| unit.place),
             user: program.uid(),
             oom_score_adj: program.oom_score_adj,
-            mark: unit.map_or(Mark::None, |unit| mark(self.units[unit].mark)),
+            mark: unit.map_or(Mark::None, |unit| unit.mark),
             life: self.life(index),
             exe: end_of_path(&exe),
             script: program.script.as_deref().map(|script| shown(script, 32)),
             cgroup: end_of_path(&program.unit),
-            commands: self.commands_of(index),
+            commands: self.commands_of(program, guard),
             foreign_code: program.foreign_code,
             ..Candidate::default()
         }
@@ -451,40 +431,10 @@ impl Model {
     }
 }
 
-/// `.NAME-wrapped` is NAME, as the host reads it.
-fn unwrapped(base: &str) -> &str {
-    let inner = base
-        .strip_prefix('.')
-        .and_then(|rest| rest.trim_end_matches('_').strip_suffix("-wrapped"));
-    inner.unwrap_or(base)
-}
-
-fn mark(mark: TextMark) -> Mark {
-    match mark {
-        TextMark::None => Mark::None,
-        TextMark::Avoid => Mark::Avoid,
-        TextMark::Omit => Mark::Omit,
-        TextMark::Own => Mark::Own,
-    }
-}
-
-/// Whether `text` is `pattern`, in which a star stands for anything.
-fn matches(pattern: &str, text: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else {
-        return pattern == text;
-    };
-    let Some(mut left) = text.strip_prefix(start) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let end = parts.pop().unwrap_or_default();
-    for part in parts {
-        match left.find(part) {
-            Some(at) => left = &left[at + part.len()..],
-            None => return false,
-        }
-    }
-    left.ends_with(end)
+/// The name of a program's file, as the host reads it.
+fn unwrapped_name(base: &str) -> Name {
+    let name = String::from_utf8_lossy(unwrapped(base.as_bytes()));
+    shown(&name, 32)
 }
 
 #[cfg(test)]
@@ -492,26 +442,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything_anywhere() {
-        for (pattern, text, is_match) in [
-            ("*jupyter*", "/usr/bin/python3 -m jupyter lab", true),
-            ("*jupyter", "/usr/bin/python3 -m jupyter lab", false),
-            (
-                "/usr/bin/java*-jar app.jar",
-                "/usr/bin/java -Xms9g -jar app.jar",
-                true,
-            ),
-            ("java", "java -jar", false),
-        ] {
-            assert_eq!(matches(pattern, text), is_match, "{pattern} {text}");
-        }
-    }
-
-    #[test]
     fn names_are_cut_and_made_harmless() {
         let name: Name = shown("\u{1b}[31mred and very long", 15);
         assert_eq!(name.as_str(), "?[31mred and ve");
-        assert_eq!(unwrapped(".kwin_wayland-wrapped"), "kwin_wayland");
-        assert_eq!(unwrapped("kwin_wayland"), "kwin_wayland");
+        assert_eq!(
+            unwrapped_name(".kwin_wayland-wrapped").as_str(),
+            "kwin_wayland"
+        );
+        assert_eq!(unwrapped_name("kwin_wayland").as_str(), "kwin_wayland");
     }
 }

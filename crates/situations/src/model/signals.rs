@@ -29,14 +29,8 @@ impl Model {
         let mut done = Vec::new();
         for step in &decision.steps {
             match step.action {
-                Action::Set { knob, to, .. } => {
-                    self.knobs.now.put(knob, Some(to));
-                    self.knobs.ours.put(knob, Some(to));
-                }
-                Action::PutBack { knob, to, .. } => {
-                    self.knobs.now.put(knob, Some(to));
-                    self.knobs.ours.put(knob, None);
-                }
+                Action::Set { knob, to, .. } => self.knobs.set(knob, to),
+                Action::PutBack { knob, to, .. } => self.knobs.put_back(knob, to),
                 Action::Group(action) => {
                     if let Some(unit) = self.act_on_group(&action) {
                         let names = unit_names(&self.units[unit].path);
@@ -125,7 +119,7 @@ impl Model {
                     .filter(|other| {
                         let member = Candidate {
                             group: None,
-                            ..self.candidate_alone(*other)
+                            ..self.candidate_alone(*other, guard)
                         };
                         exemption(&member, guard).is_none()
                     })

@@ -1,6 +1,7 @@
 //! The programs of a situation, and what they do over time.
 
 use super::{Often, Size, Speed, Time};
+pub use pressure::scan::Mark;
 use serde::Deserialize;
 
 /// A program, or several alike.
@@ -253,21 +254,6 @@ pub struct Unit {
     /// File cache that it has at the start, idle.
     #[serde(default)]
     pub cache: Size,
-}
-
-/// What `ManagedOOMPreference=` asks for, and whether root or the user asks.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mark {
-    /// Nothing.
-    #[default]
-    None,
-    /// Root: late.
-    Avoid,
-    /// Root: not at all.
-    Omit,
-    /// The unit's own user: late.
-    Own,
 }
 
 fn one() -> u32 {

@@ -9,9 +9,9 @@
 //! Only processes of the system's users count: anyone may call a process `earlyoom`.
 
 use super::RivalKind;
-use crate::cgroups::place::place;
 use crate::parse::process::{self, cgroup};
 use pressure::distress::is_a_persons;
+use pressure::place::place;
 use pressure::scan::Place;
 use std::fs;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //!
 //! A path below any slice of the system is named by root; what is below a user's manager is named by that user.
 
-use pressure::scan::Place;
+use crate::scan::Place;
 
 /// A place, and where in the path its unit ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
