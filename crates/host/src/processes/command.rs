@@ -25,7 +25,7 @@ pub(super) fn matching(rules: &Guard, command: &[u8], exe: &[u8], cgroup: &[u8])
 }
 
 /// Arguments joined by blanks; each ends with a zero byte.
-pub(super) fn joined(command: &[u8]) -> Vec<u8> {
+fn joined(command: &[u8]) -> Vec<u8> {
     let mut line = command.to_vec();
     while line.last() == Some(&0) {
         line.pop();

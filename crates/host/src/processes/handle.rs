@@ -2,7 +2,7 @@
 
 use super::Reading;
 use super::foreign::runs_foreign_code;
-use super::program::{LONGEST_PATH, Running, exe, program, running, whole_exe};
+use super::program::{LONGEST_PATH, Running, exe, program, running};
 use super::table::{self, Entry, read};
 use super::{command, script};
 use crate::cgroups::directory::Directory;
@@ -116,7 +116,7 @@ impl CandidateHandle {
             .as_ref()
             .and_then(|_| file(&own.as_ref()?.file, "cgroup.events"));
         let program = program(root, directory.as_fd());
-        let (script, commands) = by_texts(root, directory.as_fd(), program, rules, &home);
+        let texts = by_texts(root, directory.as_fd(), program, rules, &home);
         Some(Self {
             identity: entry.identity(),
             wanted: true,
@@ -129,10 +129,10 @@ impl CandidateHandle {
             adjustment: file(&directory, "oom_score_adj"),
             runs: running(directory.as_fd()),
             program,
-            script,
-            commands,
+            script: texts.script,
+            commands: texts.commands,
             foreign_code: None,
-            exe: exe(directory.as_fd()),
+            exe: texts.exe,
             directory,
             unit: printable(found.unit),
             place: found.place,
@@ -297,15 +297,24 @@ impl GroupFiles {
     }
 }
 
-/// What the command line and paths tell: the script of root's that it runs, and which rules match. The command line is
-/// read only if that matters.
+/// What the command line and paths of a process tell.
+pub(super) struct FromTexts {
+    /// The script of root's that it runs.
+    pub(super) script: Option<Name>,
+    /// The path of the file that it runs, whoever owns it; empty if that is not told. Of a long path, the end.
+    pub(super) exe: PathName,
+    /// Rules that match by texts that are not kept, one bit each.
+    pub(super) commands: u64,
+}
+
+/// Reads what the command line and paths tell. The command line is read only if that matters.
 pub(super) fn by_texts(
     root: &Path,
     process: BorrowedFd<'_>,
     program: Option<Name>,
     rules: &Guard,
     cgroup: &[u8],
-) -> (Option<Name>, u64) {
+) -> FromTexts {
     let interpreter = program.filter(|program| script::is_interpreter(program));
     let is_asked_for = command::is_asked_for(rules);
     let mut buffer = [0; script::LONGEST];
@@ -317,8 +326,12 @@ pub(super) fn by_texts(
     let script = interpreter.and_then(|program| script::script(root, &program, line));
     let asked = if is_asked_for { line } else { &[] };
     let mut path = [std::mem::MaybeUninit::uninit(); LONGEST_PATH];
-    let exe = whole_exe(process, &mut path);
-    (script, command::matching(rules, asked, exe, cgroup))
+    let exe = exe(process, &mut path);
+    FromTexts {
+        script,
+        exe: printable_end(exe),
+        commands: command::matching(rules, asked, exe, cgroup),
+    }
 }
 
 /// The number of a line `KEY number`.

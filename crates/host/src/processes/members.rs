@@ -6,7 +6,7 @@
 //! one part in seventeen of the time.
 
 use super::handle::{MEMBERS, by_texts};
-use super::program::{exe, program};
+use super::program::program;
 use super::table::{self, Kind};
 use super::{Processes, REST};
 use crate::parse::process;
@@ -129,15 +129,14 @@ impl Processes {
             .and_then(process::adjustment)?;
         let program = program(&self.root, directory.as_fd());
         let cgroup = like.cgroup.as_bytes();
-        let (script, commands) =
-            by_texts(&self.root, directory.as_fd(), program, &self.rules, cgroup);
+        let texts = by_texts(&self.root, directory.as_fd(), program, &self.rules, cgroup);
         let member = Candidate {
             identity: entry.identity(),
             name: Name::from(&entry.name).unwrap_or_default(),
             program,
-            script,
-            commands,
-            exe: exe(directory.as_fd()),
+            script: texts.script,
+            commands: texts.commands,
+            exe: texts.exe,
             foreign_code: false,
             user: status.and_then(|status| status.user).unwrap_or(u32::MAX),
             oom_score_adj: adjusted,

@@ -1,7 +1,7 @@
 //! Which program a process runs, if that can be trusted.
 
-use crate::parse::process::{printable, printable_end};
-use pressure::scan::{Name, PathName, unwrapped};
+use crate::parse::process::printable;
+use pressure::scan::{Name, unwrapped};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use std::ffi::OsStr;
@@ -47,14 +47,7 @@ pub(super) fn program(root: &Path, process: BorrowedFd<'_>) -> Option<Name> {
 pub(super) const LONGEST_PATH: usize = 1024;
 
 /// The path of the file that a process runs, whoever owns it, as the kernel shows it to us; empty if that is not told.
-/// Of a long path, the end.
-pub(super) fn exe(process: BorrowedFd<'_>) -> PathName {
-    let mut buffer = [std::mem::MaybeUninit::uninit(); LONGEST_PATH];
-    printable_end(whole_exe(process, &mut buffer))
-}
-
-/// The same path, whole.
-pub(super) fn whole_exe<'b>(
+pub(super) fn exe<'b>(
     process: BorrowedFd<'_>,
     buffer: &'b mut [std::mem::MaybeUninit<u8>],
 ) -> &'b [u8] {

@@ -3,13 +3,10 @@
 //! Cost: some twenty files of each process, a tenth of a second for a thousand of them.
 
 use super::Reading;
-use super::command::joined;
 use super::handle::CandidateHandle;
 use super::table::{self, Kind};
-use crate::parse::process::printable;
 use pressure::config::Guard;
-use pressure::rules::Texts;
-use pressure::scan::{Candidate, PathName};
+use pressure::scan::Candidate;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsString;
 use std::fs;
@@ -66,46 +63,19 @@ pub fn survey(root: &Path, guard: &Guard) -> io::Result<Survey> {
             anon: Bytes::ZERO,
             user: user.unwrap_or(u32::MAX),
         };
-        let mut candidate = handle.candidate(&reading, PAGE);
-        let at = path.join(pid.to_string());
-        let exe = match fs::read_link(at.join("exe")) {
+        let exe = match fs::read_link(path.join(pid.to_string()).join("exe")) {
             Ok(exe) => OsString::from(exe).into_vec(),
             Err(error) => {
                 survey.unreadable += usize::from(error.kind() == ErrorKind::PermissionDenied);
                 Vec::new()
             }
         };
-        complete(&mut candidate, guard, &at, &exe);
         survey.processes.push(Process {
-            candidate,
+            candidate: handle.candidate(&reading, PAGE),
             exe: String::from_utf8_lossy(&exe).into_owned(),
         });
     }
     Ok(survey)
-}
-
-/// What rules go by, by whole texts.
-fn complete(candidate: &mut Candidate, guard: &Guard, at: &Path, exe: &[u8]) {
-    let command = joined(&fs::read(at.join("cmdline")).unwrap_or_default());
-    let groups = fs::read(at.join("cgroup")).unwrap_or_default();
-    let cgroup = crate::parse::process::cgroup(&groups).unwrap_or_default();
-    candidate.commands = guard.bits(&Texts {
-        command: &command,
-        exe,
-        cgroup,
-    });
-    if candidate.exe.is_empty() {
-        candidate.exe = end_of(exe);
-    }
-    if candidate.cgroup.is_empty() {
-        candidate.cgroup = end_of(cgroup);
-    }
-}
-
-/// The end of a path, as much as a scan keeps.
-fn end_of(path: &[u8]) -> PathName {
-    let most = PathName::new().capacity();
-    printable(&path[path.len().saturating_sub(most)..])
 }
 
 #[cfg(test)]
