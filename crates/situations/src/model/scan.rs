@@ -251,17 +251,6 @@ impl Model {
         })
     }
 
-    /// The bits of the rules that go by the command line and by whole paths.
-    fn commands_of(&self, program: &Program, guard: &Guard) -> u64 {
-        let exe = program.exe();
-        let command = program.command.as_deref().unwrap_or(&exe);
-        guard.bits(&Texts {
-            command: command.as_bytes(),
-            exe: exe.as_bytes(),
-            cgroup: program.unit.as_bytes(),
-        })
-    }
-
     fn group(&self, index: usize) -> Option<Group> {
         let unit = self.programs[self.processes[index].program].unit?;
         let state = &self.units[unit];
@@ -355,7 +344,7 @@ impl Model {
             exe: end_of_path(&exe),
             script: program.script.as_deref().map(|script| shown(script, 32)),
             cgroup: end_of_path(&program.unit),
-            commands: self.commands_of(program, guard),
+            commands: commands_of(program, guard),
             foreign_code: program.foreign_code,
             ..Candidate::default()
         }
@@ -429,6 +418,17 @@ impl Model {
             let _ = scan.victims.try_push(one.victim);
         }
     }
+}
+
+/// The bits of the rules that go by the command line and by whole paths.
+fn commands_of(program: &Program, guard: &Guard) -> u64 {
+    let exe = program.exe();
+    let command = program.command.as_deref().unwrap_or(&exe);
+    guard.bits(&Texts {
+        command: command.as_bytes(),
+        exe: exe.as_bytes(),
+        cgroup: program.unit.as_bytes(),
+    })
 }
 
 /// The name of a program's file, as the host reads it.
