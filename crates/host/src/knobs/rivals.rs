@@ -167,6 +167,11 @@ impl fmt::Display for Rival {
 }
 
 impl Rival {
+    /// The value of the first of these options, in the next argument or after `=`.
+    pub fn option(&self, names: &[&str]) -> Option<&str> {
+        thresholds::value_of(&self.arguments, names)
+    }
+
     /// A setting that was seen in `evidence`.
     fn setting(name: &str, kind: RivalKind, evidence: String) -> Self {
         Self {

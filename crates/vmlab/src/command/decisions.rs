@@ -1,6 +1,6 @@
 //! `decisions`: situations beside the kernel alone, other guards and Warmset.
 
-use super::run::{INTERRUPTED, daemon, watch_for_interrupts};
+use super::run::{daemon, ended, watch_for_interrupts};
 use super::say;
 use crate::decisions::lines::{self, Line};
 use crate::decisions::runs::{self, Order};
@@ -11,7 +11,6 @@ use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 /// Play situations beside each guard, in machines with systemd, and print which decided right
 ///
@@ -57,22 +56,9 @@ impl Decisions {
         let interrupted = watch_for_interrupts()?;
         let lines = runs::run(store, &order, &interrupted, &tell)?;
         say(&table::markdown(&lines)?)?;
-        if interrupted.load(Ordering::Relaxed) {
-            let kept = format!(
-                "warmset-lab: interrupted; {} results are in {}, the same command continues\n",
-                lines.len(),
-                order.out.display()
-            );
-            std::io::stderr().write_all(kept.as_bytes())?;
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
         // A run that failed is the lab's fault, whatever a guard does.
         let failed = lines.iter().any(|line| !line.counts());
-        Ok(if failed {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        ended(lines.len(), &order.out, &interrupted, failed)
     }
 
     fn order(&self) -> Result<Order> {

@@ -113,22 +113,9 @@ impl Run {
         if !self.json {
             say(&comparison::tables(&lines)?)?;
         }
-        if interrupted.load(Ordering::Relaxed) {
-            let kept = format!(
-                "warmset-lab: interrupted; {} results are in {}, the same command continues\n",
-                lines.len(),
-                order.out.display()
-            );
-            std::io::stderr().write_all(kept.as_bytes())?;
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
         // A wedged machine is a result. A guest that could not carry out its plan is a failure of the lab.
         let failed = lines.iter().any(|line| line.state == State::Failed);
-        Ok(if failed {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        ended(lines.len(), &order.out, &interrupted, failed)
     }
 
     fn order(&self) -> Result<Order> {
@@ -207,6 +194,28 @@ pub(super) fn command_line() -> String {
     let mut words = vec!["warmset-lab".to_owned()];
     words.extend(std::env::args().skip(1));
     words.join(" ")
+}
+
+/// How runs ended: interrupted, which is told, failed, or done.
+pub(super) fn ended(
+    results: usize,
+    out: &Path,
+    interrupted: &AtomicBool,
+    failed: bool,
+) -> Result<ExitCode> {
+    if interrupted.load(Ordering::Relaxed) {
+        let kept = format!(
+            "warmset-lab: interrupted; {results} results are in {}, the same command continues\n",
+            out.display()
+        );
+        std::io::stderr().write_all(kept.as_bytes())?;
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// A flag that Ctrl-C sets. The machines are ended then, and all results are kept.

@@ -88,6 +88,28 @@ pub fn append(path: &Path, line: &Line) -> Result<()> {
         .with_context(|| format!("cannot write to {}", path.display()))
 }
 
+/// A machine that played, where nothing happened.
+#[cfg(test)]
+pub(super) fn example() -> Line {
+    Line {
+        situation: "hog".to_owned(),
+        arm: "none".to_owned(),
+        text: String::new(),
+        build: None,
+        kernel: "6.12".to_owned(),
+        accel: "tcg".to_owned(),
+        qemu: "7.2".to_owned(),
+        host_load: None,
+        commit: None,
+        at: 1,
+        wall_s: 2.0,
+        boot_s: None,
+        seen: Some(Seen::default()),
+        error: None,
+        wedged: false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,23 +118,7 @@ mod tests {
     fn a_line_that_was_cut_short_is_left_out_and_another_fault_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lines");
-        let line = Line {
-            situation: "hog".to_owned(),
-            arm: "none".to_owned(),
-            text: String::new(),
-            build: None,
-            kernel: "6.12".to_owned(),
-            accel: "tcg".to_owned(),
-            qemu: "7.2".to_owned(),
-            host_load: None,
-            commit: None,
-            at: 1,
-            wall_s: 2.0,
-            boot_s: None,
-            seen: Some(Seen::default()),
-            error: None,
-            wedged: false,
-        };
+        let line = example();
         append(&path, &line).unwrap();
         let whole = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{whole}{{\"situation\":\"h")).unwrap();

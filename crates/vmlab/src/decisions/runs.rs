@@ -350,18 +350,7 @@ mod tests {
             situation: named.name.clone(),
             arm: arm.name.to_owned(),
             text: named.text.clone(),
-            build: None,
-            kernel: String::new(),
-            accel: String::new(),
-            qemu: String::new(),
-            host_load: None,
-            commit: None,
-            at: 0,
-            wall_s: 0.0,
-            boot_s: None,
-            seen: Some(Seen::default()),
-            error: None,
-            wedged: false,
+            ..lines::example()
         };
         assert!(is_of(&line, &(named, arm), "a build"));
         let warmset = Arm::named("warmset").unwrap();

@@ -141,21 +141,11 @@ mod tests {
     #[test]
     fn a_machine_that_never_answers_is_a_result_and_a_play_that_failed_is_none() {
         let line = Line {
-            situation: "hog".to_owned(),
-            arm: "none".to_owned(),
-            text: String::new(),
-            build: None,
-            kernel: String::new(),
-            accel: String::new(),
-            qemu: String::new(),
-            host_load: None,
-            commit: None,
-            at: 0,
-            wall_s: 0.0,
             boot_s: Some(1.0),
             seen: None,
             error: Some("the machine did not answer in time\n  console".to_owned()),
             wedged: true,
+            ..crate::decisions::lines::example()
         };
         let cell = Cell::of(&line).unwrap();
         assert_eq!(cell.word(), "**wrong**");

@@ -2,6 +2,7 @@
 
 use super::environment::{self, Service};
 use super::systemd_oomd::{Kind, Source};
+use crate::systemd_directories::{CONFIGURATIONS, UNITS, USERS_UNITS};
 use crate::ui::hinted::Hinted;
 use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
@@ -10,30 +11,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use units::Bytes;
 
-/// Where the service manager looks for units, by precedence.
-const UNITS: [&str; 7] = [
-    "etc/systemd/system.control",
-    "run/systemd/system.control",
-    "etc/systemd/system",
-    "run/systemd/system",
-    "usr/local/lib/systemd/system",
-    "usr/lib/systemd/system",
-    "lib/systemd/system",
-];
-/// Where it looks for the units of users, by precedence.
-const USERS_UNITS: [&str; 4] = [
-    "etc/systemd/user",
-    "run/systemd/user",
-    "usr/local/lib/systemd/user",
-    "usr/lib/systemd/user",
-];
-/// Where its configuration files are, by precedence.
-const CONFIGURATIONS: [&str; 4] = [
-    "etc/systemd",
-    "run/systemd",
-    "usr/local/lib/systemd",
-    "usr/lib/systemd",
-];
 /// Where packages have a daemon's variables: Debian and Fedora, OpenRC, older Red Hat.
 const VARIABLES: [&str; 3] = ["etc/default", "etc/conf.d", "etc/sysconfig"];
 

@@ -1,6 +1,7 @@
 //! What a unit reads: its files, and the files that these name.
 
 use crate::predecessor::Predecessor;
+use crate::systemd_directories::{CONFIGURATIONS, UNITS};
 use anyhow::{Context as _, Result};
 use host::Rival;
 use std::fmt;
@@ -8,24 +9,6 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
-
-/// Where units of the system are, the first directory wins.
-const DIRECTORIES: [&str; 7] = [
-    "etc/systemd/system.control",
-    "run/systemd/system.control",
-    "etc/systemd/system",
-    "run/systemd/system",
-    "usr/local/lib/systemd/system",
-    "usr/lib/systemd/system",
-    "lib/systemd/system",
-];
-/// Where systemd's own configuration is, the first directory wins.
-const SYSTEMD: [&str; 4] = [
-    "etc/systemd",
-    "run/systemd",
-    "usr/local/lib/systemd",
-    "usr/lib/systemd",
-];
 
 /// What is translated.
 #[derive(Debug)]
@@ -71,15 +54,11 @@ pub(super) fn source(predecessor: Predecessor, rival: &Rival, root: &Path) -> Re
                 Some("nohang-desktop.service") => "/etc/nohang/nohang-desktop.conf",
                 _ => "/etc/nohang/nohang.conf",
             };
-            vec![below(
-                option(&rival.arguments, &["--config", "-c"]).unwrap_or(usual),
-            )]
+            vec![below(rival.option(&["--config", "-c"]).unwrap_or(usual))]
         }
         Predecessor::Oomd => {
             let usual = "/etc/oomd.json";
-            vec![below(
-                option(&rival.arguments, &["--config", "-C"]).unwrap_or(usual),
-            )]
+            vec![below(rival.option(&["--config", "-C"]).unwrap_or(usual))]
         }
         Predecessor::SystemdOomd => systemd_oomd(root),
         Predecessor::Bustd => Vec::new(),
@@ -153,30 +132,30 @@ fn arguments(rival: &Rival) -> Result<Source> {
 /// The main file that counts, then the drop-ins in their order.
 fn systemd_oomd(root: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let main = SYSTEMD
+    let main = CONFIGURATIONS
         .iter()
         .map(|directory| root.join(directory).join("oomd.conf"))
         .find(|file| file.exists());
     files.extend(main);
-    let directories = SYSTEMD.map(|directory| root.join(directory).join("oomd.conf.d"));
+    let directories = CONFIGURATIONS.map(|directory| root.join(directory).join("oomd.conf.d"));
     files.extend(drop_ins(&directories));
     files
 }
 
 /// Whether the system has a unit of this name.
 pub(super) fn is_there(root: &Path, unit: &str) -> bool {
-    DIRECTORIES
+    UNITS
         .iter()
         .any(|directory| root.join(directory).join(unit).exists())
 }
 
 /// The texts of a unit: its own, then its drop-ins in their order.
 fn texts(root: &Path, unit: &str) -> Vec<String> {
-    let own = DIRECTORIES
+    let own = UNITS
         .iter()
         .map(|directory| root.join(directory).join(unit))
         .find(|file| file.exists());
-    let directories = DIRECTORIES.map(|directory| root.join(directory).join(format!("{unit}.d")));
+    let directories = UNITS.map(|directory| root.join(directory).join(format!("{unit}.d")));
     let mut texts = Vec::new();
     // A place for it is kept if it cannot be read: what follows is a drop-in.
     texts.push(
@@ -206,22 +185,4 @@ fn drop_ins(directories: &[PathBuf]) -> Vec<PathBuf> {
     }
     found.sort_by_key(|path| path.file_name().map(std::ffi::OsStr::to_owned));
     found
-}
-
-/// The value of the first of these options, in the next argument or after `=`.
-fn option<'a>(arguments: &'a [String], names: &[&str]) -> Option<&'a str> {
-    for (index, word) in arguments.iter().enumerate() {
-        for name in names {
-            if word == name {
-                return arguments.get(index + 1).map(String::as_str);
-            }
-            let joined = word
-                .strip_prefix(name)
-                .and_then(|rest| rest.strip_prefix('='));
-            if joined.is_some() {
-                return joined;
-            }
-        }
-    }
-    None
 }
