@@ -181,7 +181,16 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
 
 /// A small Debian with systemd and our package installed, for the tests of unit and package. Needs root.
 pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
-    let base = small_debian(store, &[])?;
+    installed(store, guest, deb, &small_debian(store, &[])?)
+}
+
+/// The same with the guards that Debian has, which are started at boot as their packages say. Needs root.
+pub fn debian_beside_guards(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
+    installed(store, guest, deb, &guarded_debian(store)?)
+}
+
+/// A Debian with our package installed in it.
+fn installed(store: &Store, guest: &Path, deb: &Path, base: &Path) -> Result<PathBuf> {
     let guest_sum = store::sum(guest)?;
     let deb_sum = store::sum(deb)?;
     let parts = [
@@ -191,7 +200,7 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
     ];
     let key = store::key(parts);
     let image = disk::made_of(store, "services", &key, FREE, |tree| {
-        plant_debian(&base, guest, tree)?;
+        plant_debian(base, guest, tree)?;
         fs::copy(deb, tree.join("lab/warmset.deb"))?;
         let mut install = Command::new("chroot");
         install
@@ -220,9 +229,7 @@ const UNIT: &str = include_str!("../../../packaging/systemd/warmsetd.service");
 /// A small Debian with systemd and all guards as services, Warmset's as the package has it. None is started at boot. Needs
 /// root.
 pub fn debian_with_guards(store: &Store, guest: &Path, daemon: &Path) -> Result<PathBuf> {
-    let mut packages = GUARDS.to_vec();
-    packages.push("python3-minimal");
-    let base = small_debian(store, &packages)?;
+    let base = guarded_debian(store)?;
     let [daemon, holder] = with_holder(daemon.to_owned())?;
     let mut parts = vec![
         base.as_os_str().as_encoded_bytes().to_vec(),
@@ -246,6 +253,13 @@ pub fn debian_with_guards(store: &Store, guest: &Path, daemon: &Path) -> Result<
     })?;
     store.prune("guards", &key)?;
     Ok(image)
+}
+
+/// A small Debian with the guards that Debian has. Programs of a play are Python's by name, so its file is there, too.
+fn guarded_debian(store: &Store) -> Result<PathBuf> {
+    let mut packages = GUARDS.to_vec();
+    packages.push("python3-minimal");
+    small_debian(store, &packages)
 }
 
 fn remove_if_there(path: &Path) -> Result<()> {

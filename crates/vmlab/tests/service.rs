@@ -5,29 +5,10 @@
 
 mod common;
 
-use common::{Machine, hardware, store};
-use std::path::{Path, PathBuf};
+use common::{Machine, hardware, package, store};
 use warmset_vmlab::image;
 use warmset_vmlab::kernel;
 use warmset_vmlab::vm::guest_program;
-
-/// The package that `make deb` has built.
-fn package() -> PathBuf {
-    let directory = guest_program()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .with_file_name("debian");
-    let entries = std::fs::read_dir(&directory)
-        .unwrap_or_else(|error| panic!("{}: {error}: make deb", directory.display()));
-    let is_ours = |name: String| {
-        name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb")
-    };
-    let mut paths = entries
-        .flatten()
-        .filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
-    paths.next().unwrap().path()
-}
 
 fn machine() -> Machine {
     let store = store();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use units::Bytes;
 use warmset_vmlab::image::{self, Programs};
@@ -36,6 +36,24 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
         append: String::new(),
         modules: &[],
     }
+}
+
+/// The package that `make deb` has built.
+pub fn package() -> PathBuf {
+    let directory = guest_program()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .with_file_name("debian");
+    let entries = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{}: {error}: make deb", directory.display()));
+    let is_ours = |name: String| {
+        name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb")
+    };
+    let mut paths = entries
+        .flatten()
+        .filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
+    paths.next().unwrap().path()
 }
 
 /// A machine of this branch with busybox.
