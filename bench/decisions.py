@@ -19,7 +19,7 @@ HOW = """
 ## What was measured
 
 Each cell is one machine: Debian 13 with systemd and its kernel 6.12, and one CPU under QEMU. A situation says a large
-machine. Its amounts and rates are divided so that memory becomes 400 or 512 MiB, and times stay. The machine has 152 MiB
+machine. Its amounts and rates are divided so that memory becomes 400 or 512 MiB, and times stay. The machine has 110 MiB
 more, which the kernel, systemd and the journal take.
 
 Programs run from their own files, as their users, in cgroups with the paths of real units, some with a terminal. They grow,

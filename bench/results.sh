@@ -109,6 +109,8 @@ headline="--lru mglru,classic --swap none,disk $small"
 table three-workers-protect three-workers --arms none,earlyoom,nohang,guard,protect --reps 5 "$headline"
 # All of the guard beside nothing, after a change of it.
 table protect-again three-workers --arms none,protect --reps 2 "$headline"
+# Both modes that kill beside nothing, after the guard's decisions were made anew.
+table decisions-three-workers three-workers --arms none,guard,protect --reps 3 "$headline"
 # The same without the hog: what this machine can do at best, beside what it does under protection.
 rows three-workers-no-hog <<RUNS
 three-workers:no-hog --arms none,protect --reps 3 $headline

@@ -3,7 +3,9 @@
 //! A frame is one line, `@warmset KIND LENGTH CRC32`, and then LENGTH bytes of payload and a newline. Bytes between
 //! frames, such as a kernel message that strayed onto the line, are skipped. A frame with a wrong checksum is an error.
 
+use anyhow::{Context, Result};
 use std::io::{self, BufRead, Read, Write};
+use std::path::Path;
 
 const MARK: &str = "@warmset";
 /// Most bytes of a payload: a length above it is damage. Recordings, the largest files sent, are some MiB.
@@ -25,6 +27,17 @@ impl Frame {
             kind: kind.to_owned(),
             payload: payload.into(),
         }
+    }
+
+    /// The name of the file that a frame carries, and what is in it: one line, then the bytes.
+    pub fn file(&self) -> Result<(String, &[u8])> {
+        const NAMELESS: &str = "the guest sent a file without a name";
+        let end = self.payload.iter().position(|byte| *byte == b'\n');
+        let (path, rest) = self.payload.split_at(end.context(NAMELESS)?);
+        let path = Path::new(std::str::from_utf8(path)?);
+        let name = path.file_name().context(NAMELESS)?;
+        let bytes = rest.get(1..).unwrap_or_default();
+        Ok((name.to_string_lossy().into_owned(), bytes))
     }
 
     /// Writes the frame at once.

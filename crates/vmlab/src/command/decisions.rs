@@ -31,6 +31,9 @@ pub(crate) struct Decisions {
     /// Add each result to this file at once; a run that it has is not made again
     #[arg(long, value_name = "FILE", default_value = "decisions.jsonl")]
     json: PathBuf,
+    /// Keep the guards' own files here, such as recordings for `warmset why`
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     /// Where the situations are
     #[arg(long, value_name = "DIR", default_value = "situations")]
     situations: PathBuf,
@@ -80,6 +83,7 @@ impl Decisions {
             arms: runs::arms(&self.arms)?,
             jobs: self.jobs,
             out: self.json.clone(),
+            keep: self.keep.clone(),
             daemon: daemon(self.warmsetd.as_deref()).context("no warmsetd")?,
             kernel: self.kernel.clone(),
         })

@@ -98,6 +98,15 @@ impl Arm {
         }
     }
 
+    /// Its own files, such as recordings.
+    pub(super) fn own_files(&self) -> Vec<String> {
+        if self.name == WARMSET {
+            vec!["/var/lib/warmset".to_owned()]
+        } else {
+            Vec::new()
+        }
+    }
+
     /// The file that it logs to.
     pub(super) fn log(&self) -> Option<String> {
         (self.name == WARMSET).then(|| LOG.to_owned())

@@ -25,6 +25,8 @@ pub struct Play {
     pub service: Option<String>,
     /// The file that it logs to; the journal if there is none.
     pub log: Option<String>,
+    /// The guard's own files, or directories of them, which are sent to the lab afterwards.
+    pub keep: Vec<String>,
     /// For how long it goes on.
     pub lasts_ms: u64,
     /// It ends so long after the last signal, if every process that must be signalled was.

@@ -32,6 +32,9 @@ const CHECK: Duration = Duration::from_millis(200);
 /// Words for the kernel's command line. Without udev a serial console's device never appears to systemd, which would wait for
 /// it for 90 s before it started a login there.
 const SYSTEMD: &str = "warmset.init=/sbin/init systemd.getty_auto=no";
+/// Keeps huge pages out, for which the kernel reserves some 45 MiB where memory is more than 512 MiB. Of the machine that a
+/// text means that is hardly anything, and of this one a tenth.
+const SMALL: &str = "transparent_hugepage=never";
 /// Bytes that one operation of a slow disk moves: the kernel reads some pages ahead.
 const OPERATION: u64 = 16 << 10;
 
@@ -87,6 +90,8 @@ pub struct Order {
     pub jobs: usize,
     /// The file of results. A run with a line in it is not made again.
     pub out: PathBuf,
+    /// Where the guards' own files go, such as recordings.
+    pub keep: Option<PathBuf>,
     /// `warmsetd`.
     pub daemon: PathBuf,
     /// As `--kernel` named it.
@@ -107,6 +112,7 @@ struct Bench<'s> {
     qemu: String,
     commit: Option<String>,
     build: String,
+    keep: Option<PathBuf>,
 }
 
 /// Makes the runs that have no line yet, and calls `finished` with each line. Returns all lines of the order, in its order.
@@ -211,6 +217,7 @@ impl<'s> Bench<'s> {
             qemu: accel::qemu_version()?,
             commit: commit(),
             build: build(order)?,
+            keep: order.keep.clone(),
             kernel,
             guest,
         })
@@ -219,9 +226,12 @@ impl<'s> Bench<'s> {
     /// Makes one run; `None` if the user interrupted.
     fn run(&self, named: &Named, arm: Arm, interrupted: &AtomicBool) -> Result<Option<Line>> {
         let stage = Stage::of(&named.situation)?;
-        let play = stage
+        let mut play = stage
             .play(&arm)
             .with_context(|| format!("situations/{}.toml", named.name))?;
+        if self.keep.is_some() {
+            play.keep = arm.own_files();
+        }
         let host_load = fs::read_to_string("/proc/loadavg").ok();
         let at = SystemTime::now().duration_since(UNIX_EPOCH);
         let began = Instant::now();
@@ -251,6 +261,7 @@ impl<'s> Bench<'s> {
                     let most = Duration::from_millis(play.lasts_ms) + GRACE;
                     deadline = Instant::now() + most;
                 }
+                "file" => self.keep(named, arm, &frame)?,
                 "seen" => break Ok(serde_json::from_slice(&frame.payload)?),
                 _ => break Err(String::from_utf8_lossy(&frame.payload).into_owned()),
             }
@@ -278,6 +289,17 @@ impl<'s> Bench<'s> {
         }))
     }
 
+    /// Keeps a file of the guard, named after the run.
+    fn keep(&self, named: &Named, arm: Arm, frame: &Frame) -> Result<()> {
+        let Some(directory) = &self.keep else {
+            return Ok(());
+        };
+        let (name, bytes) = frame.file()?;
+        fs::create_dir_all(directory)?;
+        let path = directory.join(format!("{}-{}-{name}", named.name, arm.name));
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    }
+
     fn hardware(&self, stage: &Stage<'_>) -> Result<Hardware> {
         let mut drives = vec![
             Drive::new(self.root.clone(), None),
@@ -294,7 +316,7 @@ impl<'s> Bench<'s> {
             nodes: Vec::new(),
             accel: self.accel,
             drives,
-            append: format!("{SYSTEMD}{pressure}"),
+            append: format!("{SYSTEMD} {SMALL}{pressure}"),
             modules: &[],
         })
     }

@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use warmset_vmlab::decisions::play::Play;
 use warmset_vmlab::frame::Frame;
 use warmset_vmlab::plan::{Plan, Report};
 
@@ -41,7 +42,11 @@ pub(crate) fn listen() -> Result<()> {
                 say("report", serde_json::to_vec(&carry_out(&plan)?)?);
             }
             "play" => {
-                let seen = play::perform(&serde_json::from_slice(&frame.payload)?)?;
+                let play: Play = serde_json::from_slice(&frame.payload)?;
+                let seen = play::perform(&play)?;
+                for path in &play.keep {
+                    send_home(Path::new(path));
+                }
                 say("seen", serde_json::to_vec(&seen)?);
             }
             "sh" => {

@@ -9,6 +9,7 @@
 //! The cgroups have the paths and names of units, and systemd does not know them: no unit stops because one of its processes
 //! ended, in no arm.
 
+mod cache;
 mod groups;
 mod hands;
 mod launch;
@@ -22,13 +23,13 @@ use crate::setup::{make_swap, put};
 use anyhow::{Context, Result, ensure};
 use hands::Hands;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, PermissionsExt, chown};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use warmset_vmlab::decisions::play::{FileCache, Play, Role, Seen, SwapArea};
+use warmset_vmlab::decisions::play::{Play, Role, Seen, SwapArea};
 use watch::Watch;
 
 /// The variable that makes this program one of a play; it names the role.
@@ -81,7 +82,8 @@ pub(crate) fn perform(play: &Play) -> Result<Seen> {
     }
     let mut stage = Director::new(play)?;
     stage.start_the_first()?;
-    Cache::fill(&play.cache)?.use_it()?;
+    cache::fill(&play.cache)?;
+    cache::use_it(&play.cache)?;
     stage.start_the_guard()?;
     thread::sleep(SETTLE);
     let begun = now();
@@ -93,7 +95,12 @@ pub(crate) fn perform(play: &Play) -> Result<Seen> {
         stage.start_what_is_due()?;
         watch.look(&stage.pids)?;
     }
-    watch.finish(&stage.pids)
+    let seen = watch.finish(&stage.pids)?;
+    if let (Some(service), false) = (&play.service, play.keep.is_empty()) {
+        // Its files are whole once it has ended.
+        let _ = Command::new("systemctl").args(["stop", service]).status();
+    }
+    Ok(seen)
 }
 
 fn role_file(number: usize) -> String {
@@ -307,70 +314,4 @@ fn install_files(play: &Play) -> Result<()> {
         chown(FOREIGN, Some(SOMEBODY), Some(SOMEBODY))?;
     }
     Ok(())
-}
-
-/// The file cache: blocks of the data disk. What is in use is read again and again, by a thread of its own: a read that waits
-/// for the disk must not keep the play from being looked at.
-struct Cache {
-    wanted: FileCache,
-    file: File,
-    at: u64,
-}
-
-/// How much is read at once.
-const BLOCK: u64 = 128 << 10;
-/// The thread needs next to nothing, and all that it has is locked in memory.
-const STACK: usize = 64 << 10;
-/// Time between two reads.
-const READ: Duration = Duration::from_millis(20);
-
-impl Cache {
-    fn fill(wanted: &FileCache) -> Result<Self> {
-        let mut cache = Self {
-            wanted: wanted.clone(),
-            file: File::open(&wanted.device)?,
-            at: 0,
-        };
-        let mut buffer = vec![0; BLOCK as usize];
-        while cache.at < wanted.size {
-            cache.read(&mut buffer);
-        }
-        cache.at = 0;
-        Ok(cache)
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) {
-        // A disk that cannot be read is slower than one that can; that is all it is used for.
-        let _ = self.file.read_at(buffer, self.at);
-        self.at += BLOCK;
-    }
-
-    /// Reads what is in use until the machine ends.
-    fn use_it(mut self) -> Result<()> {
-        if self.wanted.touches == 0 || self.wanted.in_use == 0 {
-            return Ok(());
-        }
-        let work = move || {
-            let mut buffer = vec![0; BLOCK as usize];
-            let rate = self.wanted.touches as f64 / BLOCK as f64;
-            let mut last = now();
-            let mut due = 0.0;
-            loop {
-                thread::sleep(READ);
-                let time = now();
-                // A machine that stood still is not read to death afterwards.
-                due += rate * ((time - last) / 1e3).min(0.5);
-                last = time;
-                while due >= 1.0 {
-                    due -= 1.0;
-                    if self.at >= self.wanted.in_use {
-                        self.at = 0;
-                    }
-                    self.read(&mut buffer);
-                }
-            }
-        };
-        thread::Builder::new().stack_size(STACK).spawn(work)?;
-        Ok(())
-    }
 }

@@ -3,17 +3,20 @@
 use anyhow::{Context, Result};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Mutex, PoisonError};
 use warmset_vmlab::frame::Frame;
 
 /// The port that frames are sent on. The lock keeps frames of different threads apart.
 static PORT: Mutex<Option<File>> = Mutex::new(None);
 
-/// Opens the port in raw mode: a terminal would translate line ends inside of frames.
+/// Opens the port in raw mode: a terminal would translate line ends inside of frames. It must not become the terminal of
+/// this process and of all that it starts: a guard spares the unit of a terminal.
 pub(crate) fn open() -> Result<File> {
     let port = OpenOptions::new()
         .read(true)
         .write(true)
+        .custom_flags(libc::O_NOCTTY)
         .open("/dev/ttyS1")
         .context("cannot open the second serial port, /dev/ttyS1")?;
     let mut settings = tcgetattr(&port)?;

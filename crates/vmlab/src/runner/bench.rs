@@ -18,7 +18,7 @@ use crate::vm::{self, Hardware, Silence, Vm};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -188,7 +188,7 @@ impl<'a> Bench<'a> {
                 // A calm machine leaves its place to the next.
                 "calm" => drop(slot.take()),
                 "live" => self.pass_on(job, &frame.payload)?,
-                "file" => self.keep(job, &frame.payload)?,
+                "file" => self.keep(job, &frame)?,
                 "report" => {
                     return Ok(Some(End {
                         state: State::Finished,
@@ -213,20 +213,11 @@ impl<'a> Bench<'a> {
     }
 
     /// Keeps a file of the arm, named after the run.
-    fn keep(&self, job: &Job, payload: &[u8]) -> Result<()> {
+    fn keep(&self, job: &Job, frame: &Frame) -> Result<()> {
         let Some(directory) = &self.order.keep else {
             return Ok(());
         };
-        let end = payload
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .context("the guest sent a file without a name")?;
-        let (name, bytes) = payload.split_at(end);
-        let name = Path::new(std::str::from_utf8(name)?)
-            .file_name()
-            .context("the guest sent a file without a name")?
-            .to_string_lossy()
-            .into_owned();
+        let (name, bytes) = frame.file()?;
         let Cell {
             kernel,
             lru,
@@ -240,8 +231,7 @@ impl<'a> Bench<'a> {
         );
         fs::create_dir_all(directory)?;
         let path = directory.join(format!("{}-{name}", run.replace([':', '/', ' '], "-")));
-        fs::write(&path, bytes.get(1..).unwrap_or_default())
-            .with_context(|| format!("cannot write {}", path.display()))
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn hardware(&self, setting: &Setting, load: &Load) -> Result<Hardware> {
