@@ -147,7 +147,7 @@ fn check_says_ok_and_what_differs() {
     assert!(said.out.starts_with("ok: a.toml\n"), "{}", said.out);
     assert!(
         said.out
-            .ends_with("  aggressiveness: 2 → 3\n  gap.max: null → \"2 %\"\n"),
+            .ends_with("  aggressiveness: 2 → 3\n  gap.max: not set → \"2 %\"\n"),
         "{}",
         said.out
     );

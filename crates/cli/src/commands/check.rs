@@ -80,7 +80,21 @@ fn print_error(error: &ConfigError, out: &mut impl Write) -> Result<()> {
     if let Some(excerpt) = excerpt(error) {
         write!(std::io::stderr(), "{excerpt}")?;
     }
+    if let Some(near) = meant(&error.what) {
+        writeln!(std::io::stderr(), "hint: did you mean {near}?")?;
+    }
     Ok(())
+}
+
+/// The name that was meant, of those that an error lists: "unknown field `gard`, expected one of `mode`, `guard`".
+fn meant(what: &str) -> Option<&str> {
+    /// How alike two names are that one of them stands for, from 0 to 1. It is also what clap suggests by.
+    const ALIKE: f64 = 0.7;
+    let mut names = what.split('`').skip(1).step_by(2);
+    let wrong = names.next().filter(|_| what.starts_with("unknown "))?;
+    let alike = |name: &str| strsim::jaro(wrong, name);
+    let near = names.max_by(|one, other| alike(one).total_cmp(&alike(other)))?;
+    (alike(near) > ALIKE).then_some(near)
 }
 
 /// An error for each rule that can match nothing.
@@ -240,14 +254,34 @@ fn differences(key: &str, old: &Value, new: &Value) -> Vec<String> {
             }
             lines
         }
-        (old, new) if old != new => vec![format!("{key}: {old} → {new}")],
+        (old, new) if old != new => vec![format!("{key}: {} → {}", shown(old), shown(new))],
         _ => Vec::new(),
+    }
+}
+
+/// A value as a file has it. What is not set has no value there.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "not set".to_owned(),
+        value => value.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_nearly_right_is_suggested() {
+        let what = "unknown field `gard`, expected one of `mode`, `guard`, `hooks`";
+        assert_eq!(meant(what), Some("guard"));
+        assert_eq!(
+            meant("unknown field `xyz`, expected `mode` or `guard`"),
+            None
+        );
+        assert_eq!(meant("unknown field `gard`, there are no fields"), None);
+        assert_eq!(meant("`gard` is wrong, as `guard` is"), None);
+    }
 
     #[test]
     fn the_mark_stands_under_the_column() {
@@ -271,7 +305,7 @@ mod tests {
         assert_eq!(
             differences("", &old, &new),
             [
-                "gap.max: null → \"2 %\"",
+                "gap.max: not set → \"2 %\"",
                 "tunable: [] → [{\"knob\":\"vm.swappiness\",\"on\":\"start\",\"value\":10}]",
             ]
         );

@@ -99,7 +99,7 @@ fn head(page: &mut Page, seen: &Seen) {
                 status.mode,
                 status.predictor,
                 status.pid,
-                clock::utc(status.started)
+                clock::local(status.started)
             );
             page.entry("guard", text);
         }

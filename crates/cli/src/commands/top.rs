@@ -347,9 +347,7 @@ fn last_act(status: &Status) -> Option<String> {
         Some(step) => step.to_string(),
         None => past.notices.first()?.to_string(),
     };
-    let utc = clock::utc(past.wall);
-    let time_of_day = &utc[11..19];
-    Some(format!("{time_of_day} {text}"))
+    Some(format!("{} {text}", clock::time_of_day(past.wall)))
 }
 
 #[cfg(test)]

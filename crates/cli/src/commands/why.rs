@@ -117,7 +117,11 @@ fn show(page: &mut Page, past: &Past) {
     } else {
         ", not carried out"
     };
-    page.heading(&format!("{}  {}{would}", clock::utc(past.wall), past.phase));
+    page.heading(&format!(
+        "{}  {}{would}",
+        clock::local(past.wall),
+        past.phase
+    ));
     for step in &past.steps {
         page.paragraph(2, &step.to_string());
     }

@@ -1,34 +1,43 @@
 //! The wall clock as text.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use pressure::sample::Wall;
 
-/// `2026-11-21 03:10:22 UTC`.
-pub(crate) fn utc(wall: Wall) -> String {
-    let seconds = wall.0 / 1000;
-    let (year, month, day) = date(seconds / 86_400);
-    let hour = seconds / 3600 % 24;
-    let minute = seconds / 60 % 60;
-    let second = seconds % 60;
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+/// The time at this machine, `2026-11-21 04:10:22 CET`.
+pub(crate) fn local(wall: Wall) -> String {
+    // A test must not depend on where it runs.
+    let zone = if cfg!(test) {
+        TimeZone::UTC
+    } else {
+        TimeZone::system()
+    };
+    told(wall, zone)
 }
 
-/// Year, month and day of a number of days since 1970, by the proleptic Gregorian calendar.
-///
-/// Years are counted from 1 March of year 0, so that the leap day is the last of its year. An era of 400 years has
-/// 146 097 days. Source: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let year = era * 400 + year;
-    if month < 10 {
-        return (year, month + 3, day);
+/// `2026-11-21 03:10:22 UTC`, for pages that show several machines.
+pub(crate) fn utc(wall: Wall) -> String {
+    told(wall, TimeZone::UTC)
+}
+
+/// `04:10:22` at this machine.
+pub(crate) fn time_of_day(wall: Wall) -> String {
+    let local = local(wall);
+    local.split(' ').nth(1).unwrap_or(&local).to_owned()
+}
+
+fn told(wall: Wall, zone: TimeZone) -> String {
+    let time = i64::try_from(wall.0)
+        .ok()
+        .and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    match time {
+        Some(time) => time
+            .to_zoned_datetime(zone)
+            .strftime("%Y-%m-%d %H:%M:%S %Z")
+            .to_string(),
+        // A damaged recording may say any time.
+        None => format!("{} ms after 1970", wall.0),
     }
-    (year + 1, month - 9, day)
 }
 
 #[cfg(test)]
@@ -41,11 +50,20 @@ mod tests {
             (0, "1970-01-01 00:00:00 UTC"),
             (951_782_400, "2000-02-29 00:00:00 UTC"),
             (1_795_228_314, "2026-11-21 02:31:54 UTC"),
-            (4_107_542_399, "2100-02-28 23:59:59 UTC"),
             (4_107_542_400, "2100-03-01 00:00:00 UTC"),
         ] {
             assert_eq!(utc(Wall(seconds * 1000)), expected);
         }
-        assert!(!utc(Wall(u64::MAX)).is_empty());
+        assert!(utc(Wall(u64::MAX)).ends_with("after 1970"));
+        assert_eq!(time_of_day(Wall(1_795_228_314_000)), "02:31:54");
+    }
+
+    #[test]
+    fn a_zone_has_its_own_hour_and_name() {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let winter = told(Wall(1_795_228_314_000), zone.clone());
+        assert_eq!(winter, "2026-11-21 03:31:54 CET");
+        let summer = told(Wall(1_783_000_000_000), zone);
+        assert!(summer.ends_with(" CEST"), "{summer}");
     }
 }

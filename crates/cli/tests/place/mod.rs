@@ -52,6 +52,7 @@ impl Place {
             .args(args)
             .current_dir(self.dir.path())
             .env("NO_COLOR", "1")
+            .env("TZ", "UTC")
             .env_remove("COLUMNS");
         command
     }

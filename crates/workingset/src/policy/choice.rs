@@ -136,11 +136,25 @@ fn named(name: &str) -> Result<&'static Spec, Error> {
     let found = POLICIES.iter().find(|spec| spec.name == own);
     found.ok_or_else(|| {
         let known: Vec<&str> = POLICIES.iter().map(|spec| spec.name).collect();
+        let suggestion = match nearest(name, &known) {
+            Some(near) => format!("did you mean '{near}'? "),
+            None => String::new(),
+        };
         Error::Unknown(format!(
-            "no policy '{name}': there are {}",
+            "no policy '{name}': {suggestion}there are {}",
             known.join(", ")
         ))
     })
+}
+
+/// The name that was meant, if one is near enough.
+fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
+    // Names have few letters: with three of them wrong it may be any.
+    const MOST_WRONG: usize = 2;
+    let distance = |one: &&str| strsim::damerau_levenshtein(name, one);
+    let near = known.iter().copied().min_by_key(distance)?;
+    let most = MOST_WRONG.min(name.len() / 2);
+    (distance(&near) <= most).then_some(near)
 }
 
 /// Splits a list at its commas. A comma before `NAME=VALUE` or within brackets belongs to the
@@ -163,6 +177,14 @@ fn split(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_that_is_nearly_named_is_suggested() {
+        let said = |name| Choice::parse(name).unwrap_err().to_string();
+        assert!(said("lrru").contains("did you mean 'lru'?"));
+        assert!(said("seive").contains("did you mean 'sieve'?"));
+        assert!(!said("mqtt-broker").contains("did you mean"));
+    }
 
     #[test]
     fn commas_separate_policies_and_options() {
