@@ -33,7 +33,7 @@ for how in --alone ''; do
     rm -f "$scratch/times"
     for _ in $(seq "$runs"); do
         # shellcheck disable=SC2086
-        "$warmset" trace $how --json -o "$scratch/it.parquet" -- "$@" | sed -n '/^{$/,$p' >"$scratch/said"
+        "$warmset" trace $how --json --force -o "$scratch/it.parquet" -- "$@" | sed -n '/^{$/,$p' >"$scratch/said"
         sed -n 's/.*"references_per_second": \([0-9.]*\).*/\1/p' "$scratch/said" | awk '{ print $1 / 1e6 }' >>"$scratch/times"
     done
     printf '| warmset trace %s | %s | %s |\n' "$how" "$(median <"$scratch/times")" \
@@ -62,7 +62,7 @@ printf '\nwatched: %s MiB used of %s resident; looking took %s %% of a CPU; roun
     "$(sed 's/.*"looking_share":\([0-9.e-]*\).*/\1/' "$scratch/watched" | awk '{ print $1 * 100 }' | median)" \
     "$(median <"$scratch/before")" "$(median <"$scratch/during")"
 
-"$warmset" trace --engine sample --every '1 s' --for '30 s' --json -o "$scratch/it.parquet" "$busy" >"$scratch/sampled"
+"$warmset" trace --engine sample --every '1 s' --for '30 s' --json --force -o "$scratch/it.parquet" "$busy" >"$scratch/sampled"
 tail -n 20 "$scratch/rounds" >"$scratch/during"
 printf 'sampled: %s uses of pages in 30 s, resolution %s, %s bytes; looking and writing took %s %% of a CPU; rounds a second %s with\n' \
     "$(sed -n 's/.*"references": \([0-9]*\).*/\1/p' "$scratch/sampled")" \

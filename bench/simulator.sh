@@ -128,7 +128,7 @@ echo '|---|---:|---:|---:|---:|'
 for exponent in $(seq 5 "$power"); do
     references=1$(printf '%0*d' "$exponent" 0)
     trace=$scratch/growth.u32
-    "$warmset" synth "zipf:pages=$((references / 100)),alpha=1" -n "$references" -o "$trace" >/dev/null
+    "$warmset" synth "zipf:pages=$((references / 100)),alpha=1" -n "$references" --force -o "$trace" >/dev/null
     all='–'
     [ "$exponent" -gt 8 ] || all=$(spent "$warmset" curve "$trace" --of lru)
     echo "| 10^$exponent | $(spent "$warmset" simulate "$trace" -p lru -c 10%) | $(spent "$warmset" curve "$trace" --of ws,vmin) | $all | $(spent "$warmset" curve "$trace" --stream 10000) |"

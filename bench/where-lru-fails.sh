@@ -30,7 +30,7 @@ value() {
 # picture TRACE NAME POLICIES: miss ratio by memory.
 picture() {
     "$warmset" simulate "$1" --policy "$3" --capacity 1%,2%,5%,10%,20%,30%,40%,50%,60%,70%,80%,90%,100% \
-        --plot "$out/$2.svg" --csv >/dev/null
+        --plot "$out/$2.svg" --force --csv >/dev/null
     echo "![Miss ratio by memory: $2](where-lru-fails/$2.svg)"
 }
 
@@ -100,11 +100,11 @@ TEXT
         echo "### $name"
         echo
         if [ "$name" = ls-lackey-pages.u32.zst ]; then
-            "$warmset" convert "fixtures/traces/$name" "$scratch/real.u32" --window 0..1000000 >/dev/null
+            "$warmset" convert "fixtures/traces/$name" "$scratch/real.u32" --force --window 0..1000000 >/dev/null
         else
-            "$warmset" convert "fixtures/traces/$name" "$scratch/real.u32" >/dev/null
+            "$warmset" convert "fixtures/traces/$name" "$scratch/real.u32" --force >/dev/null
         fi
-        table "$scratch/real.u32" 10%
+        table "$scratch/real.u32" --force 10%
         echo
     done
     cat <<'TEXT'

@@ -44,6 +44,46 @@ fn made(directory: &Path, name: &str, kind: &str) -> String {
 }
 
 #[test]
+fn a_file_that_is_there_is_replaced_only_by_force() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = made(directory.path(), "zipf.parquet", "zipf:pages=50");
+    let plot = directory.path().join("plot.svg").display().to_string();
+    let page = directory.path().join("page.html").display().to_string();
+    fs::write(&plot, "mine").expect("a file");
+    fs::write(&page, "mine").expect("a file");
+    for (file, arguments) in [
+        (&trace, vec!["synth", "zipf", "-n", "100", "-o", &trace]),
+        (&trace, vec!["convert", &trace, &trace]),
+        (&trace, vec!["trace", "-o", &trace, "--", "true"]),
+        (&plot, vec!["simulate", &trace, "--plot", &plot]),
+        (&plot, vec!["curve", &trace, "--plot", &plot]),
+        (&page, vec!["analyze", &trace, "-o", &page]),
+        (&page, vec!["report", "--from", &trace, "-o", &page]),
+        (&page, vec!["prove", "--out", &page]),
+    ] {
+        let before = fs::read(file).expect("the file");
+        let said = complaint(&arguments);
+        let expected = format!("{file}: this file is there already");
+        assert!(said.contains(&expected), "{arguments:?}: {said}");
+        assert_eq!(fs::read(file).expect("the file"), before, "{arguments:?}");
+    }
+    said(&["simulate", &trace, "--plot", &plot, "--force"]);
+    assert!(fs::read_to_string(&plot).expect("a plot").contains("<svg"));
+    // A pipe is no file of a user's: it is written to, and stays one.
+    let pipe = directory.path().join("pipe").display().to_string();
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let reader = Command::new("cat")
+        .arg(&pipe)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cat runs");
+    said(&["convert", &trace, &pipe, "--to", "plain"]);
+    let read = reader.wait_with_output().expect("what was read").stdout;
+    assert!(read.split(|byte| *byte == b'\n').count() > 20_000);
+}
+
+#[test]
 fn a_pipe_from_synth_to_every_policy() {
     let mut synth = Command::new(env!("CARGO_BIN_EXE_warmset"))
         .args(["synth", "zipf:pages=500", "-n", "20000"])
@@ -419,7 +459,7 @@ fn an_analysis_says_draws_and_prints_the_same() {
         "{text}"
     );
     let other = made(directory.path(), "other.parquet", "zipf:pages=50");
-    said(&["analyze", &trace, &other, "-o", page]);
+    said(&["analyze", &trace, &other, "-o", page, "--force"]);
     assert!(fs::read_to_string(page).unwrap().contains("phased, other"));
     said(&["analyze", &other, "--pictures", pictures]);
     assert_eq!(fs::read_dir(pictures).unwrap().count(), 9 * 2);

@@ -6,6 +6,7 @@ mod labels;
 mod report_page;
 
 use crate::trace_input::{Counted, Input};
+use crate::ui::atomic_file::Replacing;
 use crate::ui::{Context, Form, atomic_file, json, plot, progress};
 use anyhow::{Context as _, Result};
 use std::io::Write;
@@ -30,6 +31,8 @@ pub(crate) struct Args {
     /// The report to write; its name must end in .html
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    replacing: Replacing,
     /// Also write each picture to this directory, as SVG and PNG
     #[arg(long, value_name = "DIR")]
     pictures: Option<PathBuf>,
@@ -51,6 +54,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             "--output {}: the name must end in .html",
             path.display()
         );
+        args.replacing.check(path)?;
     }
     let first = args.input.clone().counting(Counted::Trace);
     let inputs =
@@ -65,7 +69,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         .map(|input| analyzed(&input, &wanted))
         .collect::<Result<Vec<_>>>()?;
     if let Some(directory) = &args.pictures {
-        pictures(directory, &analyses)?;
+        pictures(directory, &analyses, args.replacing)?;
     }
     if let Some(path) = &args.output {
         let html = report_page::page(&analyses);
@@ -125,7 +129,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Writes the pictures of each analysis as SVG and PNG.
-fn pictures(directory: &Path, analyses: &[Analysis]) -> Result<()> {
+fn pictures(directory: &Path, analyses: &[Analysis], replacing: Replacing) -> Result<()> {
     std::fs::create_dir_all(directory)
         .with_context(|| format!("{}: cannot make the directory", directory.display()))?;
     for analysis in analyses {
@@ -133,8 +137,10 @@ fn pictures(directory: &Path, analyses: &[Analysis]) -> Result<()> {
             let path = directory.join(format!("{}-{name}", analysis.program.name));
             let png = plot::png(&svg)?;
             let png_path = with_ending(&path, "png");
+            replacing.check(&png_path)?;
             atomic_file::write(&png_path, |file| Ok(file.write_all(&png)?))?;
             let svg_path = with_ending(&path, "svg");
+            replacing.check(&svg_path)?;
             atomic_file::write(&svg_path, |file| Ok(file.write_all(svg.as_bytes())?))?;
         }
     }

@@ -1,6 +1,7 @@
 //! `warmset convert`: writes a trace in another format.
 
 use crate::trace_input::{Counted, Input};
+use crate::ui::atomic_file::Replacing;
 use crate::ui::{Context, Form, atomic_file, json, progress};
 use anyhow::{Context as _, Result};
 use indicatif::ProgressBar;
@@ -21,6 +22,8 @@ pub(crate) struct Args {
     input: Input,
     /// The trace to write; `-` is standard output
     output: PathBuf,
+    #[command(flatten)]
+    replacing: Replacing,
     /// Format to write [default: by the name of the file; on standard output arrow]
     #[arg(long, value_name = "FORMAT")]
     to: Option<String>,
@@ -34,6 +37,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         None => Output::by_name(&name)
             .with_context(|| format!("{name}: no format has this ending; name one with --to"))?,
     };
+    args.replacing.check(&args.output)?;
     let mut source = CountingSource {
         source: args.input.clone().counting(Counted::Trace).open()?,
         bar: progress::spinner("converting"),

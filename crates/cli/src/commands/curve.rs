@@ -21,6 +21,9 @@ use workingset::measure::{Lifetime, Point};
 use workingset::policy::Choice;
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    if let Some(path) = &args.plot {
+        args.replacing.check(path)?;
+    }
     if let Some(pages) = args.stream {
         return stream(args, pages, context.form, out);
     }

@@ -8,6 +8,7 @@ mod numbers;
 mod pictures;
 mod source;
 
+use crate::ui::atomic_file::Replacing;
 use crate::ui::text::{Side, counted, or_unknown, table};
 use crate::ui::{Context, Form, atomic_file, json, progress};
 use anyhow::{Result, ensure};
@@ -33,6 +34,8 @@ pub(crate) struct Args {
     /// The page to write; its name must end in .html
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    replacing: Replacing,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
@@ -43,6 +46,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             "--output {}: the name must end in .html",
             path.display()
         );
+        args.replacing.check(path)?;
     }
     let mut sources = Vec::new();
     for from in &args.from {

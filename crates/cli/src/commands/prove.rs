@@ -1,5 +1,6 @@
 //! `warmset prove`: shows what the guard does, in virtual machines on this one.
 
+use crate::ui::atomic_file::Replacing;
 use crate::ui::hinted::Hinted;
 use crate::ui::{Context, Form};
 use anyhow::{Error, Result};
@@ -16,6 +17,8 @@ pub(crate) struct Args {
     /// The page to write
     #[arg(long, value_name = "FILE", default_value = "warmset-proof.html")]
     out: PathBuf,
+    #[command(flatten)]
+    replacing: Replacing,
     /// Debian's kernel to run: 6.1, 6.12 or 7
     #[arg(long, default_value = "6.12")]
     kernel: String,
@@ -24,11 +27,13 @@ pub(crate) struct Args {
 const LAB: &str = "warmset-lab";
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    args.replacing.check(&args.out)?;
     // The lab writes to the same output.
     out.flush()?;
     let mut lab = Command::new(program());
     lab.arg("prove").arg("--out").arg(&args.out);
-    lab.args(["--kernel", &args.kernel]);
+    // Whether the page may be replaced was asked above.
+    lab.args(["--kernel", &args.kernel, "--force"]);
     if context.form == Form::Json {
         lab.arg("--json");
     }

@@ -1,6 +1,7 @@
 //! `warmset simulate`: the misses of each policy at each size of memory.
 
 use crate::trace_input::Input;
+use crate::ui::atomic_file::Replacing;
 use crate::ui::{Context, Form, json_line, plot, progress};
 use anyhow::{Context as _, Result};
 use rayon::prelude::*;
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     /// Draw the miss ratios to this file; its name must end in .svg, .png or .html
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    replacing: Replacing,
     /// Number of simulations at once [default: the number of CPUs]
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<usize>,
@@ -86,6 +89,9 @@ impl Row {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+    if let Some(path) = &args.plot {
+        args.replacing.check(path)?;
+    }
     let choices = Choice::list(&args.policies)?;
     let trace = args.input.load()?;
     let capacities = capacity::of_trace(&args.capacities, &trace)?;

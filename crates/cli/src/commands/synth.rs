@@ -1,5 +1,6 @@
 //! `warmset synth`: makes a trace of a known kind.
 
+use crate::ui::atomic_file::Replacing;
 use crate::ui::{Context, atomic_file};
 use anyhow::{Context as _, Result};
 use std::io::{self, IsTerminal, Write};
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// The trace to write; `-` is standard output, as an Arrow stream
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    #[command(flatten)]
+    replacing: Replacing,
     /// Format to write [default: by the name of the file]
     #[arg(long, value_name = "FORMAT")]
     to: Option<String>,
@@ -55,6 +58,7 @@ pub(crate) fn run(args: &Args, _: &Context, out: &mut impl Write) -> Result<Exit
     if to_pipe && output != Output::Plain && output != Output::Csv && io::stdout().is_terminal() {
         anyhow::bail!("binary output to a terminal: name a file with --output, or use --to plain");
     }
+    args.replacing.check(&args.output)?;
     let mut processes = Vec::new();
     for kind in &args.kinds {
         processes.push(Kind::parse(kind)?);

@@ -4,7 +4,7 @@ use super::hinted::Hinted;
 use anyhow::{Context as _, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::fs::Permissions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,7 +14,29 @@ const ZSTD_LEVEL: i32 = 3;
 /// Readable by all, as files made by a shell are; the temporary file is readable by its owner only.
 const MODE: u32 = 0o644;
 
-/// Writes a file under a temporary name and renames it when it is whole; `-` is standard output.
+/// Whether a command may replace a file that is there.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Replacing {
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Replacing {
+    /// An error if the file is there and may not be replaced. A device or a pipe is written to in any case.
+    ///
+    /// It is asked before the work, which may take hours.
+    pub(crate) fn check(self, path: &Path) -> Result<()> {
+        if self.force || !path.is_file() {
+            return Ok(());
+        }
+        let what = format!("{}: this file is there already", path.display());
+        Err(Hinted::new(what, "name another one, or add --force to replace it").into())
+    }
+}
+
+/// Writes a file under a temporary name and renames it when it is whole; `-` is standard output. A device or a pipe is
+/// written to as it is: a rename would put a file in its place, and root may do that even to `/dev/null`.
 ///
 /// A name that ends in `.gz` or `.zst` is compressed. On an error nothing is left behind.
 pub(crate) fn write(
@@ -28,11 +50,33 @@ pub(crate) fn write(
         return Ok(());
     }
     let failed = || format!("{}: cannot write", path.display());
+    if path.exists() && !path.is_file() {
+        let file = OpenOptions::new()
+            .write(true)
+            .open(path)
+            .with_context(failed)?;
+        return fill_packed(file, path, fill);
+    }
     let mut file = tempfile::Builder::new()
         .prefix(".warmset-")
         .tempfile_in(directory_of(path))
         .with_context(failed)?;
-    let mut out = BufWriter::new(file.as_file_mut());
+    fill_packed(file.as_file_mut(), path, fill)?;
+    file.as_file()
+        .set_permissions(Permissions::from_mode(MODE))
+        .with_context(failed)?;
+    file.persist(path).with_context(failed)?;
+    Ok(())
+}
+
+/// Writes what is to be in a file, compressed as its name says.
+fn fill_packed(
+    file: impl Write + Send,
+    path: &Path,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<()> {
+    let failed = || format!("{}: cannot write", path.display());
+    let mut out = BufWriter::new(file);
     match path.extension().and_then(|end| end.to_str()) {
         Some("gz") => {
             let mut packed = GzEncoder::new(&mut out, Compression::default());
@@ -47,13 +91,7 @@ pub(crate) fn write(
         }
         _ => fill(&mut out).map_err(|error| naming_file(error, path))?,
     }
-    out.flush().with_context(failed)?;
-    drop(out);
-    file.as_file()
-        .set_permissions(Permissions::from_mode(MODE))
-        .with_context(failed)?;
-    file.persist(path).with_context(failed)?;
-    Ok(())
+    out.flush().with_context(failed)
 }
 
 /// Where the temporary file goes: a rename must stay on one file system.

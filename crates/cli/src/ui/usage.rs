@@ -55,7 +55,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("curve", &[("warmset curve app.parquet --of lru,ws,opt --plot curve.svg", "lifetime at every size, as a picture")]),
     ("together", &[("warmset together a.parquet --with b.parquet -m 50%", "two programs in half of what they use")]),
     ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "from any of fifteen formats")]),
-    ("synth", &[("warmset synth zipf:pages=100000 -n 1000000 > zipf.txt", "a million references, skewed")]),
+    ("synth", &[("warmset synth zipf:pages=100000 -n 1000000 --to plain > zipf.txt", "a million references, skewed")]),
     ("policies", &[("warmset policies", "all of them, with their sources")]),
     ("sweep", &[
         ("warmset sweep all sweep.toml", "traces by policies by sizes, on this machine, into Parquet"),

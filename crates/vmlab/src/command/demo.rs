@@ -37,6 +37,9 @@ pub(crate) struct Demo {
     /// The recording, an asciicast
     #[arg(long, value_name = "FILE", default_value = "warmset-demo.cast")]
     cast: PathBuf,
+    /// Replace the recording if it is there
+    #[arg(long)]
+    force: bool,
     /// The guard to show [default: beside this program]
     #[arg(long, value_name = "FILE")]
     warmsetd: Option<PathBuf>,
@@ -48,6 +51,9 @@ pub(crate) struct Prove {
     /// Where the proof goes: one page with a picture, its numbers inside
     #[arg(long, value_name = "FILE", default_value = "warmset-proof.html")]
     out: PathBuf,
+    /// Replace the page if it is there
+    #[arg(long)]
+    force: bool,
     /// 6.1, 6.12, 7, or the directory of one that was built
     #[arg(long, default_value = "6.12")]
     kernel: String,
@@ -69,6 +75,7 @@ struct Pair {
 
 impl Demo {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
+        check(&self.cast, self.force)?;
         let show = Show {
             scenario: &self.scenario,
             arms: &self.arms,
@@ -91,6 +98,7 @@ impl Demo {
 
 impl Prove {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
+        check(&self.out, self.force)?;
         let arms = ["none".to_owned(), "warmset".to_owned()];
         let size = Lengths {
             warm_up_s: Some(20),
@@ -132,6 +140,16 @@ fn ended(pair: &Pair) -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// An error if the file is there and may not be replaced: it is told before the machines run.
+fn check(path: &Path, force: bool) -> Result<()> {
+    anyhow::ensure!(
+        force || !path.is_file(),
+        "{}: this file is there already: name another one, or add --force to replace it",
+        path.display()
+    );
+    Ok(())
 }
 
 fn put(path: &Path, text: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The options of `warmset curve`.
 
 use crate::trace_input::{Counted, Input};
+use crate::ui::atomic_file::Replacing;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 
@@ -53,6 +54,8 @@ pub(crate) struct Args {
     /// Draw the curves to this file; its name must end in .svg, .png or .html
     #[arg(long, value_name = "FILE")]
     pub(super) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) replacing: Replacing,
 }
 
 /// The quantity on the vertical axis.

@@ -1,6 +1,7 @@
 //! The options of `warmset trace`.
 
 use super::engine::{ENGINES, Engine};
+use crate::ui::atomic_file::Replacing;
 use crate::ui::hinted::Hinted;
 use anyhow::Result;
 use std::ffi::OsString;
@@ -28,6 +29,8 @@ pub(crate) struct Args {
     /// The trace to write [default: the program's name and .parquet]; a name that ends in .arrow makes an Arrow stream
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) replacing: Replacing,
     /// Bytes of a page
     #[arg(long, value_name = "BYTES", default_value_t = 4096)]
     pub(super) page_size: u64,
@@ -47,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) as_published: bool,
     /// Print the working set of a running process at intervals until it ends, and record nothing
-    #[arg(long, conflicts_with_all = ["output", "alone", "references", "skip", "as_published"])]
+    #[arg(long, conflicts_with_all = ["output", "force", "alone", "references", "skip", "as_published"])]
     pub(super) watch: bool,
     /// Interval at which a running process is observed [default: 1 s; damon 100 ms]. --watch and sample take a longer one
     /// if observing would take more than 1 % of one CPU

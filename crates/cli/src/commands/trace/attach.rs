@@ -39,6 +39,7 @@ pub(super) fn run(
         .clone()
         .unwrap_or_else(|| usual_path(args, engine));
     let output = format_of(&path)?;
+    args.replacing.check(&path)?;
     anyhow::ensure!(
         args.page_size == PAGE,
         "--page-size {}: a running process is observed in pages of {PAGE} bytes",

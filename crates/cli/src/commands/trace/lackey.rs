@@ -35,6 +35,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         default_path(&program)
     });
     let output = format_of(&path)?;
+    args.replacing.check(&path)?;
     let scope = if args.alone {
         Scope::Alone
     } else {
