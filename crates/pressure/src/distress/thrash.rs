@@ -1,9 +1,9 @@
 //! Whether the machine thrashes: all tasks stall for memory, and what is evicted is in use.
 //!
 //! ```text
-//! thrash = stalled ≥ stall-limit                                       (ends below half of it)
+//! thrash = stalled ≥ stall-limit                   (ends when below half of it for five seconds)
 //!        ∧ (hardly any headroom in RAM ∨ what reclaim takes is read again)
-//!        ∧ the kernel reclaims for the whole machine
+//!        ∧ the kernel reclaims for the whole machine, or in a cgroup that we throttle
 //! ```
 //!
 //! - Source: `DefaultMemoryPressureLimit=` of oomd.conf(5) for the limit; `mm/vmscan.c` counts what reclaim of
@@ -12,14 +12,18 @@
 use super::severity::is_tight_in_ram;
 use super::{Distress, LONG};
 use crate::sample::Sample;
+use std::time::Duration;
 use units::{Bytes, Pages, Percent};
 
+/// A thrashing machine has moments in which something gets on: all that a program needs has come back, or a
+/// timer ran out for all at once. systemd-oomd looks at `avg10`, which takes 5 s to lose 40 % of its value.
+const LULL: Duration = Duration::from_secs(5);
 /// Fewer refaults a second (1 MiB) are no thrash of file cache.
 const LEAST_REFAULTS: u64 = 256;
 
 impl Distress {
-    /// Notes since when the machine thrashes. It goes on until time lost falls below half of the limit:
-    /// a thrashing machine has moments in which something gets on.
+    /// Notes since when the machine thrashes. It goes on until time lost has been below half of the limit
+    /// for [`LULL`].
     pub(super) fn note_thrash(&mut self, sample: &Sample, page_size: Bytes) {
         let is_tight = self
             .outlook
@@ -33,13 +37,16 @@ impl Distress {
             .outlook
             .and_then(|outlook| outlook.stalled)
             .is_some_and(|stalled| stalled >= limit);
-        self.thrashing_since = if is_short && is_stalled && self.is_reclaiming(sample, page_size) {
-            self.thrashing_since.or(Some(sample.at))
-        } else {
-            None
-        };
-        if self.thrashing_since.is_some() {
+        if is_short && is_stalled && self.is_reclaiming(sample, page_size) {
+            self.thrashing_since = self.thrashing_since.or(Some(sample.at));
             self.thrashed = Some(sample.at);
+            return;
+        }
+        let lull = self
+            .thrashed
+            .map(|last| sample.at.get().saturating_sub(last.get()));
+        if lull.is_none_or(|lull| lull > LULL) {
+            self.thrashing_since = None;
         }
     }
 
@@ -63,8 +70,12 @@ impl Distress {
     }
 
     /// Whether the kernel reclaims for the whole machine. Reclaim of a cgroup at its own limit raises
-    /// pressure, too, and is nothing that the rest of the machine suffers from.
+    /// pressure, too, and is nothing that the rest of the machine suffers from. A limit of ours is another
+    /// matter: without it the same pages would be reclaimed for the whole machine.
     fn is_reclaiming(&self, sample: &Sample, page_size: Bytes) -> bool {
+        if !sample.groups.throttled.is_empty() {
+            return true;
+        }
         let Some((older, newest)) = self.back(2 * LONG) else {
             return false;
         };

@@ -145,9 +145,13 @@ impl<'a> View<'a> {
         left.is_some_and(|left| left <= self.config.throttle_ahead.get())
     }
 
-    /// For how long the machine has been thrashing; `None` if it does not.
+    /// For how long the machine has been thrashing; `None` if it does not at this moment.
     pub(super) fn thrash(&self) -> Option<Thrash> {
-        let since = self.history.distress.thrashing_since?;
+        let distress = &self.history.distress;
+        let since = distress.thrashing_since?;
+        if distress.thrashed != Some(self.sample.at) {
+            return None;
+        }
         Some(Thrash {
             since: Span::new(self.since(since)),
             stalled: self.outlook.stalled?,

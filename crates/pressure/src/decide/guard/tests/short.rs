@@ -42,6 +42,26 @@ fn thrashing() -> Machine {
     machine
 }
 
+/// When somebody is signalled, if all tasks stall for `busy` of every so many ticks.
+fn signalled_amid_lulls(busy: u64, every: u64) -> Option<f64> {
+    let mut machine = thrashing();
+    let mut ticks = 0;
+    while seconds(&machine) < 60.0 && machine.signals.is_empty() {
+        let thousandths = if ticks % every < busy { 700 } else { 50 };
+        stall(&mut machine, thousandths);
+        ticks += 1;
+    }
+    (!machine.signals.is_empty()).then(|| seconds(&machine))
+}
+
+/// As recorded in a machine that stalled half of the time: it was never over for long, and never on for 20 s.
+#[test]
+fn thrash_with_moments_in_which_something_gets_on_is_thrash() {
+    let at = signalled_amid_lulls(60, 120);
+    assert!(at.is_some_and(|at| (20.0..40.0).contains(&at)), "{at:?}");
+    assert_eq!(signalled_amid_lulls(60, 200), None, "it is over each time");
+}
+
 #[test]
 fn thrash_without_growth_is_told_at_once_and_ended_after_a_stated_time() {
     let mut machine = thrashing();
