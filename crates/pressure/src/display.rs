@@ -486,7 +486,7 @@ impl Display for Notice {
                 let what = proposed.name();
                 write!(f, "rule {rule} proposes {what} {name} ({}): ", identity.pid)?;
                 match verdict {
-                    Arbitration::Taken => f.write_str("carried out"),
+                    Arbitration::Taken => f.write_str("accepted"),
                     Arbitration::After(first) => {
                         write!(f, "not now, rule {} comes first", first.name())
                     }

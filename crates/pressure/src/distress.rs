@@ -15,7 +15,7 @@
 //! A cgroup that meets its own limit raises pressure but leaves headroom and growth as they are, so it
 //! is not distress of the machine. Free zram counts less the memory that it will cost. *In flight* is
 //! the memory of processes that were signalled and have not freed it yet. Every share of memory in here
-//! has an amount that it is never more than ([`Part`]): 2 % of a large machine is more than a program.
+//! has an amount that it is never more than (`Part`): 2 % of a large machine is more than a program.
 //!
 //! Cost: a few µs a sample; no allocation. Source: the base stock of `demand`, turned around. Known
 //! limit: two windows of growth need 0.4 s of samples, so a decision comes no sooner.
