@@ -104,7 +104,7 @@ TEXT
         else
             "$warmset" convert "fixtures/traces/$name" "$scratch/real.u32" --force >/dev/null
         fi
-        table "$scratch/real.u32" --force 10%
+        table "$scratch/real.u32" 10%
         echo
     done
     cat <<'TEXT'

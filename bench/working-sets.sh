@@ -24,7 +24,7 @@ record() {
     }
     [ -e "$directory/$name.parquet" ] && return 0
     echo "recording $name" >&2
-    "$warmset" trace --alone --skip "${skip}000000" --references "${millions}000000" --force -o "$directory/$name.parquet" -- "$@" >"$directory/$name.out" 2>&1 </dev/null ||
+    "$warmset" trace --alone --skip "${skip}000000" --references "${millions}000000" -o "$directory/$name.parquet" -- "$@" >"$directory/$name.out" 2>&1 </dev/null ||
         { tail -n 3 "$directory/$name.out" >&2; missing="$missing $name"; }
 }
 
@@ -88,7 +88,7 @@ if command -v mariadbd >/dev/null 2>&1; then
         { printf 'create database d;\nuse d;\n'; cat "$directory/mix.sql"; } >"$directory/bootstrap.sql"
         echo "recording mariadbd" >&2
         # Its start is 250 million references. Valgrind carries neither io_uring nor room for a pool of 8 TiB.
-        "$warmset" trace --alone --skip 400000000 --references "$((millions * 4))000000" --force -o "$directory/mariadbd.parquet" -- mariadbd --no-defaults --bootstrap \
+        "$warmset" trace --alone --skip 400000000 --references "$((millions * 4))000000" -o "$directory/mariadbd.parquet" -- mariadbd --no-defaults --bootstrap \
             --user="$(id -un)" --datadir="$directory/data" --innodb-buffer-pool-size=8M --innodb-log-file-size=4M --skip-grant-tables \
             --innodb-buffer-pool-size-max=8M --innodb-use-native-aio=0 \
             <"$directory/bootstrap.sql" >"$directory/mariadbd.out" 2>&1 || missing="$missing mariadbd"
