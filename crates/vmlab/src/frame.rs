@@ -4,6 +4,7 @@
 //! frames, such as a kernel message that strayed onto the line, are skipped. A frame with a wrong checksum is an error.
 
 use anyhow::{Context, Result};
+use std::fs;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
@@ -29,8 +30,16 @@ impl Frame {
         }
     }
 
+    /// Keeps the file that a frame carries in this directory, named after the run that it is of.
+    pub fn keep(&self, directory: &Path, run: &str) -> Result<()> {
+        let (name, bytes) = self.file()?;
+        fs::create_dir_all(directory)?;
+        let path = directory.join(format!("{run}-{name}"));
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    }
+
     /// The name of the file that a frame carries, and what is in it: one line, then the bytes.
-    pub fn file(&self) -> Result<(String, &[u8])> {
+    fn file(&self) -> Result<(String, &[u8])> {
         const NAMELESS: &str = "the guest sent a file without a name";
         let end = self.payload.iter().position(|byte| *byte == b'\n');
         let (path, rest) = self.payload.split_at(end.context(NAMELESS)?);

@@ -6,7 +6,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use warmset_vmlab::vm::guest_program;
 
 /// The situations that stand for the cases.
 const CASES: [&str; 7] = [
@@ -32,7 +31,7 @@ fn every_case_is_decided_right_in_a_machine() {
     let directory = tempfile::tempdir().unwrap();
     let lines = directory.path().join("lines");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let done = Command::new(guest_program().unwrap().with_file_name("warmset-lab"))
+    let done = Command::new(env!("CARGO_BIN_EXE_warmset-lab"))
         .current_dir(root)
         .args(["decisions", "--arms", "warmset", "--jobs", "1", "--only"])
         .arg(CASES.join(","))

@@ -5,18 +5,12 @@
 
 mod common;
 
-use common::{Machine, hardware, package, store};
+use common::{Machine, debian, package, store};
 use warmset_vmlab::image;
-use warmset_vmlab::kernel;
 use warmset_vmlab::vm::guest_program;
 
 fn machine() -> Machine {
-    let store = store();
-    let kernel = kernel::find(&store, "6.12").unwrap();
-    let root = image::debian(&store, &guest_program().unwrap(), &package()).unwrap();
-    let mut hardware = hardware(&store, &kernel, root);
-    hardware.append.push_str("warmset.init=/sbin/init");
-    Machine::boot(&store, &kernel, &hardware)
+    debian(image::debian(&store(), &guest_program().unwrap(), &package()).unwrap())
 }
 
 const PAGE_CLUSTER: &str = "cat /proc/sys/vm/page-cluster";

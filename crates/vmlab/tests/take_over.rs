@@ -4,12 +4,11 @@
 
 mod common;
 
-use common::{Machine, hardware, package, store};
+use common::{Machine, debian, package, store};
 use warmset_vmlab::image;
-use warmset_vmlab::kernel;
 use warmset_vmlab::vm::guest_program;
 
-/// Defines `alone UNIT`, `guards UNIT` and `state UNIT`, and lets warmsetd be as its package installs it.
+/// Defines `alone UNIT…`, `state UNIT` and `mode`.
 const PRELUDE: &str = r#"
 all="earlyoom.service nohang.service nohang-desktop.service systemd-oomd.service systemd-oomd.socket"
 # alone UNIT: of the guards only this one runs and is started at boot.
@@ -24,12 +23,8 @@ mode() { warmset status | grep -o 'mode [a-z]*' | head -n 1; }
 "#;
 
 fn machine() -> Machine {
-    let store = store();
-    let kernel = kernel::find(&store, "6.12").unwrap();
-    let root = image::debian_beside_guards(&store, &guest_program().unwrap(), &package()).unwrap();
-    let mut hardware = hardware(&store, &kernel, root);
-    hardware.append.push_str("warmset.init=/sbin/init");
-    Machine::boot(&store, &kernel, &hardware)
+    let guest = guest_program().unwrap();
+    debian(image::debian_beside_guards(&store(), &guest, &package()).unwrap())
 }
 
 /// One boot for all of it: without KVM a machine takes half a minute to boot.

@@ -291,13 +291,10 @@ impl<'s> Bench<'s> {
 
     /// Keeps a file of the guard, named after the run.
     fn keep(&self, named: &Named, arm: Arm, frame: &Frame) -> Result<()> {
-        let Some(directory) = &self.keep else {
-            return Ok(());
-        };
-        let (name, bytes) = frame.file()?;
-        fs::create_dir_all(directory)?;
-        let path = directory.join(format!("{}-{}-{name}", named.name, arm.name));
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+        match &self.keep {
+            Some(directory) => frame.keep(directory, &format!("{}-{}", named.name, arm.name)),
+            None => Ok(()),
+        }
     }
 
     fn hardware(&self, stage: &Stage<'_>) -> Result<Hardware> {

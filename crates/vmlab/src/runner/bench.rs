@@ -217,7 +217,6 @@ impl<'a> Bench<'a> {
         let Some(directory) = &self.order.keep else {
             return Ok(());
         };
-        let (name, bytes) = frame.file()?;
         let Cell {
             kernel,
             lru,
@@ -229,9 +228,7 @@ impl<'a> Bench<'a> {
             "{}-{kernel}-{lru}-{swap}-{memory_mib}-{}-{}",
             self.order.scenario.name, job.arm.name, job.rep
         );
-        fs::create_dir_all(directory)?;
-        let path = directory.join(format!("{}-{name}", run.replace([':', '/', ' '], "-")));
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+        frame.keep(directory, &run.replace([':', '/', ' '], "-"))
     }
 
     fn hardware(&self, setting: &Setting, load: &Load) -> Result<Hardware> {

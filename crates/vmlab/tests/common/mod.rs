@@ -56,6 +56,15 @@ pub fn package() -> PathBuf {
     paths.next().unwrap().path()
 }
 
+/// A machine in which systemd starts this Debian.
+pub fn debian(root: PathBuf) -> Machine {
+    let store = store();
+    let kernel = kernel::find(&store, "6.12").unwrap();
+    let mut hardware = hardware(&store, &kernel, root);
+    hardware.append.push_str("warmset.init=/sbin/init");
+    Machine::boot(&store, &kernel, &hardware)
+}
+
 /// A machine of this branch with busybox.
 pub fn small(branch: &str) -> Machine {
     let store = store();

@@ -1,7 +1,7 @@
 //! The file cache of a play: blocks of the data disk.
 //!
-//! What is in use is mapped and touched at random, as the code of programs is. The kernel takes a wait for such a page for a
-//! stall for memory. Of pages that are read in order, or by `read(2)`, the Multi-Gen LRU does not take them for in use.
+//! What is in use is mapped and touched at random, as the code of programs is. The Multi-Gen LRU takes such pages for in use,
+//! so a wait for one of them is a stall for memory. Pages that are touched in order, or read by `read(2)`, it does not.
 
 #![allow(unsafe_code)]
 
