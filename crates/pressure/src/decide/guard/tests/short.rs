@@ -3,7 +3,7 @@
 use super::machine::{Machine, PAGE, Process, process};
 use crate::decision::{Arbitration, Notice, Proposed, Rule};
 use crate::distress::{HeadroomTerms, headroom_of};
-use crate::groups::CgroupAction;
+use crate::groups::{CgroupAction, Throttled};
 use crate::sample::{Pool, PoolAmounts, Sample, Zone, ZoneAmounts};
 use crate::scan::{Group, Place, Signal};
 use units::{Bytes, Micros, Pages, Rate};
@@ -122,6 +122,27 @@ fn the_largest_contributor_with_a_unit_is_throttled_first_and_stays_so() {
         "and not undone"
     );
     assert_eq!(machine.signals, []);
+}
+
+#[test]
+fn reclaim_in_a_cgroup_that_we_throttle_counts_as_reclaim_of_the_machine() {
+    let mut machine = thrashing();
+    machine.processes[0] = in_a_unit(machine.processes[0].clone());
+    // kswapd is idle.
+    machine.sample.zones[0].amounts.high = Some(Bytes::mib(1).to_pages(PAGE));
+    (0..600).for_each(|_| stall(&mut machine, 500));
+    assert_eq!(machine.signals, [], "cgroups at limits of others");
+    machine.sample.groups.throttled.push(Throttled {
+        id: 77,
+        unit: machine.processes[0].candidate.unit,
+        since: machine.sample.at,
+        used: Bytes::mib(420),
+        memory_high: Bytes::mib(400),
+        reserve: Bytes::mib(60),
+        pushes: 0,
+    });
+    (0..300).for_each(|_| stall(&mut machine, 500));
+    assert_eq!(machine.signalled().first(), Some(&(10, Signal::Term)));
 }
 
 #[test]
