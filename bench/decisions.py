@@ -51,20 +51,6 @@ signal. SIGKILL counts as SIGTERM for them.
 CELLS = 24 * 5
 
 LIMITS = """
-## The founding demonstration
-
-Three workers beside a hog, in 256 MiB, by the modes `guard` and `protect`, [three runs each](lab/decisions-three-workers.md):
-nothing is worse than with the kernel alone but that more hogs come and go. The share of the hot file that is read again:
-
-| | none | `guard` | `protect` |
-|---|---|---|---|
-| Multi-Gen LRU, no swap | 0.20 | 0.00 | 0 |
-| Multi-Gen LRU, disk | 0.33 | 0.16 | 0 |
-| classic LRU, no swap | 0.12 | 0.01 | 0 |
-| classic LRU, disk | 0.10 | 0.06 | 0 |
-
-These runs are of the build before the fix that is named below.
-
 ## Limits
 
 - One run each, in small emulated machines. A guard with thresholds in percent meets the same shares here as in a large
@@ -74,13 +60,8 @@ These runs are of the build before the fix that is named below.
 - systemd does not know the cgroups. No unit is stopped because one of its processes ended (`OOMPolicy=`), in no arm.
 - Debian sets pressure kills of systemd-oomd on `user@.service` and leaves swap to `auto`. The settings here let it act more
   often.
-- In `thrash-files-no-swap` the machine does thrash: 2,000 pages/s of files come back, all that the disk can read, and all
-  tasks wait for the disk 65 % of the time. The Multi-Gen LRU takes a quarter of these pages for in use, so full pressure
-  on memory shows 20 %, and `guard.stall-limit` is 40 %. Pressure on I/O would show it, and cannot be told from a database
-  that is larger than memory.
-- `thrash-swap-free` beside Warmset was run again after its fix, and the others were not. The build before signalled nobody
-  there: it took each moment in which something got on for the end of thrash.
 - All programs are one program of the lab under many names. What its authors' rules say of real browsers is not tried.
+- What was seen in single cells, and the founding demonstration by the same guard: [kills.md](kills.md).
 """
 
 
@@ -115,8 +96,21 @@ def facts(lines, good):
         rows.append(("load of the host, median and most", f"{statistics.median(loads):.1f}, {max(loads):.1f}"))
     text = ["## The runs", "", "| | |", "|---|---|"]
     text += [f"| {name} | {value} |" for name, value in rows]
-    text += ["", controls(good), ""]
+    text += ["", *builds(good), controls(good), ""]
     return "\n".join(text)
+
+
+def builds(good):
+    """Names the cells of Warmset that were not played with the build of most of them."""
+    names = {}
+    for line in good:
+        if line["build"]:
+            names.setdefault(line["build"], []).append(line["situation"])
+    others = sorted(names.values(), key=len)[:-1]
+    if not others:
+        return []
+    apart = ", ".join(f"`{name}`" for some in others for name in some)
+    return [f"Beside Warmset, {apart} was played with another build than the rest.", ""]
 
 
 # Where each guard must act, the plainest first: systemd-oomd does nothing about one hog where there is no swap.
