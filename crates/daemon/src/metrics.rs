@@ -733,6 +733,7 @@ kinds! {
     ClassicRising "classic-rising";
     Runaway "runaway";
     Family "family";
+    Again "again";
     Contributes "contributes";
     SigtermIgnored "deaf";
     Hopeless "hopeless";

@@ -19,6 +19,7 @@
 //! swap, in page tables or in a memfd that it does not map is found within some scans, as only a few of the small ones
 //! are looked into at a time.
 
+mod ancestor;
 mod command;
 mod families;
 mod family_kill;
@@ -44,6 +45,7 @@ use crate::applied::Applied;
 use crate::cgroups::directory::Directory;
 use crate::knobs::rivals::{Rival, is_left_to};
 use crate::system::clock::monotonic;
+use ancestor::Ancestors;
 use arrayvec::ArrayVec;
 use handle::CandidateHandle;
 use kill::Killed;
@@ -102,6 +104,8 @@ pub struct Processes {
     /// Some of them kill by swap only.
     has_swap: bool,
     reaper: Reaper,
+    /// What starts each family of the last scan.
+    ancestors: Ancestors,
     page_size: Bytes,
     next: Duration,
 }
@@ -123,6 +127,7 @@ impl Processes {
             rivals: Arc::new([]),
             has_swap: true,
             reaper: Reaper::start()?,
+            ancestors: Ancestors::new(),
             page_size,
             next: Duration::ZERO,
         })
@@ -244,6 +249,7 @@ impl Processes {
     ) {
         scan.candidates.clear();
         scan.families.clear();
+        self.ancestors.clear();
         self.handles
             .iter_mut()
             .for_each(|handle| handle.wanted = false);
@@ -265,7 +271,11 @@ impl Processes {
                 (largest, _) => largest.is_some(),
             };
             if is_one {
-                scan.families.push(found.family);
+                let mut family = found.family;
+                let largest = scan.find(found.largest.identity()).copied();
+                let ancestor = largest.and_then(|largest| self.ancestor(found, &largest));
+                self.keep_ancestor(&mut family, ancestor);
+                scan.families.push(family);
             }
         }
         for reading in largest {
@@ -292,13 +302,17 @@ impl Processes {
         Some(candidate.cgroup)
     }
 
+    /// Whether this is the guard itself. On a recorded machine none of the processes is.
+    fn is_own(&self, pid: u32) -> bool {
+        self.root == Path::new("/") && pid == std::process::id()
+    }
+
     /// A process by what its `status` tells now; `None` if it is gone, or may not be signalled.
     fn look_into(&mut self, entry: &Entry) -> Option<Reading> {
-        // The guard itself is no candidate. On a recorded machine none of the processes is the guard.
-        let own = (self.root == Path::new("/")).then(std::process::id);
+        // The guard itself is no candidate.
         let identity = entry.identity();
         let is_refused = self.refused.iter().any(|(known, _)| *known == identity);
-        if Some(entry.pid) == own || is_refused {
+        if self.is_own(entry.pid) || is_refused {
             return None;
         }
         let mut entry = self.table.renew(&self.proc, entry)?;

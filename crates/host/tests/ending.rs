@@ -242,6 +242,68 @@ fn a_family_goes_as_a_whole_and_none_but_it() {
     }
 }
 
+/// A shell that starts five that hold 60 MiB each, in its own process group.
+struct Starter(Holder);
+
+impl Starter {
+    fn new() -> Self {
+        let script = "for job in 1 2 3 4 5; do
+                          (head -c 60000000 /dev/zero; exec sleep 60) | tail -n 1 &
+                      done
+                      wait";
+        let mut shell = Command::new("sh");
+        shell.process_group(0).args(["-c", script]);
+        Self(Holder(shell.stdout(Stdio::null()).spawn().unwrap()))
+    }
+
+    fn group(&self) -> u32 {
+        self.0.0.id()
+    }
+}
+
+impl Drop for Starter {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_raw(self.group() as i32).unwrap();
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}
+
+#[test]
+fn what_starts_a_family_goes_with_it() {
+    let mut starter = Starter::new();
+    let group = starter.group();
+    let mut processes = processes();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut at = now().get();
+    let (family, member) = loop {
+        // A scan is due each time.
+        at += Duration::from_secs(60);
+        let mut scan = ProcessScan::default();
+        processes.look(Span::new(at), &mut scan);
+        let mut families = scan.families.iter();
+        let mine = families.find(|it| it.kin == group && it.name.as_str() == "tail");
+        let full = mine.filter(|it| it.processes == 5 && it.size >= Bytes::mib(280));
+        if let Some(family) = full {
+            let mut candidates = scan.candidates.iter();
+            let member = candidates.find(|it| it.kin == group && it.name == family.name);
+            break (*family, *member.expect("a member is a candidate"));
+        }
+        assert!(Instant::now() < deadline, "{:?}", scan.families);
+    };
+    assert_eq!(family.ancestor.unwrap().identity.pid, group);
+    let order = Order {
+        extent: Extent::Ancestor,
+        ..order(&member, Signal::Kill)
+    };
+    assert_eq!(processes.kill(Span::new(at), &order), Ok(()));
+    assert!(goes(&mut processes, member.identity));
+    assert!(starter.0.ends());
+    let mut scan = ProcessScan::default();
+    processes.look(Span::new(at + Duration::from_secs(60)), &mut scan);
+    let mut families = scan.families.iter();
+    assert_eq!(families.find(|it| it.kin == group), None);
+}
+
 /// Not a test: what the test below runs as a program of its own. It holds memory by an open file alone.
 #[test]
 #[ignore = "holds memory until it is killed"]

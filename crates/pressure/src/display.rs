@@ -83,6 +83,13 @@ impl Display for Action {
                             identity.pid
                         )?;
                     }
+                    Extent::Ancestor => {
+                        write!(
+                            f,
+                            "{signal} to every process like {name} ({}), and to what starts them",
+                            identity.pid
+                        )?;
+                    }
                     Extent::Unit => write!(
                         f,
                         "{signal} to all of {unit}, with {name} ({})",
@@ -262,6 +269,26 @@ impl Display for Reason {
                     Some(left) => write!(f, ", used up in {left}"),
                     None => Ok(()),
                 }
+            }
+            Self::Again {
+                processes,
+                after,
+                ancestor,
+                growth,
+                headroom,
+            } => {
+                write!(
+                    f,
+                    "{processes} like it were started again within {after} of the end of all of them, and grow by {growth} together"
+                )?;
+                if let Some(ancestor) = ancestor {
+                    write!(
+                        f,
+                        "; {} ({}) starts them",
+                        ancestor.name, ancestor.identity.pid
+                    )?;
+                }
+                write!(f, "; headroom is {headroom}")
             }
             Self::Contributes {
                 since,

@@ -22,6 +22,7 @@
 
 mod at_limit;
 mod choice;
+mod ended;
 mod growth;
 mod headroom;
 mod outlook;
@@ -44,6 +45,7 @@ use crate::config::{Guard, Share};
 use crate::sample::Sample;
 use crate::scan::{Signal, Victim};
 use at_limit::AtLimits;
+use ended::EndedFamilies;
 use growth::Growths;
 use headroom::{Point, Terms};
 use serde::{Deserialize, Serialize};
@@ -98,6 +100,8 @@ pub struct Distress {
     /// Since when throttled cgroups have been at their limit.
     #[serde(default, rename = "pushing")]
     pub(crate) at_limits: AtLimits,
+    /// Families that were ended lately.
+    pub(crate) ended: EndedFamilies,
     /// The outlook of the last sample.
     pub(crate) outlook: Option<Outlook>,
     /// When users were last warned.
@@ -152,6 +156,7 @@ impl Distress {
     pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes) {
         self.growths.push(&sample.scan);
         self.at_limits.push(&sample.groups.throttled, sample.at);
+        self.ended.push(&sample.scan.victims, sample.at);
         self.push_point(sample);
         self.outlook = self.look(sample, page_size);
         self.note_warning(sample.at);

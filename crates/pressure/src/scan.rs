@@ -201,6 +201,19 @@ pub struct Family {
     pub processes: u32,
     /// Memory of all of them, in RAM and in swap; shared memory once.
     pub size: Bytes,
+    /// What starts them; `None` if that is one of them, unknown, or may not be ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ancestor: Option<Ancestor>,
+}
+
+/// The nearest process above all of a family: a build tool, a script, a supervisor of workers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// Which.
+    #[serde(rename = "who")]
+    pub identity: Identity,
+    /// What it calls itself.
+    pub name: Name,
 }
 
 /// A tmpfs mount.
@@ -337,6 +350,9 @@ pub struct Victim {
     pub at: Span,
     /// When it was seen to be gone.
     pub gone: Option<Span>,
+    /// The family that went with it, as [`Family::kin`]; zero if none did.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kin: u32,
 }
 
 /// A signal that makes a process end.

@@ -20,6 +20,8 @@ pub(crate) struct Stat<'t> {
     pub(crate) parent: u32,
     /// Its process group; 0 if that is outside of our PID namespace.
     pub(crate) group: u32,
+    /// Its session; 0 if that is outside of our PID namespace.
+    pub(crate) session: u32,
     pub(crate) has_terminal: bool,
     /// Time that the kernel worked for it, in clock ticks, cut to 32 bits.
     pub(crate) system_time: u32,
@@ -37,8 +39,9 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat<'_>> {
     let state = *words.next()?.first()?;
     let parent = identifier(words.next()?)?;
     let group = identifier(words.next()?)?;
-    // session, then tty_nr, which is 0 without a terminal and may be negative.
-    let has_terminal = words.nth(1)? != b"0";
+    let session = identifier(words.next()?)?;
+    // tty_nr is 0 without a terminal and may be negative.
+    let has_terminal = words.next()? != b"0";
     // tpgid, then flags.
     let flags = number(words.nth(1)?)?;
     // minflt cminflt majflt cmajflt utime, then stime.
@@ -64,6 +67,7 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat<'_>> {
         is_dead,
         parent,
         group,
+        session,
         has_terminal,
         system_time,
         start,

@@ -32,6 +32,8 @@ pub(super) struct Found {
     pub(super) family: Family,
     pub(super) largest: Entry,
     pub(super) youngest: Entry,
+    /// The nearest process above all of them.
+    pub(super) above: Option<u32>,
 }
 
 /// Where a run of one family is in the order, and how large it is.
@@ -172,8 +174,10 @@ impl ProcessTable {
             name: Name::from(&largest.name).unwrap_or_default(),
             processes: u32::try_from(members.len()).unwrap_or(u32::MAX),
             size: run.size,
+            ancestor: None,
         };
         Found {
+            above: self.above(members),
             family,
             largest,
             youngest,
@@ -212,7 +216,7 @@ fn key(entry: &Entry) -> (u32, super::table::Comm) {
     (entry.kin, entry.name)
 }
 
-fn is_kin(left: &Entry, right: &Entry) -> bool {
+pub(super) fn is_kin(left: &Entry, right: &Entry) -> bool {
     key(left) == key(right)
 }
 

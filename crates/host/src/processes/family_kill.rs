@@ -1,7 +1,8 @@
 //! Signals to all of a family: a parallel build, a fork storm.
 //!
 //! `/proc` is gone through twice, as a member may start another one meanwhile. Each is signalled by a pidfd, after its
-//! start time was compared, and at most once. Members that are exempt are left out.
+//! start time was compared, and at most once. Members that are exempt are left out. What starts them goes first, where
+//! that is asked for.
 //!
 //! Cost: some files of each process and some more of each member: 60 members among 600 processes take about 10 ms.
 
@@ -16,7 +17,6 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::mem::MaybeUninit;
-use std::path::Path;
 use units::Bytes;
 
 /// Times that `/proc` is gone through. What starts after the second has few left that could start it.
@@ -27,7 +27,7 @@ const DIRECTORIES: usize = 4096;
 /// Which processes are signalled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Members {
-    kin: u32,
+    pub(super) kin: u32,
     name: Comm,
     /// The member that was signalled first; what is true of its unit is true of theirs.
     first: Candidate,
@@ -55,6 +55,13 @@ impl Processes {
             name: entry.name,
             first: first.unwrap_or_default(),
         })
+    }
+
+    /// Signals what starts a family, if the last scan knew it.
+    pub(super) fn signal_ancestor(&self, members: &Members, signal: Signal) {
+        if let Some(ancestor) = self.ancestor_of(members.kin) {
+            signal_one(&self.proc, ancestor.identity, signal);
+        }
     }
 
     /// Signals every other member. One that the kernel does not let us signal is passed over.
@@ -89,7 +96,7 @@ impl Processes {
                 continue;
             }
             if let Some(entry) = self.member_to_signal(pid, members) {
-                signal_one(&self.proc, &entry, signal);
+                signal_one(&self.proc, entry.identity(), signal);
                 signalled.push(pid);
             }
         }
@@ -97,8 +104,7 @@ impl Processes {
 
     /// The process with this number, if it is another member that may be signalled.
     fn member_to_signal(&self, pid: u32, members: &Members) -> Option<Entry> {
-        let own = (self.root == Path::new("/")).then(std::process::id);
-        if pid <= 1 || Some(pid) == own || pid == members.first.identity.pid {
+        if pid <= 1 || self.is_own(pid) || pid == members.first.identity.pid {
             return None;
         }
         let Kind::Process(entry) = table::entry(&self.proc, pid)? else {
@@ -115,13 +121,13 @@ impl Processes {
 }
 
 /// Signals one process, if the number still is its own.
-fn signal_one(proc: &OwnedFd, entry: &Entry, signal: Signal) -> Option<()> {
-    let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw)?;
+fn signal_one(proc: &OwnedFd, identity: Identity, signal: Signal) -> Option<()> {
+    let pid = i32::try_from(identity.pid).ok().and_then(Pid::from_raw)?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     // Read after the pidfd was had by the number: if it still is the process that was seen, so is the pidfd's.
     let mut buffer = [0; 1024];
-    let stat = process::stat(table::read_at(proc, entry.pid, "stat", &mut buffer)?)?;
-    if stat.start != entry.start {
+    let stat = process::stat(table::read_at(proc, identity.pid, "stat", &mut buffer)?)?;
+    if stat.start != identity.start {
         return None;
     }
     pidfd_send_signal(&pidfd, signal).ok()

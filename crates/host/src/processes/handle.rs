@@ -29,7 +29,7 @@ pub(super) const MEMBERS: usize = 256;
 /// The beginning of `memory.stat`, in which the amounts stand.
 const STAT: usize = 512;
 /// The text of `/proc/PID/cgroup`, at most.
-const GROUPS: usize = 4096;
+pub(super) const GROUPS: usize = 4096;
 
 /// A process's directory and every file that a kill may need, open.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ pub struct Order {
     pub name: Name,
     /// Which signal.
     pub signal: Signal,
-    /// Alone, with its unit, or with its family.
+    /// Alone, or with its unit, its family, or what starts that.
     pub extent: Extent,
     /// What that is expected to give back.
     pub size: Bytes,
@@ -45,7 +45,7 @@ impl Processes {
     /// goes with it: the members are looked for in `/proc` then.
     pub fn kill(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
         let family = match order.extent {
-            Extent::Family => self.family_of(order.identity),
+            Extent::Family | Extent::Ancestor => self.family_of(order.identity),
             _ => None,
         };
         let (mut hold, before) = match self
@@ -78,7 +78,11 @@ impl Processes {
             }
         }
         if let (Ok(_), Some(family)) = (&sent, &family) {
-            self.signal_family(family, number_of(order.signal));
+            let signal = number_of(order.signal);
+            if order.extent == Extent::Ancestor {
+                self.signal_ancestor(family, signal);
+            }
+            self.signal_family(family, signal);
         }
         if matches!(sent, Err(Missed::Refused(_) | Missed::NoMeans)) {
             if self.refused.is_full() {
@@ -100,6 +104,7 @@ impl Processes {
             signal,
             at,
             gone: None,
+            kin: family.map_or(0, |family| family.kin),
         };
         // If the signal fails, the one before it is still watched.
         if let Some((victim, extent)) = sent.ok().map(|extent| (victim, extent)).or(before) {

@@ -335,7 +335,7 @@ mod tests {
         mounts.note((0, 0), who(2), Bytes::mib(2));
         assert_eq!(told(&mut mounts, &mut table).writer, Some(who(2)));
         // It ends, and another process gets its number.
-        table.find(2).unwrap().start = 99;
+        table.find_mut(2).unwrap().start = 99;
         assert_eq!(told(&mut mounts, &mut table).writer, Some(who(1)));
         mounts.note((0, 0), who(1), Bytes::ZERO);
         assert_eq!(told(&mut mounts, &mut table).writer, None, "it closed all");

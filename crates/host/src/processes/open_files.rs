@@ -175,7 +175,7 @@ impl OpenFiles {
 
     /// Looks at the open files of one process, or goes on where the last look at it was cut.
     fn look_at(&mut self, proc: &OwnedFd, pid: u32, table: &mut ProcessTable) {
-        let Some(entry) = table.find(pid) else {
+        let Some(entry) = table.find_mut(pid) else {
             self.cut = None;
             return;
         };

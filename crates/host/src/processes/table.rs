@@ -49,6 +49,8 @@ pub(super) struct Entry {
     pub(super) worked: u32,
     pub(super) life: Life,
     pub(super) has_terminal: bool,
+    /// Whether it began its session, as a login shell and a service do.
+    pub(super) leads_session: bool,
     pub(super) name: Comm,
     /// The part in which it was last read.
     pub(super) part: u32,
@@ -244,18 +246,26 @@ impl ProcessTable {
 
     /// Keeps what the `status` of a process told.
     pub(super) fn remember(&mut self, pid: u32, told: Told) {
-        if let Some(entry) = self.find(pid) {
+        if let Some(entry) = self.find_mut(pid) {
             entry.told = told;
         }
     }
 
     /// The process with this number.
-    pub(super) fn find(&mut self, pid: u32) -> Option<&mut Entry> {
-        let index = self
-            .entries
+    pub(super) fn find(&self, pid: u32) -> Option<&Entry> {
+        self.entries.get(self.place_of(pid)?)
+    }
+
+    /// The same, to change it.
+    pub(super) fn find_mut(&mut self, pid: u32) -> Option<&mut Entry> {
+        let place = self.place_of(pid)?;
+        self.entries.get_mut(place)
+    }
+
+    fn place_of(&self, pid: u32) -> Option<usize> {
+        self.entries
             .binary_search_by_key(&pid, |known| known.pid)
-            .ok()?;
-        self.entries.get_mut(index)
+            .ok()
     }
 
     /// The `N` largest, the largest first.
@@ -352,6 +362,7 @@ pub(super) fn entry(proc: &OwnedFd, pid: u32) -> Option<Kind> {
         worked: 0,
         life: stat.life,
         has_terminal: stat.has_terminal,
+        leads_session: stat.session == pid,
         name: process::printable(stat.name),
         part: 0,
     }))
@@ -416,6 +427,7 @@ impl Entry {
             worked: 0,
             life: Life::Alive,
             has_terminal: false,
+            leads_session: false,
             name: Comm::new_const(),
             part: 0,
         }

@@ -719,6 +719,66 @@ fn apps_of_one_manager_are_no_family_and_workers_of_one_service_are() {
     assert_eq!(families[0].name.as_str(), "worker");
 }
 
+/// Jobs of one process group, each below a driver of its own, with `make` in `group` above all of them. Its session
+/// and terminal as `stat` has them.
+fn jobs_below_make(group: &str, session: u32, terminal: u32) -> Machine {
+    let machine = Machine::new();
+    let told = |pid: u32, name: &'static str| Told {
+        pid,
+        name,
+        group: "/system.slice/build.service",
+        ..PLAIN
+    };
+    let stat = |pid: u32, name: &str, parent: u32, session: u32| {
+        format!(
+            "{pid} ({name}) S {parent} 90 {session} {terminal} -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 99 100 1\n"
+        )
+    };
+    machine.add(&Told {
+        group,
+        ..told(90, "make")
+    });
+    machine.write("proc/90/stat", stat(90, "make", 1, session));
+    for pid in 100..104 {
+        let driver = pid + 100;
+        machine.add(&told(driver, "gcc"));
+        machine.write(&format!("proc/{driver}/stat"), stat(driver, "gcc", 90, 7));
+        machine.add(&told(pid, "cc1"));
+        machine.write(&format!("proc/{pid}/stat"), stat(pid, "cc1", driver, 7));
+    }
+    machine
+}
+
+#[test]
+fn what_starts_a_family_is_the_nearest_process_above_all_of_it() {
+    let ancestor = |machine: &Machine, name: &str| {
+        let families = machine.scan().families;
+        let mut all = families.iter();
+        let family = all.find(|family| family.name.as_str() == name).unwrap();
+        family.ancestor.map(|ancestor| ancestor.identity.pid)
+    };
+    let home = "/system.slice/build.service";
+    let machine = jobs_below_make(home, 7, 0);
+    assert_eq!(ancestor(&machine, "cc1"), Some(90));
+    assert_eq!(ancestor(&machine, "gcc"), Some(90));
+    let elsewhere = jobs_below_make("/system.slice/ci.service", 7, 0);
+    assert_eq!(ancestor(&elsewhere, "cc1"), None);
+    let login_shell = jobs_below_make(home, 90, 34816);
+    assert_eq!(ancestor(&login_shell, "cc1"), None);
+    let a_service = jobs_below_make(home, 90, 0);
+    assert_eq!(ancestor(&a_service, "cc1"), Some(90));
+    let another_user = jobs_below_make(home, 7, 0);
+    another_user.write("proc/90/status", "Name:\tmake\nUid:\t0\t0\n");
+    assert_eq!(ancestor(&another_user, "cc1"), None);
+    // A driver that starts another: what starts them is among them.
+    let chain = jobs_below_make(home, 7, 0);
+    chain.write(
+        "proc/201/stat",
+        "201 (gcc) S 200 90 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 201 99 100 1\n",
+    );
+    assert_eq!(ancestor(&chain, "gcc"), None);
+}
+
 #[test]
 fn a_compositor_behind_a_wrapper_is_exempt_by_the_wrappers_name() {
     let machine = Machine::new();

@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::groups::Answer;
 use crate::protect::Why;
+use crate::scan::Ancestor;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate, Span};
 
@@ -201,6 +202,20 @@ pub enum Reason {
         headroom: Bytes,
         /// Time until that is used up.
         left: Option<Span>,
+    },
+    /// They were all ended a moment ago, and came again.
+    Again {
+        /// How many they are, as far as is known.
+        processes: u32,
+        /// Time since they were ended.
+        after: Span,
+        /// What starts them and goes with them; `None` if that is unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ancestor: Option<Ancestor>,
+        /// How fast they grow together.
+        growth: Rate,
+        /// Headroom that is left for them.
+        headroom: Bytes,
     },
     /// All tasks stall for memory, and it contributes most.
     Contributes {

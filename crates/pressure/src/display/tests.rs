@@ -5,7 +5,7 @@ use crate::decision::{Proposed, Rule};
 use crate::distress::Exemption;
 use crate::groups::Answer;
 use crate::knob::{Knob, KnobSet};
-use crate::scan::{Identity, Name, PathName, Signal, UnitName};
+use crate::scan::{Ancestor, Identity, Name, PathName, Signal, UnitName};
 use expect_test::expect;
 use units::{Bytes, Percent, Rate, Span};
 
@@ -158,6 +158,16 @@ fn reasons() -> Vec<Reason> {
             stalled: Percent::new(55),
             holds: Bytes::mib(900),
         },
+        Reason::Again {
+            processes: 24,
+            after: Span::secs(9),
+            ancestor: Some(Ancestor {
+                identity: HOG,
+                name: name("sh"),
+            }),
+            growth: Rate::new(80 << 20),
+            headroom: Bytes::mib(30),
+        },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -197,9 +207,10 @@ fn reasons() -> Vec<Reason> {
         Reason::RunsOut { .. } => 34,
         Reason::Family { .. } => 35,
         Reason::Contributes { .. } => 36,
+        Reason::Again { .. } => 37,
     };
     assert!(
-        all.iter().map(number).eq(0..37),
+        all.iter().map(number).eq(0..38),
         "one reason is missing or stands twice"
     );
     all
@@ -395,6 +406,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         only 35 MiB of headroom left, and the gap holds a part of it
         it and 39 like it grow by 800 MiB/s together, of 810 MiB/s in all; headroom is 900 MiB, used up in 1.1 s
         all tasks stalled 55 % of the last seconds, for 20 s now, and it contributes most: it holds 900 MiB
+        24 like it were started again within 9 s of the end of all of them, and grow by 80 MiB/s together; sh (4711) starts them; headroom is 30 MiB
     "#]]
     .assert_eq(&lines(reasons()));
 }
@@ -456,6 +468,8 @@ fn an_action_names_what_it_writes() {
         end(Signal::Term, Extent::Process, ""),
         end(Signal::Kill, Extent::Process, "session-2.scope"),
         end(Signal::Kill, Extent::Unit, "app-hog.scope"),
+        end(Signal::Term, Extent::Family, "session-2.scope"),
+        end(Signal::Kill, Extent::Ancestor, "session-2.scope"),
     ];
     expect![[r#"
         vm.watermark_scale_factor 10 → 143
@@ -466,6 +480,8 @@ fn an_action_names_what_it_writes() {
         SIGTERM to hog (4711), which holds 700 MiB
         SIGKILL to hog (4711) of session-2.scope, which holds 700 MiB
         SIGKILL to all of app-hog.scope, with hog (4711), which holds 700 MiB
+        SIGTERM to every process like hog (4711), which holds 700 MiB
+        SIGKILL to every process like hog (4711), and to what starts them, which holds 700 MiB
     "#]]
     .assert_eq(&lines(actions));
 }

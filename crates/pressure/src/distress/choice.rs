@@ -21,7 +21,7 @@ use inputs::{eligible, growth_of, held_by, is_signalled, share_of_growth};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use unit::{extent, unit_that_grows};
-use units::{Bytes, Percent, Rate};
+use units::{Bytes, Percent, Rate, Span};
 
 /// Candidates named in one account, at most: a decision has few places for notices.
 pub(super) const MAX_CONSIDERED: usize = 4;
@@ -73,6 +73,8 @@ pub enum Extent {
     Unit,
     /// Every process of its family: alike ones below one ancestor.
     Family,
+    /// Every process of its family, and the ancestor that starts them.
+    Ancestor,
 }
 
 /// The candidate that was chosen.
@@ -83,6 +85,8 @@ pub(crate) struct Pick {
     pub(crate) growth: Growth,
     /// The alike processes that grow with it, and how many they are; `None` if it grows alone.
     pub(crate) family: Option<Family>,
+    /// Time since all of that family were ended before; `None` if they were not.
+    pub(crate) again_after: Option<Span>,
 }
 
 impl Pick {
@@ -93,6 +97,7 @@ impl Pick {
             extent: extent(inputs, candidate, growth),
             growth,
             family: None,
+            again_after: None,
         }
     }
 
@@ -101,7 +106,7 @@ impl Pick {
         let one = self.candidate.size();
         match (self.extent, self.candidate.group, self.family) {
             (Extent::Unit, Some(group), _) => group.held(),
-            (Extent::Family, _, Some(family)) => family.size.max(one),
+            (Extent::Family | Extent::Ancestor, _, Some(family)) => family.size.max(one),
             _ => one,
         }
     }

@@ -71,6 +71,8 @@ pub(super) struct ProgramState {
     /// Every unit on the way to its cgroup.
     pub(super) limits: Vec<usize>,
     pub(super) kin: u32,
+    /// The program that starts it.
+    pub(super) parent: Option<usize>,
     started: u32,
     /// Processes of it that are there.
     alive: u32,
@@ -96,11 +98,16 @@ impl Model {
                 .iter()
                 .position(|family| family.is_some() && *family == program.family);
             let kin = 300 + first.unwrap_or(index) as u32;
+            let is_parent = |name: &String| {
+                let mut programs = self.text.programs.iter();
+                programs.position(|other| other.name == *name)
+            };
             let state = ProgramState {
                 phases: program.phases(),
                 unit: self.units.iter().position(|unit| unit.is_of(program)),
                 limits: self.units_above(program),
                 kin,
+                parent: program.parent.as_ref().and_then(is_parent),
                 started: 0,
                 alive: 0,
                 next_start: Some(program.starts.map_or(0, crate::text::Time::millis)),
@@ -112,6 +119,12 @@ impl Model {
     /// Starts what is due: programs of the text, what is started again, and copies.
     pub(super) fn start_programs(&mut self) {
         for index in 0..self.programs.len() {
+            let has_starter = self.programs[index]
+                .parent
+                .is_none_or(|parent| self.programs[parent].alive > 0);
+            if !has_starter {
+                continue;
+            }
             while let Some(at) = self.programs[index].next_start.filter(|at| *at <= self.now) {
                 let program = &self.text.programs[index];
                 let apart = program.apart.millis();

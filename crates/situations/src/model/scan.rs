@@ -7,8 +7,8 @@ use ::pressure::config::Guard;
 use ::pressure::distress::exemption;
 use ::pressure::rules::Texts;
 use ::pressure::scan::{
-    Candidate, Family, Group, Identity, Life, MAX_CANDIDATES, MAX_FAMILIES, MAX_MOUNTS, Mark,
-    Mount, Name, PathName, Place, ProcessScan, UnitName, Victim, unwrapped,
+    Ancestor, Candidate, Family, Group, Identity, Life, MAX_CANDIDATES, MAX_FAMILIES, MAX_MOUNTS,
+    Mark, Mount, Name, PathName, Place, ProcessScan, UnitName, Victim, unwrapped,
 };
 use arrayvec::ArrayString;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Model {
             return;
         }
         scan.processes = Some(self.processes.len() as u32);
-        self.read_families(scan);
+        self.read_families(guard, scan);
         self.read_mounts(scan);
         for index in self.largest(scan) {
             let mut candidate = self.candidate(index, guard);
@@ -350,7 +350,7 @@ impl Model {
         }
     }
 
-    fn read_families(&self, scan: &mut ProcessScan) {
+    fn read_families(&self, guard: &Guard, scan: &mut ProcessScan) {
         let mut families: BTreeMap<(u32, Name), (usize, f64)> = BTreeMap::new();
         for index in 0..self.processes.len() {
             let key = (self.kin(index), self.name(index));
@@ -366,10 +366,31 @@ impl Model {
                 name,
                 processes: count as u32,
                 size: bytes(size),
+                ancestor: self.ancestor(kin, guard),
             })
             .collect();
         large.sort_by_key(|family| std::cmp::Reverse(family.size));
         scan.families.extend(large.into_iter().take(MAX_FAMILIES));
+    }
+
+    /// What starts the processes of this kin, if it may be ended.
+    fn ancestor(&self, kin: u32, guard: &Guard) -> Option<Ancestor> {
+        let member = (0..self.processes.len()).find(|index| self.kin(*index) == kin)?;
+        let parent = self.programs[self.processes[member].program].parent?;
+        let mut all = 0..self.processes.len();
+        let starter = all.find(|index| {
+            let process = &self.processes[*index];
+            process.program == parent && !process.is_ending()
+        })?;
+        let candidate = self.candidate_alone(starter, guard);
+        let is_exempt = exemption(&candidate, guard).is_some();
+        if is_exempt {
+            return None;
+        }
+        Some(Ancestor {
+            identity: candidate.identity,
+            name: candidate.name,
+        })
     }
 
     fn read_mounts(&self, scan: &mut ProcessScan) {

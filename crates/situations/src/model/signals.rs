@@ -84,6 +84,10 @@ impl Model {
             signal,
             at: self.at(),
             gone: None,
+            kin: match extent {
+                Extent::Family | Extent::Ancestor => self.kin(index),
+                Extent::Process | Extent::Unit => 0,
+            },
         };
         let pids = hit.iter().map(|index| self.processes[*index].pid).collect();
         self.scan
@@ -108,13 +112,18 @@ impl Model {
                     self.programs[program].limits.contains(&unit)
                 })
                 .collect(),
-            (Extent::Family, _) => {
+            (Extent::Family | Extent::Ancestor, _) => {
+                let ancestor = (extent == Extent::Ancestor)
+                    .then(|| self.programs[self.processes[index].program].parent)
+                    .flatten();
                 let kin = self.kin(index);
                 let program = &self.text.programs[self.processes[index].program].name;
                 (0..self.processes.len())
                     .filter(|other| {
-                        let name = &self.text.programs[self.processes[*other].program].name;
-                        self.kin(*other) == kin && name == program
+                        let own = self.processes[*other].program;
+                        let name = &self.text.programs[own].name;
+                        let is_member = self.kin(*other) == kin && name == program;
+                        is_member || ancestor == Some(own)
                     })
                     .filter(|other| {
                         let member = Candidate {

@@ -80,6 +80,7 @@ impl<'a> View<'a> {
         Inputs {
             scan: &self.sample.scan,
             growths: &self.history.distress.growths,
+            ended: &self.history.distress.ended,
             config: self.config,
             outlook: &self.outlook,
             exemptions: &self.exemptions,

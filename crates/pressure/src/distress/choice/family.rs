@@ -1,6 +1,7 @@
 //! Families: many alike processes below one ancestor, as a parallel build or a pool of workers.
 
 use super::inputs::{eligible, growth_of, share_of_growth};
+use super::unit::limitable_unit;
 use super::{Extent, Inputs, Pick};
 use crate::config::Leaf;
 use crate::distress::growth::Growth;
@@ -147,4 +148,29 @@ pub(super) fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
     if pick.extent == Extent::Process && !is_enough {
         pick.extent = Extent::Family;
     }
+    end_its_root(inputs, pick);
+}
+
+/// A family that was ended and comes again is ended with what starts it: its ancestor, or its unit where
+/// none is known. Members that are older than that end only take their time.
+fn end_its_root(inputs: Inputs<'_>, pick: &mut Pick) {
+    let Some(family) = pick.family.filter(|family| family.kin != 0) else {
+        return;
+    };
+    let ended = inputs.ended.since(&family, inputs.scan.at);
+    let Some(after) = ended.filter(|after| pick.candidate.age < *after) else {
+        return;
+    };
+    pick.again_after = Some(after);
+    if pick.extent == Extent::Unit {
+        return;
+    }
+    let unit = limitable_unit(inputs, &pick.candidate).filter(|unit| !unit.one_by_one);
+    pick.extent = if family.ancestor.is_some() {
+        Extent::Ancestor
+    } else if unit.is_some() {
+        Extent::Unit
+    } else {
+        Extent::Family
+    };
 }

@@ -1,6 +1,7 @@
 //! What a choice is made from, and what follows from it for one candidate.
 
 use crate::config::Guard;
+use crate::distress::ended::EndedFamilies;
 use crate::distress::growth::{Growth, Growths};
 use crate::distress::outlook::Outlook;
 use crate::distress::roles::{Exemption, exemption};
@@ -13,6 +14,7 @@ use units::{Bytes, Percent, Rate};
 pub(crate) struct Inputs<'a> {
     pub(crate) scan: &'a ProcessScan,
     pub(crate) growths: &'a Growths,
+    pub(crate) ended: &'a EndedFamilies,
     pub(crate) config: &'a Guard,
     pub(crate) outlook: &'a Outlook,
     pub(crate) exemptions: &'a Exemptions,

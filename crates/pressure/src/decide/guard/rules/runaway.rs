@@ -5,7 +5,8 @@
 //!   unit is frozen instead if its user can be asked.
 //! - With swap, SIGTERM comes earlier for one process that holds much, has grown for long, and costs
 //!   much time.
-//! - Of many alike processes one leaf is signalled, then all (`join_family` in `distress/choice/family.rs`).
+//! - Of many alike processes one leaf is signalled, then all, and what starts them if they come again
+//!   (`join_family` in `distress/choice/family.rs`).
 
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
@@ -44,14 +45,21 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
 
 fn reason(view: &View<'_>, pick: &Pick) -> Reason {
     let outlook = &view.outlook;
-    match pick.family {
-        Some(family) => Reason::Family {
+    match (pick.family, pick.again_after) {
+        (Some(family), Some(after)) => Reason::Again {
+            processes: family.processes,
+            after,
+            ancestor: family.ancestor.filter(|_| pick.extent == Extent::Ancestor),
+            growth: pick.growth.rate,
+            headroom: outlook.headroom,
+        },
+        (Some(family), None) => Reason::Family {
             processes: family.processes,
             growth: pick.growth.rate,
             of: outlook.growth,
             headroom: outlook.headroom,
             left: outlook.left,
         },
-        None => view.runs_away(pick),
+        (None, _) => view.runs_away(pick),
     }
 }

@@ -62,6 +62,7 @@ fn again(view: &View<'_>, victim: &Victim) -> Pick {
         extent: Extent::Process,
         growth: Growth::default(),
         family: None,
+        again_after: None,
     }
 }
 

@@ -91,6 +91,7 @@ fn a_family_that_the_scan_lists_is_found_by_its_own_growth() {
             name: Name::from("worker").unwrap(),
             processes: 60,
             size,
+            ancestor: None,
         });
         machine.tick();
     }

@@ -407,7 +407,7 @@ impl Machine {
                 .map(|process| process.candidate.kin);
             let hit = |process: &Process| {
                 process.candidate.identity == identity
-                    || (extent == Extent::Family
+                    || (matches!(extent, Extent::Family | Extent::Ancestor)
                         && Some(process.candidate.kin) == kin
                         && process.candidate.name == name)
                     || (extent == Extent::Unit && unit.is_some() && directory(process) == unit)
@@ -432,6 +432,7 @@ impl Machine {
                 signal,
                 at,
                 gone: None,
+                kin: kin.filter(|_| extent == Extent::Family).unwrap_or_default(),
             });
         }
     }
