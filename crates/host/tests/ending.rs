@@ -301,7 +301,8 @@ fn what_starts_a_family_goes_with_it() {
     let mut scan = ProcessScan::default();
     processes.look(Span::new(at + Duration::from_secs(60)), &mut scan);
     let mut families = scan.families.iter();
-    assert_eq!(families.find(|it| it.kin == group), None);
+    let again = families.find(|it| it.kin == group && it.name == family.name);
+    assert_eq!(again, None);
 }
 
 /// Not a test: what the test below runs as a program of its own. It holds memory by an open file alone.

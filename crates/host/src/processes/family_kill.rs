@@ -12,7 +12,7 @@ use super::table::{self, Comm, Entry, Kind};
 use crate::parse::lines::number;
 use crate::parse::process;
 use pressure::distress::exemption;
-use pressure::scan::{Candidate, Identity};
+use pressure::scan::{Ancestor, Candidate, Identity};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -29,6 +29,8 @@ const DIRECTORIES: usize = 4096;
 pub(super) struct Members {
     pub(super) kin: u32,
     name: Comm,
+    /// What starts them, if it goes with them. Copies of it that have not run their program yet go, too.
+    pub(super) starter: Option<Ancestor>,
     /// The member that was signalled first; what is true of its unit is true of theirs.
     first: Candidate,
 }
@@ -53,14 +55,15 @@ impl Processes {
         Some(Members {
             kin: entry.kin,
             name: entry.name,
+            starter: None,
             first: first.unwrap_or_default(),
         })
     }
 
     /// Signals what starts a family, if the last scan knew it.
     pub(super) fn signal_ancestor(&self, members: &Members, signal: Signal) {
-        if let Some(ancestor) = self.ancestor_of(members.kin) {
-            signal_one(&self.proc, ancestor.identity, signal);
+        if let Some(starter) = members.starter {
+            signal_one(&self.proc, starter.identity, signal);
         }
     }
 
@@ -110,7 +113,10 @@ impl Processes {
         let Kind::Process(entry) = table::entry(&self.proc, pid)? else {
             return None;
         };
-        if !belongs(&entry, members.kin, &members.name) {
+        let is_copy = members
+            .starter
+            .is_some_and(|starter| belongs(&entry, members.kin, &starter.name));
+        if !is_copy && !belongs(&entry, members.kin, &members.name) {
             return None;
         }
         let (member, _) = self.member(pid, &members.first)?;

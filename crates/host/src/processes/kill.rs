@@ -44,10 +44,13 @@ impl Processes {
     /// Signals a process that the last scan has found. Takes no memory, opens nothing, and never waits, unless its family
     /// goes with it: the members are looked for in `/proc` then.
     pub fn kill(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
-        let family = match order.extent {
+        let mut family = match order.extent {
             Extent::Family | Extent::Ancestor => self.family_of(order.identity),
             _ => None,
         };
+        if let Some(family) = family.as_mut().filter(|_| order.extent == Extent::Ancestor) {
+            family.starter = self.ancestor_of(family.kin);
+        }
         let (mut hold, before) = match self
             .killed
             .iter()
@@ -79,9 +82,7 @@ impl Processes {
         }
         if let (Ok(_), Some(family)) = (&sent, &family) {
             let signal = number_of(order.signal);
-            if order.extent == Extent::Ancestor {
-                self.signal_ancestor(family, signal);
-            }
+            self.signal_ancestor(family, signal);
             self.signal_family(family, signal);
         }
         if matches!(sent, Err(Missed::Refused(_) | Missed::NoMeans)) {

@@ -1,8 +1,8 @@
 //! Limits that are no longer needed are undone, and others raised to the headroom that there is.
 //!
 //! - Undone: when there is twice the reserve, when the unit is at its limit without growth (it reads
-//!   files), or has not been at its limit for [`IDLE`]. Not while the machine thrashes: a unit was
-//!   limited for that, too, and does not grow.
+//!   files), or has not been at its limit for [`IDLE`]. Not while the machine thrashes, nor for [`IDLE`]
+//!   after that: a unit was limited for that, too, and does not grow. The end of a process ends that wait.
 //! - Raised: a unit that has been at its limit for `throttle-for` and grows gets the headroom that there
 //!   is by then, to see whether the job fits.
 
@@ -49,8 +49,7 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
 
 fn needs_no_limit(view: &View<'_>, cgroup: &Throttled) -> bool {
     let age = view.since(cgroup.since);
-    let thrashed = view.ago(view.history.distress.thrashed);
-    if age < AT_LEAST || thrashed.is_some_and(|ago| ago < IDLE) {
+    if age < AT_LEAST || has_just_thrashed(view) {
         return false;
     }
     let headroom = view.outlook.headroom_in_ram();
@@ -60,6 +59,17 @@ fn needs_no_limit(view: &View<'_>, cgroup: &Throttled) -> bool {
     let only_reads = view.at_limit_long(cgroup).is_some() && view.growing_long(cgroup).is_none();
     let is_idle = age >= IDLE && view.at_limit(cgroup.id).is_none();
     is_ample || only_reads || is_idle
+}
+
+/// Whether the machine thrashed a while ago, and no process has ended for it since.
+fn has_just_thrashed(view: &View<'_>) -> bool {
+    let Some(thrashed) = view.history.distress.thrashed else {
+        return false;
+    };
+    let victims = view.sample.scan.victims.iter();
+    let ended = victims.filter_map(|victim| victim.gone).max();
+    let is_relieved = ended.is_some_and(|gone| gone > thrashed);
+    view.since(thrashed) < IDLE && !is_relieved
 }
 
 /// The limit raised to the remaining headroom.
