@@ -45,7 +45,6 @@ use crate::applied::Applied;
 use crate::cgroups::directory::Directory;
 use crate::knobs::rivals::{Rival, is_left_to};
 use crate::system::clock::monotonic;
-use ancestor::Ancestors;
 use arrayvec::ArrayVec;
 use handle::CandidateHandle;
 use kill::Killed;
@@ -55,7 +54,8 @@ use pressure::decision::Attention;
 use pressure::distress::{Exemption, exemption, is_a_persons};
 use pressure::sample::Memory;
 use pressure::scan::{
-    Candidate, Group, Identity, MAX_CANDIDATES, MAX_VICTIMS, PathName, ProcessScan,
+    Candidate, Family, Group, Identity, MAX_CANDIDATES, MAX_FAMILIES, MAX_VICTIMS, PathName,
+    ProcessScan,
 };
 use reaper::Reaper;
 use rustix::fd::OwnedFd;
@@ -104,8 +104,8 @@ pub struct Processes {
     /// Some of them kill by swap only.
     has_swap: bool,
     reaper: Reaper,
-    /// What starts each family of the last scan.
-    ancestors: Ancestors,
+    /// The families of the last scan.
+    families: ArrayVec<Family, MAX_FAMILIES>,
     page_size: Bytes,
     next: Duration,
 }
@@ -127,7 +127,7 @@ impl Processes {
             rivals: Arc::new([]),
             has_swap: true,
             reaper: Reaper::start()?,
-            ancestors: Ancestors::new(),
+            families: ArrayVec::new(),
             page_size,
             next: Duration::ZERO,
         })
@@ -249,7 +249,6 @@ impl Processes {
     ) {
         scan.candidates.clear();
         scan.families.clear();
-        self.ancestors.clear();
         self.handles
             .iter_mut()
             .for_each(|handle| handle.wanted = false);
@@ -271,13 +270,15 @@ impl Processes {
                 (largest, _) => largest.is_some(),
             };
             if is_one {
-                let mut family = found.family;
-                let largest = scan.find(found.largest.identity()).copied();
-                let ancestor = largest.and_then(|largest| self.ancestor(found, &largest));
-                self.keep_ancestor(&mut family, ancestor);
-                scan.families.push(family);
+                let largest = scan.find(found.largest.identity());
+                let ancestor = largest.and_then(|largest| self.ancestor(found, largest));
+                scan.families.push(Family {
+                    ancestor,
+                    ..found.family
+                });
             }
         }
+        self.families.clone_from(&scan.families);
         for reading in largest {
             if scan.candidates.is_full() {
                 break;
@@ -309,9 +310,9 @@ impl Processes {
 
     /// A process by what its `status` tells now; `None` if it is gone, or may not be signalled.
     fn look_into(&mut self, entry: &Entry) -> Option<Reading> {
-        // The guard itself is no candidate.
         let identity = entry.identity();
         let is_refused = self.refused.iter().any(|(known, _)| *known == identity);
+        // The guard itself is no candidate.
         if self.is_own(entry.pid) || is_refused {
             return None;
         }

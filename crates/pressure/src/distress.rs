@@ -190,14 +190,8 @@ impl Distress {
     }
 
     fn push_point(&mut self, sample: &Sample) {
-        let settled = sample
-            .scan
-            .victims
-            .iter()
-            .filter_map(|victim| victim.gone)
-            .max();
         // Memory that fell when a process exited says nothing about how the others grow.
-        let begin = settled.map_or(Duration::ZERO, Span::get);
+        let begin = sample.scan.last_end().map_or(Duration::ZERO, Span::get);
         let now = sample.at.get();
         self.points.retain(|point| {
             let at = point.at.get();

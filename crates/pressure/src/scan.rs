@@ -64,6 +64,11 @@ impl ProcessScan {
         self.processes = None;
     }
 
+    /// When a signalled process was last seen to be gone; `None` if none was lately.
+    pub fn last_end(&self) -> Option<Span> {
+        self.victims.iter().filter_map(|victim| victim.gone).max()
+    }
+
     /// The candidate of this identity.
     pub fn find(&self, identity: Identity) -> Option<&Candidate> {
         self.candidates

@@ -178,8 +178,23 @@ impl Situation {
         for program in &self.programs {
             program.check()?;
             self.check_start(program)?;
+            self.check_parent(program)?;
         }
         Ok(())
+    }
+
+    /// What starts a program is a program, too.
+    fn check_parent(&self, program: &Program) -> Result<(), String> {
+        let Some(parent) = &program.parent else {
+            return Ok(());
+        };
+        if self.programs.iter().any(|other| other.name == *parent) {
+            return Ok(());
+        }
+        Err(format!(
+            "{:?} has the parent {parent:?}, which is no program of this text",
+            program.name
+        ))
     }
 
     /// A program that starts in the situation has to grow to what it holds: nothing takes memory in no

@@ -50,6 +50,11 @@ fn errors_name_the_file_the_line_and_what_is_wrong() {
             "\"hgo\", which is no program",
         ),
         (
+            "grows =",
+            "parent = \"sh\"\ngrows =",
+            "has the parent \"sh\", which is no program",
+        ),
+        (
             "acts = [",
             "nobody = true\nacts = [",
             "says nobody and somebody",

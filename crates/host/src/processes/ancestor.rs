@@ -5,30 +5,30 @@
 
 use super::Processes;
 use super::families::{Found, is_kin};
+use super::family_kill::Members;
 use super::handle::GROUPS;
-use super::table::{self, Entry, Kind, ProcessTable};
+use super::table::{self, Entry, ProcessTable};
 use crate::parse::process::{self, printable_end};
 use arrayvec::ArrayVec;
 use pressure::distress::exemption;
-use pressure::scan::{Ancestor, Candidate, Family, MAX_FAMILIES, Name};
+use pressure::scan::{Ancestor, Candidate, Identity, Name};
 
 /// Generations looked at: a build has `make`, a shell and a compiler driver above each compiler.
 const GENERATIONS: usize = 8;
 
-/// The ancestors of the families of one scan.
-pub(super) type Ancestors = ArrayVec<(u32, Ancestor), MAX_FAMILIES>;
-
 impl ProcessTable {
     /// The nearest process above all of a family; `None` if some of them start others, or it is the first process.
     pub(super) fn above(&self, members: &[u32]) -> Option<u32> {
-        let mut members = members.iter().map(|place| &self.entries[*place as usize]);
-        let first = members.next()?;
-        let mut line: ArrayVec<u32, GENERATIONS> = self.line_of(first).collect();
-        for member in members {
+        let members = || members.iter().map(|place| &self.entries[*place as usize]);
+        let is_started_by_one = |member: &Entry| {
             let parent = self.find(member.parent);
-            if parent.is_some_and(|parent| is_kin(parent, member)) {
-                return None;
-            }
+            parent.is_some_and(|parent| is_kin(parent, member))
+        };
+        if members().any(is_started_by_one) {
+            return None;
+        }
+        let mut line: ArrayVec<u32, GENERATIONS> = self.line_of(members().next()?).collect();
+        for member in members() {
             let meets = self
                 .line_of(member)
                 .find_map(|pid| line.iter().position(|known| *known == pid));
@@ -52,9 +52,7 @@ impl Processes {
         if self.is_own(pid) {
             return None;
         }
-        let Kind::Process(entry) = table::entry(&self.proc, pid)? else {
-            return None;
-        };
+        let entry = self.table.find(pid)?;
         let is_login_shell = entry.leads_session && entry.has_terminal;
         if is_login_shell || !self.lives_beside(pid, like) {
             return None;
@@ -70,19 +68,13 @@ impl Processes {
         })
     }
 
-    /// The ancestor of a family by the last scan.
-    pub(super) fn ancestor_of(&self, family: u32) -> Option<Ancestor> {
-        let mut known = self.ancestors.iter();
-        let (_, ancestor) = known.find(|(kin, _)| *kin == family)?;
-        Some(*ancestor)
-    }
-
-    /// Keeps it for a signal, and tells it.
-    pub(super) fn keep_ancestor(&mut self, family: &mut Family, ancestor: Option<Ancestor>) {
-        family.ancestor = ancestor;
-        if let Some(ancestor) = ancestor {
-            let _ = self.ancestors.try_push((family.kin, ancestor));
-        }
+    /// The family of a process, and what starts it as the last scan told.
+    pub(super) fn family_and_ancestor_of(&mut self, identity: Identity) -> Option<Members> {
+        let mut members = self.family_of(identity)?;
+        let mut families = self.families.iter();
+        let family = families.find(|family| members.are_of(family));
+        members.ancestor = family.and_then(|family| family.ancestor);
+        Some(members)
     }
 
     /// Whether it is in the cgroup of `like`, and of the same user.

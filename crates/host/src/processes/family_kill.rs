@@ -12,7 +12,7 @@ use super::table::{self, Comm, Entry, Kind};
 use crate::parse::lines::number;
 use crate::parse::process;
 use pressure::distress::exemption;
-use pressure::scan::{Ancestor, Candidate, Identity};
+use pressure::scan::{Ancestor, Candidate, Family, Identity};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -30,9 +30,23 @@ pub(super) struct Members {
     pub(super) kin: u32,
     name: Comm,
     /// What starts them, if it goes with them. Copies of it that have not run their program yet go, too.
-    pub(super) starter: Option<Ancestor>,
+    pub(super) ancestor: Option<Ancestor>,
     /// The member that was signalled first; what is true of its unit is true of theirs.
     first: Candidate,
+}
+
+impl Members {
+    /// Whether this is their family.
+    pub(super) fn are_of(&self, family: &Family) -> bool {
+        family.kin == self.kin && family.name.as_str() == self.name.as_str()
+    }
+
+    /// Whether a process is one of them, or a copy of what starts them.
+    fn have(&self, entry: &Entry) -> bool {
+        let is_called = |name: &str| belongs(entry, self.kin, name);
+        let mut ancestor = self.ancestor.iter();
+        is_called(&self.name) || ancestor.any(|ancestor| is_called(&ancestor.name))
+    }
 }
 
 impl Processes {
@@ -55,20 +69,17 @@ impl Processes {
         Some(Members {
             kin: entry.kin,
             name: entry.name,
-            starter: None,
+            ancestor: None,
             first: first.unwrap_or_default(),
         })
     }
 
-    /// Signals what starts a family, if the last scan knew it.
-    pub(super) fn signal_ancestor(&self, members: &Members, signal: Signal) {
-        if let Some(starter) = members.starter {
-            signal_one(&self.proc, starter.identity, signal);
-        }
-    }
-
-    /// Signals every other member. One that the kernel does not let us signal is passed over.
+    /// Signals what starts a family, if that goes with it, and every other member. One that the kernel does not let us
+    /// signal is passed over.
     pub(super) fn signal_family(&mut self, members: &Members, signal: Signal) {
+        if let Some(ancestor) = members.ancestor {
+            signal_one(&self.proc, ancestor.identity, signal);
+        }
         // Lent by the table for its storage, so that nothing is taken on the way.
         let mut signalled = std::mem::take(&mut self.table.order);
         signalled.clear();
@@ -113,10 +124,7 @@ impl Processes {
         let Kind::Process(entry) = table::entry(&self.proc, pid)? else {
             return None;
         };
-        let is_copy = members
-            .starter
-            .is_some_and(|starter| belongs(&entry, members.kin, &starter.name));
-        if !is_copy && !belongs(&entry, members.kin, &members.name) {
+        if !members.have(&entry) {
             return None;
         }
         let (member, _) = self.member(pid, &members.first)?;

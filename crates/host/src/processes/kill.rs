@@ -26,7 +26,7 @@ pub struct Order {
     pub name: Name,
     /// Which signal.
     pub signal: Signal,
-    /// Alone, or with its unit, its family, or what starts that.
+    /// Alone, with its unit, with its family, or with that and what starts it.
     pub extent: Extent,
     /// What that is expected to give back.
     pub size: Bytes,
@@ -44,13 +44,11 @@ impl Processes {
     /// Signals a process that the last scan has found. Takes no memory, opens nothing, and never waits, unless its family
     /// goes with it: the members are looked for in `/proc` then.
     pub fn kill(&mut self, at: Span, order: &Order) -> Result<(), Missed> {
-        let mut family = match order.extent {
-            Extent::Family | Extent::Ancestor => self.family_of(order.identity),
-            _ => None,
+        let family = match order.extent {
+            Extent::Family => self.family_of(order.identity),
+            Extent::Ancestor => self.family_and_ancestor_of(order.identity),
+            Extent::Process | Extent::Unit => None,
         };
-        if let Some(family) = family.as_mut().filter(|_| order.extent == Extent::Ancestor) {
-            family.starter = self.ancestor_of(family.kin);
-        }
         let (mut hold, before) = match self
             .killed
             .iter()
@@ -81,9 +79,7 @@ impl Processes {
             }
         }
         if let (Ok(_), Some(family)) = (&sent, &family) {
-            let signal = number_of(order.signal);
-            self.signal_ancestor(family, signal);
-            self.signal_family(family, signal);
+            self.signal_family(family, number_of(order.signal));
         }
         if matches!(sent, Err(Missed::Refused(_) | Missed::NoMeans)) {
             if self.refused.is_full() {

@@ -46,7 +46,7 @@ pub struct Program {
     /// When it starts; before the situation begins if it is left out.
     #[serde(default)]
     pub starts: Option<Time>,
-    /// The program that starts it, in a process group with it: no more are started when that has ended.
+    /// The name of the program that starts it: no more are started when that has ended.
     #[serde(default)]
     pub parent: Option<String>,
     /// What it belongs to, if another program of the text belongs to the same family.

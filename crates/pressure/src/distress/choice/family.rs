@@ -151,6 +151,11 @@ pub(super) fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
     end_its_root(inputs, pick);
 }
 
+/// Whether its unit may be killed whole, and at once.
+fn goes_whole(inputs: Inputs<'_>, candidate: &Candidate) -> bool {
+    limitable_unit(inputs, candidate).is_some_and(|unit| !unit.one_by_one)
+}
+
 /// A family that was ended and comes again is ended with what starts it: its ancestor, or its unit where
 /// none is known. Members that are older than that end only take their time.
 fn end_its_root(inputs: Inputs<'_>, pick: &mut Pick) {
@@ -165,10 +170,9 @@ fn end_its_root(inputs: Inputs<'_>, pick: &mut Pick) {
     if pick.extent == Extent::Unit {
         return;
     }
-    let unit = limitable_unit(inputs, &pick.candidate).filter(|unit| !unit.one_by_one);
     pick.extent = if family.ancestor.is_some() {
         Extent::Ancestor
-    } else if unit.is_some() {
+    } else if goes_whole(inputs, &pick.candidate) {
         Extent::Unit
     } else {
         Extent::Family

@@ -66,8 +66,7 @@ fn has_just_thrashed(view: &View<'_>) -> bool {
     let Some(thrashed) = view.history.distress.thrashed else {
         return false;
     };
-    let victims = view.sample.scan.victims.iter();
-    let ended = victims.filter_map(|victim| victim.gone).max();
+    let ended = view.sample.scan.last_end();
     let is_relieved = ended.is_some_and(|gone| gone > thrashed);
     view.since(thrashed) < IDLE && !is_relieved
 }

@@ -4,7 +4,7 @@ use super::machine::{Machine, Process, process};
 use crate::config::{Config, Leaf, Mode};
 use crate::distress::Extent;
 use crate::groups::CgroupAction;
-use crate::scan::{Family, Group, Name, Place, Signal, UnitName};
+use crate::scan::{Ancestor, Family, Group, Identity, Name, Place, Signal, UnitName, Victim};
 use units::{Bytes, Span};
 
 /// Forty jobs of a build, in a session beside an editor.
@@ -225,5 +225,81 @@ fn what_has_a_unit_of_its_own_is_throttled_before_it_is_signalled() {
     assert_eq!(
         machine.signalled().last().map(|(_, signal)| *signal),
         Some(Signal::Term)
+    );
+}
+
+/// The first extent that workers of a service meet which are so old. All of their family were ended ten
+/// seconds before the first sample, which is at 1,000 s.
+fn extent_after_an_end(age: Span, ancestor: Option<Ancestor>, one_by_one: bool) -> Extent {
+    let name = Name::from("worker").unwrap();
+    let workers = (100..108).map(|pid| {
+        let mut one = process(pid, "worker", 40, 8);
+        one.candidate.kin = 7;
+        one.candidate.age = age;
+        one.candidate.place = Place::Service;
+        one.candidate.group = Some(Group {
+            id: 77,
+            processes: 9,
+            programs: Some(2),
+            one_by_one,
+            ..Group::default()
+        });
+        one
+    });
+    let mut config = Config {
+        mode: Mode::Guard,
+        ..Config::default()
+    };
+    // Without a limit the family is met at once.
+    config.guard.throttle_ahead = Span::default();
+    let mut machine = Machine::with(config, workers.collect());
+    let before = Span::secs(990);
+    machine.sample.scan.victims.push(Victim {
+        identity: Identity { pid: 50, start: 1 },
+        name,
+        size: Bytes::mib(300),
+        signal: Signal::Kill,
+        at: before,
+        gone: Some(before),
+        kin: 7,
+    });
+    while machine.signals.is_empty() {
+        let size = machine.anon();
+        machine.sample.scan.families.clear();
+        machine.sample.scan.families.push(Family {
+            kin: 7,
+            name,
+            processes: 8,
+            size,
+            ancestor,
+        });
+        machine.tick();
+    }
+    let (.., extent) = machine.signals[0];
+    extent
+}
+
+#[test]
+fn a_family_that_comes_again_is_ended_with_what_starts_it() {
+    let new = Span::secs(1);
+    let sh = Ancestor {
+        identity: Identity { pid: 40, start: 4 },
+        name: Name::from("sh").unwrap(),
+    };
+    assert_eq!(extent_after_an_end(new, Some(sh), false), Extent::Ancestor);
+    assert_eq!(extent_after_an_end(new, None, false), Extent::Unit);
+    assert_eq!(extent_after_an_end(new, None, true), Extent::Family);
+}
+
+#[test]
+fn members_that_are_older_than_the_end_of_their_family_did_not_come_again() {
+    let sh = Ancestor {
+        identity: Identity { pid: 40, start: 4 },
+        name: Name::from("sh").unwrap(),
+    };
+    let extent = extent_after_an_end(Span::secs(100), Some(sh), false);
+    assert!(
+        matches!(extent, Extent::Process | Extent::Family),
+        "{extent:?}"
     );
 }

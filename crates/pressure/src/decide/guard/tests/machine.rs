@@ -405,9 +405,10 @@ impl Machine {
                 .iter()
                 .find(|process| process.candidate.identity == identity)
                 .map(|process| process.candidate.kin);
+            let is_family = matches!(extent, Extent::Family | Extent::Ancestor);
             let hit = |process: &Process| {
                 process.candidate.identity == identity
-                    || (matches!(extent, Extent::Family | Extent::Ancestor)
+                    || (is_family
                         && Some(process.candidate.kin) == kin
                         && process.candidate.name == name)
                     || (extent == Extent::Unit && unit.is_some() && directory(process) == unit)
@@ -432,7 +433,7 @@ impl Machine {
                 signal,
                 at,
                 gone: None,
-                kin: kin.filter(|_| extent == Extent::Family).unwrap_or_default(),
+                kin: kin.filter(|_| is_family).unwrap_or_default(),
             });
         }
     }

@@ -69,6 +69,22 @@ fn it_is_throttled_then_gets_sigterm_and_the_reserve_stays() {
 }
 
 #[test]
+fn the_end_of_the_culprit_undoes_the_limit_although_the_machine_thrashed() {
+    // Its last process goes, and what is left of the unit takes little.
+    let mut rest = unit(0);
+    rest.candidate.identity.pid = 21;
+    let mut machine = Machine::new(vec![editor(), unit(80), rest]);
+    while machine.signals.is_empty() {
+        machine.tick();
+    }
+    assert_eq!(machine.sample.groups.throttled.len(), 1);
+    machine.history.distress.thrashed = Some(machine.sample.at);
+    machine.run(8.0);
+    assert_eq!(machine.ended, [20]);
+    assert_eq!(machine.sample.groups.throttled, []);
+}
+
+#[test]
 fn a_process_that_ignores_sigterm_is_killed_although_it_grows_no_more() {
     let mut hog = unit(80);
     hog.deaf = true;
