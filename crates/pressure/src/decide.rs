@@ -51,8 +51,9 @@ use units::{Bytes, Pages, Span};
 
 /// Samples before anything is decided: two give one rate, the third shows whether it lasts.
 const LEAST_SAMPLES: u64 = 3;
-/// Longest wait while the events of the page cache are watched or a unit is frozen. The holder reports
-/// every 200 ms, and a user's answer should not wait.
+/// Longest wait while the events of the page cache are watched, a unit is frozen, or a process was
+/// signalled seconds ago. The holder reports every 200 ms, a user's answer should not wait, and memory
+/// that a signal was to free may be taken as fast as it comes.
 const WATCHFUL: Duration = Duration::from_millis(400);
 /// Longest wait while a gap is held or samples are too few.
 const ATTENTIVE: Duration = Duration::from_secs(1);
@@ -171,7 +172,8 @@ impl Draft<'_> {
             Phase::Distress => fastest,
         };
         let is_watching = self.sample.warm.sums.watching == Some(1)
-            || self.sample.groups.frozen.iter().any(Frozen::is_frozen);
+            || self.sample.groups.frozen.iter().any(Frozen::is_frozen)
+            || !self.sample.scan.victims.is_empty();
         if is_watching {
             most = most.min(WATCHFUL);
         }

@@ -37,7 +37,8 @@ pub use roles::{Exemption, exemption, is_a_persons, keeps_the_system_up};
 pub use severity::SHARES_OF;
 
 pub(crate) use choice::{
-    Choice, Exemptions, Inputs, Pick, choose, fastest, kernels_choice, largest, limitable_unit,
+    Choice, Exemptions, Inputs, Pick, choose, fastest, join_family, kernels_choice, largest,
+    limitable_unit,
 };
 pub(crate) use severity::{Bounds, Part, Severity, is_tight, reserve, severity, thrashes, warns};
 

@@ -80,10 +80,15 @@ impl Processes {
     /// Whether it is in the cgroup of `like`, and of the same user.
     fn lives_beside(&self, pid: u32, like: &Candidate) -> bool {
         let user = table::status(&self.proc, pid).and_then(|status| status.user);
+        user == Some(like.user) && self.shares_cgroup(pid, like)
+    }
+
+    /// Whether it is in the cgroup of `like`.
+    pub(super) fn shares_cgroup(&self, pid: u32, like: &Candidate) -> bool {
         let mut buffer = [0; GROUPS];
         let text = table::read_at(&self.proc, pid, "cgroup", &mut buffer);
         let home = text.map(|text| process::cgroup(text).unwrap_or(b"/"));
         let home = home.map(printable_end::<96>);
-        user == Some(like.user) && home == Some(like.cgroup)
+        home == Some(like.cgroup)
     }
 }

@@ -1,13 +1,14 @@
 //! Signals to all of a family: a parallel build, a fork storm.
 //!
 //! `/proc` is gone through twice, as a member may start another one meanwhile. Each is signalled by a pidfd, after its
-//! start time was compared, and at most once. Members that are exempt are left out. What starts them goes first, where
-//! that is asked for.
+//! start time was compared, and at most once. Members that are exempt are left out; one in another cgroup is judged by
+//! that. What starts them goes first, where that is asked for.
 //!
 //! Cost: some files of each process and some more of each member: 60 members among 600 processes take about 10 ms.
 
 use super::Processes;
 use super::families::belongs;
+use super::handle::CandidateHandle;
 use super::table::{self, Comm, Entry, Kind};
 use crate::parse::lines::number;
 use crate::parse::process;
@@ -127,10 +128,26 @@ impl Processes {
         if !members.have(&entry) {
             return None;
         }
-        let (member, _) = self.member(pid, &members.first)?;
+        let member = if self.shares_cgroup(pid, &members.first) {
+            self.member(pid, &members.first)?.0
+        } else {
+            self.member_elsewhere(&entry)?
+        };
         let is_same = member.identity == entry.identity();
         let is_exempt = exemption(&member, &self.rules).is_some();
         (is_same && !is_exempt).then_some(entry)
+    }
+
+    /// A member in another cgroup, which says what unit it is of and whether that is exempt.
+    fn member_elsewhere(&self, entry: &Entry) -> Option<Candidate> {
+        let handle = CandidateHandle::open(&self.root, &self.proc, entry, &self.rules)?;
+        let status = table::status(&self.proc, entry.pid)?;
+        let reading = super::Reading {
+            entry: *entry,
+            anon: Bytes::ZERO,
+            user: status.user?,
+        };
+        Some(handle.candidate(&reading, self.page_size))
     }
 }
 

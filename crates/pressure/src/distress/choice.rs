@@ -6,6 +6,7 @@ mod inputs;
 mod kernel;
 mod unit;
 
+pub(crate) use family::join_family;
 pub(crate) use holders::largest;
 pub(crate) use inputs::{Exemptions, Inputs};
 pub(crate) use kernel::kernels_choice;
@@ -16,7 +17,7 @@ use super::roles::{Exemption, weight};
 use super::severity::Part;
 use crate::scan::{Candidate, Family, Identity, MAX_CANDIDATES, Mark, Name};
 use arrayvec::ArrayVec;
-use family::{family_that_grows, join_family};
+use family::family_that_grows;
 use inputs::{eligible, growth_of, held_by, is_signalled, share_of_growth};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;

@@ -70,6 +70,11 @@ impl Outlook {
         self.expected_headroom().less(self.swap)
     }
 
+    /// The headroom without swap, and without what signalled processes are to give back.
+    pub(crate) fn headroom_in_ram_now(&self) -> Bytes {
+        self.headroom.less(self.swap)
+    }
+
     /// The same outlook if lent memory were not available.
     pub(crate) fn without_lent(&self) -> Self {
         Self {

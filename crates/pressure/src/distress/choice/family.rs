@@ -114,7 +114,7 @@ pub(super) fn family_that_grows(inputs: Inputs<'_>) -> Option<Pick> {
 
 /// If others grow like the picked process, it is one leaf of a family: the one that is configured to go
 /// first, or all of them if one leaf gives no time, or some were killed already and it did not help.
-pub(super) fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
+pub(crate) fn join_family(inputs: Inputs<'_>, pick: &mut Pick) {
     let fastest = growth_of(inputs, &pick.candidate).unwrap_or(pick.growth);
     let least = ALIKE.of(Bytes::new(fastest.rate.get())).get();
     let first = pick.candidate;
@@ -157,13 +157,15 @@ fn goes_whole(inputs: Inputs<'_>, candidate: &Candidate) -> bool {
 }
 
 /// A family that was ended and comes again is ended with what starts it: its ancestor, or its unit where
-/// none is known. Members that are older than that end only take their time.
+/// none is known. If all members are older than that end, they only take their time.
 fn end_its_root(inputs: Inputs<'_>, pick: &mut Pick) {
     let Some(family) = pick.family.filter(|family| family.kin != 0) else {
         return;
     };
+    let kin = eligible(inputs).filter(|member| is_kin(&pick.candidate, member));
+    let youngest = kin.map(|member| member.age).min();
     let ended = inputs.ended.since(&family, inputs.scan.at);
-    let Some(after) = ended.filter(|after| pick.candidate.age < *after) else {
+    let Some(after) = ended.filter(|after| youngest.is_some_and(|age| age < *after)) else {
         return;
     };
     pick.again_after = Some(after);

@@ -7,7 +7,7 @@
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
 use crate::decision::Reason;
-use crate::distress::{Extent, Pick, Severity};
+use crate::distress::{Extent, Pick, Severity, join_family};
 use crate::groups::Throttled;
 use crate::scan::{Candidate, Signal};
 use units::Span;
@@ -48,14 +48,20 @@ fn signal(view: &View<'_>, pick: &Pick) -> Signal {
     }
 }
 
-/// The process to kill in a throttled unit that keeps growing and holds hardly any cache.
+/// The process to kill in a throttled unit that keeps growing and holds hardly any cache. Of many alike
+/// it is one leaf, or all of them.
 fn pick_in(view: &View<'_>, cgroup: &Throttled) -> Option<Pick> {
     let growth = view.growing_long(cgroup)?;
     let candidate = view.largest_in(cgroup.id)?;
     if !has_hardly_any_cache(candidate) {
         return None;
     }
-    Some(Pick::alone(view.inputs(), candidate, growth))
+    let alone = Pick::alone(view.inputs(), candidate, growth);
+    let mut joined = alone;
+    join_family(view.inputs(), &mut joined);
+    let leaf = joined.candidate.group;
+    let is_inside = leaf.is_some_and(|group| group.id == cgroup.id);
+    Some(if is_inside { joined } else { alone })
 }
 
 /// Whether hardly any of its unit's memory is cache, which it would give up before it takes more.

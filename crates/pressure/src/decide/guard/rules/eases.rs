@@ -3,6 +3,7 @@
 //! - Undone: when there is twice the reserve, when the unit is at its limit without growth (it reads
 //!   files), or has not been at its limit for [`IDLE`]. Not while the machine thrashes, nor for [`IDLE`]
 //!   after that: a unit was limited for that, too, and does not grow. The end of a process ends that wait.
+//! - Memory that a signalled process is to give back does not count: until it has, it may take more.
 //! - Raised: a unit that has been at its limit for `throttle-for` and grows gets the headroom that there
 //!   is by then, to see whether the job fits.
 
@@ -23,7 +24,7 @@ const IDLE: Duration = Duration::from_secs(30);
 const LEAST_RAISE: Bytes = Bytes::mib(1);
 
 pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
-    let headroom = view.outlook.headroom_in_ram();
+    let headroom = view.outlook.headroom_in_ram_now();
     let mut actions = ArrayVec::new();
     for cgroup in &view.sample.groups.throttled {
         // A frozen unit takes nothing, so it would lose its limit and thaw without one.
@@ -52,11 +53,13 @@ fn needs_no_limit(view: &View<'_>, cgroup: &Throttled) -> bool {
     if age < AT_LEAST || has_just_thrashed(view) {
         return false;
     }
-    let headroom = view.outlook.headroom_in_ram();
+    let headroom = view.outlook.headroom_in_ram_now();
     let left = view.outlook.pace().time_for(headroom);
     let fills_soon = left.is_some_and(|left| left <= 2 * view.config.throttle_ahead.get());
     let is_ample = headroom >= cgroup.reserve.scaled(2, 1) && !fills_soon;
-    let only_reads = view.at_limit_long(cgroup).is_some() && view.growing_long(cgroup).is_none();
+    let only_reads = view.at_limit_long(cgroup).is_some()
+        && view.growing_long(cgroup).is_none()
+        && !has_just_ended(view);
     let is_idle = age >= IDLE && view.at_limit(cgroup.id).is_none();
     is_ample || only_reads || is_idle
 }
@@ -69,6 +72,12 @@ fn has_just_thrashed(view: &View<'_>) -> bool {
     let ended = view.sample.scan.last_end();
     let is_relieved = ended.is_some_and(|gone| gone > thrashed);
     view.since(thrashed) < IDLE && !is_relieved
+}
+
+/// Whether a process ended so lately that its unit, which shrank, cannot have grown for long since.
+fn has_just_ended(view: &View<'_>) -> bool {
+    let ended = view.ago(view.sample.scan.last_end());
+    ended.is_some_and(|ago| ago <= view.config.throttle_for.get())
 }
 
 /// The limit raised to the remaining headroom.

@@ -2,9 +2,11 @@
 
 use super::machine::{Machine, Process, process};
 use crate::config::{Config, Leaf, Mode};
+use crate::decision::Phase;
 use crate::distress::Extent;
 use crate::groups::CgroupAction;
 use crate::scan::{Ancestor, Family, Group, Identity, Name, Place, Signal, UnitName, Victim};
+use std::time::Duration;
 use units::{Bytes, Span};
 
 /// Forty jobs of a build, in a session beside an editor.
@@ -34,6 +36,24 @@ fn of_a_build_jobs_are_signalled_and_the_editor_lives() {
         machine.signals
     );
     assert!(!machine.out_of_memory);
+}
+
+/// In a machine, the jobs after those that were ended had six seconds in which nobody looked.
+#[test]
+fn the_next_look_after_a_signal_is_soon_though_its_memory_is_taken_for_free() {
+    let mut config = Config {
+        mode: Mode::Guard,
+        ..Config::default()
+    };
+    config.gap.enabled = false;
+    let mut machine = Machine::with(config, build(40));
+    while machine.signals.is_empty() {
+        machine.tick();
+    }
+    machine.run(2.0);
+    assert!(!machine.sample.scan.victims.is_empty());
+    assert_eq!(machine.decision.phase, Phase::Calm);
+    assert!(machine.decision.patience() <= Duration::from_millis(400));
 }
 
 #[test]
