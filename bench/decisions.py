@@ -66,8 +66,7 @@ LIMITS = """
 
 
 def main():
-    with open(sys.argv[1]) as file:
-        lines = [json.loads(line) for line in file]
+    lines = newest(sys.argv[1])
     tables = sys.stdin.read().strip()
     good = [line for line in lines if line["seen"] and not line["seen"]["faults"]]
     print(TITLE)
@@ -79,6 +78,18 @@ def main():
     if good:
         print(facts(lines, good))
     print(LIMITS.strip())
+
+
+def newest(path):
+    """The last line of each cell, the earlier ones taken out of the file: a cell is played again with a new build."""
+    cells = {}
+    with open(path) as file:
+        for text in file:
+            line = json.loads(text)
+            cells[line["situation"], line["arm"]] = (text, line)
+    with open(path, "w") as file:
+        file.writelines(text for text, _ in cells.values())
+    return [line for _, line in cells.values()]
 
 
 def facts(lines, good):
