@@ -44,7 +44,7 @@ impl Knobs {
                     knobs.ours.put(knob, Some(held.ours));
                     if now.is_some_and(|now| now != held.ours) {
                         self.yielded.put(knob, Some(held.ours));
-                        self.forget(knob, log);
+                        self.leave_to_others(knob, log);
                     }
                 }
                 None => {
@@ -117,11 +117,17 @@ impl Knobs {
         if now == Some(held.ours) {
             write_number(&self.places, knob, held.found)?;
         }
-        self.forget(knob, log);
-        Ok(now.map(|now| change(knob, now, held.found)))
+        if now.is_some_and(|now| now != held.ours && now != held.found) {
+            self.leave_to_others(knob, log);
+        } else {
+            self.forget(knob, log);
+        }
+        let name = knob.spec().name.to_owned();
+        Ok(now.map(|now| Change::back(name, now, held.found)))
     }
 
-    /// Puts back every knob that is still ours, and says what became of each.
+    /// Puts back every knob that is still ours, and says what became of each. Those that another program has set stay in
+    /// the log.
     pub(crate) fn restore(&mut self, log: &mut UndoLog, restored: &mut Restored) {
         for knob in KNOBS.iter().map(|spec| spec.knob) {
             let held = log.held(knob);
@@ -129,20 +135,16 @@ impl Knobs {
                 (Some(held), Ok(Some(change))) if change.from == held.ours => {
                     restored.back.push(change);
                 }
-                (Some(held), Ok(Some(found))) => {
-                    let theirs = change(knob, held.ours, found.from);
-                    restored.left_alone.push(theirs);
-                }
-                (_, Err(error)) => restored.notes.push(format!("not put back: {error}")),
+                (_, Err(error)) => restored.failed.push(error.to_string()),
                 _ => {}
             }
-            let Some(ours) = self.yielded.of(knob) else {
-                continue;
-            };
-            if let Ok(Some(now)) = read_number(&self.places.knob(knob)) {
-                restored.left_alone.push(change(knob, ours, now));
-                self.yielded.put(knob, None);
-            }
+        }
+        self.yielded = KnobValues::default();
+    }
+
+    fn leave_to_others(&mut self, knob: Knob, log: &mut UndoLog) {
+        if let Err(error) = log.yield_knob(knob) {
+            self.warnings.push(error.to_string());
         }
     }
 
@@ -155,13 +157,5 @@ impl Knobs {
     /// What went wrong with the undo log since the last call.
     pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
-    }
-}
-
-fn change(knob: Knob, from: u64, to: u64) -> Change {
-    Change {
-        knob: knob.spec().name.to_owned(),
-        from,
-        to,
     }
 }

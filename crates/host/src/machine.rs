@@ -69,6 +69,7 @@ pub struct Machine {
 /// The parts that change settings of the kernel, and the log by which they are put back.
 #[derive(Debug)]
 struct Acting {
+    places: Places,
     log: UndoLog,
     knobs: Knobs,
     cgroups: Cgroups,
@@ -79,6 +80,7 @@ struct Acting {
 impl Acting {
     fn open(places: &Places) -> Result<Self, Error> {
         Ok(Self {
+            places: places.clone(),
             log: UndoLog::open(places, &boot_id(&places.root)?)?,
             knobs: Knobs::at(places),
             cgroups: Cgroups::at(&places.root),
@@ -90,6 +92,15 @@ impl Acting {
         let mut restored = Restored::default();
         self.cgroups.restore(&mut self.log, &mut restored);
         self.knobs.restore(&mut self.log, &mut restored);
+        // What another program has set since: it may have put our value back.
+        match restore(&self.places) {
+            Ok(more) => restored.extend(more),
+            Err(error) => restored.failed.push(error.to_string()),
+        }
+        let kept = self.log.take_over();
+        restored
+            .failed
+            .extend(kept.err().map(|error| error.to_string()));
         restored
     }
 }
@@ -140,9 +151,10 @@ impl Machine {
         let mut only_one = None;
         let mut leftover = Restored::default();
         if permission == Permission::Act {
-            let opened = Acting::open(places)?;
+            let mut opened = Acting::open(places)?;
             only_one = Some(OnlyOne::take(&places.run)?);
             leftover = restore(places)?;
+            opened.log.take_over()?;
             acting = Some(opened);
         }
         let worker =

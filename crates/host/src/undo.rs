@@ -9,9 +9,12 @@
 //! proc/sys/vm/watermark_scale_factor<TAB>10<TAB>240<TAB>160
 //! ```
 //!
-//! A value is put back only if it is still one of ours. A file of another boot says nothing about this kernel and is
-//! dropped. A line names a knob of [`pressure::knob::KNOBS`] or a limit of a control group; every other line is refused,
-//! and stays in the file. A line that is cut short was never acted on: the write comes after the file is whole.
+//! A value is put back only if it is still one of ours. Another program may have saved ours, and set it again later. So the
+//! line of a knob that another program has set stays in the file, over restarts, until it is put back or the machine boots.
+//!
+//! A file of another boot says nothing about this kernel and is dropped. A line names a knob of [`pressure::knob::KNOBS`]
+//! or a limit of a control group; every other line is told, and stays. A line that is cut short was never acted on: the
+//! write comes after the file is whole.
 
 pub(crate) mod limit;
 mod restoring;
@@ -33,6 +36,10 @@ use std::path::{Path, PathBuf};
 const MAGIC: &str = "warmset-undo 1 ";
 /// Longest log that is read: a line has about 100 bytes, and fewer than a hundred settings are held at a time.
 const MOST_BYTES: u64 = 64 * 1024;
+
+/// Lines that are kept, at most: two for each knob. A guard leaves a knob alone for good once another program has set it, so
+/// it takes that many guards in one boot to have more; what was found first is kept then.
+const MOST_KEPT: usize = 2 * COUNT;
 
 /// Where things are: the machine's root, and the directory for what must not outlive a boot.
 #[derive(Debug, Clone)]
@@ -94,6 +101,8 @@ pub(crate) struct UndoLog {
     boot_id: String,
     held: [Option<Held>; COUNT],
     limits: Vec<(Limit, Held)>,
+    /// Lines that stay: knobs that another program has set since, and what could not be put back.
+    kept: Vec<String>,
 }
 
 impl UndoLog {
@@ -105,7 +114,15 @@ impl UndoLog {
             boot_id: boot_id.to_owned(),
             held: [None; COUNT],
             limits: Vec::new(),
+            kept: Vec::new(),
         })
+    }
+
+    /// Takes over the lines that [`restore`] has left, so that the next entry does not drop them.
+    pub(crate) fn take_over(&mut self) -> Result<(), Error> {
+        let text = read_log(&self.places.log())?.unwrap_or_default();
+        self.kept = text.lines().skip(1).map(str::to_owned).collect();
+        Ok(())
     }
 
     pub(crate) fn held(&self, knob: Knob) -> Option<Held> {
@@ -116,6 +133,18 @@ impl UndoLog {
     pub(crate) fn set(&mut self, knob: Knob, held: Option<Held>) -> Result<(), Error> {
         let old = std::mem::replace(&mut self.held[knob as usize], held);
         self.store().inspect_err(|_| self.held[knob as usize] = old)
+    }
+
+    /// Another program has set the knob since: it is held no longer, and its line is kept.
+    pub(crate) fn yield_knob(&mut self, knob: Knob) -> Result<(), Error> {
+        let Some(held) = self.held[knob as usize].take() else {
+            return Ok(());
+        };
+        let line = line_of(knob, held);
+        if !self.kept.contains(&line) && self.kept.len() < MOST_KEPT {
+            self.kept.push(line);
+        }
+        self.store()
     }
 
     /// What is held of a control group's limit.
@@ -136,23 +165,33 @@ impl UndoLog {
 
     fn store(&self) -> Result<(), Error> {
         let path = self.places.log();
-        if self.held.iter().all(Option::is_none) && self.limits.is_empty() {
+        let holds_nothing = self.held.iter().all(Option::is_none) && self.limits.is_empty();
+        if holds_nothing && self.kept.is_empty() {
             return remove(&path);
         }
         let mut text = format!("{MAGIC}{}\n", self.boot_id);
+        // Lines are put back from the end: what is held now comes before what was found earlier.
+        for line in &self.kept {
+            let _ = writeln!(text, "{line}");
+        }
         for (spec, held) in KNOBS.iter().zip(&self.held) {
-            if let Some(Held {
-                found,
-                ours,
-                before,
-            }) = held
-            {
-                let _ = writeln!(text, "{}\t{found}\t{ours}\t{before}", spec.path);
+            if let Some(held) = held {
+                let _ = writeln!(text, "{}", line_of(spec.knob, *held));
             }
         }
         text.extend(self.limits.iter().map(|(limit, held)| limit.line(*held)));
         self.places.replace_log(&text)
     }
+}
+
+/// The line of a knob, without its end.
+fn line_of(knob: Knob, held: Held) -> String {
+    let Held {
+        found,
+        ours,
+        before,
+    } = held;
+    format!("{}\t{found}\t{ours}\t{before}", knob.spec().path)
 }
 
 fn read_log(path: &Path) -> Result<Option<String>, Error> {

@@ -144,10 +144,59 @@ fn what_someone_else_sets_is_left_alone_and_said() {
     assert!(sample(&mut guard).knobs.is_foreign(FACTOR), "and stays so");
     let restored = guard.put_everything_back();
     assert!(
-        restored.to_string().contains("it is 77, we had set 200"),
+        restored
+            .to_string()
+            .contains("we had set 200, and found 10"),
         "{restored}"
     );
     assert_eq!(value(&places, FACTOR), "77");
+}
+
+/// Found 10, set to 200; another program saves that, sets 400, and restores 200 when it ends.
+#[test]
+fn our_value_is_put_back_though_another_program_restored_it() {
+    let (_dir, places) = machine();
+    let write = |text| fs::write(places.root.join(FACTOR.spec().path), text).expect("written");
+    for ends_before in [true, false] {
+        let mut first = guard(&places);
+        sample(&mut first);
+        first.act(&decision(&[set(FACTOR, 10, 200)]));
+        write("400\n");
+        sample(&mut first);
+        if ends_before {
+            write("200\n");
+            assert_eq!(first.put_everything_back().back.len(), 1);
+        } else {
+            assert_eq!(first.put_everything_back().left_alone.len(), 1);
+            drop(first);
+            write("200\n");
+            assert_eq!(guard(&places).leftover().back.len(), 1);
+        }
+        assert_eq!(value(&places, FACTOR), "10");
+    }
+}
+
+/// A line that this version does not know keeps no guard from its work.
+#[test]
+fn a_guard_starts_beside_what_cannot_be_put_back_and_keeps_it() {
+    let (_dir, places) = machine();
+    let unknown = "sys/kernel/mm/lru_gen/min_ttl_ms2\t0\t1000\t0\n";
+    let boot = fs::read_to_string(places.root.join("proc/sys/kernel/random/boot_id"));
+    let head = format!("warmset-undo 1 {}\n", boot.expect("read").trim());
+    let log = places.run.join("undo");
+    fs::create_dir_all(&places.run).expect("made");
+    fs::write(&log, format!("{head}{unknown}")).expect("written");
+    let mut guard = guard(&places);
+    assert_eq!(guard.leftover().failed.len(), 1, "{}", guard.leftover());
+    sample(&mut guard);
+    guard.act(&decision(&[set(FACTOR, 10, 200)]));
+    assert_eq!(value(&places, FACTOR), "200");
+    guard.put_everything_back();
+    assert_eq!(value(&places, FACTOR), "10");
+    assert_eq!(
+        fs::read_to_string(&log).expect("read"),
+        format!("{head}{unknown}")
+    );
 }
 
 #[test]

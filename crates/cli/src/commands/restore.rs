@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 /// Restore what a guard that was killed has changed
 ///
-/// A value is put back only while it is still the guard's: what another program has set since is reported and left alone.
-/// Does nothing if there is nothing to do. Refuses while a guard is running.
+/// A value is put back only while it is still the guard's: what another program has set since is reported and left alone, and
+/// put back by a later call if that program sets the guard's value again. What cannot be put back is reported, keeps nothing
+/// else from it, and makes the exit code 1. Refuses while a guard is running.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -32,7 +33,11 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         Form::Json => json(out, &restored)?,
         Form::Text => write!(out, "{restored}")?,
     }
-    Ok(ExitCode::SUCCESS)
+    if restored.failed.is_empty() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Ok(ExitCode::FAILURE)
+    }
 }
 
 fn explained(error: host::Error) -> anyhow::Error {

@@ -109,11 +109,7 @@ impl Limited {
         let Some(held) = log.limit(&self.limit) else {
             return Ok(Back::Nothing);
         };
-        let change = |from, to| Change {
-            knob: self.limit.name(),
-            from,
-            to,
-        };
+        let name = self.limit.name();
         let stays =
             |error: io::Error| self.error(io::Error::other(format!("cannot be put back: {error}")));
         let back = match self.now().map_err(stays)? {
@@ -122,10 +118,10 @@ impl Limited {
                 let write = limit::write(&self.directory.file, self.limit.kind, held.found);
                 match write {
                     Err(error) if !limit::is_gone(&error) => return Err(stays(error)),
-                    _ => Back::Done(change(now, held.found)),
+                    _ => Back::Done(Change::back(name, now, held.found)),
                 }
             }
-            Some(now) => Back::Theirs(change(held.ours, now)),
+            Some(now) => Back::Theirs(Change::by_another(name, held, now)),
             None => Back::Nothing,
         };
         self.forget(log);

@@ -14,6 +14,8 @@ pub struct Restored {
     pub back: Vec<Change>,
     /// Knobs that another program has set since: left as they are.
     pub left_alone: Vec<Change>,
+    /// What could not be put back, with the reason. Its line stays in the log.
+    pub failed: Vec<String>,
     /// Other messages, one line each.
     pub notes: Vec<String>,
 }
@@ -27,25 +29,81 @@ pub struct Change {
     pub from: u64,
     /// What it is.
     pub to: u64,
+    /// What was found before our first value, where that is neither of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<u64>,
+}
+
+impl Change {
+    /// Put back.
+    pub(crate) fn back(knob: String, from: u64, to: u64) -> Self {
+        Self {
+            knob,
+            from,
+            to,
+            found: None,
+        }
+    }
+
+    /// Set by another program since, to `now`.
+    pub(crate) fn by_another(knob: String, held: Held, now: u64) -> Self {
+        Self {
+            knob,
+            from: held.ours,
+            to: now,
+            found: Some(held.found),
+        }
+    }
+}
+
+impl Restored {
+    /// Adds what else was restored.
+    pub(crate) fn extend(&mut self, other: Self) {
+        let Self {
+            back,
+            left_alone,
+            failed,
+            notes,
+        } = other;
+        self.back.extend(back);
+        self.left_alone.extend(left_alone);
+        self.failed.extend(failed);
+        self.notes.extend(notes);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.back.is_empty()
+            && self.left_alone.is_empty()
+            && self.failed.is_empty()
+            && self.notes.is_empty()
+    }
 }
 
 impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Change { knob, from, to } in &self.back {
+        for Change { knob, from, to, .. } in &self.back {
             writeln!(f, "put back {knob} {} → {}", shown(*from), shown(*to))?;
         }
-        for Change { knob, from, to } in &self.left_alone {
+        for change in &self.left_alone {
+            let Change { knob, from, to, .. } = change;
             let ours = shown(*from);
             let now = shown(*to);
+            let found = change
+                .found
+                .map(|found| format!(", and found {}", shown(found)));
             writeln!(
                 f,
-                "left {knob} alone: it is {now}, we had set {ours}; another program has set it since"
+                "left {knob} alone: it is {now}, which another program has set since; we had set {ours}{}",
+                found.unwrap_or_default()
             )?;
         }
+        self.failed
+            .iter()
+            .try_for_each(|what| writeln!(f, "could not put back {what}"))?;
         self.notes
             .iter()
             .try_for_each(|note| writeln!(f, "{note}"))?;
-        if self.back.is_empty() && self.left_alone.is_empty() && self.notes.is_empty() {
+        if self.is_empty() {
             writeln!(f, "nothing to put back")?;
         }
         Ok(())
@@ -54,10 +112,11 @@ impl fmt::Display for Restored {
 
 /// Puts back what a guard that did not end well has left.
 ///
-/// Writes nothing but knobs of the table and limits of control groups, and those only if the value is still one of ours. Every line that is
-/// understood is put back, whatever becomes of the others. A line that is not understood, or that cannot be put
-/// back, stays in the log, and is the error: the guard does not start before a person, or the version that wrote the
-/// line, has seen to it. A log that is not ours is refused, and stays as it is.
+/// Writes nothing but knobs of the table and limits of control groups, and those only if the value is still one of ours. Every
+/// line that is understood is put back, whatever becomes of the others. A line that is not understood, or that cannot be put
+/// back, is told and stays in the log. So does that of a knob which another program has set since.
+///
+/// Errors: a log that is not ours is refused, and stays as it is.
 pub fn restore(places: &Places) -> Result<Restored, Error> {
     let path = places.log();
     let mut restored = Restored::default();
@@ -79,7 +138,6 @@ pub fn restore(places: &Places) -> Result<Restored, Error> {
     }
     let lines: Vec<&str> = lines.split_inclusive('\n').collect();
     let mut kept = Vec::new();
-    let mut first_error = None;
     // What was changed last is put back first.
     for line in lines.into_iter().rev() {
         let Some(whole) = line.strip_suffix('\n') else {
@@ -89,31 +147,39 @@ pub fn restore(places: &Places) -> Result<Restored, Error> {
             ));
             continue;
         };
-        if let Err(error) = restore_line(places, whole, &mut restored) {
-            kept.push(line);
-            first_error.get_or_insert(error);
+        match restore_line(places, whole, &mut restored) {
+            Ok(Line::Done) => {}
+            Ok(Line::Stays) => kept.push(line),
+            Err(error) => {
+                kept.push(line);
+                restored.failed.push(error.to_string());
+            }
         }
     }
-    match first_error {
-        None => {
-            remove(&path)?;
-            Ok(restored)
-        }
-        Some(error) => {
-            kept.reverse();
-            places.replace_log(&format!("{first}\n{}", kept.concat()))?;
-            Err(error)
-        }
+    if kept.is_empty() {
+        remove(&path)?;
+    } else {
+        kept.reverse();
+        places.replace_log(&format!("{first}\n{}", kept.concat()))?;
     }
+    Ok(restored)
+}
+
+/// What becomes of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Done,
+    /// Another program has set the knob since.
+    Stays,
 }
 
 /// Puts back what one line holds.
-fn restore_line(places: &Places, line: &str, restored: &mut Restored) -> Result<(), Error> {
+fn restore_line(places: &Places, line: &str, restored: &mut Restored) -> Result<Line, Error> {
     if let Some((knob, held)) = entry(line.trim_end()) {
         return undo(places, knob, held, restored);
     }
     if let Some((limit, held)) = Limit::parse(line) {
-        return undo_limit(places, &limit, held, restored);
+        return undo_limit(places, &limit, held, restored).map(|()| Line::Done);
     }
     let why = format!(
         "{:?} names no knob or limit that this version knows: kept; run `warmset restore` of the version that wrote it, \
@@ -155,7 +221,7 @@ pub fn thaw(places: &Places) -> Result<Restored, Error> {
     }
 }
 
-fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<(), Error> {
+fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Result<Line, Error> {
     let name = knob.spec().name;
     let path = places.knob(knob);
     match read_number(&path)? {
@@ -165,19 +231,16 @@ fn undo(places: &Places, knob: Knob, held: Held, restored: &mut Restored) -> Res
         Some(now) if now == held.found => {}
         Some(now) if now == held.ours || now == held.before => {
             write_number(places, knob, held.found)?;
-            restored.back.push(Change {
-                knob: name.to_owned(),
-                from: now,
-                to: held.found,
-            });
+            let back = Change::back(name.to_owned(), now, held.found);
+            restored.back.push(back);
         }
-        Some(now) => restored.left_alone.push(Change {
-            knob: name.to_owned(),
-            from: held.ours,
-            to: now,
-        }),
+        Some(now) => {
+            let theirs = Change::by_another(name.to_owned(), held, now);
+            restored.left_alone.push(theirs);
+            return Ok(Line::Stays);
+        }
     }
-    Ok(())
+    Ok(Line::Done)
 }
 
 fn undo_limit(
@@ -199,17 +262,12 @@ fn undo_limit(
             if now != held.found && (now == held.ours || now == held.before) =>
         {
             limit::write(&directory, limit.kind, held.found).map_err(at)?;
-            restored.back.push(Change {
-                knob,
-                from: now,
-                to: held.found,
-            });
+            restored.back.push(Change::back(knob, now, held.found));
         }
-        (_, Some(now)) if now != held.found => restored.left_alone.push(Change {
-            knob,
-            from: held.ours,
-            to: now,
-        }),
+        (_, Some(now)) if now != held.found => {
+            let theirs = Change::by_another(knob, held, now);
+            restored.left_alone.push(theirs);
+        }
         (_, Some(_)) => {}
         (_, None) => restored
             .notes
