@@ -65,6 +65,7 @@ pub struct Guard {
     last_decision: Option<Decision>,
     /// When allocations last stalled.
     last_stalls: Option<Instant>,
+    last_rates: Option<Instant>,
     /// Warnings and rivals that are in the log already.
     logged: HashSet<String>,
     last_housekeeping: Option<Instant>,
@@ -125,6 +126,7 @@ impl Guard {
             cost: OwnCost::open(),
             last_decision: None,
             last_stalls: None,
+            last_rates: None,
             logged: HashSet::new(),
             last_housekeeping: None,
         }
@@ -194,8 +196,7 @@ impl Guard {
 
     /// In mode protect, starts `warmset-hold` and finds the units to protect. If that fails, the guard goes on without.
     pub fn start_protection_if_configured(&mut self) {
-        let configured = self.config.mode == Mode::Protect && self.config.protect.enabled;
-        if !configured {
+        if self.config.mode != Mode::Protect {
             self.machine.protect_units(&[]);
             return;
         }

@@ -1,5 +1,9 @@
 //! Decisions as text: what the log and `why` print.
 
+mod numbers;
+
+pub use numbers::{Rates, Readings};
+
 use crate::config::{Mode, Predictor};
 use crate::decision::{Action, Arbitration, Notice, Phase, Reason, Step};
 use crate::distress::{Considered, Extent, Verdict};

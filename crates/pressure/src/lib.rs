@@ -18,7 +18,7 @@ pub mod config;
 mod decide;
 pub mod decision;
 pub mod demand;
-mod display;
+pub mod display;
 pub mod distress;
 pub mod event;
 pub mod groups;

@@ -9,6 +9,7 @@ use crate::recorder::Recorder;
 use host::{Outcome, Permission};
 use pressure::Decision;
 use pressure::decision::{Action, Notice};
+use pressure::display::{Rates, Readings};
 use pressure::protect::Act;
 use pressure::status::Past;
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
 /// Stalls at most this far apart are one event, logged when it begins: one storm would otherwise fill the log.
 const STALLS_APART: Duration = Duration::from_secs(10);
+/// Time between two messages of rates, at verbosity 3: at every tick is verbosity 4.
+const RATES_EVERY: Duration = Duration::from_secs(10);
 /// Different warnings and rivals that are logged in a run. More would show that a message holds a changing number.
 const MAX_LOGGED: usize = 256;
 /// Warnings kept in the status. More makes its JSON longer than anyone reads.
@@ -62,14 +65,33 @@ impl Guard {
             self.log(decision, outcome);
             self.remember(decision, outcome);
         }
-        if self.logger.says(Topic::Tick) {
-            self.logger
-                .say(Topic::Tick, format_args!("{:?}", decision.forecast));
-        }
+        self.log_numbers(decision);
         match &mut self.last_decision {
             Some(last) => last.clone_from(decision),
             None => self.last_decision = Some(decision.clone()),
         }
+    }
+
+    /// Logs rates now and then, and at higher verbosities what each tick forecasts, and what it has read.
+    fn log_numbers(&mut self, decision: &Decision) {
+        if !self.logger.says(Topic::Rate) {
+            return;
+        }
+        let forecast = &decision.forecast;
+        let is_recent = self
+            .last_rates
+            .is_some_and(|last| last.elapsed() < RATES_EVERY);
+        if !is_recent {
+            self.last_rates = Some(Instant::now());
+            self.logger.say(Topic::Rate, Rates(forecast));
+        }
+        let phase = decision.phase;
+        let patience = decision.patience;
+        self.logger.say(
+            Topic::Tick,
+            format_args!("{phase}: {forecast}; the next look is in {patience}"),
+        );
+        self.logger.say(Topic::Reading, Readings(&self.sample));
     }
 
     fn is_new(&self, decision: &Decision) -> bool {

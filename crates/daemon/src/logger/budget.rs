@@ -84,7 +84,7 @@ impl Bucket {
 /// Time that earns one message. At verbosity 4 every tick is written, and the fastest guard has ten a second.
 const fn interval(topic: Topic) -> Duration {
     match topic {
-        Topic::Rate | Topic::Tick => Duration::from_millis(25),
+        Topic::Rate | Topic::Tick | Topic::Reading => Duration::from_millis(25),
         Topic::Error | Topic::Action | Topic::Reason => Duration::from_secs(1),
     }
 }
