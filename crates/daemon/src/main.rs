@@ -59,7 +59,6 @@ fn configuration(options: &Options) -> Result<Settings, pressure::config::Config
     host::hook::check(Path::new("/"), &config.hooks)?;
     host::rules::Rules::read(&options.run)?.add_to(config);
     config.mode = options.mode.unwrap_or(config.mode);
-    config.protect.enabled |= options.protect;
     let level = config.verbosity.get().saturating_add(options.verbose);
     let level = level.min(5);
     config.verbosity = Verbosity::try_from(level).unwrap_or(config.verbosity);
@@ -97,6 +96,9 @@ fn guard(options: &Options) -> Result<String> {
     let acts = *machine.permission() == Permission::Act;
     let mode = config.mode;
     let status_server = status_server(acts, &places.run, &config, &shared_status)?;
+    if let Some(warning) = status_server.as_ref().and_then(StatusServer::warning) {
+        logger.say(Topic::Error, warning);
+    }
     let recorder = recorder(options, &machine, &config, &logger);
     let line = status_line(options, &shared_status)?;
     let notify = Notify::from_environment();
@@ -137,12 +139,15 @@ fn log_start(machine: &Machine, logger: &Logger) {
     if let Permission::Observe(why) = machine.permission() {
         logger.say(Topic::Action, format_args!("observing only: {why}"));
     }
-    for line in machine.leftover().to_string().lines() {
+    let leftover = machine.leftover();
+    let topic = if leftover.failed.is_empty() {
+        Topic::Action
+    } else {
+        Topic::Error
+    };
+    for line in leftover.to_string().lines() {
         if line != "nothing to put back" {
-            logger.say(
-                Topic::Action,
-                format_args!("left by a guard before: {line}"),
-            );
+            logger.say(topic, format_args!("left by a guard before: {line}"));
         }
     }
 }

@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 /// Serialising nests a few calls deep, and the text is on the heap. The stack is locked in memory, so it is small.
 const STACK: usize = 128 * 1024;
+/// The Unix socket, in the directory for sockets.
+const SOCKET: &str = "warmset.sock";
 /// Mode of the Unix socket: the status names processes of all users.
 const ROOT_ONLY: u32 = 0o600;
 /// Size of the buffer for an answer, in bytes, allocated at the start.
@@ -55,13 +57,16 @@ const INDEX: &str = "warmsetd keeps this machine's warm set in memory.\n\n\
 pub struct StatusServer {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
+    warning: Option<String>,
 }
 
 impl StatusServer {
     /// Opens `warmset.sock` in the directory `run`, and the port and the textfile that `metrics` names.
     ///
-    /// Errors, each with its path or address: another guard answers on the socket; a file that is no socket has its name;
-    /// an address is not on the loopback, or is taken; the textfile cannot be written.
+    /// A port that cannot be had is no error: the guard matters more than its metrics. [`Self::warning`] says so then.
+    ///
+    /// Errors, each with its path: another guard answers on the socket; a file that is no socket has its name; the textfile
+    /// cannot be written.
     pub fn open(
         run: &Path,
         metrics: &config::Metrics,
@@ -75,8 +80,14 @@ impl StatusServer {
         Self::start(worker)
     }
 
-    fn start(worker: Worker) -> Result<Self> {
+    /// Why the port of `metrics.listen` does not answer; `None` if it does, or there is none.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    fn start(mut worker: Worker) -> Result<Self> {
         let stop = Arc::clone(&worker.stop);
+        let warning = worker.warning.take();
         let thread = thread::Builder::new()
             .name("warmset-status".to_owned())
             .stack_size(STACK)
@@ -85,6 +96,7 @@ impl StatusServer {
         Ok(Self {
             stop,
             thread: Some(thread),
+            warning,
         })
     }
 }
@@ -104,6 +116,8 @@ impl Drop for StatusServer {
 struct Worker {
     stop: Arc<OwnedFd>,
     listeners: ArrayVec<Listener, 2>,
+    /// Why the port of `metrics.listen` does not answer.
+    warning: Option<String>,
     textfile: Option<RenewedTextfile>,
     shared_status: Arc<SharedStatus>,
     patience: Duration,
@@ -124,9 +138,12 @@ impl Worker {
         shared_status: Arc<SharedStatus>,
     ) -> Result<Self> {
         let mut listeners = ArrayVec::new();
-        listeners.push(Listener::unix(run.join("warmset.sock"), ROOT_ONLY)?);
-        if let Some(address) = &metrics.listen {
-            listeners.push(Listener::loopback(address)?);
+        listeners.push(Listener::unix(run.join(SOCKET), ROOT_ONLY)?);
+        let mut warning = None;
+        match metrics.listen.map(Listener::loopback) {
+            Some(Ok(listener)) => listeners.push(listener),
+            Some(Err(error)) => warning = Some(format!("{error:#}; metrics are on {SOCKET} only")),
+            None => {}
         }
         let textfile = match &metrics.textfile {
             Some(directory) => Some(RenewedTextfile {
@@ -140,6 +157,7 @@ impl Worker {
         Ok(Self {
             stop: Arc::new(stop),
             listeners,
+            warning,
             textfile,
             shared_status,
             patience: PATIENCE,

@@ -29,6 +29,8 @@ const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 const LOOK: Duration = Duration::from_millis(20);
 /// The mode bits by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
+/// Each may remove only what is their own: a directory that is for everybody.
+const STICKY: u32 = 0o1000;
 
 /// A program that was found to be its owner's alone, with every directory on its path.
 #[derive(Debug)]
@@ -173,6 +175,12 @@ fn alone(found: &Stat) -> Result<(), &'static str> {
     if found.st_uid != 0 && found.st_uid != rustix::process::geteuid().as_raw() {
         return Err("does not belong to root");
     }
+    let is_shared = found.st_mode & STICKY != 0;
+    if is_shared && found.st_mode & OTHERS_WRITE != 0 {
+        return Err(
+            "everybody may put files there, as into /tmp; move the program elsewhere, such as to /usr/local/lib",
+        );
+    }
     if found.st_mode & OTHERS_WRITE != 0 {
         return Err("others may write to it; chmod go-w");
     }
@@ -219,13 +227,16 @@ mod tests {
         let mode = |path: &str, mode| {
             fs::set_permissions(dir.path().join(path), PermissionsExt::from_mode(mode))
         };
-        for open in [0o775, 0o757, 0o1777] {
+        for open in [0o775, 0o757] {
             mode("opt", open).unwrap();
             assert!(
                 refused(&dir, "/opt/hook").ends_with("opt: others may write to it; chmod go-w"),
                 "{open:o}"
             );
         }
+        // Nobody should take everybody's right to use /tmp away.
+        mode("opt", 0o1777).unwrap();
+        assert!(refused(&dir, "/opt/hook").contains("move the program elsewhere"));
         mode("opt", 0o755).unwrap();
         mode("opt/hook", 0o775).unwrap();
         assert!(refused(&dir, "/opt/hook").ends_with("hook: others may write to it; chmod go-w"));

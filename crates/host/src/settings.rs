@@ -171,6 +171,9 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(path, error)),
     };
+    if meta.is_dir() {
+        return Err(wrong(path, "it is a directory; name a file in it"));
+    }
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != 0 && meta.uid() != us {
         return Err(wrong(path, "it belongs neither to root nor to us"));

@@ -11,6 +11,7 @@ mod gap;
 mod guard;
 mod hooks;
 mod layers;
+mod loopback;
 mod position;
 mod protect_keys;
 mod renamed;
@@ -22,6 +23,7 @@ pub use gap::{Gap, Share};
 pub use guard::{Guard, Leaf};
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
+pub use loopback::Loopback;
 pub use protect_keys::{Protect, is_protected};
 
 use crate::event::Event;
@@ -105,7 +107,7 @@ pub enum Mode {
     Tune,
     /// Also kill a runaway before memory runs out.
     Guard,
-    /// Also hold files in use in memory, as far as `[protect]` says.
+    /// Also hold files in use in memory, and floors for units, as far as `[protect]` says.
     Protect,
 }
 
@@ -297,7 +299,8 @@ pub struct Metrics {
     pub textfile: Option<String>,
     /// Loopback address and port to answer `GET /metrics` on, such as `127.0.0.1:9750`. The unix socket
     /// answers in any case.
-    pub listen: Option<String>,
+    #[serde(with = "text::optional")]
+    pub listen: Option<Loopback>,
 }
 
 /// A knob set once, or after an event.

@@ -234,6 +234,8 @@ struct Top {
     sizes: HashMap<Identity, (Span, Bytes)>,
     /// DAMON's snapshots, with `--damon`.
     accesses: Option<Accesses>,
+    /// Since when each look has found that memory runs out.
+    runs_out_since: Option<Span>,
 }
 
 impl Top {
@@ -262,6 +264,7 @@ impl Top {
             scan: ProcessScan::default(),
             sizes: HashMap::new(),
             accesses,
+            runs_out_since: None,
         })
     }
 
@@ -283,6 +286,15 @@ impl Top {
             Some(status) => status.decision.forecast,
             None => decide(&self.config, &self.history).forecast,
         };
+        let now = self.sample.at;
+        self.runs_out_since = if frame::runs_out(&forecast) {
+            self.runs_out_since.or(Some(now))
+        } else {
+            None
+        };
+        let runs_out_for = self.runs_out_since.map_or(Duration::ZERO, |since| {
+            now.get().saturating_sub(since.get())
+        });
         let last = guard.as_deref().and_then(last_act);
         let with_evicted = context.form == Form::Json || size.0 >= frame::WIDE;
         Ok(Frame {
@@ -292,6 +304,7 @@ impl Top {
             holdings: self.holdings(with_evicted)?,
             lines: self.lines(),
             last,
+            runs_out_for,
             groups: guard.map(|status| status.sample.groups).unwrap_or_default(),
             sample: self.sample.clone(),
         })

@@ -158,7 +158,7 @@ fn the_loopback_port_refuses_a_foreign_host() {
         .unwrap()
         .local_addr()
         .unwrap();
-    place.metrics.listen = Some(free.to_string());
+    place.metrics.listen = Some(free.to_string().parse().unwrap());
     let _status_server = place.status_server();
     let ask = |host: &str| {
         let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
@@ -166,6 +166,18 @@ fn the_loopback_port_refuses_a_foreign_host() {
     };
     assert!(ask(&free.to_string()).starts_with("HTTP/1.1 200 OK\r\n"));
     assert!(ask("rebound.example.org").starts_with("HTTP/1.1 403 Forbidden\r\n"));
+}
+
+#[test]
+fn a_port_that_is_taken_stops_nobody() {
+    let mut place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    place.metrics.listen = Some(address.parse().unwrap());
+    let status_server = place.status_server();
+    let warning = status_server.warning().unwrap();
+    assert!(warning.contains(&address), "{warning}");
+    assert!(place.get("/status").0.starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
 #[test]
