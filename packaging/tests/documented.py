@@ -46,6 +46,7 @@ ELSEWHERE = {
     "warmset-lab selftest": "make kernel",
     "warmset doctor": "crates/cli/tests/program.rs; its exit code depends on this machine's health",
     "warmset take-over": "crates/cli/tests/take_over.rs, with a systemctl of its own",
+    "warmset mode": "crates/cli/tests/mode.rs, with a systemctl of its own",
     "warmset-lab demo": "shows two machines side by side for minutes",
     "install -D -m 644 /usr/share/doc/warmset/protect.conf": "packaging/tests/unit.sh reads the same drop-in",
     "systemctl": "needs a system that systemd runs",

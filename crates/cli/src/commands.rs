@@ -10,6 +10,7 @@ mod doctor;
 mod features;
 mod fleet;
 mod import;
+mod mode;
 mod notice;
 mod policies;
 mod protect;
@@ -39,6 +40,7 @@ use std::process::ExitCode;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Status(status::Args),
+    Mode(mode::Args),
     Why(why::Args),
     Top(top::Args),
     Features(features::Args),
@@ -71,6 +73,7 @@ impl Command {
     pub(crate) fn run(&self, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
         match self {
             Self::Status(args) => status::run(args, context, out),
+            Self::Mode(args) => mode::run(args, context, out),
             Self::Why(args) => why::run(args, context, out),
             Self::Top(args) => top::run(args, context, out),
             Self::Features(args) => features::run(args, context, out),

@@ -13,6 +13,7 @@ mod last_decisions;
 mod observation;
 mod predecessor;
 mod rules;
+mod systemctl;
 mod systemd_directories;
 mod trace_input;
 mod ui;

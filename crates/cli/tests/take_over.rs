@@ -9,36 +9,6 @@ use expect_test::expect;
 use place::{Place, Said};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
-use std::process::Command;
-
-/// Keeps which units are active and enabled as files, writes down what it was asked for, and fails if the file `fail` has
-/// the beginning of what it is asked for.
-const SYSTEMCTL: &str = r#"#!/bin/sh
-state=PLACE/state
-echo "$*" >> "$state/log"
-if [ -e "$state/fail" ]; then
-    read -r bad < "$state/fail"
-    case "$*" in "$bad"*) echo "it is broken" >&2; exit 1 ;; esac
-fi
-verb=$1
-shift
-[ "$1" = --quiet ] && shift
-now=
-[ "$1" = --now ] && { now=1; shift; }
-for unit; do
-    case $verb in
-        is-active) [ -e "$state/active-$unit" ] || exit 3 ;;
-        is-enabled) [ -e "$state/enabled-$unit" ] || exit 1 ;;
-        enable) : > "$state/enabled-$unit"; [ -z "$now" ] || : > "$state/active-$unit" ;;
-        disable) rm -f "$state/enabled-$unit"; [ -z "$now" ] || rm -f "$state/active-$unit" ;;
-        start | restart) : > "$state/active-$unit" ;;
-        stop) rm -f "$state/active-$unit" ;;
-    esac
-done
-"#;
 
 /// A machine on which a guard runs.
 struct Machine {
@@ -57,9 +27,7 @@ impl Machine {
         place.write("root/proc/12/status", "Name:\tx\nUid:\t0\t0\t0\t0\n");
         place.write(&format!("state/active-{unit}"), "");
         place.write(&format!("state/enabled-{unit}"), "");
-        let script = SYSTEMCTL.replace("PLACE", &place.dir.path().display().to_string());
-        let program = place.write("bin/systemctl", script);
-        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+        place.with_systemctl();
         Self { place }
     }
 
@@ -78,43 +46,11 @@ impl Machine {
 
     /// Lets warmsetd answer so, as often as it is asked.
     fn warmsetd(&self, mode: &str, only_observes: Value) {
-        let mut status = Place::new().warmset(&["status", "--json"]).json();
-        status["guard"].take();
-        status["pid"] = json!(42);
-        status["mode"] = json!(mode);
-        status["only_observes"] = only_observes;
-        status["sample"]["circumstances"]["rival_guard"] = json!(0);
-        let body = status.to_string();
-        let reply = format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        fs::create_dir_all(self.place.path("run")).unwrap();
-        let listener = UnixListener::bind(self.place.path("run/warmset.sock")).unwrap();
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let mut client = client.unwrap();
-                let mut request = [0; 64];
-                let _ = client.read(&mut request);
-                let _ = client.write_all(reply.as_bytes());
-            }
-        });
+        self.place.guard_answers(mode, &only_observes);
     }
 
     fn take_over(&self, arguments: &[&str]) -> Said {
-        let path = format!("{}:/usr/bin:/bin", self.place.path("bin").display());
-        let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
-            .arg("--root")
-            .arg(self.place.path("root"))
-            .arg("--run")
-            .arg(self.place.path("run"))
-            .arg("take-over")
-            .args(arguments)
-            .env("PATH", path)
-            .env("NO_COLOR", "1")
-            .output()
-            .unwrap();
-        Said::new(output, self.place.dir.path())
+        self.place.on_its_root("take-over", arguments)
     }
 
     fn fail(&self, what: &str) {

@@ -52,7 +52,7 @@ pub const OPTIONS: &[Opt] = &[
         "protect",
         None,
         None,
-        "Hold files that thrash in memory; mode protect, with [protect] enabled",
+        "Also hold what is in use in memory; the same as --mode protect",
     ),
     opt(
         "observe",
@@ -112,8 +112,6 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// Overrides the mode of the configuration.
     pub mode: Option<Mode>,
-    /// Enables `[protect]`, whatever the configuration says.
-    pub protect: bool,
     /// Time after which the guard ends by itself; `None` for never.
     pub end_after: Option<Span>,
     /// Show a status line.
@@ -145,7 +143,6 @@ impl Default for Options {
             task: Task::Guard,
             config: None,
             mode: None,
-            protect: false,
             end_after: None,
             live: false,
             state: PathBuf::from("/var/lib/warmset"),
@@ -186,10 +183,7 @@ fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Resul
     match long {
         "config" => options.config = Some(path(parser)?),
         "mode" => options.mode = Some(mode(&word(parser, "--mode")?)?),
-        "protect" => {
-            options.mode = Some(Mode::Protect);
-            options.protect = true;
-        }
+        "protect" => options.mode = Some(Mode::Protect),
         "observe" => options.mode = Some(Mode::Observe),
         "for" => options.end_after = Some(span(&word(parser, "--for")?)?),
         "live" => options.live = true,
@@ -349,7 +343,7 @@ mod tests {
             Options:
               -c, --config FILE    Read this file instead of /etc/warmset/warmset.toml and its conf.d
                   --mode MODE      What it may do: observe, tune, guard or protect; overrides the configuration
-                  --protect        Hold files that thrash in memory; mode protect, with [protect] enabled
+                  --protect        Also hold what is in use in memory; the same as --mode protect
                   --observe        Write nothing; the same as --mode observe
                   --for SPAN       End after this time, such as 30s, with a summary
                   --live           Keep a status line on the terminal; elsewhere, print a line every 5 s

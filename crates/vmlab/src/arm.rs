@@ -57,10 +57,9 @@ const BALANCES: Kind = Kind::Untuned(
     "tune",
     "[balance]\nswappiness = true\npage-cluster = true\nmin-ttl = true\n",
 );
-const HOLDING: &str = "[protect]\nenabled = true\n";
-const PROTECTS: Kind = Kind::Warmset("protect", HOLDING);
+const PROTECTS: Kind = Kind::Warmset("protect", "");
 /// The same, without a gap.
-const HOLDS: Kind = Kind::Untuned("protect", HOLDING);
+const HOLDS: Kind = Kind::Untuned("protect", "");
 
 /// The names of all arms, and a line about each.
 pub const ARMS: &[(&str, &str)] = &[
@@ -388,10 +387,7 @@ mod tests {
                 .contains("mode = \"guard\"")
         );
         let beside = Arm::parse("protect").unwrap().beside(None).unwrap();
-        assert!(
-            beside.files[0].1.contains("mode = \"protect\"")
-                && beside.files[0].1.contains("[protect]")
-        );
+        assert!(beside.files[0].1.contains("mode = \"protect\""));
         let both = Arm::parse("floors-2+protect")
             .unwrap()
             .beside(None)

@@ -88,7 +88,6 @@ mode = "protect"
 [gap]
 enabled = false
 [protect]
-enabled = true
 programs = []
 units = ["warm.service"]
 release-after = "2 min"

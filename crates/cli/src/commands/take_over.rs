@@ -8,12 +8,12 @@
 //!
 //! While both run, warmsetd leaves each kill to the other. So no process is killed twice, and none is left alone.
 
-mod systemctl;
 mod undo;
 mod unit_files;
 
 use crate::importable::{Translate, called};
 use crate::predecessor::Predecessor;
+use crate::systemctl::{WARMSETD, is_active, systemctl};
 use crate::ui::hinted::Hinted;
 use crate::ui::socket::{Guard, ask};
 use crate::ui::{Context, Form, atomic_file, json};
@@ -27,12 +27,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use systemctl::systemctl;
 use undo::Undo;
 use unit_files::{Source, source};
 
-/// Our own unit.
-const WARMSETD: &str = "warmsetd.service";
 /// A guard answers within a second of its start; a slow machine is allowed ten times that.
 const UNTIL_IT_ANSWERS: Duration = Duration::from_secs(10);
 /// warmsetd looks every second whether a rival still runs, and its status is renewed with the next tick. Where others run,
@@ -281,7 +278,7 @@ impl Plan {
         let mut arguments = vec!["disable", "--now"];
         arguments.extend(self.units.iter().map(String::as_str));
         systemctl(&arguments)?;
-        if systemctl::is_active(unit)? {
+        if is_active(unit)? {
             bail!("{unit} still runs after systemctl disable --now");
         }
         // Starting and stopping units may have consequences, such as a conflict between them.

@@ -31,6 +31,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ("warmset replay incident.rec.gz --config new.toml", "what another configuration would have decided"),
         ("warmset replay incident.rec.gz --compare classic static:100", "and what it would have cost"),
     ]),
+    ("mode", &[
+        ("warmset mode", "what it may do now, and which file says so"),
+        ("sudo warmset mode protect", "from now on, also after a boot"),
+    ]),
     ("restore", &[("sudo warmset restore", "put back what a killed guard had set")]),
     ("import", &[
         ("warmset import earlyoom", "another guard's settings on this machine as ours, and what is left out"),

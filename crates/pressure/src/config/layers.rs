@@ -47,6 +47,8 @@ impl std::error::Error for ConfigError {}
 pub struct Layers {
     merged: Table,
     names: Vec<String>,
+    /// The last that a file says of `protect.enabled`.
+    protects: Option<bool>,
 }
 
 impl Layers {
@@ -72,12 +74,14 @@ impl Layers {
         let merged = Deserializer::from(document);
         let table = Table::deserialize(merged).map_err(wrong)?;
         overlay(&mut self.merged, table);
+        self.protects = found.protects.or(self.protects);
         self.names.push(file.to_owned());
         Ok(found.notes)
     }
 
     /// The configuration of all files together, checked across keys.
-    pub fn finish(self) -> Result<Config, ConfigError> {
+    pub fn finish(mut self) -> Result<Config, ConfigError> {
+        renamed::honour_protect_enabled(&mut self.merged, self.protects);
         let file = if self.names.is_empty() {
             "defaults".to_owned()
         } else {

@@ -42,8 +42,6 @@ pub fn is_protected(unit: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Protect {
-    /// Hold anything at all. Needs the mode `protect` too.
-    pub enabled: bool,
     /// Most that is held: bytes, or a share of memory, in no case more than 25 %. More leaves less for everything else, and the
     /// kernel kills sooner.
     #[serde(with = "text")]
@@ -69,7 +67,6 @@ pub struct Protect {
 impl Default for Protect {
     fn default() -> Self {
         Self {
-            enabled: false,
             budget: Share::Percent(Percent::new(25)),
             floors: Share::Percent(Percent::new(15)),
             reuse: Span::secs(60),

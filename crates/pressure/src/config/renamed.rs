@@ -40,8 +40,18 @@ const RENAMED: [Renamed; 3] = [
 
 /// The section of an experiment that the daemon had until it became a program of its own.
 const LOCAL: &str = "local";
+/// A second switch that protection had beside the mode.
+const PROTECT: &str = "protect";
+const ENABLED: &str = "enabled";
+const ENABLED_IS_GONE: &str = "protect.enabled is gone: mode = \"protect\" alone protects";
+const DISABLED_IS_GONE: &str = "protect.enabled is gone: false still makes the mode \"protect\" a \
+                                \"guard\"; write mode = \"guard\" instead";
 const LOCAL_IS_GONE: &str = "[local] is passed over: the experiment is now the program \
                              warmset-local of the VM lab (warmset-lab run --arms local:WAY)";
+
+const MODE: &str = "mode";
+/// What the mode `protect` was while `protect.enabled` was false.
+const INSTEAD: &str = "guard";
 
 /// Old keys of one file.
 #[derive(Debug, Default)]
@@ -50,6 +60,8 @@ pub(super) struct Found {
     pub(super) notes: Vec<String>,
     /// A key that stands there by both names: where, and what to do.
     pub(super) twice: Option<(usize, String)>,
+    /// What `protect.enabled` says, if it is there.
+    pub(super) protects: Option<bool>,
 }
 
 /// Puts old keys of a file right. Errors: the text is not TOML.
@@ -66,6 +78,25 @@ pub(super) fn modernise<'t>(
     let top = document.get_mut();
     if let Some((key, _)) = top.remove_entry(LOCAL) {
         note(key.span().start, LOCAL_IS_GONE);
+    }
+    if let Some(DeValue::Table(section)) = top.get_mut(PROTECT).map(Spanned::get_mut) {
+        let says = section
+            .get(ENABLED)
+            .and_then(|value| value.get_ref().as_bool());
+        // Anything but true or false stays, and is an error of an unknown key.
+        if let Some(says) = says {
+            let removed = section.remove_entry(ENABLED);
+            let at = removed.map_or(0, |(key, _)| key.span().start);
+            note(
+                at,
+                if says {
+                    ENABLED_IS_GONE
+                } else {
+                    DISABLED_IS_GONE
+                },
+            );
+            found.protects = Some(says);
+        }
     }
     for renamed in &RENAMED {
         let section = top.get_mut(renamed.section).map(Spanned::get_mut);
@@ -91,12 +122,26 @@ pub(super) fn modernise_recorded(config: &mut Value) {
         return;
     };
     top.remove(LOCAL);
+    let section = top.get_mut(PROTECT).and_then(Value::as_object_mut);
+    let enabled = section.and_then(|section| section.remove(ENABLED));
+    let does_not = enabled == Some(Value::Bool(false));
+    if does_not && top.get(MODE).and_then(Value::as_str) == Some(PROTECT) {
+        top.insert(MODE.to_owned(), Value::from(INSTEAD));
+    }
     for renamed in &RENAMED {
         let section = top.get_mut(renamed.section).and_then(Value::as_object_mut);
         let Some(section) = section else { continue };
         if let Some(value) = section.remove(renamed.old) {
             section.insert(renamed.new.to_owned(), value);
         }
+    }
+}
+
+/// Puts the mode of all files together right, by the last that they say of `protect.enabled`.
+pub(super) fn honour_protect_enabled(merged: &mut toml::Table, protects: Option<bool>) {
+    let is_protect = merged.get(MODE).and_then(toml::Value::as_str) == Some(PROTECT);
+    if is_protect && protects == Some(false) {
+        merged.insert(MODE.to_owned(), toml::Value::from(INSTEAD));
     }
 }
 

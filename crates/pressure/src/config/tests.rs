@@ -79,6 +79,15 @@ fn read(text: &str) -> (Vec<String>, Config) {
 }
 
 #[test]
+fn metrics_are_for_this_machine_only() {
+    let error = refused("[metrics]\nlisten = \"0.0.0.0:9750\"");
+    assert!(
+        error.starts_with("warmset.toml:2:10: \"0.0.0.0:9750\" can be reached from other machines"),
+        "{error}"
+    );
+}
+
+#[test]
 fn old_names_of_keys_still_work_and_are_said() {
     let (notes, config) = read(
         "[guard]\ncontain-ahead = \"0 s\"\n  contain-for = \"9 s\"\n[hooks]\ncontained = \"/usr/bin/x\"\n",
@@ -98,6 +107,52 @@ fn old_names_of_keys_still_work_and_are_said() {
     let (notes, new) = read("[guard]\nthrottle-ahead = \"0 s\"\nthrottle-for = \"9 s\"\n");
     assert!(notes.is_empty());
     assert_eq!(new.guard, config.guard);
+}
+
+#[test]
+fn the_second_switch_of_protection_is_honoured_and_said() {
+    let (notes, config) = read("mode = \"protect\"\n[protect]\nenabled = true\nfloors = \"5 %\"\n");
+    assert_eq!(config.mode, Mode::Protect);
+    assert_eq!(
+        notes,
+        ["warmset.toml:3:1: protect.enabled is gone: mode = \"protect\" alone protects"]
+    );
+    let (notes, config) = read("mode = \"protect\"\n[protect]\nenabled = false\n");
+    assert_eq!(config.mode, Mode::Guard, "what it was with this file");
+    assert_eq!(
+        notes,
+        [
+            "warmset.toml:3:1: protect.enabled is gone: false still makes the mode \"protect\" a \"guard\"; \
+          write mode = \"guard\" instead"
+        ]
+    );
+    let (_, config) = read("mode = \"tune\"\n[protect]\nenabled = false\n");
+    assert_eq!(config.mode, Mode::Tune);
+    assert!(refused("[protect]\nenabled = 1").contains("unknown field `enabled`"));
+    // The switch of one file, and the mode of another.
+    for (second, mode) in [("true", Mode::Protect), ("false", Mode::Guard)] {
+        let mut layers = Layers::default();
+        layers
+            .add("warmset.toml", "[protect]\nenabled = false")
+            .unwrap();
+        layers.add("conf.d/a.toml", "mode = \"protect\"").unwrap();
+        let last = format!("[protect]\nenabled = {second}");
+        layers.add("conf.d/b.toml", &last).unwrap();
+        assert_eq!(layers.finish().unwrap().mode, mode);
+    }
+}
+
+#[test]
+fn a_recording_of_a_guard_with_the_second_switch_replays_as_it_ran() {
+    let recorded = |mode: &str, enabled: bool| {
+        let mut config = serde_json::to_value(Config::default()).unwrap();
+        config["mode"] = mode.into();
+        config["protect"]["enabled"] = enabled.into();
+        Config::recorded(config).unwrap().mode
+    };
+    assert_eq!(recorded("protect", false), Mode::Guard);
+    assert_eq!(recorded("protect", true), Mode::Protect);
+    assert_eq!(recorded("tune", false), Mode::Tune);
 }
 
 #[test]

@@ -60,7 +60,7 @@ struct Candidate {
 impl Draft<'_> {
     /// Watches while memory is short, holds what thrashes, releases what does not.
     pub(super) fn protect(&mut self) {
-        if self.config.mode != Mode::Protect || !self.config.protect.enabled {
+        if self.config.mode != Mode::Protect {
             return self.release_all(Why::Off);
         }
         let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);

@@ -8,7 +8,6 @@ echo 8M >"$units/other.service/memory.min"
 in_unit other.service env WARMSET_UNTIL=99999999 /lab/guest work touch 12
 in_unit ssh.service env WARMSET_UNTIL=99999999 /lab/guest work touch 24
 guard protect '[protect]
-enabled = true
 programs = []
 release-after = "5 s"'
 /lab/warmset-hold --probe | grep -q "^yes.floors of units" || fail "floors do not work here: $(/lab/warmset-hold --probe)"

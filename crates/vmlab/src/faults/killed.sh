@@ -4,7 +4,6 @@ unit ssh.service
 unit batch.service
 in_unit ssh.service env WARMSET_UNTIL=99999999 /lab/guest work touch 24
 guard protect '[protect]
-enabled = true
 programs = []
 [guard]
 throttle-for = "60 s"'

@@ -38,7 +38,6 @@ touch=$!
 has_it_all() { [ "$(awk '/VmRSS/ {print $2}' "/proc/$touch/status")" -gt 310000 ]; }
 within 300 has_it_all || fail "there is not so much memory"
 guard protect '[protect]
-enabled = true
 programs = []'
 env WARMSET_UNTIL=99999999 /lab/guest work stream "$disk/huge" >/dev/null 2>&1 &
 stream=$!

@@ -14,7 +14,6 @@ is_out() { [ "$(in_swap)" -gt 15000000 ]; }
 is_back() { [ "$(in_swap)" -lt 1100000 ]; }
 is_out || fail "only $(in_swap) bytes were swapped out"
 guard protect '[protect]
-enabled = true
 programs = []'
 within 600 is_back || fail "$(in_swap) bytes are still in swap"
 said 'read back 16 MiB of ssh.service from swap' || fail "the log does not say so"

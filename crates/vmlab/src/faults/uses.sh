@@ -28,7 +28,6 @@ reads() {
     done
 }
 guard protect '[protect]
-enabled = true
 programs = []'
 reads &
 reader=$!

@@ -23,7 +23,6 @@ cat >"$home/toml" <<'TOML'
 mode = "protect"
 verbosity = 2
 [protect]
-enabled = true
 programs = []
 [guard]
 ask-for = "4 s"

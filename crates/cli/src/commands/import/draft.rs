@@ -53,8 +53,6 @@ pub(super) struct Draft {
     pub(super) stall_for: Option<Span>,
     pub(super) cache_least: Option<Percent>,
     pub(super) cache_most: Option<Percent>,
-    /// Files in use are held in memory.
-    pub(super) protects: bool,
     avoid: Vec<String>,
     prefer: Vec<String>,
     /// Rules `command:` so far.
@@ -316,9 +314,6 @@ impl Draft {
                 let rules: Vec<String> = rules.iter().map(|rule| toml_text(rule)).collect();
                 put(format_args!("{key} = [{}]", rules.join(", ")));
             }
-        }
-        if self.protects {
-            put(format_args!("\n[protect]\nenabled = true"));
         }
         toml
     }

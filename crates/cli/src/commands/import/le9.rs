@@ -72,7 +72,6 @@ pub(super) fn file(draft: &mut Draft, text: &str) {
         draft.note("each is 0, which switches it off, so nothing is set here");
         return;
     }
-    draft.protects = true;
     draft.note(
         "no mode is set: add mode = \"protect\" to put this in force; in that mode a process is killed when memory runs \
          out, too",

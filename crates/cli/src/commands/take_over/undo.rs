@@ -1,7 +1,6 @@
 //! Undoing the steps of a take-over, and saying what guards then.
 
-use super::WARMSETD;
-use super::systemctl::{is_active, is_enabled, systemctl};
+use crate::systemctl::{WARMSETD, is_active, is_enabled, systemctl};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -27,7 +27,6 @@ impl Bench {
             mode: Mode::Protect,
             ..Config::default()
         };
-        config.protect.enabled = true;
         config.protect.budget = Share::Percent(Percent::new(20));
         let facts = Facts {
             page_size: Bytes::kib(4),
@@ -377,7 +376,7 @@ fn programs_come_first_and_stay_in_a_calm() {
 #[test]
 fn everything_is_released_when_it_is_switched_off() {
     let off: [fn(&mut Bench); 3] = [
-        |bench| bench.config.protect.enabled = false,
+        |bench| bench.config.mode = Mode::Guard,
         |bench| bench.config.mode = Mode::Tune,
         |bench| bench.sample.circumstances.disabled = Some(1),
     ];

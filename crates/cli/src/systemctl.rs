@@ -6,8 +6,11 @@ use std::process::{Command, Output};
 /// The program, found by `PATH`.
 const PROGRAM: &str = "systemctl";
 
+/// Our own unit.
+pub(crate) const WARMSETD: &str = "warmsetd.service";
+
 /// Runs `systemctl` with these arguments, which has to succeed.
-pub(super) fn systemctl(arguments: &[&str]) -> Result<()> {
+pub(crate) fn systemctl(arguments: &[&str]) -> Result<()> {
     let output = run(arguments)?;
     if output.status.success() {
         return Ok(());
@@ -18,12 +21,12 @@ pub(super) fn systemctl(arguments: &[&str]) -> Result<()> {
 }
 
 /// Whether the unit runs.
-pub(super) fn is_active(unit: &str) -> Result<bool> {
+pub(crate) fn is_active(unit: &str) -> Result<bool> {
     Ok(run(&["is-active", "--quiet", unit])?.status.success())
 }
 
 /// Whether the unit is started at boot.
-pub(super) fn is_enabled(unit: &str) -> Result<bool> {
+pub(crate) fn is_enabled(unit: &str) -> Result<bool> {
     Ok(run(&["is-enabled", "--quiet", unit])?.status.success())
 }
 
