@@ -78,7 +78,7 @@ fn each_guard_of_debian_hands_over_and_a_failed_step_leaves_it() {
         let back = said.split("To go back: ").nth(1).unwrap();
         let back = back.lines().next().unwrap().replace("sudo ", "");
         let said = sh(&format!(
-            "{back} 2>/dev/null; state {guard}.service; ls /etc/warmset/conf.d"
+            "({back}) 2>/dev/null; state {guard}.service; ls /etc/warmset/conf.d"
         ));
         assert_eq!(said, format!("{guard}.service active enabled"));
     }
