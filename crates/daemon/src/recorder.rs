@@ -100,7 +100,8 @@ impl Recorder {
         config: &Config,
         state: &History,
     ) -> Result<Self> {
-        let writer = RecordingWriter::create(directory, facts, config, state)?;
+        // It has a decision core of its own, 31 KiB, and a thread's stack keeps each page that it ever used.
+        let writer = Box::new(RecordingWriter::create(directory, facts, config, state)?);
         let blank = pressure::decide(config, &History::new(facts, config));
         let mut slots = Vec::with_capacity(SLOTS);
         for _ in 0..SLOTS {
@@ -199,7 +200,7 @@ impl Drop for Recorder {
 }
 
 /// The thread: writes samples until the ring is closing.
-fn write_all(shared: &Shared, mut writer: RecordingWriter) {
+fn write_all(shared: &Shared, mut writer: Box<RecordingWriter>) {
     let mut config = None;
     let mut batch: Vec<Slot> = Vec::new();
     loop {
