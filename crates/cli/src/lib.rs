@@ -6,6 +6,7 @@
 mod commands;
 mod config_file;
 mod damon_error;
+mod drop_in;
 #[cfg(test)]
 mod example;
 mod importable;

@@ -175,16 +175,15 @@ fn alone(found: &Stat) -> Result<(), &'static str> {
     if found.st_uid != 0 && found.st_uid != rustix::process::geteuid().as_raw() {
         return Err("does not belong to root");
     }
-    let is_shared = found.st_mode & STICKY != 0;
-    if is_shared && found.st_mode & OTHERS_WRITE != 0 {
+    if found.st_mode & OTHERS_WRITE == 0 {
+        return Ok(());
+    }
+    if found.st_mode & STICKY != 0 {
         return Err(
             "everybody may put files there, as into /tmp; move the program elsewhere, such as to /usr/local/lib",
         );
     }
-    if found.st_mode & OTHERS_WRITE != 0 {
-        return Err("others may write to it; chmod go-w");
-    }
-    Ok(())
+    Err("others may write to it; chmod go-w")
 }
 
 #[cfg(test)]

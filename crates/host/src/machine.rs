@@ -10,7 +10,7 @@ use crate::own_process::OnlyOne;
 use crate::processes::{Order, Processes};
 use crate::system::SystemReader;
 use crate::system::alarm::{Alarm, Woken};
-use crate::undo::{Places, Restored, UndoLog, boot_id, restore};
+use crate::undo::{Places, Restored, UndoLog, boot_id};
 use crate::users::{Consultation, Users};
 use crate::worker::Worker;
 use pressure::config::Wake;
@@ -69,7 +69,6 @@ pub struct Machine {
 /// The parts that change settings of the kernel, and the log by which they are put back.
 #[derive(Debug)]
 struct Acting {
-    places: Places,
     log: UndoLog,
     knobs: Knobs,
     cgroups: Cgroups,
@@ -80,7 +79,6 @@ struct Acting {
 impl Acting {
     fn open(places: &Places) -> Result<Self, Error> {
         Ok(Self {
-            places: places.clone(),
             log: UndoLog::open(places, &boot_id(&places.root)?)?,
             knobs: Knobs::at(places),
             cgroups: Cgroups::at(&places.root),
@@ -93,14 +91,10 @@ impl Acting {
         self.cgroups.restore(&mut self.log, &mut restored);
         self.knobs.restore(&mut self.log, &mut restored);
         // What another program has set since: it may have put our value back.
-        match restore(&self.places) {
+        match self.log.restore() {
             Ok(more) => restored.extend(more),
             Err(error) => restored.failed.push(error.to_string()),
         }
-        let kept = self.log.take_over();
-        restored
-            .failed
-            .extend(kept.err().map(|error| error.to_string()));
         restored
     }
 }
@@ -153,8 +147,7 @@ impl Machine {
         if permission == Permission::Act {
             let mut opened = Acting::open(places)?;
             only_one = Some(OnlyOne::take(&places.run)?);
-            leftover = restore(places)?;
-            opened.log.take_over()?;
+            leftover = opened.log.restore()?;
             acting = Some(opened);
         }
         let worker =

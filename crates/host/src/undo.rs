@@ -118,11 +118,12 @@ impl UndoLog {
         })
     }
 
-    /// Takes over the lines that [`restore`] has left, so that the next entry does not drop them.
-    pub(crate) fn take_over(&mut self) -> Result<(), Error> {
+    /// Restores what the file has, and keeps the lines that stay, so that the next entry does not drop them.
+    pub(crate) fn restore(&mut self) -> Result<Restored, Error> {
+        let restored = restore(&self.places)?;
         let text = read_log(&self.places.log())?.unwrap_or_default();
         self.kept = text.lines().skip(1).map(str::to_owned).collect();
-        Ok(())
+        Ok(restored)
     }
 
     pub(crate) fn held(&self, knob: Knob) -> Option<Held> {

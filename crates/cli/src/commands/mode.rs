@@ -6,11 +6,12 @@
 //!                      └── it does not run in that mode: undo in the opposite order
 //! ```
 
+use crate::drop_in;
 use crate::systemctl::{WARMSETD, is_active, systemctl};
 use crate::ui::hinted::Hinted;
 use crate::ui::socket::{Guard, ask};
 use crate::ui::text::{Page, Screen};
-use crate::ui::{Context, Form, atomic_file, json};
+use crate::ui::{Context, Form, json};
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use host::settings::{self, Settings};
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 #[derive(Debug)]
 struct Change {
     mode: Mode,
-    drop_in: PathBuf,
+    file: PathBuf,
     toml: String,
     /// What the file was before; `None` if it was not there.
     before: Option<String>,
@@ -117,27 +118,24 @@ struct Change {
 impl Change {
     /// Does all that changes nothing.
     fn make(mode: Mode, context: &Context) -> Result<Self> {
-        let drop_in = context.root.join(DROP_IN);
+        let file = context.root.join(DROP_IN);
         let toml = format!("# Written by `warmset mode`.\nmode = \"{mode}\"\n");
-        let before = read(&drop_in)?;
-        let settings = settings::of_machine_with(&context.root, Some((&drop_in, &toml)))
-            .and_then(|settings| {
-                host::hook::check(&context.root, &settings.config.hooks).map(|()| settings)
-            })
+        let before = read(&file)?;
+        let settings = drop_in::settings_with(&context.root, &file, &toml)
             .context("nothing was changed: the configuration is not right")?;
         if settings.config.mode != mode {
-            return Err(overruled(mode, &settings, &drop_in).into());
+            return Err(overruled(mode, &settings, &file).into());
         }
         Ok(Self {
             mode,
-            drop_in,
+            file,
             toml,
             before,
         })
     }
 
     fn tell(&self, out: &mut impl Write) -> Result<()> {
-        writeln!(out, "would write {}:", self.drop_in.display())?;
+        writeln!(out, "would write {}:", self.file.display())?;
         for line in self.toml.lines() {
             writeln!(out, "  {line}")?;
         }
@@ -150,7 +148,7 @@ impl Change {
 
     /// Does it. What was done is undone if warmsetd does not run in the mode.
     fn carry_out(&self, context: &Context) -> Result<()> {
-        self.write()?;
+        drop_in::write(&self.file, &self.toml)?;
         // Where systemd does not run, whoever started warmsetd has to start it again.
         if !is_active(WARMSETD).unwrap_or(false) {
             return Ok(());
@@ -160,16 +158,6 @@ impl Change {
             return Err(Hinted::new(format!("{error:#}"), undone).into());
         }
         Ok(())
-    }
-
-    fn write(&self) -> Result<()> {
-        if let Some(directory) = self.drop_in.parent() {
-            fs::create_dir_all(directory)
-                .with_context(|| format!("{}: cannot make", directory.display()))?;
-        }
-        atomic_file::write(&self.drop_in, |file| {
-            Ok(file.write_all(self.toml.as_bytes())?)
-        })
     }
 
     /// Has warmsetd take the mode over, and waits until it runs in it.
@@ -204,16 +192,14 @@ impl Change {
     /// Puts the file back, and says what is in force then.
     fn undo(&self) -> String {
         let back = match &self.before {
-            Some(text) => {
-                atomic_file::write(&self.drop_in, |file| Ok(file.write_all(text.as_bytes())?))
-            }
-            None => fs::remove_file(&self.drop_in).map_err(anyhow::Error::from),
+            Some(text) => drop_in::write(&self.file, text),
+            None => fs::remove_file(&self.file).map_err(anyhow::Error::from),
         };
         match back.and_then(|()| systemctl(&["restart", WARMSETD])) {
             Ok(()) => "the mode is as it was before".to_owned(),
             Err(error) => format!(
                 "the mode could not be put back ({error:#}): see {}",
-                self.drop_in.display()
+                self.file.display()
             ),
         }
     }
@@ -237,8 +223,8 @@ fn not_yet(status: &Status) -> String {
 }
 
 /// The error that another file has the last word.
-fn overruled(mode: Mode, settings: &Settings, drop_in: &Path) -> Hinted {
-    let from_ours = settings.files.iter().skip_while(|file| *file != drop_in);
+fn overruled(mode: Mode, settings: &Settings, ours: &Path) -> Hinted {
+    let from_ours = settings.files.iter().skip_while(|file| *file != ours);
     let after = from_ours.skip(1).filter(|file| sets_mode(file));
     let (what, hint) = match after.last() {
         Some(file) => (

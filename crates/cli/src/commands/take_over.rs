@@ -11,12 +11,13 @@
 mod undo;
 mod unit_files;
 
+use crate::drop_in;
 use crate::importable::{Translate, called};
 use crate::predecessor::Predecessor;
 use crate::systemctl::{WARMSETD, is_active, systemctl};
 use crate::ui::hinted::Hinted;
 use crate::ui::socket::{Guard, ask};
-use crate::ui::{Context, Form, atomic_file, json};
+use crate::ui::{Context, Form, json};
 use anyhow::{Context as _, Result, bail};
 use host::{Rival, RivalKind, rivals, settings};
 use pressure::config::Mode;
@@ -260,7 +261,7 @@ impl Plan {
             self.rival.evidence, self.source
         ))?;
         self.tell_notes(teller)?;
-        self.write()?;
+        drop_in::write(&self.drop_in, &self.toml)?;
         undo.wrote(&self.drop_in);
         teller.say(format_args!(
             "wrote {}; the whole configuration is right",
@@ -285,16 +286,6 @@ impl Plan {
         self.wait_until_it_guards(&context.run)?;
         teller.say(format_args!("{unit} is stopped and disabled"))?;
         self.tell_end(context, teller)
-    }
-
-    fn write(&self) -> Result<()> {
-        if let Some(directory) = self.drop_in.parent() {
-            std::fs::create_dir_all(directory)
-                .with_context(|| format!("{}: cannot make", directory.display()))?;
-        }
-        atomic_file::write(&self.drop_in, |file| {
-            Ok(file.write_all(self.toml.as_bytes())?)
-        })
     }
 
     /// Asks warmsetd until it answers; an error if it does not, or does not guard.
@@ -418,10 +409,9 @@ fn units_of(rival: &Rival, root: &Path) -> Result<Vec<String>> {
 }
 
 /// The mode that warmsetd will have with the drop-in, if the whole configuration is right and lets it guard.
-fn checked(predecessor: Predecessor, root: &Path, drop_in: &Path, toml: &str) -> Result<Mode> {
-    let settings = settings::of_machine_with(root, Some((drop_in, toml)))
-        .and_then(|settings| host::hook::check(root, &settings.config.hooks).map(|()| settings))
-        .context("the configuration would not be right")?;
+fn checked(predecessor: Predecessor, root: &Path, file: &Path, toml: &str) -> Result<Mode> {
+    let settings =
+        drop_in::settings_with(root, file, toml).context("the configuration would not be right")?;
     let mode = settings.config.mode;
     let is_enough = if predecessor.kills() {
         matches!(mode, Mode::Guard | Mode::Protect)
@@ -433,7 +423,7 @@ fn checked(predecessor: Predecessor, root: &Path, drop_in: &Path, toml: &str) ->
             "with this configuration warmsetd would run in mode {mode}, and not do the work of {}: see which file sets the mode \
              after {}",
             predecessor.name(),
-            drop_in.display()
+            file.display()
         );
     }
     Ok(mode)

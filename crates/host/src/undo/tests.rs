@@ -83,10 +83,9 @@ fn what_someone_else_has_set_since_is_theirs() {
 fn our_value_does_not_stay_because_another_program_restored_it() {
     let (_dir, places) = machine(&log(FACTOR_LINE));
     set(&places, FACTOR, 77);
-    restore(&places).unwrap();
     // A guard comes and goes, and drives the same knob.
     let mut undo = UndoLog::open(&places, BOOT).unwrap();
-    undo.take_over().unwrap();
+    undo.restore().unwrap();
     undo.set(
         FACTOR,
         Some(Held {

@@ -80,8 +80,7 @@ impl Layers {
     }
 
     /// The configuration of all files together, checked across keys.
-    pub fn finish(mut self) -> Result<Config, ConfigError> {
-        renamed::honour_protect_enabled(&mut self.merged, self.protects);
+    pub fn finish(self) -> Result<Config, ConfigError> {
         let file = if self.names.is_empty() {
             "defaults".to_owned()
         } else {
@@ -92,10 +91,11 @@ impl Layers {
             at: None,
             what,
         };
-        let config: Config = self
+        let mut config: Config = self
             .merged
             .try_into()
             .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        renamed::honour_enabled(&mut config, self.protects);
         config.consistent().map_err(wrong)?;
         Ok(config)
     }
@@ -111,8 +111,10 @@ impl Config {
 
     /// The configuration that a recording was made by, of this version or an older one.
     pub(crate) fn recorded(mut value: serde_json::Value) -> serde_json::Result<Self> {
-        renamed::modernise_recorded(&mut value);
-        serde_json::from_value(value)
+        let enabled = renamed::modernise_recorded(&mut value);
+        let mut config = serde_json::from_value(value)?;
+        renamed::honour_enabled(&mut config, enabled);
+        Ok(config)
     }
 }
 

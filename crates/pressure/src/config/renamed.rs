@@ -4,6 +4,7 @@
 //! right before the file is checked, in a file's text and in the configuration of a recording.
 
 use super::position::place;
+use super::{Config, Mode};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Error};
@@ -48,10 +49,6 @@ const DISABLED_IS_GONE: &str = "protect.enabled is gone: false still makes the m
                                 \"guard\"; write mode = \"guard\" instead";
 const LOCAL_IS_GONE: &str = "[local] is passed over: the experiment is now the program \
                              warmset-local of the VM lab (warmset-lab run --arms local:WAY)";
-
-const MODE: &str = "mode";
-/// What the mode `protect` was while `protect.enabled` was false.
-const INSTEAD: &str = "guard";
 
 /// Old keys of one file.
 #[derive(Debug, Default)]
@@ -116,18 +113,12 @@ pub(super) fn modernise<'t>(
     Ok((document, found))
 }
 
-/// Puts old keys of a recorded configuration right.
-pub(super) fn modernise_recorded(config: &mut Value) {
-    let Some(top) = config.as_object_mut() else {
-        return;
-    };
+/// Puts old keys of a recorded configuration right. Returns what it says of `protect.enabled`.
+pub(super) fn modernise_recorded(config: &mut Value) -> Option<bool> {
+    let top = config.as_object_mut()?;
     top.remove(LOCAL);
     let section = top.get_mut(PROTECT).and_then(Value::as_object_mut);
     let enabled = section.and_then(|section| section.remove(ENABLED));
-    let does_not = enabled == Some(Value::Bool(false));
-    if does_not && top.get(MODE).and_then(Value::as_str) == Some(PROTECT) {
-        top.insert(MODE.to_owned(), Value::from(INSTEAD));
-    }
     for renamed in &RENAMED {
         let section = top.get_mut(renamed.section).and_then(Value::as_object_mut);
         let Some(section) = section else { continue };
@@ -135,13 +126,13 @@ pub(super) fn modernise_recorded(config: &mut Value) {
             section.insert(renamed.new.to_owned(), value);
         }
     }
+    enabled.and_then(|enabled| enabled.as_bool())
 }
 
-/// Puts the mode of all files together right, by the last that they say of `protect.enabled`.
-pub(super) fn honour_protect_enabled(merged: &mut toml::Table, protects: Option<bool>) {
-    let is_protect = merged.get(MODE).and_then(toml::Value::as_str) == Some(PROTECT);
-    if is_protect && protects == Some(false) {
-        merged.insert(MODE.to_owned(), toml::Value::from(INSTEAD));
+/// Sets the mode that this was while there was `protect.enabled`: without it `protect` did what `guard` does.
+pub(super) fn honour_enabled(config: &mut Config, enabled: Option<bool>) {
+    if config.mode == Mode::Protect && enabled == Some(false) {
+        config.mode = Mode::Guard;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Numbers as text: what the log prints at the verbosities 3 to 5.
 
-use crate::decision::Forecast;
+use crate::decision::{Exhaustion, Forecast};
 use crate::sample::Sample;
 use std::fmt::{Display, Formatter, Result};
 
@@ -37,6 +37,15 @@ impl Display for Rates<'_> {
     }
 }
 
+impl Display for Exhaustion {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self.latest {
+            Some(latest) => write!(f, "{} to {latest}", self.earliest),
+            None => write!(f, "{} or later", self.earliest),
+        }
+    }
+}
+
 impl Display for Forecast {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(
@@ -57,14 +66,7 @@ impl Display for Forecast {
             write!(f, "; free memory meets the min watermark in {until_min}")?;
         }
         if let Some(by_trend) = &self.exhaustion {
-            let earliest = by_trend.earliest;
-            match by_trend.latest {
-                Some(latest) => write!(
-                    f,
-                    "; by its trend memory runs out in {earliest} to {latest}"
-                )?,
-                None => write!(f, "; by its trend memory runs out in {earliest} or later")?,
-            }
+            write!(f, "; by its trend memory runs out in {by_trend}")?;
         }
         if let Some(blocks) = &self.blocks {
             write!(
@@ -113,7 +115,6 @@ impl Display for Readings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::Exhaustion;
     use crate::distress::Outlook;
     use crate::scan::{Candidate, Identity, Name};
     use units::{Bytes, Rate, Span};

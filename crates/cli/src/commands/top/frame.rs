@@ -25,13 +25,13 @@ pub(super) const WIDE: u16 = 90;
 
 /// Growth of two seconds says enough of a time no longer than this. Of a longer one it says nothing: a program that
 /// starts grows, too.
-pub(super) const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(30);
 /// A person has no time to act.
 const NOW: Duration = Duration::from_secs(15);
 /// A forecast of more than ten minutes is too uncertain to worry about.
-pub(super) const LATER: Duration = Duration::from_secs(600);
+const LATER: Duration = Duration::from_secs(600);
 /// A forecast that has held for so long is told as an interval.
-pub(super) const LASTS: Duration = Duration::from_secs(30);
+const LASTS: Duration = Duration::from_secs(30);
 
 /// Everything that a picture shows.
 #[derive(Debug)]
@@ -257,12 +257,7 @@ impl Frame {
         }
         match self.forecast.exhaustion {
             Some(by_trend) if self.runs_out_for >= LASTS && runs_out(&self.forecast) => {
-                let earliest = by_trend.earliest;
-                let until = match by_trend.latest {
-                    Some(latest) => format!("to {latest}"),
-                    None => "or later".to_owned(),
-                };
-                let text = format!("{line}: out of memory in {earliest} {until}");
+                let text = format!("{line}: out of memory in {by_trend}");
                 (text, Some(Style::Notable))
             }
             _ => (

@@ -1,6 +1,6 @@
 //! Many alike processes, units, terminals.
 
-use super::machine::{Machine, Process, process};
+use super::machine::{Machine, Process, in_unit, process};
 use crate::config::{Config, Leaf, Mode};
 use crate::decision::Phase;
 use crate::distress::Extent;
@@ -200,16 +200,13 @@ fn several_programs_of_one_unit_are_killed_one_by_one_unless_its_policy_says_oth
     let members = |oom_group: Option<bool>| -> Vec<Process> {
         (30..34)
             .map(|pid| {
-                let mut one = process(pid, "worker", 10, 20);
-                one.candidate.place = Place::Container;
-                one.candidate.group = Some(Group {
-                    id: 77,
+                let group = Group {
                     processes: 4,
                     programs: Some(3),
                     oom_group,
                     ..Group::default()
-                });
-                one
+                };
+                in_unit(group, Place::Container, process(pid, "worker", 10, 20))
             })
             .collect()
     };
@@ -253,17 +250,15 @@ fn what_has_a_unit_of_its_own_is_throttled_before_it_is_signalled() {
 fn extent_after_an_end(age: Span, ancestor: Option<Ancestor>, one_by_one: bool) -> Extent {
     let name = Name::from("worker").unwrap();
     let workers = (100..108).map(|pid| {
-        let mut one = process(pid, "worker", 40, 8);
-        one.candidate.kin = 7;
-        one.candidate.age = age;
-        one.candidate.place = Place::Service;
-        one.candidate.group = Some(Group {
-            id: 77,
+        let group = Group {
             processes: 9,
             programs: Some(2),
             one_by_one,
             ..Group::default()
-        });
+        };
+        let mut one = in_unit(group, Place::Service, process(pid, "worker", 40, 8));
+        one.candidate.kin = 7;
+        one.candidate.age = age;
         one
     });
     let mut config = Config {

@@ -9,7 +9,7 @@ use crate::groups::{CgroupAction, Frozen, Throttled};
 use crate::history::History;
 use crate::recording::tests::facts;
 use crate::sample::{Sample, Swap, SwapAmounts, SwapKind, Zone, ZoneAmounts};
-use crate::scan::{Candidate, Identity, Life, Name, Place, Signal, UnitName, Victim};
+use crate::scan::{Candidate, Group, Identity, Life, Name, Place, Signal, UnitName, Victim};
 use std::time::Duration;
 use units::{Bytes, Micros, Span};
 
@@ -29,6 +29,13 @@ pub(in crate::decide) struct Process {
     /// Ticks from SIGKILL to its exit; `u32::MAX` never exits.
     pub(super) dying: u32,
     pub(super) signalled: Option<(Signal, u32)>,
+}
+
+/// The same process in a unit of this kind.
+pub(super) fn in_unit(group: Group, place: Place, mut one: Process) -> Process {
+    one.candidate.place = place;
+    one.candidate.group = Some(Group { id: 77, ..group });
+    one
 }
 
 pub(in crate::decide) fn process(pid: u32, name: &str, mib: u64, speed: u64) -> Process {

@@ -1,6 +1,6 @@
 //! Thrash, shared memory, fast growth, headroom that others give back, and other guards.
 
-use super::machine::{Machine, PAGE, Process, process};
+use super::machine::{Machine, PAGE, Process, in_unit, process};
 use crate::decision::{Arbitration, Notice, Proposed, Rule};
 use crate::distress::{HeadroomTerms, headroom_of};
 use crate::groups::{CgroupAction, Throttled};
@@ -9,14 +9,12 @@ use crate::scan::{Group, Place, Signal};
 use units::{Bytes, Micros, Pages, Rate};
 
 /// The same process in a unit of its own.
-fn in_a_unit(mut one: Process) -> Process {
-    one.candidate.place = Place::Service;
-    one.candidate.group = Some(Group {
-        id: 77,
+fn in_a_unit(one: Process) -> Process {
+    let group = Group {
         processes: 1,
         ..Group::default()
-    });
-    one
+    };
+    in_unit(group, Place::Service, one)
 }
 
 /// One tick in which all tasks stall for so many thousandths of the time.
