@@ -72,7 +72,7 @@ fn status_asks_the_guard() {
         exit 0
         --- out
         warmsetd 0.1.0: calm
-        guard      mode tune; predictor base-stock; process 42, since 2026-11-21
+        guard      mode protect; predictor base-stock; process 42, since 2026-11-21
                    02:31:54 UTC
         memory     [................................................................]
                    # programs 27.7 MiB, k kernel 62 MiB

@@ -51,7 +51,7 @@ fn the_mode_and_where_it_is_set_are_shown() {
     "#]]);
     fs::remove_file(place.path("root/etc/warmset/warmset.toml")).unwrap();
     let said = mode(&place, &["--json"]).json();
-    assert_eq!(said["mode"], "tune");
+    assert_eq!(said["mode"], "protect", "the default");
     assert_eq!(said["set_by"], Value::Null);
     assert_eq!(said["runs_in"], "tune");
 }

@@ -25,6 +25,7 @@ impl Machine {
         place.write("root/proc/12/cmdline", arguments);
         place.write("root/proc/12/cgroup", format!("0::/system.slice/{unit}\n"));
         place.write("root/proc/12/status", "Name:\tx\nUid:\t0\t0\t0\t0\n");
+        place.write("root/etc/warmset/warmset.toml", "mode = \"tune\"\n");
         place.write(&format!("state/active-{unit}"), "");
         place.write(&format!("state/enabled-{unit}"), "");
         place.with_systemctl();
@@ -301,14 +302,14 @@ fn a_setting_that_would_be_lost_stops_the_take_over() {
 
 #[test]
 fn protection_is_not_lowered_to_a_guard() {
-    let machine = Machine::earlyoom();
-    machine
-        .place
-        .write("root/etc/warmset/warmset.toml", "mode = \"protect\"\n");
-    machine.warmsetd("protect", Value::Null);
-    let said = machine.take_over(&["earlyoom"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(!machine.drop_in("earlyoom").unwrap().contains("mode"));
+    for text in ["mode = \"protect\"\n", "# The packaged default.\n"] {
+        let machine = Machine::earlyoom();
+        machine.place.write("root/etc/warmset/warmset.toml", text);
+        machine.warmsetd("protect", Value::Null);
+        let said = machine.take_over(&["earlyoom"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(!machine.drop_in("earlyoom").unwrap().contains("mode"));
+    }
 }
 
 #[test]

@@ -47,25 +47,18 @@ fn keys(config: &Config) -> Vec<String> {
     names
 }
 
-/// The defaults in mode tune.
-fn tuning() -> Config {
-    Config {
-        mode: Mode::Tune,
-        ..Config::default()
-    }
-}
-
 #[test]
-fn as_packaged_it_tunes_and_kills_no_process() {
+fn as_packaged_it_protects() {
     let config = Config::parse("warmset.toml", PACKAGED).unwrap();
-    assert_eq!(config, tuning());
+    assert_eq!(config.mode, Mode::Protect);
+    assert_eq!(config, Config::default());
 }
 
 #[test]
 fn without_its_comment_marks_it_is_the_defaults() {
     let (defaults, _) = PACKAGED.split_once(EXAMPLE).unwrap();
     let config = Config::parse("warmset.toml", &unmarked(defaults)).unwrap();
-    assert_eq!(config, tuning());
+    assert_eq!(config, Config::default());
 }
 
 #[test]

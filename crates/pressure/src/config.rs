@@ -76,7 +76,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            mode: Mode::Tune,
+            mode: Mode::Protect,
             predictor: Predictor::BaseStock,
             aggressiveness: Aggressiveness(2),
             verbosity: Verbosity(1),

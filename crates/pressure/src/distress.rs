@@ -26,6 +26,7 @@ mod ended;
 mod growth;
 mod headroom;
 mod outlook;
+mod rises;
 mod roles;
 mod severity;
 mod thrash;
@@ -49,6 +50,7 @@ use at_limit::AtLimits;
 use ended::EndedFamilies;
 use growth::Growths;
 use headroom::{Point, Terms};
+use rises::Rises;
 use serde::{Deserialize, Serialize};
 use severity::{alerts, fills, is_time_for_sigterm};
 use std::time::Duration;
@@ -103,6 +105,10 @@ pub struct Distress {
     pub(crate) at_limits: AtLimits,
     /// Families that were ended lately.
     pub(crate) ended: EndedFamilies,
+    /// Bursts that came and went.
+    pub(crate) rises: Rises,
+    /// When a process was last signalled.
+    pub(crate) signalled: Option<Span>,
     /// The outlook of the last sample.
     pub(crate) outlook: Option<Outlook>,
     /// When users were last warned.
@@ -153,11 +159,19 @@ impl Distress {
         self.stall_limit = config.stall_limit;
     }
 
-    /// Takes a sample in. Allocates nothing.
-    pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes) {
+    /// Takes a sample in, and whether the kernel OOM-killed a process since the one before. Allocates
+    /// nothing.
+    pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes, is_oom_killed: bool) {
         self.growths.push(&sample.scan);
         self.at_limits.push(&sample.groups.throttled, sample.at);
         self.ended.push(&sample.scan.victims, sample.at);
+        self.signalled = sample
+            .scan
+            .victims
+            .iter()
+            .map(|victim| victim.at)
+            .max()
+            .max(self.signalled);
         self.push_point(sample);
         self.outlook = self.look(sample, page_size);
         self.note_warning(sample.at);
@@ -170,6 +184,10 @@ impl Distress {
         } else {
             None
         };
+        if let Some(point) = Point::of(sample) {
+            self.rises
+                .push(point.held, is_due || is_oom_killed, sample.at);
+        }
         if self.outlook.is_some_and(|outlook| alerts(&outlook)) {
             self.alerted = Some(sample.at);
         }

@@ -230,7 +230,8 @@ impl History {
             }
         }
         self.trends(sample);
-        self.distress.push(sample, self.page_size);
+        let is_oom_killed = self.latest.oom_kills > 0;
+        self.distress.push(sample, self.page_size, is_oom_killed);
         self.needs.push(&sample.groups.protected);
         if let Some(classic) = &mut self.classic {
             classic.push(sample);

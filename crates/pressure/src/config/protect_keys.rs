@@ -46,14 +46,14 @@ pub struct Protect {
     /// kernel kills sooner.
     #[serde(with = "text")]
     pub budget: Share,
-    /// Most that stays with `units`, in all: bytes, or a share of memory. With what is locked it is never more than a
-    /// quarter of memory.
+    /// Most that stays with `units`, in all: bytes, or a share of memory, of 2.5 GiB at most. With what is locked it is
+    /// never more than a quarter of memory.
     #[serde(with = "text")]
     pub floors: Share,
     /// A file is worth its memory if its pages refault within this time. More holds colder files.
     #[serde(with = "text")]
     pub reuse: Span,
-    /// Executables of programs that must answer: what they run from is held while they run, up to half of the budget.
+    /// Executables of programs that must answer: what they run from is held while memory is short, up to half of the budget.
     pub programs: Vec<String>,
     /// Units that must answer: what they use stays with them (`memory.min`) while memory is short. A service of the
     /// system, `session.slice` for the desktop itself, or a control group by its path; a star at the end stands for
@@ -67,8 +67,8 @@ pub struct Protect {
 impl Default for Protect {
     fn default() -> Self {
         Self {
-            budget: Share::Percent(Percent::new(25)),
-            floors: Share::Percent(Percent::new(15)),
+            budget: Share::Percent(Percent::new(10)),
+            floors: Share::Percent(Percent::new(10)),
             reuse: Span::secs(60),
             units: UNITS.map(str::to_owned).to_vec(),
             programs: PROGRAMS.map(str::to_owned).to_vec(),

@@ -14,7 +14,7 @@
 //! - Cost: O(windows × buckets). Source: base-stock rule, Arrow, Harris, Marschak 1951; watermarks as
 //!   in `mm/page_alloc.c`, `__setup_per_zone_wmarks`.
 //! - A base stock is for bursts. So the gap is given back while programs wait for refaults of their own
-//!   pages, and at once when a process is about to fill memory and the guard may kill it.
+//!   pages, and at once when a process is about to fill memory: one that grows beyond the bursts before.
 //! - Limit: a first burst larger than any before it is not foreseen; feedback widens the gap after it.
 
 use super::draft::Draft;
@@ -66,7 +66,7 @@ impl Draft<'_> {
             });
             return Phase::Backed;
         }
-        if let Some(why) = self.runs_out() {
+        if let Some(why) = self.runs_out().filter(|_| !self.is_known_burst()) {
             self.release_gap(why);
             return Phase::Watching;
         }
@@ -86,18 +86,23 @@ impl Draft<'_> {
     /// Whether a growing process fills memory within seconds, swap or not. The rest of memory is then what
     /// others use, and kswapd would take it for the gap. Free memory absorbs a burst, not unbounded growth.
     pub(super) fn runs_out(&self) -> Option<Reason> {
-        let outlook = self
-            .history
-            .distress
-            .outlook
-            .filter(|_| self.config.mode.guards())?
-            .without_swap();
+        let outlook = self.history.distress.outlook?.without_swap();
         if !self.distressed && !warns(&outlook, self.config.guard.warn_ahead) {
             return None;
         }
         Some(Reason::RunsOut {
             headroom: outlook.headroom,
         })
+    }
+
+    /// Whether what grows is a burst like one that came and went before: the gap is for it.
+    fn is_known_burst(&self) -> bool {
+        let distress = &self.history.distress;
+        let Some(outlook) = distress.outlook else {
+            return false;
+        };
+        let headroom = outlook.without_swap().headroom;
+        distress.term_since.is_none() && distress.rises.are_known(headroom)
     }
 
     /// Whether programs wait for refaults more than is accepted. Memory is then short for good and not for a

@@ -1,5 +1,5 @@
 //! Files held in memory: those that are evicted and soon refault, those in steady use when a process is
-//! about to fill memory, and those of programs that must answer.
+//! about to fill memory, and those of programs that must answer, while memory is short.
 //!
 //! - Law: a file is held if its pages refault `refault time ≤ reuse` after eviction, mostly (`again ≥ ½`),
 //!   and often enough to be worth their memory: `refaults/s · reuse ≥ pages to hold`. The densest
@@ -57,6 +57,14 @@ struct Candidate {
     in_use: bool,
 }
 
+/// When memory was last short.
+struct Shortage {
+    /// Time since it was short and asked for.
+    calm: Duration,
+    /// Time since it was, or something was about to fill it.
+    quiet: Duration,
+}
+
 impl Draft<'_> {
     /// Watches while memory is short, holds what thrashes, releases what does not.
     pub(super) fn protect(&mut self) {
@@ -72,7 +80,7 @@ impl Draft<'_> {
         let held = self.release_unused(quiet);
         let protected = self.protect_cgroups(held, calm.min(self.since_tight()));
         self.drive_floors(held, calm);
-        self.hold_files(held, calm, protected);
+        self.hold_files(held, &Shortage { calm, quiet }, protected);
         self.recall(calm.min(self.since_tight()));
     }
 
@@ -106,10 +114,16 @@ impl Draft<'_> {
                 }
             }
             Some(1) if quiet >= self.config.protect.release_after.get() => {
-                let calm = Span::new(quiet);
-                self.protection_step(Act::Rest, Why::Calm { calm });
+                self.protection_step(Act::Rest, self.is_calm(quiet));
             }
             _ => {}
+        }
+    }
+
+    /// Memory has not been short for so long: no longer than the machine has run.
+    fn is_calm(&self, calm: Duration) -> Why {
+        Why::Calm {
+            calm: Span::new(calm).min(self.sample.at),
         }
     }
 
@@ -172,33 +186,28 @@ impl Draft<'_> {
                 refault_time: file.refault_time,
             });
         }
-        if file.program == Some(1) {
-            return None;
-        }
         let after = self.config.protect.release_after.get();
+        let is_program = file.program == Some(1);
         let idle = file
             .idle
-            .filter(|idle| Duration::from_micros(idle.get()) >= after);
+            .filter(|idle| !is_program && Duration::from_micros(idle.get()) >= after);
         if let Some(idle) = idle {
             return Some(Why::Idle { idle });
         }
         if quiet >= after {
-            return Some(Why::Calm {
-                calm: Span::new(quiet),
-            });
+            return Some(self.is_calm(quiet));
         }
         None
     }
 
-    fn hold_files(&mut self, mut held: Pages, calm: Duration, protected: Bytes) {
+    fn hold_files(&mut self, mut held: Pages, last: &Shortage, protected: Bytes) {
         let page_size = self.history.page_size;
         // Memory that cgroups have protected now and will have: locks must leave headroom for both.
         let budget = self.hold_budget(protected.max(self.protected_memory()));
         let mut of_programs = self.held_for_programs();
         let mut open: ArrayVec<Candidate, MAX_FILES> = self
             .worthy()
-            // What thrashed is left alone once memory is no longer short.
-            .filter(|open| open.why.is_none() || open.in_use || calm < SHORT)
+            .filter(|open| open.is_wanted_now(last))
             .collect();
         for _ in 0..MOST_AT_ONCE {
             // Programs have half of it at most: the rest is for files that show that they need it.
@@ -449,6 +458,15 @@ impl Draft<'_> {
 }
 
 impl Candidate {
+    /// Whether memory is short enough to hold it. What thrashed is left alone once that is over; a
+    /// program is also held before, when something is about to fill memory.
+    fn is_wanted_now(&self, last: &Shortage) -> bool {
+        match self.why {
+            Some(_) => self.in_use || last.calm < SHORT,
+            None => last.quiet < SHORT,
+        }
+    }
+
     /// Whether a program runs from it, or it is wanted again within [`SOON`].
     fn is_wanted_soon(&self) -> bool {
         self.why.is_none_or(|(_, time)| time <= SOON)

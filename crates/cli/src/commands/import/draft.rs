@@ -53,6 +53,7 @@ pub(super) struct Draft {
     pub(super) stall_for: Option<Span>,
     pub(super) cache_least: Option<Percent>,
     pub(super) cache_most: Option<Percent>,
+    pub(super) budget: Option<Percent>,
     avoid: Vec<String>,
     prefer: Vec<String>,
     /// Rules `command:` so far.
@@ -314,6 +315,9 @@ impl Draft {
                 let rules: Vec<String> = rules.iter().map(|rule| toml_text(rule)).collect();
                 put(format_args!("{key} = [{}]", rules.join(", ")));
             }
+        }
+        if let Some(budget) = self.budget {
+            put(format_args!("\n[protect]\nbudget = \"{budget}\""));
         }
         toml
     }

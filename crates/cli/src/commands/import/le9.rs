@@ -15,6 +15,8 @@ use units::{Bytes, Percent};
 
 /// Largest share that counts as in use (the configuration's own bound).
 const MOST: Percent = Percent::new(90);
+/// Largest share that is held (the configuration's own bound).
+const MOST_HELD: Percent = Percent::new(25);
 
 /// What a sysctl of le9's is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +75,8 @@ pub(super) fn file(draft: &mut Draft, text: &str) {
         return;
     }
     draft.note(
-        "no mode is set: add mode = \"protect\" to put this in force; in that mode a process is killed when memory runs \
-         out, too",
+        "no mode is set: it is in force in mode protect, which is the default; in that mode a process is killed when \
+         memory runs out, too",
     );
     let mut least: Option<Percent> = None;
     let mut most: Option<Percent> = None;
@@ -167,17 +169,19 @@ fn share(draft: &mut Draft, setting: &Setting) -> Option<Percent> {
 }
 
 fn bounded(draft: &mut Draft, setting: &Setting, share: Percent) -> Percent {
-    let budget = default_share(Protect::default().budget);
+    if share > default_share(Protect::default().budget) {
+        draft.budget = draft.budget.max(Some(share.min(MOST_HELD)));
+    }
     if share > MOST {
         draft.leave_out(
             setting.shown.as_str(),
             format!("no more than {MOST} of memory can count as in use; it is {MOST}"),
         );
-    } else if share > budget {
+    } else if share > MOST_HELD {
         draft.leave_out(
             setting.shown.as_str(),
             format!(
-                "so much file cache counts as in use, but no more than {budget} of memory is held"
+                "so much file cache counts as in use, but no more than {MOST_HELD} of memory is held"
             ),
         );
     }

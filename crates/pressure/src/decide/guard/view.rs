@@ -20,6 +20,9 @@ const APART: Duration = Duration::from_secs(1);
 const SOON: Span = Span::secs(60);
 /// Share of time lost that makes a full machine a hopeless one: hardly any task gets on.
 const HOPELESS: Percent = Percent::new(70);
+/// After a signal, a unit is throttled before the next one, for this long. Longer than a person needs to
+/// see what was ended and to close something; a job that comes again does so within a minute.
+const WARY: Duration = Duration::from_secs(600);
 
 /// What the rules read. Nothing in it changes while they are asked.
 #[derive(Debug)]
@@ -298,6 +301,22 @@ impl<'a> View<'a> {
         };
         let age = Span::new(self.since(cgroup.since));
         self.at_limit(cgroup.id).unwrap_or(age) < self.config.throttle_for
+    }
+
+    /// Whether a process was signalled so lately that the next one is slowed down before, if it can be.
+    pub(super) fn is_wary(&self) -> bool {
+        let ago = self.ago(self.history.distress.signalled);
+        ago.is_some_and(|ago| ago < WARY)
+    }
+
+    /// Whether its unit is to be throttled before it is signalled, and has not been yet.
+    pub(super) fn is_throttled_first(&self, candidate: &Candidate) -> bool {
+        let groups = &self.sample.groups;
+        self.is_wary()
+            && self.config.throttle_ahead > Span::default()
+            && groups.throttled.len() < MAX_THROTTLED
+            && self.throttled(candidate).is_none()
+            && self.limitable_unit(candidate).is_some()
     }
 
     /// Whether its unit is throttled and at its limit.

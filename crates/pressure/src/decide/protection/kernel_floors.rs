@@ -14,7 +14,7 @@ use crate::decision::Reason;
 use crate::knob::Knob;
 use crate::protect::Why;
 use std::time::Duration;
-use units::{Bytes, Pages, Span};
+use units::{Bytes, Pages};
 
 const SWITCH: Knob = Knob::WorkingsetProtection;
 /// The most under anonymous memory, in percent: more leaves too little for everything else.
@@ -39,9 +39,7 @@ impl Draft<'_> {
             return;
         }
         if calm >= self.config.protect.release_after.get() {
-            return self.release_floors(Why::Calm {
-                calm: Span::new(calm),
-            });
+            return self.release_floors(self.is_calm(calm));
         }
         self.anon_floor();
         let thrashing = self.worthy().map(|open| open.more);

@@ -15,20 +15,22 @@ use crate::groups::{CgroupAction, MAX_PROTECTED, Protected};
 use crate::protect::{Need, Why};
 use arrayvec::ArrayVec;
 use std::time::Duration;
-use units::{Bytes, Pages, Percent, Span};
+use units::{Bytes, Pages, Percent};
 
 /// Locks and `memory.min` together are no more than this share of memory: what is left must suffice for
 /// everything else.
 pub(super) const ALL: Percent = Percent::new(25);
 /// A change smaller than this, or than an eighth, is not worth its writes.
 const LEAST_CHANGE: Bytes = Bytes::mib(2);
+/// A share for `protect.floors` is of no more memory than this: services and a desktop's own programs do
+/// not use more because there is more of it. 10 % of it are 256 MiB, enough for sshd, D-Bus and a shell.
+const SHARES_OF: Bytes = Bytes::mib(2560);
 
 impl Draft<'_> {
     /// Protects what these cgroups use, with `held` of memory locked. Returns how much is protected.
     pub(super) fn protect_cgroups(&mut self, held: Pages, calm: Duration) -> Bytes {
         if calm >= self.config.protect.release_after.get() {
-            let calm = Span::new(calm);
-            self.release_cgroups(Why::Calm { calm });
+            self.release_cgroups(self.is_calm(calm));
             return Bytes::ZERO;
         }
         // Where `memory.min` was seen not to work, it is not relied on.
@@ -118,7 +120,7 @@ impl Draft<'_> {
         self.config
             .protect
             .floors
-            .of(memory)
+            .of(memory.min(SHARES_OF))
             .min(ALL.of(memory).less(held.to_bytes(self.history.page_size)))
     }
 }

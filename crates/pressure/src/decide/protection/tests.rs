@@ -347,7 +347,7 @@ fn more_of_a_file_that_is_held_costs_only_the_rest() {
 }
 
 #[test]
-fn programs_come_first_and_stay_in_a_calm() {
+fn programs_come_first_and_go_in_a_calm() {
     let mut bench = Bench::new();
     bench.sample.warm.files[0] = hot(1, 190);
     bench.sample.warm.files[1] = WarmFile {
@@ -364,9 +364,10 @@ fn programs_come_first_and_stay_in_a_calm() {
         "and most of what does not fit beside it"
     );
     bench.sample.warm.files[1].asked = bench.sample.warm.files[1].hot;
-    bench.seconds(70, 0);
-    assert_eq!(bench.second(0), [], "the program is still there");
-    bench.sample.warm.files[1].program = None;
+    bench.sample.warm.files[1].idle = Some(Micros::new(70_000_000));
+    bench.seconds(30, 0);
+    assert_eq!(bench.second(0), [], "it may be needed at any moment");
+    bench.seconds(40, 0);
     assert!(matches!(
         bench.second(0)[..],
         [(Act::Release { .. }, Why::Calm { .. })]

@@ -7,23 +7,23 @@ fn le9_sizes_and_shares_protect_and_never_start_a_killer() {
     for (text, expected) in [
         (
             case!("le9-kbytes.conf"),
-            expect![[r##"
+            expect![[r#"
                 # Taken over from le9uo.
                 -- left out: vm.anon_min_kbytes = 262144: how much stays with the units of protect.units is measured; on a kernel with this sysctl the mode protect drives it
-                -- no mode is set: add mode = "protect" to put this in force; in that mode a process is killed when memory runs out, too
+                -- no mode is set: it is in force in mode protect, which is the default; in that mode a process is killed when memory runs out, too
                 -- vm.clean_low_kbytes = 393216 KiB: that is 2.35 % of this machine's memory
                 -- vm.clean_min_kbytes = 131072 KiB: that is 0.79 % of this machine's memory
                 -- cache-least and cache-most stay as they are, 5 % and 15 %: the file asks for no more
-            "##]],
+            "#]],
         ),
         (
             case!("le9-first.conf"),
-            expect![[r##"
+            expect![[r#"
                 # Taken over from le9uo.
-                -- no mode is set: add mode = "protect" to put this in force; in that mode a process is killed when memory runs out, too
+                -- no mode is set: it is in force in mode protect, which is the default; in that mode a process is killed when memory runs out, too
                 -- vm.unevictable_activefile_kbytes_low = 250000 KiB: that is 1.5 % of this machine's memory
                 -- cache-least and cache-most stay as they are, 5 % and 15 %: the file asks for no more
-            "##]],
+            "#]],
         ),
         (
             case!("le9uo-typical.conf"),
@@ -32,8 +32,11 @@ fn le9_sizes_and_shares_protect_and_never_start_a_killer() {
 
                 [guard]
                 cache-least = "15 %"
+
+                [protect]
+                budget = "15 %"
                 -- left out: vm.anon_min_ratio = 15: how much stays with the units of protect.units is measured; on a kernel with this sysctl the mode protect drives it
-                -- no mode is set: add mode = "protect" to put this in force; in that mode a process is killed when memory runs out, too
+                -- no mode is set: it is in force in mode protect, which is the default; in that mode a process is killed when memory runs out, too
             "##]],
         ),
         (
@@ -43,9 +46,12 @@ fn le9_sizes_and_shares_protect_and_never_start_a_killer() {
 
                 [guard]
                 cache-most = "30 %"
+
+                [protect]
+                budget = "25 %"
                 -- left out: vm.anon_min_ratio = 1: how much stays with the units of protect.units is measured; on a kernel with this sysctl the mode protect drives it
                 -- left out: vm.clean_low_ratio = 30: so much file cache counts as in use, but no more than 25 % of memory is held
-                -- no mode is set: add mode = "protect" to put this in force; in that mode a process is killed when memory runs out, too
+                -- no mode is set: it is in force in mode protect, which is the default; in that mode a process is killed when memory runs out, too
             "##]],
         ),
     ] {
@@ -65,9 +71,12 @@ fn le9_sizes_and_shares_protect_and_never_start_a_killer() {
             [guard]
             cache-least = "25 %"
             cache-most = "25 %"
+
+            [protect]
+            budget = "25 %"
             -- left out: "vm.clean_low_kbytes = many": it is no whole number
             -- none of le9's, and as the file has it: "vm.swappiness"
-            -- no mode is set: add mode = "protect" to put this in force; in that mode a process is killed when memory runs out, too
+            -- no mode is set: it is in force in mode protect, which is the default; in that mode a process is killed when memory runs out, too
             -- vm.clean_min_kbytes = 4194304 KiB: that is 25 % of this machine's memory
         "##]],
     );

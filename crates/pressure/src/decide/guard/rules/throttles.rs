@@ -4,6 +4,7 @@
 //!
 //! - Law: `memory.high = max(used, anonymous and shared + (headroom in RAM − reserve)⁺)`, for the unit's cache is a
 //!   part of the headroom. The reserve is the headroom at which SIGTERM would be sent.
+//! - With swap only while time is lost, or within ten minutes after a signal: then always before the next.
 //! - Source: `memory.high` alone protects all other working sets, but a runaway never ends by it. So it
 //!   gains time and does not replace the kill.
 //! - Limit: a process of a session or a terminal has no unit of its own, and is killed without this.
@@ -50,8 +51,9 @@ fn time_to_throttle(view: &View<'_>) -> Option<Span> {
     let outlook = &view.outlook;
     let headroom = outlook.headroom_in_ram();
     let left = Span::new(outlook.pace().time_for(headroom)?);
-    let is_costly =
-        outlook.swap == Bytes::ZERO || outlook.stalled.is_some_and(|stalled| stalled >= LOST);
+    let is_costly = outlook.swap == Bytes::ZERO
+        || outlook.stalled.is_some_and(|stalled| stalled >= LOST)
+        || view.is_wary();
     // `memory.high` knows nothing of pools of huge pages.
     let is_by_pools = outlook.huge_growth.get() > outlook.growth.get() / 2;
     let is_time = left <= view.config.throttle_ahead

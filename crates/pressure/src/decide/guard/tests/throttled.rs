@@ -84,6 +84,26 @@ fn the_end_of_the_culprit_undoes_the_limit_although_the_machine_thrashed() {
     assert_eq!(machine.sample.groups.throttled, []);
 }
 
+/// With swap and no time lost, a unit may swap its idle pages out, so it is not throttled. That changes for ten minutes
+/// after something was signalled.
+#[test]
+fn ten_minutes_after_a_signal_the_next_unit_is_throttled_first() {
+    for (ago, is_first) in [(Some(300), true), (Some(601), false), (None, false)] {
+        let mut machine = Machine::new(vec![editor(), unit(80)]);
+        machine.swap = Bytes::mib(512);
+        let now = machine.sample.at;
+        machine.history.distress.signalled =
+            ago.map(|ago| Span::new(now.get().saturating_sub(Span::secs(ago).get())));
+        while machine.signals.is_empty() && machine.cgroup_actions.is_empty() {
+            machine.tick();
+        }
+        let is_throttled = !machine.cgroup_actions.is_empty();
+        assert_eq!(is_throttled, is_first, "{ago:?}");
+        machine.run(60.0);
+        assert!(!machine.out_of_memory);
+    }
+}
+
 #[test]
 fn a_process_that_ignores_sigterm_is_killed_although_it_grows_no_more() {
     let mut hog = unit(80);

@@ -143,8 +143,8 @@ fn the_smallest_come_first_and_the_budget_is_all_there_is() {
     bench.seconds(3, 1);
     assert_eq!(
         kept(&cgroup_actions(&mut bench, 1)),
-        [(3, 12), (2, 36), (1, 105)],
-        "15 % of memory: 153 MiB"
+        [(3, 12), (2, 36), (1, 54)],
+        "10 % of memory: 102 MiB"
     );
 }
 
@@ -165,6 +165,7 @@ fn locks_and_floors_share_a_quarter_of_memory() {
     // And the other way round: what is kept is not locked.
     let mut bench = Bench::new();
     bench.config.protect.budget = Share::Percent(Percent::new(25));
+    bench.config.protect.floors = Share::Percent(Percent::new(15));
     bench.sample.groups.protected = vec![cgroup(1, 300)];
     bench.seconds(4, 1);
     assert_eq!(kept(&cgroup_actions(&mut bench, 1)), [(1, 153)]);
