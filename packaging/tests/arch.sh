@@ -27,7 +27,7 @@ srcdir=$scratch/src pkgdir=$scratch/pkg bash -euc '
 while read -r file; do [ -f "$scratch/pkg/$file" ]; done <"$scratch/src/backup"
 "$scratch/pkg/usr/bin/warmset" check "$scratch/pkg/etc/warmset/warmset.toml" >/dev/null
 "$scratch/pkg/usr/bin/warmsetd" --version >/dev/null
-sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$scratch/pkg/usr/lib/systemd/system/warmsetd.service" | while read -r program; do
+sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$scratch"/pkg/usr/lib/systemd/system/*.service | while read -r program; do
     [ "$program" = /bin/kill ] || [ -x "$scratch/pkg$program" ] || {
         echo "arch.sh: the unit starts $program, which is not installed" >&2
         exit 1

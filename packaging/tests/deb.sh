@@ -41,13 +41,13 @@ mkdir "$scratch/root"
 tar -x -C "$scratch/root" -f "$tar" --exclude='./dev/*'
 cp "$deb" "$scratch/warmset.deb"
 
-# Every file of the root with its mode, owner and content, without dpkg's logs and caches.
+# Every file of the root with its mode, owner and content, without dpkg's logs and caches, and the copies that groupadd keeps.
 list() (
     cd "$scratch/root"
     kept() {
         find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./tmp -o -path ./var/log \) -prune -o \
             ! -path './var/lib/dpkg/*-old' ! -path './var/lib/dpkg/lock*' ! -path './var/lib/dpkg/triggers/Lock' \
-            ! -path './var/lib/dpkg/status' "$@"
+            ! -path './var/lib/dpkg/status' ! -path './etc/group-' ! -path './etc/gshadow-' "$@"
     }
     kept -printf '%p %y %m %u %l\n' | LC_ALL=C sort
     kept -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum

@@ -17,7 +17,8 @@ trap 'rm -rf "$scratch"' EXIT
 # closed UNIT TENTHS: fails if the unit's exposure is above that.
 closed() {
     # The programs are not installed, so the unit gets the paths of those just built.
-    sed -e "s#/usr/sbin/warmsetd#$programs/warmsetd#; s#/usr/bin/warmset #$programs/warmset #" -e '/^Documentation=/d' \
+    sed -e "s#/usr/sbin/warmsetd#$programs/warmsetd#; s#/usr/bin/warmset #$programs/warmset #" \
+        -e "s#/usr/libexec/warmset-hold#$programs/warmset-hold#" -e '/^Documentation=/d' \
         "packaging/systemd/$1" >"$scratch/$1"
     systemd-analyze verify "$scratch/$1" 2>"$scratch/said" || true
     if grep -F "${1%.service}" "$scratch/said"; then
@@ -32,9 +33,15 @@ closed() {
     tail -n 1 "$scratch/score"
 }
 
-# In tenths, earlyoom has 10 and systemd-oomd 20. The guard writes sysctls, answers on the loopback, and kills processes and units.
-# It may also call capset, with which a hook gives up all capabilities; that counts two. That it may list which files a process
-# has open (CAP_DAC_READ_SEARCH) counts one: without it, memory in a memfd or a tmpfs has no owner.
-closed warmsetd.service 30
+# In tenths, earlyoom has 10 and systemd-oomd 20. The guard runs as root (4), because it writes sysctls (2) and cgroups (2),
+# and kills processes (1) and reads /proc (3) of any user (2). It asks which program a process runs (SYS_PTRACE, 3), which
+# files it has open, and writes limits in users' cgroups (DAC_*, 2), watches pressure in short windows (SYS_RESOURCE, 1), and
+# has a hook give up all capabilities (capset, 2). The rest are its Unix sockets (1), the host's root (1) and the clock's
+# device, which ProtectClock= lists (1).
+closed warmsetd.service 25
+# The holder runs as a user of its own, who may trace the page cache (perf_event_open, 2), and find and open files of any user
+# (SYS_PTRACE 3, DAC_READ_SEARCH 2, open_by_handle_at 2, /proc 3, /home 1, their users 2), as ambient capabilities (1). The
+# rest are the host's root (1) and the clock's device (1).
+closed warmset-hold@.service 15
 # It runs as root, because only root can own its name on the bus.
 closed warmset-low-memory.service 15

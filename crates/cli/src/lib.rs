@@ -11,6 +11,7 @@ mod drop_in;
 mod example;
 mod importable;
 mod last_decisions;
+mod means;
 mod observation;
 mod predecessor;
 mod rules;

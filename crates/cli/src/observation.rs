@@ -96,6 +96,7 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
         past: Vec::new(),
         warnings,
         rivals: rivals.iter().map(ToString::to_string).collect(),
+        means: Vec::new(),
         names: Vec::new(),
     })
 }

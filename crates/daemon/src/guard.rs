@@ -19,6 +19,7 @@ use crate::notice_server::NoticeServer;
 use crate::notify::Notify;
 use crate::recorder::Recorder;
 use crate::shared_status::SharedStatus;
+use host::holder;
 use host::{Machine, OwnCost, Permission, Restored, Woken};
 use pressure::config::Mode;
 use pressure::decision::Phase;
@@ -43,6 +44,8 @@ const DISTRESSED_REST: u32 = 1;
 pub struct Guard {
     /// Reads samples, carries out decisions, waits.
     pub machine: Machine,
+    /// How the process that holds files is started.
+    holder: holder::Start,
     /// The configuration in force.
     pub config: Config,
     /// The state of the decision core.
@@ -85,6 +88,8 @@ pub enum Ended {
 pub struct Parts {
     /// Reads samples, carries out decisions, waits.
     pub machine: Machine,
+    /// How the process that holds files is started.
+    pub holder: holder::Start,
     /// The configuration.
     pub config: Config,
     /// What the status server, the metrics and the status line show.
@@ -102,6 +107,7 @@ impl Guard {
     pub fn new(parts: Parts) -> Self {
         let Parts {
             mut machine,
+            holder,
             config,
             shared_status,
             recorder,
@@ -112,6 +118,7 @@ impl Guard {
         machine.rule(&config.guard);
         Self {
             machine,
+            holder,
             config,
             history,
             shared_status,
@@ -194,19 +201,19 @@ impl Guard {
         }
     }
 
-    /// In mode protect, starts `warmset-hold` and finds the units to protect. If that fails, the guard goes on without.
+    /// In the modes guard and protect, tries the means for it. In mode protect, also starts `warmset-hold` and finds the
+    /// units to protect. What fails is reported, and the guard goes on without.
     pub fn start_protection_if_configured(&mut self) {
+        if self.config.mode.tries_means() {
+            self.machine.try_means();
+        }
         if self.config.mode != Mode::Protect {
             self.machine.protect_units(&[]);
             return;
         }
         self.machine.protect_units(&self.config.protect.units);
-        if let Err(error) = self.machine.hold(&self.config.protect.programs) {
-            self.logger.say(
-                Topic::Error,
-                format_args!("[protect]: no file is held in memory: {error}"),
-            );
-        }
+        self.machine
+            .hold(&self.holder, &self.config.protect.programs);
     }
 
     /// Starts the thread that runs the hooks of the configuration, if this run may act. If that fails, the guard goes on
@@ -221,7 +228,7 @@ impl Guard {
         if *self.machine.permission() != Permission::Act {
             return;
         }
-        match Hooks::start(Path::new("/"), &host::holder::program(), &self.config.hooks) {
+        match Hooks::start(Path::new("/"), &holder::program(), &self.config.hooks) {
             Ok(hooks) => self.hooks = Some(hooks),
             Err(error) => self.logger.say(
                 Topic::Error,

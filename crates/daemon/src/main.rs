@@ -9,6 +9,7 @@ use daemon::options::{self, Options, Task};
 use daemon::recorder::Recorder;
 use daemon::shared_status::SharedStatus;
 use daemon::status_server::StatusServer;
+use host::holder;
 use host::settings::{self, Settings};
 use host::{Machine, Permission, Places};
 use pressure::config::{Mode, Verbosity};
@@ -95,15 +96,21 @@ fn guard(options: &Options) -> Result<String> {
     let shared_status = Arc::new(SharedStatus::new(first_status));
     let acts = *machine.permission() == Permission::Act;
     let mode = config.mode;
-    let status_server = status_server(acts, &places.run, &config, &shared_status)?;
+    let had_run_directory = places.run.exists();
+    let status_server = status_server(acts, &places.run, &config, &shared_status, &logger)?;
     if let Some(warning) = status_server.as_ref().and_then(StatusServer::warning) {
         logger.say(Topic::Error, warning);
     }
     let recorder = recorder(options, &machine, &config, &logger);
     let line = status_line(options, &shared_status)?;
     let notify = Notify::from_environment();
+    let holder = match &options.holder {
+        Some(socket) => holder::Start::Socket(socket.clone()),
+        None => holder::Start::Program(holder::program()),
+    };
     let mut guard = Guard::new(Parts {
         machine,
+        holder,
         config,
         shared_status,
         recorder,
@@ -129,6 +136,10 @@ fn guard(options: &Options) -> Result<String> {
     drop(line);
     let (tally, restored) = guard.end();
     drop(status_server);
+    if !acts && !had_run_directory {
+        // Only if it is empty: a run that observes leaves nothing behind.
+        let _ = std::fs::remove_dir(&places.run);
+    }
     let status = guard.shared_status.read().clone();
     let ran = Span::new(begun.elapsed());
     Ok(summary(&status, &tally, &restored, ran))
@@ -152,21 +163,31 @@ fn log_start(machine: &Machine, logger: &Logger) {
     }
 }
 
-/// Opens the status server. A run that only observes leaves no socket behind, unless metrics are configured.
+/// Opens the status server. A run that only observes goes on without one where it cannot have one: a guard may answer there
+/// already, or the directory may be root's.
 fn status_server(
     acts: bool,
     run: &Path,
     config: &Config,
     shared_status: &Arc<SharedStatus>,
+    logger: &Logger,
 ) -> Result<Option<StatusServer>> {
     let metrics = &config.metrics;
-    let wants_metrics = metrics.listen.is_some() || metrics.textfile.is_some();
-    if !acts && !wants_metrics {
-        return Ok(None);
+    let has_to_answer = acts || metrics.listen.is_some() || metrics.textfile.is_some();
+    let opened = std::fs::create_dir_all(run)
+        .with_context(|| format!("cannot create {}", run.display()))
+        .and_then(|()| StatusServer::open(run, metrics, Arc::clone(shared_status)));
+    match opened {
+        Ok(server) => Ok(Some(server)),
+        Err(error) if has_to_answer => Err(error),
+        Err(error) => {
+            logger.say(
+                Topic::Action,
+                format_args!("warmset status cannot ask this run: {error:#}"),
+            );
+            Ok(None)
+        }
     }
-    std::fs::create_dir_all(run).with_context(|| format!("cannot create {}", run.display()))?;
-    let server = StatusServer::open(run, metrics, Arc::clone(shared_status))?;
-    Ok(Some(server))
 }
 
 /// Starts the status line, if `--live` is given.
@@ -243,6 +264,7 @@ fn first_status(machine: &Machine, config: &Config) -> Status {
         past: Vec::with_capacity(pressure::status::MAX_PAST),
         warnings: Vec::new(),
         rivals: machine.rivals(),
+        means: Vec::new(),
         names: Vec::new(),
     }
 }

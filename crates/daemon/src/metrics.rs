@@ -181,6 +181,17 @@ const GUARD: &[Family] = &[
         "Programs found that do a part of the same work.",
         |status| Some(Number::from(status.rivals.len())),
     ),
+    gauges(
+        "armed",
+        "",
+        "1 if a means was tried at the start and has its effect, 0 if it has not.",
+        |status, points| {
+            for means in &status.means {
+                let armed = Number::from(means.is_armed);
+                points.put_at(&[("means", &means.name)], armed);
+            }
+        },
+    ),
 ];
 
 /// What the guard does.

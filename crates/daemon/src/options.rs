@@ -85,6 +85,12 @@ pub const OPTIONS: &[Opt] = &[
         "Keep the undo log, the lock and the socket here [default: /run/warmset]",
     ),
     opt(
+        "holder",
+        None,
+        Some("SOCKET"),
+        "Have systemd start warmset-hold by this socket, instead of starting it",
+    ),
+    opt(
         "verbose",
         Some('v'),
         None,
@@ -120,6 +126,8 @@ pub struct Options {
     pub state: PathBuf,
     /// Directory for the undo log, the lock and the sockets.
     pub run: PathBuf,
+    /// The socket by which systemd starts the holder; `None` to start it as a child.
+    pub holder: Option<PathBuf>,
     /// Levels to add to the verbosity of the configuration.
     pub verbose: u8,
 }
@@ -147,6 +155,7 @@ impl Default for Options {
             live: false,
             state: PathBuf::from("/var/lib/warmset"),
             run: PathBuf::from("/run/warmset"),
+            holder: None,
             verbose: 0,
         }
     }
@@ -189,6 +198,7 @@ fn take(long: &str, parser: &mut lexopt::Parser, options: &mut Options) -> Resul
         "live" => options.live = true,
         "state" => options.state = path(parser)?,
         "run" => options.run = path(parser)?,
+        "holder" => options.holder = Some(path(parser)?),
         "verbose" => options.verbose = options.verbose.saturating_add(1),
         "list-writes" => options.task = Task::ListWrites,
         "version" => options.task = Task::Version,
@@ -349,6 +359,7 @@ mod tests {
                   --live           Keep a status line on the terminal; elsewhere, print a line every 5 s
                   --state DIR      Keep recordings here [default: /var/lib/warmset]
                   --run DIR        Keep the undo log, the lock and the socket here [default: /run/warmset]
+                  --holder SOCKET  Have systemd start warmset-hold by this socket, instead of starting it
               -v, --verbose        Say more; each time it is given, one level more than the configuration
                   --list-writes    Print every file that may be opened for writing, one a line
               -V, --version        Print the version

@@ -35,8 +35,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 const STACK: usize = 128 * 1024;
 /// The Unix socket, in the directory for sockets.
 const SOCKET: &str = "warmset.sock";
-/// Mode of the Unix socket: the status names processes of all users.
-const ROOT_ONLY: u32 = 0o600;
+/// Mode of the Unix socket. The status names processes of all users, so it is for root and for the group that the guard runs
+/// with: as packaged that is `warmset`, elsewhere root's own.
+const OWN_GROUP: u32 = 0o660;
 /// Size of the buffer for an answer, in bytes, allocated at the start.
 ///
 /// A usual answer fits. A longer one grows the buffer once, while the shared status is locked.
@@ -45,6 +46,10 @@ const ANSWER: usize = 64 * 1024;
 const ANSWER_HEAD: usize = 512;
 /// Warnings in the status. More makes its JSON longer than anyone reads.
 const MAX_WARNINGS: usize = 64;
+
+/// Why nobody reaches the port of `metrics.listen`, and what to do.
+const NO_NETWORK: &str = "metrics.listen: this service has a network of its own, so nobody reaches the port: install metrics.conf \
+    from the documentation as a drop-in of warmsetd.service";
 
 const INDEX: &str = "warmsetd keeps this machine's warm set in memory.\n\n\
     /status   what it sees, expects, does and did, as JSON\n\
@@ -138,10 +143,15 @@ impl Worker {
         shared_status: Arc<SharedStatus>,
     ) -> Result<Self> {
         let mut listeners = ArrayVec::new();
-        listeners.push(Listener::unix(run.join(SOCKET), ROOT_ONLY)?);
+        listeners.push(Listener::unix(run.join(SOCKET), OWN_GROUP)?);
         let mut warning = None;
         match metrics.listen.map(Listener::loopback) {
-            Some(Ok(listener)) => listeners.push(listener),
+            Some(Ok(listener)) => {
+                listeners.push(listener);
+                if host::has_private_network(Path::new("/")) {
+                    warning = Some(NO_NETWORK.to_owned());
+                }
+            }
             Some(Err(error)) => warning = Some(format!("{error:#}; metrics are on {SOCKET} only")),
             None => {}
         }

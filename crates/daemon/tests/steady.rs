@@ -46,6 +46,7 @@ fn guard(state: &std::path::Path) -> Guard {
     let shared_status = Arc::new(SharedStatus::new(status));
     Guard::new(Parts {
         machine,
+        holder: host::holder::Start::Program("/nonexistent".into()),
         config,
         shared_status,
         recorder: Some(recorder),

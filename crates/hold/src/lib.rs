@@ -24,6 +24,6 @@ mod tracepoint;
 mod usage;
 
 pub use hook::{become_hook, end_with_parent};
-pub use probe::probe;
+pub use probe::{probe_guard, probe_holder};
 pub use serve::serve;
 pub use thaw::wait_and_thaw;

@@ -1,13 +1,15 @@
 //! What works here, found by its effect: a page is locked and counted, an event is caused and heard, a file is found.
 
-pub(crate) mod floors;
+mod floors;
+mod signals;
 
 use crate::finder;
 use crate::handle;
 use crate::map::Map;
 use crate::ring::{Rings, Said};
 use crate::tracepoint::of_the_page_cache;
-use host::holder::Check;
+use host::holder::check::FLOORS;
+use pressure::means::Means;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,28 +19,65 @@ use std::path::Path;
 /// be dropped from the cache.
 const COMMON: [&str; 3] = ["/usr/lib/os-release", "/etc/passwd", "/proc/self/exe"];
 
-/// Every means of protection, tried.
-pub fn probe() -> Vec<Check> {
-    let check = |name: &str, tried: io::Result<String>| match tried {
-        Ok(says) => Check {
-            name: name.to_owned(),
-            works: true,
-            says,
-        },
-        Err(error) => Check {
-            name: name.to_owned(),
-            works: false,
-            says: error.to_string(),
-        },
-    };
+/// Where tracefs is mounted.
+const TRACING: &str = "/sys/kernel/tracing/events";
+
+/// The means of the process that holds files, tried.
+pub fn probe_holder() -> Vec<Means> {
     let (evictions, uses) = events();
+    let traces = if Path::new(TRACING).exists() {
+        "CAP_PERFMON for warmset-hold, and a kernel with tracepoints (CONFIG_PERF_EVENTS, CONFIG_FTRACE)"
+    } else {
+        "mount -t tracefs nodev /sys/kernel/tracing"
+    };
     vec![
-        check("locks of files' pages", lock()),
-        check("events of the page cache", evictions),
-        check("reads from memory", uses),
-        check("files by their number", by_number()),
-        check("floors of units", kept()),
+        tried(
+            "locks of files' pages",
+            lock(),
+            Some("LimitMEMLOCK=infinity for warmset-hold"),
+        ),
+        tried("events of the page cache", evictions, Some(traces)),
+        tried("reads from memory", uses, None),
+        tried(
+            "files by their number",
+            by_number(),
+            Some("CAP_DAC_READ_SEARCH for warmset-hold"),
+        ),
     ]
+}
+
+/// The means of the guard itself, tried with the rights of the process that starts this one.
+pub fn probe_guard() -> Vec<Means> {
+    let cgroups = if Path::new(floors::CONTROLLERS).exists() {
+        "ReadWritePaths=/sys/fs/cgroup for warmsetd, and the memory controller for /sys/fs/cgroup"
+    } else {
+        "boot with control groups of version 2: systemd.unified_cgroup_hierarchy=1"
+    };
+    let limits = floors::limits().map(|()| "a unit can be throttled and frozen".to_owned());
+    let users = signals::has(signals::DAC_OVERRIDE)
+        .map(|()| "units of users can be throttled and frozen, too".to_owned());
+    let sent = signals::kill_child().map(|()| "a process can be ended".to_owned());
+    vec![
+        tried(
+            "signals",
+            sent,
+            Some("CAP_KILL for warmsetd, and Linux 5.3 or newer"),
+        ),
+        tried("limits of units", limits, Some(cgroups)),
+        tried(
+            "limits of users' units",
+            users,
+            Some("CAP_DAC_OVERRIDE for warmsetd"),
+        ),
+        tried(FLOORS, kept(), Some(cgroups)),
+    ]
+}
+
+fn tried(name: &str, tried: io::Result<String>, remedy: Option<&str>) -> Means {
+    match tried {
+        Ok(gives) => Means::armed(name, &gives),
+        Err(error) => Means::not_armed(name, error, remedy),
+    }
 }
 
 fn kept() -> io::Result<String> {

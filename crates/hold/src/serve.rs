@@ -2,7 +2,7 @@
 
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
-use crate::probe::floors;
+use crate::probe::probe_holder;
 use crate::programs::{self, Used};
 use crate::ring::{Rings, Said};
 use crate::tracepoint::{Tracepoint, of_the_page_cache};
@@ -41,10 +41,12 @@ const LOOK_LATER: Duration = Duration::from_secs(60);
 const MOST_TASKS: usize = 4096;
 
 /// Serves the guard at the other end of `socket`, until it goes.
-/// `programs` are the executables of programs that must answer.
-pub fn serve(socket: BorrowedFd<'_>, programs: Vec<PathBuf>) -> io::Result<()> {
+pub fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
     let mut server = Server::new(socket);
-    server.programs = programs;
+    for means in probe_holder() {
+        wire::means(&means, &mut server.message);
+        server.send();
+    }
     server.report();
     while server.hear()? {
         server.tick();
@@ -69,8 +71,7 @@ struct Server<'s> {
     unfit: HashMap<FileId, Instant>,
     holdings: Holdings,
     memory: Bytes,
-    /// Whether `memory.min` was seen to keep anything; `None` if that could not be tried.
-    floors: Option<bool>,
+    /// Executables of programs that must answer, as the guard names them first.
     programs: Vec<PathBuf>,
     /// What they run from, and when that was looked up.
     used: Vec<Used>,
@@ -100,7 +101,6 @@ impl<'s> Server<'s> {
             unfit: HashMap::new(),
             holdings: Holdings::new(memory.scaled(1, 4).to_pages(page).get()),
             memory,
-            floors: floors::hold().ok(),
             programs: Vec::new(),
             used: Vec::new(),
             looked: None,
@@ -110,12 +110,8 @@ impl<'s> Server<'s> {
             lost: 0,
             message: Vec::with_capacity(wire::MOST_BYTES),
         };
-        match of_the_page_cache(Path::new("/")) {
-            Ok(points) => server.points = Some(points),
-            Err(error) => {
-                server.report_error(&format!("files that thrash cannot be learned: {error}"));
-            }
-        }
+        // Where there are none, the means that are reported say why.
+        server.points = of_the_page_cache(Path::new("/")).ok();
         server
     }
 
@@ -146,7 +142,10 @@ impl<'s> Server<'s> {
             match recv(self.socket, &mut buffer, RecvFlags::DONTWAIT) {
                 Ok((0, _)) | Err(Errno::CONNRESET | Errno::PIPE) => return Ok(false),
                 Ok((length, _)) => {
-                    if let Some(act) = wire::act(&buffer[..length]) {
+                    let message = &buffer[..length];
+                    if let Some(programs) = wire::programs_in(message) {
+                        self.programs = programs;
+                    } else if let Some(act) = wire::act(message) {
                         self.carry_out(&act);
                         self.reported = None;
                     }
@@ -278,7 +277,6 @@ impl<'s> Server<'s> {
     fn report(&mut self) {
         let mut warm = Warm::default();
         warm.sums.watching = self.points.as_ref().map(|_| self.rings.is_some().into());
-        warm.sums.floors = self.floors.map(u64::from);
         warm.sums.events = Some(self.events);
         warm.sums.lost = Some(self.lost);
         let page = Bytes::new(rustix::param::page_size() as u64);

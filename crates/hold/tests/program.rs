@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use host::holder::wire::{self, Tale};
+use pressure::means::Means;
 use pressure::protect::{Act, FileId, Ranges, Warm};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
@@ -23,6 +24,7 @@ struct Holder {
     socket: OwnedFd,
     warm: Warm,
     warnings: Vec<String>,
+    means: Vec<Means>,
 }
 
 impl Holder {
@@ -43,6 +45,7 @@ impl Holder {
             socket,
             warm: Warm::default(),
             warnings: Vec::new(),
+            means: Vec::new(),
         }
     }
 
@@ -69,6 +72,7 @@ impl Holder {
             let (length, _) = recv(&self.socket, &mut buffer, RecvFlags::empty()).unwrap();
             match wire::tale(&buffer[..length], &mut self.warm) {
                 Some(Tale::Error(text)) => self.warnings.push(text.to_owned()),
+                Some(Tale::Means(means)) => self.means.push(means),
                 Some(_) => {}
                 None => panic!("a message that makes no sense"),
             }
@@ -98,17 +102,31 @@ fn each_means_of_protection_is_tried_and_says_something() {
         .lines()
         .map(|line| line.split('\t').collect())
         .collect();
-    assert!(output.status.success() && checks.len() == 5, "{text}");
+    assert!(output.status.success() && checks.len() == 8, "{text}");
     assert!(
         checks
             .iter()
-            .all(|check| check.len() == 3 && !check[2].is_empty()),
+            .all(|check| check.len() == 4 && !check[2].is_empty()),
         "{text}"
     );
-    assert_eq!(
-        checks[0][0], "yes",
-        "a page can be locked everywhere: {text}"
-    );
+    let word = |name: &str| checks.iter().find(|check| check[1] == name).unwrap()[0];
+    assert_eq!(word("locks of files' pages"), "yes", "everywhere: {text}");
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(word("signals"), "yes", "{text}");
+    } else {
+        assert_eq!(word("limits of users' units"), "no", "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_option_is_refused() {
+    let output = Command::new(PROGRAM)
+        .arg("/usr/sbin/sshd")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no option"), "{said}");
 }
 
 #[test]
@@ -118,12 +136,16 @@ fn it_tells_what_it_can_and_leaves_when_the_guard_goes() {
         holder.hear(|holder| holder.warm.sums.held == Some(Bytes::ZERO)),
         "a first report"
     );
-    if holder.warm.sums.watching.is_none() {
-        assert!(
-            holder.hear(|holder| !holder.warnings.is_empty()),
-            "it says why it cannot learn"
-        );
-    }
+    let events = holder
+        .means
+        .iter()
+        .find(|means| means.name == "events of the page cache")
+        .unwrap();
+    assert_eq!(
+        events.is_armed,
+        holder.warm.sums.watching.is_some(),
+        "it watches where it can, and else says why not: {events}"
+    );
     rustix::net::shutdown(&holder.socket, rustix::net::Shutdown::Both).unwrap();
     assert!(holder.ends());
 }

@@ -3,17 +3,20 @@
 //! It is a process of its own, so that the guard keeps its budget and a fault there cannot stop the guard. It
 //! holds nothing but mappings, which the kernel takes back when it ends, and it ends when the guard does, however
 //! the guard ends: so nothing needs to be undone.
+//!
+//! As packaged, systemd starts it, with rights of its own, for whom connects to its socket. Elsewhere the guard starts
+//! it as a child. Both talk over one socket, and it ends with that.
 
-mod check;
+pub mod check;
 pub mod wire;
 
-pub use check::{Check, checks};
-
 use crate::applied::Applied;
+use pressure::means::Means;
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
+    send, socket_with, socketpair, sockopt,
 };
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,19 +28,53 @@ use wire::Tale;
 /// Time before a holder that ended is started again; it doubles each time, so that one that crashes at once costs little.
 const PAUSE: Duration = Duration::from_secs(10);
 const MOST_PAUSE: Duration = Duration::from_secs(600);
-/// Time that it has to unmap at the end before it is killed. Its locks go with it either way.
+/// Time that it has to unmap at the end before it is killed, or left to systemd. Its locks go with it either way.
 const GOODBYE: Duration = Duration::from_millis(500);
 /// Names kept: of all files in a report, and some of the one before.
 const MOST_NAMES: usize = 4 * MAX_FILES;
+/// Means kept: it has four.
+const MOST_MEANS: usize = 16;
+/// What its means are called together, where it does not run.
+const HOLDER: &str = "files held in memory";
+
+/// How the holder comes to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// Its own unit is started for whom connects to this socket.
+    Socket(PathBuf),
+    /// As a child, from this program.
+    Program(PathBuf),
+}
+
+impl Start {
+    /// What an error is about.
+    fn path(&self) -> &Path {
+        match self {
+            Self::Socket(path) | Self::Program(path) => path,
+        }
+    }
+
+    /// What to do if it fails.
+    fn remedy(&self) -> String {
+        match self {
+            Self::Socket(_) => {
+                "systemctl start warmset-hold.socket, then restart warmsetd".to_owned()
+            }
+            Self::Program(path) => format!("install warmset-hold as {}", path.display()),
+        }
+    }
+}
 
 /// The process that locks.
 #[derive(Debug)]
 pub(crate) struct Holder {
-    program: PathBuf,
-    arguments: Vec<String>,
+    start: Start,
+    programs: Vec<String>,
     running: Option<Running>,
     warm: Warm,
     names: Vec<(FileId, String)>,
+    means: Vec<Means>,
+    has_new_means: bool,
     warnings: Vec<String>,
     again: Instant,
     pause: Duration,
@@ -45,28 +82,31 @@ pub(crate) struct Holder {
 
 #[derive(Debug)]
 struct Running {
-    child: Child,
+    /// `None` if systemd started it.
+    child: Option<Child>,
     socket: OwnedFd,
 }
 
 impl Holder {
-    /// Starts `program` with these arguments.
-    pub(crate) fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
-        let running = Some(Running::start(program, arguments)?);
-        let arguments = arguments.to_vec();
-        Ok(Self {
-            program: program.to_owned(),
-            arguments,
-            running,
+    /// Starts it. If that fails it is tried again later; [`Holder::means`] has the reason.
+    pub(crate) fn start(start: &Start, programs: &[String]) -> Self {
+        let mut holder = Self {
+            start: start.clone(),
+            programs: programs.to_vec(),
+            running: None,
             warm: Warm::default(),
             names: Vec::with_capacity(MOST_NAMES),
+            means: Vec::new(),
+            has_new_means: false,
             warnings: Vec::new(),
             again: Instant::now(),
             pause: PAUSE,
-        })
+        };
+        holder.start_again();
+        holder
     }
 
-    /// Receives its messages, and returns its last report. Allocates nothing but for names.
+    /// Receives its messages, and returns its last report. Allocates nothing but for names and means.
     pub(crate) fn observe(&mut self) -> &Warm {
         if self.running.is_none() && Instant::now() >= self.again {
             self.start_again();
@@ -128,6 +168,16 @@ impl Holder {
         &self.names
     }
 
+    /// What it tried, if there is news since the last call.
+    pub(crate) fn new_means(&mut self) -> Option<&[Means]> {
+        std::mem::take(&mut self.has_new_means).then_some(&self.means)
+    }
+
+    /// What it tried.
+    pub(crate) fn means(&self) -> &[Means] {
+        &self.means
+    }
+
     /// What went wrong since the last call.
     pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
@@ -142,6 +192,7 @@ impl Holder {
                 }
                 self.names.push((file, name.to_owned()));
             }
+            Some(Tale::Means(means)) => self.note(means),
             Some(Tale::Error(text)) if self.warnings.len() < 32 => {
                 self.warnings.push(text.to_owned());
             }
@@ -152,43 +203,94 @@ impl Holder {
         }
     }
 
+    /// Keeps what was tried, in place of what was found before.
+    fn note(&mut self, means: Means) {
+        self.means
+            .retain(|known| known.name != means.name && known.name != HOLDER);
+        if self.means.len() < MOST_MEANS {
+            self.means.push(means);
+        }
+        self.has_new_means = true;
+    }
+
+    fn is_not_armed(&mut self, why: &str) {
+        self.means.clear();
+        let remedy = self.start.remedy();
+        self.note(Means::not_armed(HOLDER, why, Some(&remedy)));
+    }
+
     fn ended(&mut self) {
         let Some(mut running) = self.running.take() else {
             return;
         };
-        let _ = running.child.kill();
-        let how = running
-            .child
-            .wait()
-            .map_or_else(|error| error.to_string(), |status| status.to_string());
+        let how = match &mut running.child {
+            Some(child) => {
+                let _ = child.kill();
+                child
+                    .wait()
+                    .map_or_else(|error| error.to_string(), |status| status.to_string())
+            }
+            None => "it closed its socket".to_owned(),
+        };
         self.warm = Warm::default();
-        self.again = Instant::now() + self.pause;
+        self.is_not_armed(&format!("warmset-hold ended ({how})"));
         self.warnings.push(format!(
             "warmset-hold ended ({how}): nothing is held; again in {} s",
             self.pause.as_secs()
         ));
+        self.wait_longer();
+    }
+
+    fn wait_longer(&mut self) {
+        self.again = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(MOST_PAUSE);
     }
 
     fn start_again(&mut self) {
-        match Running::start(&self.program, &self.arguments) {
+        let begun = Running::start(&self.start).and_then(|running| {
+            let message = wire::programs(&self.programs);
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            send(&running.socket, &message, flags)?;
+            Ok(running)
+        });
+        match begun {
             Ok(running) => self.running = Some(running),
             Err(error) => {
-                self.again = Instant::now() + self.pause;
-                self.pause = (self.pause * 2).min(MOST_PAUSE);
-                self.warnings.push(format!(
-                    "{}: does not start: {error}",
-                    self.program.display()
-                ));
+                let why = format!("{}: {error}", self.start.path().display());
+                self.is_not_armed(&why);
+                self.warnings
+                    .push(format!("warmset-hold does not start: {why}"));
+                self.wait_longer();
             }
         }
     }
 }
 
 impl Running {
+    fn start(start: &Start) -> io::Result<Self> {
+        match start {
+            Start::Socket(path) => Self::connect(path),
+            Start::Program(path) => Self::spawn(path),
+        }
+    }
+
+    /// Connects without waiting. Only what listens as root may be told what to lock.
+    fn connect(path: &Path) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(path)?)?;
+        if !sockopt::socket_peercred(&socket)?.uid.is_root() {
+            return Err(io::Error::other("its socket is not root's"));
+        }
+        Ok(Self {
+            child: None,
+            socket,
+        })
+    }
+
     /// The child's end of the socket is its standard input. Called by the thread that lives as long as the guard:
     /// the kernel ends the child with the thread that started it.
-    fn start(program: &Path, arguments: &[String]) -> io::Result<Self> {
+    fn spawn(program: &Path) -> io::Result<Self> {
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -196,31 +298,46 @@ impl Running {
             None,
         )?;
         let child = Command::new(program)
-            .args(arguments)
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
             .env_clear()
             .spawn()?;
         Ok(Self {
-            child,
+            child: Some(child),
             socket: ours,
         })
+    }
+
+    /// Whether it has ended.
+    fn is_gone(&mut self) -> bool {
+        match &mut self.child {
+            Some(child) => !matches!(child.try_wait(), Ok(None)),
+            None => {
+                let mut buffer = [0; wire::MOST_BYTES];
+                match recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
+                    Ok((length, _)) => length == 0,
+                    Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
+                }
+            }
+        }
     }
 }
 
 /// Closing the socket orders it to end.
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
         let deadline = Instant::now() + GOODBYE;
         while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
+            if self.is_gone() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -239,14 +356,14 @@ mod tests {
     use super::*;
 
     /// No script of our own: while one is written, a child that another test starts may hold it open, and a file that is
-    /// open for writing cannot be executed (`ETXTBSY`).
-    fn shell(text: &str) -> Holder {
-        Holder::start(Path::new("/bin/sh"), &["-c".to_owned(), text.to_owned()]).unwrap()
+    /// open for writing cannot be executed (`ETXTBSY`). Each of these ends at once, or with its standard input.
+    fn started(program: &str) -> Holder {
+        Holder::start(&Start::Program(program.into()), &[])
     }
 
     #[test]
     fn a_holder_that_ends_is_told_of_once_and_started_again_later() {
-        let mut holder = shell("exit 3");
+        let mut holder = started("/bin/false");
         holder.warm.sums.watching = Some(1);
         let deadline = Instant::now() + Duration::from_secs(10);
         while holder.running.is_some() && Instant::now() < deadline {
@@ -268,7 +385,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_is_shown_until_the_next_report() {
-        let mut holder = shell("exec sleep 60");
+        let mut holder = started("/bin/cat");
         let file = FileId {
             device: 1,
             inode: 2,

@@ -44,7 +44,9 @@ pub use knobs::rivals::{
     sysctl_lines,
 };
 pub use machine::{Machine, Permission};
-pub use own_process::{OnlyOne, OwnCost, be_first, lock_in_memory, spare_from_oom};
+pub use own_process::{
+    OnlyOne, OwnCost, be_first, has_private_network, lock_in_memory, spare_from_oom,
+};
 pub use system::alarm::Woken;
 pub use system::{SystemReader, filesystems};
 pub use undo::{Change, Places, Restored, restore, thaw};

@@ -3,6 +3,7 @@
 use crate::applied::{Applied, Outcome};
 use crate::cgroups::Cgroups;
 use crate::error::Error;
+use crate::holder::check::{FLOORS, Probe};
 use crate::holder::{self, Holder};
 use crate::knobs::Knobs;
 use crate::knobs::rivals;
@@ -16,6 +17,7 @@ use crate::worker::Worker;
 use pressure::config::Wake;
 use pressure::decision::{Action, Attention};
 use pressure::knob::{KNOBS, KnobValues};
+use pressure::means::Means;
 use pressure::protect::FileId;
 use pressure::sample::Circumstances;
 use pressure::{Decision, Facts, Sample};
@@ -53,6 +55,7 @@ pub struct Machine {
     missed: Vec<String>,
     at: Span,
     holder: Option<Holder>,
+    own: OwnMeans,
     /// After `acting`: the process that thaws lives until nothing is frozen any more.
     consultation: Consultation,
     run: PathBuf,
@@ -165,6 +168,7 @@ impl Machine {
             missed: Vec::new(),
             at: Span::default(),
             holder: None,
+            own: OwnMeans::default(),
             consultation: Consultation::at(&places.run),
             run: places.run.clone(),
             alarm,
@@ -178,18 +182,43 @@ impl Machine {
     }
 
     /// Starts `warmset-hold`, if this run may act and it does not run yet; `programs` are the executables that it holds
-    /// from the start.
+    /// while memory is short. If that fails it is tried again later, and [`Machine::new_means`] has the reason.
     ///
     /// Call it from the thread that lives as long as the machine: the kernel kills a child with the thread that
     /// started it.
-    pub fn hold(&mut self, programs: &[String]) -> Result<(), Error> {
+    pub fn hold(&mut self, start: &holder::Start, programs: &[String]) {
         if self.holder.is_none() && self.permission == Permission::Act {
-            let program = holder::program();
-            let started = Holder::start(&program, programs)
-                .map_err(|error| Error::unreadable(&program, error))?;
-            self.holder = Some(started);
+            self.holder = Some(Holder::start(start, programs));
         }
-        Ok(())
+    }
+
+    /// Starts to try the means that are the guard's own, if this run may act; nothing waits for the result.
+    pub fn try_means(&mut self) {
+        if self.permission != Permission::Act || self.own.probe.is_some() {
+            return;
+        }
+        match Probe::start() {
+            Ok(probe) => self.own.probe = Some(probe),
+            Err(why) => {
+                let remedy = "install warmset-hold beside warmsetd";
+                self.own.take(vec![Means::not_armed(
+                    "the guard's own means",
+                    why,
+                    Some(remedy),
+                )]);
+            }
+        }
+    }
+
+    /// All that was tried, if there is news since the last call: the guard's own means, then those of the holder.
+    pub fn new_means(&mut self) -> Option<Vec<Means>> {
+        let of_holder = self.holder.as_mut().and_then(Holder::new_means).is_some();
+        let of_guard = std::mem::take(&mut self.own.is_new);
+        if !of_holder && !of_guard {
+            return None;
+        }
+        let held = self.holder.as_ref().map_or(&[][..], Holder::means);
+        Some(self.own.means.iter().chain(held).cloned().collect())
     }
 
     /// Protects the memory of these units, as the configuration names them, if this run may act.
@@ -259,6 +288,8 @@ impl Machine {
         if let Some(holder) = &mut self.holder {
             sample.warm.copy(holder.observe());
         }
+        self.own.poll();
+        sample.warm.sums.floors = self.own.floors().map(u64::from);
         self.read_circumstances(&mut sample.circumstances, sample.memory.total);
     }
 
@@ -402,6 +433,36 @@ impl Machine {
         self.worker
             .peek(|findings| findings.rivals.iter().map(ToString::to_string).collect())
             .unwrap_or_default()
+    }
+}
+
+/// What the guard itself can do, tried by a process of its own with the same rights.
+#[derive(Debug, Default)]
+struct OwnMeans {
+    probe: Option<Probe>,
+    means: Vec<Means>,
+    is_new: bool,
+}
+
+impl OwnMeans {
+    /// Takes the result in, once it is there.
+    fn poll(&mut self) {
+        let Some(probe) = &mut self.probe else { return };
+        if let Some(means) = probe.poll() {
+            self.probe = None;
+            self.take(means);
+        }
+    }
+
+    fn take(&mut self, means: Vec<Means>) {
+        self.means = means;
+        self.is_new = true;
+    }
+
+    /// Whether `memory.min` was seen to keep anything; `None` if it was not tried.
+    fn floors(&self) -> Option<bool> {
+        let floors = self.means.iter().find(|means| means.name == FLOORS)?;
+        Some(floors.is_armed)
     }
 }
 

@@ -37,6 +37,16 @@ pub fn be_first() -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, -20)?)
 }
 
+/// Whether this process has a network of its own, as `PrivateNetwork=` gives it: another one than the first process.
+/// `false` where that cannot be seen.
+pub fn has_private_network(root: &Path) -> bool {
+    let of = |process: &str| std::fs::read_link(root.join("proc").join(process).join("ns/net"));
+    match (of("self"), of("1")) {
+        (Ok(own), Ok(first)) => own != first,
+        _ => false,
+    }
+}
+
 /// What this process costs: CPU time since it started, and resident memory.
 ///
 /// Reads a kept descriptor into the stack; allocates nothing.

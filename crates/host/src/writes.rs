@@ -185,6 +185,20 @@ pub const PROBE_MIN: Entry = entry(
     "the cgroup is removed",
     "warmset-hold --probe: tries whether the kernel honours a floor",
 );
+/// The limits under test: set to what they are, and a cgroup that is empty.
+pub const PROBE_LIMITS: Entry = entry(
+    "sys/fs/cgroup/warmset-probe-*/kept/memory.high",
+    Kind::Limit,
+    "the cgroup is removed",
+    "warmset-hold --probe: tries whether a limit can be set",
+);
+/// The freezer under test.
+pub const PROBE_FREEZE: Entry = entry(
+    "sys/fs/cgroup/warmset-probe-*/kept/cgroup.freeze",
+    Kind::Limit,
+    "the cgroup is removed",
+    "warmset-hold --probe: freezes and thaws an empty cgroup of its own",
+);
 /// Reclaims from the probe's own cgroup.
 pub const PROBE_RECLAIM: Entry = entry(
     "sys/fs/cgroup/warmset-probe-*/memory.reclaim",
@@ -217,6 +231,8 @@ const OTHERS: &[Entry] = &[
     PROBE_CONTROL,
     PROBE_MOVE,
     PROBE_MIN,
+    PROBE_LIMITS,
+    PROBE_FREEZE,
     PROBE_RECLAIM,
     entry(
         "pidfd",

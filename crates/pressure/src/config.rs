@@ -112,6 +112,11 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Whether the means to throttle, kill and protect are tried at the start.
+    pub const fn tries_means(self) -> bool {
+        matches!(self, Self::Guard | Self::Protect)
+    }
+
     /// Whether the process to kill is chosen. The mode `observe` only says which it would have been.
     pub const fn guards(self) -> bool {
         !matches!(self, Self::Tune)

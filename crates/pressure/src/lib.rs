@@ -25,6 +25,7 @@ pub mod groups;
 pub mod history;
 pub mod import;
 pub mod knob;
+pub mod means;
 pub mod place;
 pub mod protect;
 pub mod rates;

@@ -2,6 +2,7 @@
 
 use crate::config::{Mode, Predictor};
 use crate::decision::{Decision, MAX_NOTICES, MAX_STEPS, Notice, Phase, Step};
+use crate::means::Means;
 use crate::protect::FileId;
 use crate::sample::{Facts, Sample, Wall};
 use arrayvec::ArrayVec;
@@ -41,6 +42,9 @@ pub struct Status {
     pub warnings: Vec<String>,
     /// Programs found that do a part of the same work, each with what we do about it.
     pub rivals: Vec<String>,
+    /// The means by which it acts, as it found them by trying; empty before that, and where it only observes.
+    #[serde(default)]
+    pub means: Vec<Means>,
     /// What the files in the sample are called, as far as it is known.
     #[serde(default)]
     pub names: Vec<(FileId, String)>,

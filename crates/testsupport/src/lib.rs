@@ -55,6 +55,7 @@ pub fn status() -> Status {
         past: Vec::new(),
         warnings: Vec::new(),
         rivals: Vec::new(),
+        means: Vec::new(),
         names: Vec::new(),
     }
 }

@@ -76,12 +76,12 @@ pub const ARMS: &[(&str, &str)] = &[
     ("earlyoom", "earlyoom as Debian has it"),
     ("nohang", "nohang as Debian has it"),
     ("classic", "warmsetd with the founding predictor"),
-    ("warmset", "warmsetd"),
+    ("warmset", "warmsetd in mode tune"),
     ("guard", "warmsetd that kills a runaway, and tunes nothing"),
     ("uncontained", "the same, but it does not throttle first"),
     (
         "protect",
-        "all of warmsetd: files that thrash are held in memory, a runaway is killed",
+        "warmsetd as it is packaged: also files that thrash are held in memory, a runaway is killed",
     ),
     ("holds", "the same, which tunes nothing: no gap is held"),
     (

@@ -44,7 +44,7 @@ pub struct Order {
     pub daemon: PathBuf,
     /// The command that was given.
     pub command: String,
-    /// Called twice a second for each machine that runs, with its arm.
+    /// Called twice a second for each machine that runs, with its arm and repetition.
     pub live: Option<LiveReports>,
     /// Whether the guests count where their kernels are at the ticks of their clocks.
     pub profile: bool,
@@ -56,12 +56,12 @@ pub struct Order {
 #[derive(Clone)]
 pub struct LiveReports(Arc<Listener>);
 
-/// Takes an arm's name, and the state of its machine.
-type Listener = dyn Fn(&str, Live) + Send + Sync;
+/// Takes an arm's name, the repetition, and the state of its machine.
+type Listener = dyn Fn(&str, u32, Live) + Send + Sync;
 
 impl LiveReports {
     /// Calls this function.
-    pub fn new(listener: impl Fn(&str, Live) + Send + Sync + 'static) -> Self {
+    pub fn new(listener: impl Fn(&str, u32, Live) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
 }

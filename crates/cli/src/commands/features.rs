@@ -4,9 +4,10 @@ use crate::ui::text::{Page, Screen, Side, Style, counted, table};
 use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use host::SystemReader;
-use host::holder::{Check, checks};
+use host::holder::check::checks;
 use inspect::features::{Feature, Presence, features};
 use pressure::knob::{Drive, KNOBS, KnobSpec, KnobValues};
+use pressure::means::Means;
 use pressure::{Facts, Sample};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -55,18 +56,21 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
 }
 
 /// The means of protection that were tried.
-fn protection(page: &mut Page, checks: &Result<Vec<Check>, String>) {
+fn protection(page: &mut Page, checks: &Result<Vec<Means>, String>) {
     page.text.push('\n');
     page.heading("protection, tried");
     match checks {
         Ok(checks) => {
             for check in checks {
-                if check.works {
+                if check.is_armed {
                     entry(page, Style::Good, "yes", &check.name);
                 } else {
                     entry(page, Style::Notable, "no", &check.name);
                 }
                 page.paragraph(7, &check.says);
+                if let Some(remedy) = &check.remedy {
+                    page.paragraph(7, &format!("To do: {remedy}."));
+                }
             }
         }
         Err(why) => page.paragraph(0, &format!("Not tried: {why}.")),
@@ -190,14 +194,10 @@ mod tests {
         };
         let mut page = Page::new(crate::ui::text::Paint::Plain);
         show_kernel(&mut page, &facts, &features, &example::sample().knobs.now);
-        let check = |name: &str, works, says: &str| Check {
-            name: name.to_owned(),
-            works,
-            says: says.to_owned(),
-        };
+        let mount = Some("mount -t tracefs nodev /sys/kernel/tracing");
         let checks = [
-            check("locks", true, "hot files can be held"),
-            check("events", false, "tracefs is not mounted"),
+            Means::armed("locks", "hot files can be held"),
+            Means::not_armed("events", "tracefs is not mounted", mount),
         ];
         protection(&mut page, &Ok(checks.to_vec()));
         let text = page.text;
@@ -205,7 +205,7 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
-        expect_test::expect![[r"
+        expect_test::expect![[r#"
             Linux 6.12.0, pages of 4 KiB, 2 CPUs
             This looks like a container (lxc).
 
@@ -258,7 +258,8 @@ mod tests {
                    hot files can be held
             no   events
                    tracefs is not mounted
-        "]]
+                   To do: mount -t tracefs nodev /sys/kernel/tracing.
+        "#]]
         .assert_eq(&text);
     }
 }

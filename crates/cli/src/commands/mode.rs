@@ -7,6 +7,7 @@
 //! ```
 
 use crate::drop_in;
+use crate::means;
 use crate::systemctl::{WARMSETD, is_active, systemctl};
 use crate::ui::hinted::Hinted;
 use crate::ui::socket::{Guard, ask};
@@ -16,6 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use host::settings::{self, Settings};
 use pressure::config::Mode;
+use pressure::means::Means;
 use pressure::status::Status;
 use serde::Serialize;
 use std::fs;
@@ -26,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// The file that this command writes. It comes after those that a person numbers.
 const DROP_IN: &str = "etc/warmset/conf.d/99-mode.toml";
+/// The guard has tried its means within a second of its start.
+const UNTIL_TRIED: Duration = Duration::from_secs(3);
 /// A guard answers within a second of its start, and reads its configuration again at its next tick, 6 s later at most.
 const UNTIL_IT_RUNS: Duration = Duration::from_secs(15);
 /// Between two questions.
@@ -80,6 +84,8 @@ struct Report {
     runs_in: Option<Mode>,
     /// Why it writes nothing although the mode allows it.
     only_observes: Option<String>,
+    /// The means by which it acts, as it found them by trying.
+    means: Vec<Means>,
     warnings: Vec<String>,
     /// The file was written by this call.
     written: bool,
@@ -171,7 +177,13 @@ impl Change {
         let begun = Instant::now();
         loop {
             let why = match ask(run)? {
-                Guard::Running(status) if self.is_of(&status) => return Ok(()),
+                Guard::Running(status) if self.is_of(&status) => {
+                    let is_tried = !status.means.is_empty() || !self.mode.tries_means();
+                    if is_tried || begun.elapsed() >= UNTIL_TRIED {
+                        return Ok(());
+                    }
+                    String::new()
+                }
                 Guard::Running(status) => not_yet(&status),
                 Guard::Closed(why) => bail!("warmsetd cannot be asked: {why}"),
                 Guard::Absent => format!("warmsetd does not answer: journalctl -u {WARMSETD}"),
@@ -257,12 +269,14 @@ fn show(context: &Context, written: bool, out: &mut impl Write) -> Result<()> {
         set_by: set_by.cloned(),
         runs_in: None,
         only_observes: None,
+        means: Vec::new(),
         warnings: Vec::new(),
         written,
     };
     if let Guard::Running(status) = &guard {
         report.runs_in = Some(status.mode);
         report.only_observes.clone_from(&status.only_observes);
+        report.means.clone_from(&status.means);
         report.warnings.clone_from(&status.warnings);
     }
     if context.form == Form::Json {
@@ -276,6 +290,7 @@ fn show(context: &Context, written: bool, out: &mut impl Write) -> Result<()> {
     page.entry("mode", format!("{}, {by}", report.mode));
     page.entry("it may", may(report.mode));
     page.entry("warmsetd", runs(&guard, &report));
+    means::show(&mut page, &report.means);
     for warning in &report.warnings {
         page.entry("warning", warning);
     }
@@ -304,7 +319,9 @@ fn runs(guard: &Guard, report: &Report) -> String {
         Guard::Absent => {
             format!("does not run: sudo systemctl enable --now {WARMSETD}")
         }
-        Guard::Closed(_) => "answers to root only: sudo warmset mode".to_owned(),
+        Guard::Closed(_) => {
+            "answers to root and to the group warmset only: sudo warmset mode".to_owned()
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use std::process::{Command, ExitCode};
 
 /// Show on this machine, in virtual ones, what Warmset does
 ///
-/// Two virtual machines of 1 GiB run the same load at the same time, without and with the guard. The result is one page
-/// with one picture. Takes three to five minutes. This machine's own kernel is not touched. Needs warmset-lab and QEMU.
+/// Virtual machines of 1 GiB run the same load, three times without and three times with the guard as it is packaged; one
+/// after the other where there are fewer than four processors. The result is one page with one picture. Takes four to ten
+/// minutes. This machine's own kernel is not touched. Needs warmset-lab and QEMU.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The page to write

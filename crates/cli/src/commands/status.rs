@@ -1,5 +1,6 @@
 //! `warmset status`: what the guard reads, expects and has set.
 
+use crate::means;
 use crate::observation;
 use crate::ui::bar::Parts;
 use crate::ui::socket::{Guard, ask};
@@ -52,7 +53,7 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         Guard::Closed(why) => {
             writeln!(
                 io::stderr(),
-                "note: {why}; if a guard is running, it answers to root only"
+                "note: {why}; if a guard is running, it answers to root and to the group warmset: sudo usermod -aG warmset $USER, and log in again"
             )?;
             (Origin::Closed, observation::status(context)?)
         }
@@ -102,6 +103,7 @@ fn head(page: &mut Page, seen: &Seen) {
                 clock::local(status.started)
             );
             page.entry("guard", text);
+            means::show(page, &status.means);
         }
         Origin::Absent => page.heading(&format!(
             "no guard is running; this is what one would say: {phase}"

@@ -280,7 +280,9 @@ impl Top {
                 state
             }
             Guard::Absent => "no guard is running".to_owned(),
-            Guard::Closed(_) => "the guard answers to root only".to_owned(),
+            Guard::Closed(_) => {
+                "the guard answers to root and to the group warmset only".to_owned()
+            }
         };
         let forecast = match &guard {
             Some(status) => status.decision.forecast,

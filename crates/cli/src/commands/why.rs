@@ -47,7 +47,7 @@ fn of_guard(args: &Args, context: &Context) -> Result<Vec<Past>> {
         Guard::Running(status) => Ok(of_status(*status, args.number)),
         Guard::Absent => of_recording(&newest_recording(args)?, args.number),
         Guard::Closed(why) => {
-            let hint = "the guard answers to root only: sudo warmset why";
+            let hint = "the guard answers to root and to the group warmset: sudo warmset why, or sudo usermod -aG warmset $USER, and log in again";
             Err(Hinted::new(why, hint).into())
         }
     }

@@ -10,6 +10,7 @@ use host::{Outcome, Permission};
 use pressure::Decision;
 use pressure::decision::{Action, Notice};
 use pressure::display::{Rates, Readings};
+use pressure::means::Means;
 use pressure::protect::Act;
 use pressure::status::Past;
 use std::time::{Duration, Instant};
@@ -33,7 +34,36 @@ impl Guard {
         self.hand_out_events(decision, outcome);
         self.shared_status
             .publish(&self.sample, decision, self.tally);
+        if let Some(means) = self.machine.new_means() {
+            self.publish_means(means);
+        }
         self.housekeep_if_due();
+    }
+
+    /// Logs what was found by trying, once, and shows it.
+    fn publish_means(&mut self, means: Vec<Means>) {
+        for one in &means {
+            let armed = if one.is_armed { "armed" } else { "not armed" };
+            let line = format!("{armed}: {one}");
+            if self.logged.len() < MAX_LOGGED && self.logged.insert(line.clone()) {
+                let topic = if one.is_armed {
+                    Topic::Reason
+                } else {
+                    Topic::Action
+                };
+                self.logger.say(topic, line);
+            }
+        }
+        let armed: Vec<&str> = means
+            .iter()
+            .filter(|one| one.is_armed)
+            .map(|one| one.name.as_str())
+            .collect();
+        let summary = format!("armed: {}", armed.join(", "));
+        if !armed.is_empty() && self.logged.insert(summary.clone()) {
+            self.logger.say(Topic::Action, summary);
+        }
+        self.shared_status.read().means = means;
     }
 
     /// Gives the tick's events to the threads of hooks and notices.

@@ -1,15 +1,21 @@
-//! Whether `memory.min` has its effect here: a cgroup of our own is reclaimed from, with a floor and without.
+//! Whether limits of cgroups can be set here, and whether `memory.min` has its effect: a cgroup of our own is reclaimed
+//! from, with a floor and without.
 //!
 //! Two cgroups are made for that and removed. The outer one is reclaimed from; the floor is on the inner one, which holds
 //! a file of [`SIZE`]. The floor is honoured if the file stays with it and goes without it.
 
-use host::writes::{Entry, PROBE_CONTROL, PROBE_MIN, PROBE_MOVE, PROBE_RECLAIM, create_new};
+use host::writes::{
+    Entry, PROBE_CONTROL, PROBE_FREEZE, PROBE_LIMITS, PROBE_MIN, PROBE_MOVE, PROBE_RECLAIM,
+    create_new,
+};
 use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 const TOP: &str = "/sys/fs/cgroup";
+/// There with control groups of version 2 only.
+pub(super) const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
 const PREFIX: &str = "warmset-probe-";
 const INNER: &str = "kept";
 /// Bytes of the file: more than the kernel's counters per CPU hide, and little to read.
@@ -28,6 +34,17 @@ pub(crate) fn hold() -> io::Result<bool> {
         ));
     }
     Ok(with >= SIZE / 2)
+}
+
+/// Sets a limit and freezes a cgroup of its own; both are as before afterwards.
+pub(crate) fn limits() -> io::Result<()> {
+    let place = Place::make()?;
+    // The probe is in it, and must not freeze itself.
+    put(&PROBE_MOVE, &place.home.join("cgroup.procs"), "0")?;
+    put(&PROBE_LIMITS, &place.inner.join("memory.high"), "max")?;
+    let freezer = place.inner.join("cgroup.freeze");
+    put(&PROBE_FREEZE, &freezer, "1")?;
+    put(&PROBE_FREEZE, &freezer, "0")
 }
 
 /// Removes the cgroups of a killed probe. Those of a probe that runs are populated, and stay.
@@ -53,10 +70,13 @@ struct Place {
 
 impl Place {
     fn make() -> io::Result<Self> {
+        let none = || io::Error::other("no control groups of version 2");
         let own = fs::read_to_string("/proc/self/cgroup")?;
         let home = own.lines().find_map(|line| line.strip_prefix("0::/"));
-        let home = Path::new(TOP)
-            .join(home.ok_or_else(|| io::Error::other("no control groups of version 2"))?);
+        let home = Path::new(TOP).join(home.ok_or_else(none)?);
+        if !Path::new(CONTROLLERS).exists() {
+            return Err(none());
+        }
         sweep();
         let outer = Path::new(TOP).join(format!("{PREFIX}{}", std::process::id()));
         let place = Self {

@@ -1,13 +1,17 @@
 //! What the guard and the process that locks say to each other: small messages, each whole, over one socket pair.
 //!
 //! ```text
-//! guard ─► holder   five numbers: an act of protection
-//! guard ◄─ holder   'R' and the numbers of a report · 'N' a file and its name · 'T' an error, in words
+//! guard ─► holder   'P' and the programs that must answer, first · five numbers: an act of protection
+//! guard ◄─ holder   'R' and the numbers of a report · 'N' a file and its name · 'M' a means that was tried
+//!                   'T' an error, in words
 //! ```
 //!
 //! Both are of one build and one machine, so numbers are as the CPU has them, and an unknown one is all ones.
 
+use super::check;
+use pressure::means::Means;
 use pressure::protect::{Act, FileId, Ranges, Warm};
+use std::path::PathBuf;
 use units::Bytes;
 
 /// No message is longer.
@@ -17,12 +21,14 @@ const WORD: usize = size_of::<u64>();
 const ORDER: usize = 5 * WORD;
 
 /// What the holder says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tale<'m> {
     /// A new report, which was put into the caller's.
     Report,
     /// What a file is called.
     Name(FileId, &'m str),
+    /// A means that it tried.
+    Means(Means),
     /// What went wrong.
     Error(&'m str),
 }
@@ -77,6 +83,35 @@ pub fn act(message: &[u8]) -> Option<Act> {
     }
 }
 
+/// Executables of programs that must answer, as a message. One that no longer fits is left out.
+pub fn programs(programs: &[String]) -> Vec<u8> {
+    let mut message = vec![b'P'];
+    for program in programs {
+        if message.len() + program.len() < MOST_BYTES {
+            message.extend_from_slice(program.as_bytes());
+            message.push(0);
+        }
+    }
+    message
+}
+
+/// The programs in a message; `None` if it has none.
+pub fn programs_in(message: &[u8]) -> Option<Vec<PathBuf>> {
+    let rest = message.strip_prefix(b"P")?;
+    let names = rest
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    let paths = names.filter_map(|name| std::str::from_utf8(name).ok());
+    Some(paths.map(PathBuf::from).collect())
+}
+
+/// A means as a message, put into `out`.
+pub fn means(means: &Means, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(b'M');
+    out.extend(check::line(means).bytes().take(MOST_BYTES - 1));
+}
+
 /// A report as a message, put into `out`.
 pub fn report(warm: &Warm, out: &mut Vec<u8>) {
     out.clear();
@@ -108,7 +143,7 @@ pub fn error(text: &str, out: &mut Vec<u8>) {
     out.extend(text.bytes().take(MOST_BYTES - 1));
 }
 
-/// What a message says; a report is put into `warm`. `None` for what is no message. Allocates nothing.
+/// What a message says; a report is put into `warm`. `None` for what is no message. Allocates nothing but for a means.
 pub fn tale<'m>(message: &'m [u8], warm: &mut Warm) -> Option<Tale<'m>> {
     let (kind, rest) = message.split_first()?;
     match kind {
@@ -134,6 +169,7 @@ pub fn tale<'m>(message: &'m [u8], warm: &mut Warm) -> Option<Tale<'m>> {
             };
             Some(Tale::Name(file, std::str::from_utf8(rest).ok()?))
         }
+        b'M' => Some(Tale::Means(check::parse(std::str::from_utf8(rest).ok()?)?)),
         b'T' => Some(Tale::Error(std::str::from_utf8(rest).ok()?)),
         _ => None,
     }
@@ -185,6 +221,24 @@ mod tests {
     }
 
     #[test]
+    fn programs_and_means_arrive_as_they_were_sent() {
+        let sent = ["/usr/sbin/sshd".to_owned(), "/usr/bin/x y".to_owned()];
+        let paths = sent.clone().map(PathBuf::from);
+        assert_eq!(programs_in(&programs(&sent)), Some(paths.to_vec()));
+        assert_eq!(programs_in(&programs(&[])), Some(Vec::new()));
+        assert_eq!(programs_in(&order(&Act::Watch)), None);
+        let many = vec!["/long".repeat(300); 9];
+        assert!(programs(&many).len() <= MOST_BYTES);
+        let mut out = Vec::new();
+        let tried = Means::not_armed("locks", "no limit", Some("raise it"));
+        means(&tried, &mut out);
+        assert_eq!(
+            tale(&out, &mut Warm::default()),
+            Some(Tale::Means(tried.clone()))
+        );
+    }
+
+    #[test]
     fn names_and_errors_arrive_and_long_ones_are_cut() {
         let mut out = Vec::new();
         let mut warm = Warm::default();
@@ -205,6 +259,7 @@ mod tests {
         fn no_bytes_do_harm(message in prop::collection::vec(any::<u8>(), 0..2000)) {
             let _ = tale(&message, &mut Warm::default());
             let _ = act(&message);
+            let _ = programs_in(&message);
         }
     }
 }

@@ -13,6 +13,10 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "warmset-";
 const SUFFIX: &str = ".rec.gz";
+/// Mode of a recording. The group that the guard runs with reads it: as packaged that is `warmset`, elsewhere root's own.
+const GROUP_READS: u32 = 0o640;
+/// Mode of their directory.
+const GROUP_ENTERS: u32 = 0o750;
 
 /// The recordings in `directory`, oldest first; other files are passed over.
 ///
@@ -67,7 +71,7 @@ impl Directory {
         let at = |error| io_at(path, error);
         DirBuilder::new()
             .recursive(true)
-            .mode(0o700)
+            .mode(GROUP_ENTERS)
             .create(path)
             .map_err(at)?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
@@ -114,7 +118,7 @@ impl Directory {
     /// Begins a new file, and deletes the oldest beyond the limit.
     pub(super) fn next_file(&mut self, wall: Wall) -> Result<(), RecordError> {
         let name = format!("{PREFIX}{}-{:06}{SUFFIX}", utc(wall), self.next);
-        let file = writes::create_new_at(&self.handle, Path::new(&name), 0o600)
+        let file = writes::create_new_at(&self.handle, Path::new(&name), GROUP_READS)
             .map_err(|error| io_at(&self.path.join(&name), error))?;
         self.next = self.next.saturating_add(1);
         self.current = Some(Current {

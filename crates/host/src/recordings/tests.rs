@@ -94,7 +94,7 @@ fn files_are_private_and_named_by_time_and_number() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     assert_eq!(
         (mode(&path), mode(&newest(&path).unwrap().unwrap())),
-        (0o700, 0o600)
+        (0o750, 0o640)
     );
     assert_eq!(all(&path), [0, 1, 2, 3, 4]);
 }

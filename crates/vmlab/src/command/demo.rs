@@ -1,4 +1,5 @@
-//! `demo` and `prove`: two machines at once, without and with.
+//! `demo` and `prove`: the same load without and with. `demo` shows two machines at once. `prove` repeats each, and lets them
+//! run one after the other where processors are few: beside each other they would measure the wait for one.
 
 use crate::arm::Arm;
 use crate::line::{Line, Setting, State};
@@ -45,7 +46,7 @@ pub(crate) struct Demo {
     warmsetd: Option<PathBuf>,
 }
 
-/// Prove on this machine, in virtual ones of 1 GiB, what Warmset does: five minutes, one file to share
+/// Prove on this machine, in virtual ones of 1 GiB, what Warmset does: eight minutes, one file to share
 #[derive(Debug, Args)]
 pub(crate) struct Prove {
     /// Where the proof goes: one page with a picture, its numbers inside
@@ -57,6 +58,9 @@ pub(crate) struct Prove {
     /// 6.1, 6.12, 7, or the directory of one that was built
     #[arg(long, default_value = "6.12")]
     kernel: String,
+    /// Runs without, and as many with
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    reps: u32,
     /// Print the results as JSON lines, and nothing else
     #[arg(long)]
     json: bool,
@@ -65,9 +69,10 @@ pub(crate) struct Prove {
     warmsetd: Option<PathBuf>,
 }
 
-/// What two machines sent, and their results.
+/// What the machines sent, and their results.
 struct Pair {
-    panes: [Pane; 2],
+    /// Of each run, without and with.
+    runs: [Vec<Pane>; 2],
     lines: Vec<Line>,
     cast: Cast,
     interrupted: bool,
@@ -83,6 +88,8 @@ impl Demo {
             daemon: self.warmsetd.as_deref(),
             size: Lengths::default(),
             draws: true,
+            reps: 1,
+            jobs: 2,
         };
         let pair = show.run(store)?;
         put(&self.cast, pair.cast.text())?;
@@ -99,25 +106,23 @@ impl Demo {
 impl Prove {
     pub(super) fn run(&self, store: &Store) -> Result<ExitCode> {
         check(&self.out, self.force)?;
-        let arms = ["none".to_owned(), "warmset".to_owned()];
-        let size = Lengths {
-            warm_up_s: Some(20),
-            load_s: Some(60),
-            calm_s: Some(30),
-        };
+        let arms = ["none".to_owned(), proof::WITH.to_owned()];
         let show = Show {
             scenario: "storm",
             arms: &arms,
             kernel: &self.kernel,
             daemon: self.warmsetd.as_deref(),
-            size,
+            size: PROOF,
             draws: !self.json,
+            reps: self.reps,
+            jobs: machines_at_once(),
         };
         let pair = show.run(store)?;
-        if pair.interrupted || pair.lines.len() < 2 {
+        let wanted = self.reps as usize * arms.len();
+        if pair.interrupted || pair.lines.len() < wanted {
             return Ok(ended(&pair));
         }
-        put(&self.out, &proof::page(&pair.panes, &pair.lines)?)?;
+        put(&self.out, &proof::page(&pair.runs, &pair.lines)?)?;
         for line in pair.lines.iter().filter(|_| self.json) {
             super::say(&format!("{}\n", serde_json::to_string(line)?))?;
         }
@@ -129,13 +134,27 @@ impl Prove {
     }
 }
 
+/// Nine bursts of the storm, after the page cache is full. A longer load tells no more.
+const PROOF: Lengths = Lengths {
+    warm_up_s: Some(15),
+    load_s: Some(45),
+    calm_s: Some(20),
+};
+
+/// A machine needs a processor for itself and, in part, another for its disk. Otherwise it is measured how long it waits
+/// for one.
+fn machines_at_once() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if processors >= 4 { 2 } else { 1 }
+}
+
 fn ended(pair: &Pair) -> ExitCode {
     if pair.interrupted {
         return ExitCode::from(super::run::INTERRUPTED);
     }
     let is_finished = |line: &&Line| line.state == State::Finished;
-    let finished = pair.lines.iter().filter(is_finished).count();
-    if finished == pair.panes.len() {
+    let has_lines = !pair.lines.is_empty();
+    if has_lines && pair.lines.iter().all(|line| is_finished(&line)) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -165,16 +184,19 @@ struct Show<'s> {
     size: Lengths,
     /// Whether the machines are drawn on the terminal while they run.
     draws: bool,
+    reps: u32,
+    /// Machines under load at once.
+    jobs: usize,
 }
 
-/// Both panes, and the recording of them.
+/// All runs without and with, the last ones drawn, and the recording of that.
 struct Stage {
-    panes: [Pane; 2],
+    runs: [Vec<Pane>; 2],
     cast: Cast,
 }
 
 impl Show<'_> {
-    /// Runs both machines at once.
+    /// Runs the machines.
     fn run(&self, store: &Store) -> Result<Pair> {
         let [left, right] = self.arms else {
             anyhow::bail!("two arms are shown, not {}", self.arms.len());
@@ -185,7 +207,7 @@ impl Show<'_> {
         );
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let stage = Arc::new(Mutex::new(Stage {
-            panes: [pane(left), pane(right)],
+            runs: [self.panes(left), self.panes(right)],
             cast: Cast::new(&heading, now.unwrap_or_default().as_secs()),
         }));
         let scratch = store.scratch()?;
@@ -202,7 +224,7 @@ impl Show<'_> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         Ok(Pair {
-            panes: stage.panes,
+            runs: stage.runs,
             lines,
             cast: stage.cast,
             interrupted: interrupted.load(Ordering::Relaxed),
@@ -213,13 +235,16 @@ impl Show<'_> {
     fn drawing(&self, heading: String, stage: Arc<Mutex<Stage>>) -> LiveReports {
         let began = Instant::now();
         let draws = self.draws && std::io::stdout().is_terminal();
-        LiveReports::new(move |arm, now| {
+        let reps = self.reps as usize;
+        LiveReports::new(move |arm, rep, now| {
             let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
-            let Stage { panes, cast } = &mut *stage;
-            for pane in panes.iter_mut().filter(|pane| pane.title == arm) {
-                pane.states.push(now);
+            let Stage { runs, cast } = &mut *stage;
+            let rep = rep as usize;
+            for side in runs.iter_mut().filter(|side| side[rep].title == arm) {
+                side[rep].states.push(now);
             }
-            let drawing = screen::draw(&heading, &panes[0], &panes[1]);
+            let heading = format!("{heading}, run {} of {reps}", rep + 1);
+            let drawing = screen::draw(&heading, &runs[0][rep], &runs[1][rep]);
             cast.show(began.elapsed().as_secs_f64(), &drawing);
             if draws {
                 let _ = super::say(&format!("\x1b[H\x1b[J{drawing}"));
@@ -232,7 +257,7 @@ impl Show<'_> {
         Ok(Order {
             scenario: scenario::named(self.scenario)?,
             arms: arms.collect::<Result<_>>()?,
-            reps: 1,
+            reps: self.reps,
             cells: vec![Setting {
                 kernel: self.kernel.to_owned(),
                 lru: None,
@@ -241,7 +266,7 @@ impl Show<'_> {
                 cpus: 1,
                 nodes: 1,
             }],
-            jobs: 2,
+            jobs: self.jobs,
             out,
             keep: None,
             size: self.size,
@@ -252,11 +277,13 @@ impl Show<'_> {
             balanced: false,
         })
     }
-}
 
-fn pane(arm: &str) -> Pane {
-    Pane {
-        title: arm.to_owned(),
-        states: Vec::new(),
+    /// A pane for each run of an arm.
+    fn panes(&self, arm: &str) -> Vec<Pane> {
+        let pane = Pane {
+            title: arm.to_owned(),
+            states: Vec::new(),
+        };
+        vec![pane; self.reps as usize]
     }
 }

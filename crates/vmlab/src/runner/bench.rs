@@ -207,7 +207,7 @@ impl<'a> Bench<'a> {
     fn pass_on(&self, job: &Job, payload: &[u8]) -> Result<()> {
         let live = serde_json::from_slice(payload)?;
         if let Some(reports) = &self.order.live {
-            (reports.0)(&job.arm.name, live);
+            (reports.0)(&job.arm.name, job.rep, live);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::testing::status as bare;
 use pressure::decision::{Action, BlockForecast, Exhaustion, Forecast, Phase, Reason, Step};
 use pressure::distress::Outlook;
 use pressure::knob::Knob;
+use pressure::means::Means;
 use pressure::sample::{Blocks, Wall, Zone, ZoneAmounts, ZoneKind};
 use pressure::status::{Past, Status, Tally};
 use units::{Bytes, Micros, Pages, Percent, Rate, Span};
@@ -16,6 +17,10 @@ pub(super) fn busy() -> Status {
     status.decision.forecast = forecast();
     status.tally = tally();
     status.warnings = vec!["vm.swappiness: refused".into()];
+    status.means = vec![
+        Means::armed("signals", "a process can be ended"),
+        Means::not_armed("floors of units", "no control groups of version 2", None),
+    ];
     status.past = vec![past()];
     let sample = &mut status.sample;
     sample.memory.total = Some(Bytes::mib(4096));
