@@ -42,6 +42,7 @@ macro_rules! faults {
 }
 
 faults! {
+    bare 512 240 "no tracefs, no control groups, read-only /proc/sys, a user namespace, a full /run, two guards, an old configuration";
     throttles 512 180 "a runaway with a unit of its own is throttled, then killed, and the limit undone";
     keeps 512 180 "a critical service's memory is kept for it and in the cgroups above it, and put back";
     killed 512 180 "kill -9 of the guard while it holds memory.min and memory.high: the next one puts both back";

@@ -205,7 +205,7 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             Linux 6.12.0, pages of 4 KiB, 2 CPUs
             This looks like a container (lxc).
 
@@ -259,7 +259,7 @@ mod tests {
             no   events
                    tracefs is not mounted
                    To do: mount -t tracefs nodev /sys/kernel/tracing.
-        "#]]
+        "]]
         .assert_eq(&text);
     }
 }
