@@ -115,8 +115,12 @@ kept() { [ "$(floor $1)" -gt 0 ]; }
 
 /// A user in the group, one that is not, a hot file of a tenth of memory, and a disk to stream.
 const USERS: &str = r"
-useradd --create-home --groups warmset joe
-useradd --create-home eve
+# The image is too small for useradd.
+printf 'joe:x:1000:1000::/home/joe:/bin/sh\neve:x:1001:1001::/home/eve:/bin/sh\n' >>/etc/passwd
+printf 'joe:x:1000:\neve:x:1001:\n' >>/etc/group
+sed -i 's/^warmset:.*/&joe/' /etc/group
+install -d -o 1000 -g 1000 /home/joe
+install -d -o 1001 -g 1001 /home/eve
 head -c 50M /dev/urandom >/home/joe/hot
 chmod 644 /home/joe/hot
 chmod 444 /dev/vda
