@@ -33,9 +33,9 @@ setup-test:
 setup-kernel:
 	@packaging/bootstrap kernel
 
-## build warmset, warmsetd and warmset-hold for release
+## build warmset, warmset-tools, warmsetd and warmset-hold for release
 build: setup
-	$(CARGO) build --release --locked -p warmset-cli
+	$(CARGO) build --release --locked -p warmset-cli -p warmset-tools
 # Statically linked, the guard takes a third less memory, and no shared library can be paged out. panic=abort: a guard
 # that panics ends at once, and systemd restarts it. The command unwinds, to report a damaged file.
 	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1

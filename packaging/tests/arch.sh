@@ -17,7 +17,7 @@ version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 tree=$scratch/src/warmset-$version
 mkdir -p "$tree/target/release"
 git ls-files | tar -c -T - -f - | tar -x -C "$tree" -f -
-cp -r "$programs/warmset" "$programs/warmsetd" "$programs/warmset-hold" "$programs/pages" "$tree/target/release/"
+cp -r "$programs/warmset" "$programs/warmset-tools" "$programs/warmsetd" "$programs/warmset-hold" "$programs/pages" "$tree/target/release/"
 
 srcdir=$scratch/src pkgdir=$scratch/pkg bash -euc '
     source packaging/arch/PKGBUILD

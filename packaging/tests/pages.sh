@@ -12,17 +12,20 @@ fail() {
 }
 
 subcommands() { # of a program, by its help
-    "$1" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' | grep -vx help
+    "$1" --help | sed -n '/^Options:/q; s/^  \([a-z][a-z-]*\)  .*/\1/p' | grep -vx help
 }
 
 checked=0
-for of in warmset:pages warmset-lab:lab-pages; do
-    program=${of%:*}
-    pages=$programs/${of#*:}
+# What warmset-tools does, warmset runs: there is one page for both.
+for of in warmset:warmset:pages warmset-tools:warmset:pages warmset-lab:warmset-lab:lab-pages; do
+    program=${of%%:*}
+    pages=$programs/${of##*:}
+    title=${of#*:}
+    title=${title%:*}
     names=$(subcommands "$programs/$program")
     [ "$(echo "$names" | wc -l)" -gt 3 ] || fail "$program --help lists only: $names"
     for name in $names; do
-        [ -n "$(find "$pages/man1" -name "$program-$name.1*")" ] || fail "$program-$name(1) is missing"
+        [ -n "$(find "$pages/man1" -name "$title-$name.1*")" ] || fail "$title-$name(1) is missing"
         for shell in "bash/$program" "zsh/_$program" "fish/$program.fish"; do
             [ -e "$pages/$shell" ] || shell=$shell.bash
             grep -qw -- "$name" "$pages/$shell" || fail "$shell does not know $name"

@@ -23,7 +23,7 @@ def command() -> Command:
     newest = max((path for path in built if path.exists()), key=lambda path: path.stat().st_mtime, default=None)
     told = os.environ.get("WARMSET", newest)
     if told is None:
-        pytest.fail("there is no command to compare with: cargo build -p warmset-cli, or set WARMSET")
+        pytest.fail("there is no command to compare with: cargo build -p warmset-cli -p warmset-tools, or set WARMSET")
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         line = [str(told), *map(str, arguments)]

@@ -31,16 +31,34 @@ fn write_all(directory: &Path) -> Result<()> {
         let path = directory.join(section);
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
     }
-    clap_mangen::generate_to(warmset_cli::command(), directory.join("man1"))?;
+    let whole = whole_command();
+    clap_mangen::generate_to(whole.clone(), directory.join("man1"))?;
+    put(&directory.join("man1/warmset-tools.1"), &tools_page()?)?;
     put(&directory.join("man8/warmsetd.8"), &daemon_page()?)?;
     put(
         &directory.join("man5/warmset.toml.5"),
         settings::page().as_bytes(),
     )?;
-    for command in [warmset_cli::command(), daemon_command()] {
+    for command in [whole, warmset_tools::command(), daemon_command()] {
         completions(directory, command)?;
     }
     Ok(())
+}
+
+/// The command with the subcommands of `warmset-tools` as that program defines them: it runs them under its own name.
+fn whole_command() -> Command {
+    let tools = warmset_tools::command();
+    warmset_cli::command().mut_subcommands(|one| match tools.find_subcommand(one.get_name()) {
+        Some(theirs) => theirs.clone(),
+        None => one,
+    })
+}
+
+/// The page of `warmset-tools`. Its subcommands have theirs as those of `warmset`.
+fn tools_page() -> Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(warmset_tools::command()).render(&mut page)?;
+    Ok(page)
 }
 
 fn put(path: &Path, text: &[u8]) -> Result<()> {

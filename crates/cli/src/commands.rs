@@ -2,32 +2,23 @@
 //!
 //! None imports another. What two of them share is in [`crate::ui`] or in a module beside it.
 
-mod analyze;
 mod check;
-mod convert;
-mod curve;
 mod doctor;
 mod features;
 mod fleet;
 mod import;
 mod mode;
 mod notice;
-mod policies;
 mod protect;
 mod prove;
 mod record;
 mod release;
 mod replay;
 mod restore;
-mod simulate;
 mod spare;
 mod status;
-mod sweep;
-mod synth;
 mod take_over;
-mod together;
 mod top;
-mod trace;
 mod why;
 
 use crate::ui::Context;
@@ -56,15 +47,6 @@ pub(crate) enum Command {
     Release(release::Args),
     Notice(notice::Args),
     Prove(prove::Args),
-    Simulate(simulate::Args),
-    Curve(curve::Args),
-    Together(together::Args),
-    Convert(convert::Args),
-    Synth(synth::Args),
-    Policies(policies::Args),
-    Sweep(sweep::Args),
-    Trace(trace::Args),
-    Analyze(analyze::Args),
     Report(fleet::Args),
 }
 
@@ -90,15 +72,6 @@ impl Command {
             Self::Release(args) => release::run(args, context, out),
             Self::Notice(args) => notice::run(args, context, out),
             Self::Prove(args) => prove::run(args, context, out),
-            Self::Simulate(args) => simulate::run(args, context, out),
-            Self::Curve(args) => curve::run(args, context, out),
-            Self::Together(args) => together::run(args, context, out),
-            Self::Convert(args) => convert::run(args, context, out),
-            Self::Synth(args) => synth::run(args, context, out),
-            Self::Policies(args) => policies::run(args, context, out),
-            Self::Sweep(args) => sweep::run(args, context, out),
-            Self::Trace(args) => trace::run(args, context, out),
-            Self::Analyze(args) => analyze::run(args, context, out),
             Self::Report(args) => fleet::run(args, context, out),
         }
     }

@@ -1,16 +1,11 @@
 //! What several subcommands share to talk with a person, a file or a running guard.
 
-pub(crate) mod atomic_file;
 pub(crate) mod bar;
 pub(crate) mod clock;
-mod context;
-pub(crate) mod hinted;
-mod json;
-pub(crate) mod plot;
-pub(crate) mod progress;
 pub(crate) mod socket;
 pub(crate) mod text;
 pub(crate) mod usage;
 
-pub(crate) use context::{Context, Form, NO_GUARD};
-pub(crate) use json::{json, json_line};
+pub(crate) use commandline::{
+    Context, Form, NO_GUARD, atomic_file, hinted, json, json_line, progress,
+};

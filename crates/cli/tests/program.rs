@@ -22,7 +22,7 @@ fn every_help_succeeds_and_lists_the_exit_codes() {
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{args:?}");
         assert!(
             said.out
-                .contains("  3  no guard is running, and one is needed"),
+                .contains("  3    no guard is running, and one is needed"),
             "{args:?}: {}",
             said.out
         );
@@ -33,10 +33,80 @@ fn every_help_succeeds_and_lists_the_exit_codes() {
         );
     };
     help(&["--help"]);
+    let tools = warmset_tools::command();
     for subcommand in warmset_cli::command().get_subcommands() {
+        let is_own = tools.find_subcommand(subcommand.get_name()).is_none();
+        if !is_own || subcommand.get_name() == "help" {
+            continue;
+        }
         help(&[subcommand.get_name(), "--help"]);
         help(&[subcommand.get_name(), "-h"]);
     }
+}
+
+/// A copy of the program where `warmset-tools` is not beside it.
+fn alone(place: &Place) -> Command {
+    let program = place.path("bin/warmset");
+    fs::create_dir_all(place.path("bin")).unwrap();
+    // Not fs::copy: a child that another test starts may hold the copy open for writing (ETXTBSY).
+    let copied = Command::new("cp")
+        .args([env!("CARGO_BIN_EXE_warmset").as_ref(), program.as_os_str()])
+        .status();
+    assert!(copied.unwrap().success());
+    Command::new(program)
+}
+
+#[test]
+fn a_subcommand_of_the_tools_runs_them_with_the_same_arguments() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("bin")).unwrap();
+    testsupport::write_program(
+        &place.path("bin/warmset-tools"),
+        "#!/bin/sh\necho \"$@\"\nexit 7\n",
+    );
+    for (args, expected) in [
+        (
+            &["--json", "simulate", "a.xz", "--policy", "lru", "--json"][..],
+            "--json simulate a.xz --policy lru --json\n",
+        ),
+        (&["curve", "--help"], "curve --help\n"),
+        (&["help", "curve"], "curve --help\n"),
+        (&["trace", "--", "ls", "-l"], "trace -- ls -l\n"),
+    ] {
+        let said = Said::new(alone(&place).args(args).output().unwrap(), place.dir.path());
+        assert_eq!((said.code, said.out.as_str()), (Some(7), expected));
+    }
+}
+
+#[test]
+fn without_the_tools_their_package_is_named() {
+    let place = Place::new();
+    let output = alone(&place)
+        .args(["simulate", "a.xz"])
+        .env("PATH", place.path("bin"))
+        .output()
+        .unwrap();
+    Said::new(output, place.dir.path()).assert(&expect![[r#"
+        exit 127
+        --- out
+        --- err
+        error: this subcommand needs warmset-tools, which is not installed
+        hint: install the package warmset-tools, or build it from Warmset's source with `make build`
+    "#]]);
+}
+
+#[test]
+fn the_help_of_help_and_of_a_word_that_is_none() {
+    let place = Place::new();
+    let help = place.warmset(&["help"]);
+    assert_eq!(help.out, place.warmset(&["--help"]).out);
+    assert_eq!(
+        place.warmset(&["help", "why"]).out,
+        place.warmset(&["why", "--help"]).out
+    );
+    let said = place.warmset(&["simulat"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("'simulate'"), "{}", said.err);
 }
 
 #[test]
@@ -322,6 +392,22 @@ fn import_prints_the_translation_and_never_overwrites() {
     let left_out = json!([{ "setting": "line 4: \"FOO\"", "reason": "it is not a key of theirs" }]);
     assert_eq!(json["left_out"], left_out);
     assert_eq!(json["notes"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_page_that_is_there_is_replaced_only_by_force() {
+    let place = Place::new();
+    let page = place.write("page.html", "mine");
+    let name = page.display().to_string();
+    for args in [
+        ["report", "--from", &name, "-o", &name],
+        ["prove", "--kernel", "6.12", "--out", &name],
+    ] {
+        let said = place.warmset(&args);
+        assert_eq!(said.code, Some(1), "{args:?}");
+        assert!(said.err.contains("this file is there already"), "{said:?}");
+        assert_eq!(fs::read_to_string(&page).unwrap(), "mine", "{args:?}");
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@
 //! The trace says so ([`Visibility::Scans`]).
 
 use crate::input::Input;
-use crate::numbers::{decimal, quoted, words};
+use crate::numbers::{decimal, quoted};
 use crate::{BATCH, Error, Reading, Source};
+use damon_event::Region;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -19,9 +20,6 @@ use workingset::{About, Batch, Clock};
 /// The most pages of one region: a terabyte of 4 KiB pages. A larger region is a damaged record,
 /// and unfolding it would not end.
 const LARGEST: u64 = 1 << 28;
-
-/// The event's name as perf prints it, and as the kernel does.
-pub(crate) const EVENTS: [&[u8]; 2] = [b"damon:damon_aggregated:", b"damon_aggregated:"];
 
 /// A region that was used, as pages: `page..end`.
 #[derive(Debug, Clone, Copy)]
@@ -204,73 +202,6 @@ impl<'a> Damon<'a> {
         }
         Ok(true)
     }
-}
-
-/// One region of a snapshot, as the event `damon_aggregated` reports it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Region {
-    /// The snapshot's time in ns, by the clock of the kernel's trace.
-    pub at: u64,
-    /// The target's number, from 0 in the order in which the targets were named.
-    pub target: u64,
-    /// The region's first byte, and the one behind its last.
-    pub span: (u64, u64),
-    /// How often the region was found used since the snapshot before.
-    pub accesses: u64,
-}
-
-impl Region {
-    /// Reads `… 82877.315633: damon:damon_aggregated: target_id=1 nr_regions=17 4096-8192: 3 0`.
-    /// Returns `None` for a line of another event.
-    ///
-    /// Errors: what is missing in the line.
-    pub fn of(line: &[u8]) -> Result<Option<Self>, &'static str> {
-        let all: Vec<&[u8]> = words(line).collect();
-        let Some(event) = all.iter().position(|word| EVENTS.contains(word)) else {
-            return Ok(None);
-        };
-        // The time stands before the event's name.
-        let Some(time) = all.get(event.wrapping_sub(1)) else {
-            return Ok(None);
-        };
-        let fields = &all[event + 1..];
-        let at = seconds(time).ok_or("no time")?;
-        let target = fields
-            .iter()
-            .find_map(|word| word.strip_prefix(b"target_id="))
-            .and_then(|word| decimal(word).ok());
-        let place = fields
-            .iter()
-            .position(|word| word.ends_with(b":") && word.contains(&b'-'))
-            .ok_or("no region")?;
-        let span = span(fields[place]);
-        let accesses = fields.get(place + 1).and_then(|word| decimal(word).ok());
-        let (span, accesses) = span.zip(accesses).ok_or("no region with its accesses")?;
-        Ok(Some(Self {
-            at,
-            target: target.unwrap_or(0),
-            span,
-            accesses,
-        }))
-    }
-}
-
-/// Reads `4096-8192:`.
-fn span(word: &[u8]) -> Option<(u64, u64)> {
-    let word = word.strip_suffix(b":")?;
-    let dash = memchr::memchr(b'-', word)?;
-    let start = decimal(&word[..dash]).ok()?;
-    let end = decimal(&word[dash + 1..]).ok()?;
-    Some((start, end))
-}
-
-/// Reads `82877.315633:` as nanoseconds.
-fn seconds(word: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(word.strip_suffix(b":")?).ok()?;
-    let (whole, part) = text.split_once('.')?;
-    let seconds: u64 = whole.parse().ok()?;
-    let nanoseconds: u64 = format!("{part:0<9}").get(..9)?.parse().ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
 
 impl Source for Damon<'_> {

@@ -1,7 +1,7 @@
 //! The formats that can be read, how each is recognised, and how a trace is opened.
 
 use crate::columns::Columns;
-use crate::damon::{Damon, EVENTS};
+use crate::damon::Damon;
 use crate::input::Input;
 use crate::oracle::{self, OracleGeneral, Word, Words};
 use crate::rows::{self, CsvRows};
@@ -210,7 +210,9 @@ impl Format {
             {
                 Some(Self::Lackey)
             }
-            (_, words) if words.iter().any(|word| EVENTS.contains(word)) => Some(Self::DamonText),
+            (_, words) if words.iter().any(|word| damon_event::NAMES.contains(word)) => {
+                Some(Self::DamonText)
+            }
             _ if rows::is_header(line) => Some(Self::Csv),
             _ if fields.len() == 7 && fields[0].len() > 15 && number(fields[0]) => Some(Self::Msr),
             _ if fields.len() >= 5 && fields[..3].iter().all(|field| number(field)) => {

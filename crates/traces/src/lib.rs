@@ -27,7 +27,6 @@ mod text;
 mod write;
 
 pub use ahead::ahead;
-pub use damon::Region;
 pub use format::{FORMATS, Format, open, read, tables};
 pub use part::{Wanted, part};
 pub use write::{Output, write};

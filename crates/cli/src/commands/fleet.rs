@@ -52,8 +52,15 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     for from in &args.from {
         sources.push(Source::of(from)?);
     }
-    let bar = progress::spinner("reading");
-    let mut hosts: Vec<Host> = sources.par_iter().map(Host::of).collect::<Result<_>>()?;
+    let bar = progress::steps("reading", sources.len());
+    let mut hosts: Vec<Host> = sources
+        .par_iter()
+        .map(|source| {
+            let host = Host::of(source);
+            bar.inc(1);
+            host
+        })
+        .collect::<Result<_>>()?;
     bar.finish_and_clear();
     // The worst first; hosts without a count of stalls last.
     let lost = |host: &Host| host.lost().unwrap_or(-1.0);

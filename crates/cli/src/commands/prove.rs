@@ -1,5 +1,6 @@
 //! `warmset prove`: shows what the guard does, in virtual machines on this one.
 
+use crate::other_program;
 use crate::ui::atomic_file::Replacing;
 use crate::ui::hinted::Hinted;
 use crate::ui::{Context, Form};
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     args.replacing.check(&args.out)?;
     // The lab writes to the same output.
     out.flush()?;
-    let mut lab = Command::new(program());
+    let mut lab = Command::new(other_program::path(LAB));
     lab.arg("prove").arg("--out").arg(&args.out);
     // Whether the page may be replaced was asked above.
     lab.args(["--kernel", &args.kernel, "--force"]);
@@ -49,15 +50,4 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         }
         Err(error) => Err(Error::new(error).context("cannot run warmset-lab")),
     }
-}
-
-/// The lab's program: beside this one, or else on PATH.
-fn program() -> PathBuf {
-    if let Ok(own) = std::env::current_exe() {
-        let beside = own.with_file_name(LAB);
-        if beside.is_file() {
-            return beside;
-        }
-    }
-    PathBuf::from(LAB)
 }

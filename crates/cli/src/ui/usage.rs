@@ -1,13 +1,10 @@
 //! Examples at the end of each help and manual page. A test parses every one of them.
 
-use clap::Command;
-
-/// A command line, and what it does.
-type Example = (&'static str, &'static str);
+use commandline::examples::Examples;
 
 /// The examples of each subcommand, in the order of the help.
 #[rustfmt::skip]
-const EXAMPLES: &[(&str, &[Example])] = &[
+pub(crate) const EXAMPLES: &Examples = &[
     ("status", &[
         ("warmset status", "memory, demand, forecast, and what the guard has set"),
         ("warmset status --json | jq .decision.forecast", "the forecast alone, for a program"),
@@ -52,57 +49,25 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("release", &[("sudo warmset release postgresql.service", "take the exemption back")]),
     ("notice", &[("systemctl --user enable --now warmset-notice", "notices and questions on your desktop from now on")]),
     ("prove", &[("warmset prove --out proof.html", "with and without the guard, in virtual machines on this one")]),
-    ("simulate", &[
-        ("warmset simulate app.parquet --policy lru,sieve --capacity 1%,10%", "misses of two policies at two sizes"),
-        ("warmset synth zipf:pages=100000 -n 1000000 | warmset simulate -", "of a synthetic trace"),
-    ]),
-    ("curve", &[("warmset curve app.parquet --of lru,ws,opt --plot curve.svg", "lifetime at every size, as a picture")]),
-    ("together", &[("warmset together a.parquet --with b.parquet -m 50%", "two programs in half of what they use")]),
-    ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "from any of fifteen formats")]),
-    ("synth", &[("warmset synth zipf:pages=100000 -n 1000000 --to plain > zipf.txt", "a million references, skewed")]),
-    ("policies", &[("warmset policies", "all of them, with their sources")]),
-    ("sweep", &[
-        ("warmset sweep all sweep.toml", "traces by policies by sizes, on this machine, into Parquet"),
-        ("warmset sweep all sweep.toml --on dask://scheduler:8786", "the same on a cluster"),
-    ]),
-    ("trace", &[
-        ("warmset trace -- ls -lR /usr/share/doc", "every page reference of a program"),
-        ("warmset trace --pid 4711 --for 30s", "the memory that a running process uses, by accessed bits"),
-        ("warmset trace --engine damon --pid 4711 -o it.parquet", "the same by the kernel's DAMON"),
-        ("warmset trace --watch --every 1s 4711", "the working set of a running process, every second"),
-    ]),
-    ("analyze", &[("warmset analyze ls.parquet -o report.html", "its working set, in one page")]),
     ("report", &[
         ("warmset report --from web07.rec.gz web12/ -o hosts.html", "two hosts in one page: a file, and a directory of files"),
         ("warmset report --from db=/var/lib/warmset/recordings", "this one, called db, in a table"),
     ]),
 ];
 
-/// The end of the help of `subcommand`: its examples, then `codes`.
-pub(crate) fn with_examples(subcommand: Command, codes: &'static str) -> Command {
-    let own = EXAMPLES
-        .iter()
-        .find(|(name, _)| *name == subcommand.get_name());
-    let Some((_, examples)) = own else {
-        return subcommand.after_help(codes);
-    };
-    let lines: Vec<String> = examples
-        .iter()
-        .map(|(line, what)| format!("  {line}\n      {what}"))
-        .collect();
-    let end = format!("Examples:\n{}\n\n{codes}", lines.join("\n"));
-    // A subcommand's own text at the end of its long help comes first.
-    match subcommand.get_after_long_help().map(ToString::to_string) {
-        Some(more) => subcommand
-            .after_help(end.clone())
-            .after_long_help(format!("{more}\n\n{end}")),
-        None => subcommand.after_help(end),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Command;
+
+    /// The command with the subcommands of `warmset-tools` as that program defines them.
+    fn both() -> Command {
+        let tools = warmset_tools::command();
+        crate::command().mut_subcommands(|one| match tools.find_subcommand(one.get_name()) {
+            Some(theirs) => theirs.clone(),
+            None => one,
+        })
+    }
 
     /// The words of a line of shell; `None` if it is not our command, or needs a shell.
     fn words(line: &str) -> Option<Vec<String>> {
@@ -131,6 +96,7 @@ mod tests {
     /// The commands in the documentation are understood.
     #[test]
     fn every_command_in_the_documentation_is_understood() {
+        let both = both();
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut count = 0;
         for page in [
@@ -158,7 +124,7 @@ mod tests {
                 .lines()
                 .flat_map(|line| line.split('`').skip(1).step_by(2));
             for words in blocks.chain(inline).filter_map(words) {
-                if let Err(error) = crate::command().try_get_matches_from(&words) {
+                if let Err(error) = both.clone().try_get_matches_from(&words) {
                     use clap::error::ErrorKind::{
                         DisplayHelpOnMissingArgumentOrSubcommand as Bare, MissingRequiredArgument,
                     };
@@ -174,9 +140,14 @@ mod tests {
 
     #[test]
     fn every_subcommand_has_examples_that_are_understood() {
-        for subcommand in crate::command().get_subcommands() {
+        let both = both();
+        let all = || EXAMPLES.iter().chain(warmset_tools::examples());
+        for subcommand in both.get_subcommands() {
             let name = subcommand.get_name();
-            let Some((_, examples)) = EXAMPLES.iter().find(|(of, _)| *of == name) else {
+            if name == "help" {
+                continue;
+            }
+            let Some((_, examples)) = all().find(|(of, _)| *of == name) else {
                 panic!("{name} has no example")
             };
             assert!(!examples.is_empty(), "{name}");
@@ -187,16 +158,12 @@ mod tests {
                     .next()
                     .unwrap_or(line);
                 if line.starts_with("warmset ") {
-                    crate::command()
+                    both.clone()
                         .try_get_matches_from(line.split(' '))
                         .unwrap_or_else(|error| panic!("{line}: {error}"));
                 }
             }
         }
-        assert!(
-            EXAMPLES
-                .iter()
-                .all(|(name, _)| crate::command().find_subcommand(name).is_some())
-        );
+        assert!(all().all(|(name, _)| both.find_subcommand(name).is_some()));
     }
 }

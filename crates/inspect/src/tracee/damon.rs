@@ -68,6 +68,26 @@ pub enum NoDamon {
     Refused(PathBuf, io::Error),
 }
 
+impl NoDamon {
+    /// What to do about it; `instead` is what does without DAMON.
+    pub fn remedy(&self, instead: &str) -> String {
+        match self {
+            Self::Absent | Self::Without(..) => {
+                format!("a kernel with that option has it, such as Debian 13's; {instead}")
+            }
+            Self::InUse => {
+                format!("list its users: ls /sys/kernel/mm/damon/admin/kdamonds; {instead}")
+            }
+            Self::Untold(place) => format!("mount -t tracefs nodev {}", place.display()),
+            Self::Nobody(_) => "give the process's number, as ps prints it".to_owned(),
+            Self::Refused(_, error) if error.kind() == ErrorKind::PermissionDenied => {
+                "only root may use DAMON".to_owned()
+            }
+            Self::Refused(..) => format!("nothing is left of the attempt; {instead}"),
+        }
+    }
+}
+
 /// DAMON at work. Dropping it takes away all that was set up.
 #[derive(Debug)]
 pub struct Damon {

@@ -5,15 +5,15 @@
 //! - Cannot see: files that are read and never mapped. Shared memory counts once for each process.
 //! - Cost: twenty looks at up to 1000 pages each time, in a kernel thread of its own (`kdamond.0`).
 
-use crate::damon_error;
+use crate::ui::hinted::Hinted;
 use anyhow::Result;
+use damon_event::Region;
 use inspect::survey::{By, Holding, Survey};
 use inspect::tracee::{Damon, NoDamon, Space};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use traces::Region;
 use units::Bytes;
 
 /// Most processes at once: all share DAMON's 1000 regions, so with more each has too few to tell used memory from unused.
@@ -90,7 +90,7 @@ impl Accesses {
         match self.since {
             None => self
                 .watch(survey, all)
-                .map_err(|no| damon_error::explained(no, "without --damon it needs none"))?,
+                .map_err(|no| Hinted::new(&no, no.remedy("without --damon it needs none")))?,
             // It fails if a process has just ended, or another program uses DAMON now. Until the next attempt the working
             // sets are known by other means.
             Some(since) if since.elapsed() >= AFRESH => drop(self.watch(survey, all)),

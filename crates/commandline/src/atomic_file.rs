@@ -1,22 +1,18 @@
 //! Writing a file so that a reader sees the whole of it or nothing.
 
-use super::hinted::Hinted;
+use crate::hinted::Hinted;
 use anyhow::{Context as _, Result};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Zstandard's own default: twice this level takes several times as long and saves a few per cent.
-const ZSTD_LEVEL: i32 = 3;
 /// Readable by all, as files made by a shell are; the temporary file is readable by its owner only.
 const MODE: u32 = 0o644;
 
 /// Whether a command may replace a file that is there.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Replacing {
+pub struct Replacing {
     /// Replace the file if it is there
     #[arg(long)]
     force: bool,
@@ -26,7 +22,7 @@ impl Replacing {
     /// An error if the file is there and may not be replaced. A device or a pipe is written to in any case.
     ///
     /// It is asked before the work, which may take hours.
-    pub(crate) fn check(self, path: &Path) -> Result<()> {
+    pub fn check(self, path: &Path) -> Result<()> {
         if self.force || !path.is_file() {
             return Ok(());
         }
@@ -38,11 +34,8 @@ impl Replacing {
 /// Writes a file under a temporary name and renames it when it is whole; `-` is standard output. A device or a pipe is
 /// written to as it is: a rename would put a file in its place, and root may do that even to `/dev/null`.
 ///
-/// A name that ends in `.gz` or `.zst` is compressed. On an error nothing is left behind.
-pub(crate) fn write(
-    path: &Path,
-    fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-) -> Result<()> {
+/// On an error nothing is left behind.
+pub fn write(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
     if path == Path::new("-") {
         let mut out = BufWriter::new(io::stdout());
         fill(&mut out)?;
@@ -55,13 +48,13 @@ pub(crate) fn write(
             .write(true)
             .open(path)
             .with_context(failed)?;
-        return fill_packed(file, path, fill);
+        return fill_buffered(file, path, fill);
     }
     let mut file = tempfile::Builder::new()
         .prefix(".warmset-")
         .tempfile_in(directory_of(path))
         .with_context(failed)?;
-    fill_packed(file.as_file_mut(), path, fill)?;
+    fill_buffered(file.as_file_mut(), path, fill)?;
     file.as_file()
         .set_permissions(Permissions::from_mode(MODE))
         .with_context(failed)?;
@@ -69,29 +62,15 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Writes what is to be in a file, compressed as its name says.
-fn fill_packed(
+fn fill_buffered(
     file: impl Write + Send,
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<()> {
-    let failed = || format!("{}: cannot write", path.display());
     let mut out = BufWriter::new(file);
-    match path.extension().and_then(|end| end.to_str()) {
-        Some("gz") => {
-            let mut packed = GzEncoder::new(&mut out, Compression::default());
-            fill(&mut packed).map_err(|error| naming_file(error, path))?;
-            packed.finish().with_context(failed)?;
-        }
-        Some("zst") => {
-            let mut packed = zstd::stream::write::Encoder::new(&mut out, ZSTD_LEVEL)?;
-            packed.include_checksum(true)?;
-            fill(&mut packed).map_err(|error| naming_file(error, path))?;
-            packed.finish().with_context(failed)?;
-        }
-        _ => fill(&mut out).map_err(|error| naming_file(error, path))?,
-    }
-    out.flush().with_context(failed)
+    fill(&mut out).map_err(|error| naming_file(error, path))?;
+    out.flush()
+        .with_context(|| format!("{}: cannot write", path.display()))
 }
 
 /// Where the temporary file goes: a rename must stay on one file system.

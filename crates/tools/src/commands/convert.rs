@@ -2,7 +2,7 @@
 
 use crate::trace_input::{Counted, Input};
 use crate::ui::atomic_file::Replacing;
-use crate::ui::{Context, Form, atomic_file, json, progress};
+use crate::ui::{Context, Form, json, packed_file, progress};
 use anyhow::{Context as _, Result};
 use indicatif::ProgressBar;
 use std::io::Write;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         bar: progress::spinner("converting"),
         references: 0,
     };
-    atomic_file::write(&args.output, |file| {
+    packed_file::write(&args.output, |file| {
         traces::write(&mut source, output, file)?;
         Ok(())
     })?;

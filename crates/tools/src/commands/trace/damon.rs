@@ -5,9 +5,9 @@ use super::engine::Engine;
 use super::live::{
     LiveRecording, NAP, PAGE, Regions, Summary, Until, about, program, region_name, without_overlap,
 };
-use crate::damon_error::explained;
+use crate::ui::hinted::Hinted;
 use anyhow::Result;
-use inspect::tracee::{Damon, NoDamon, Space, mappings};
+use inspect::tracee::{Damon, Space, mappings};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -106,7 +106,7 @@ pub(super) fn start(
     });
     let every = args.every.map_or(EVERY, units::Span::get).max(SHORTEST);
     let damon = Damon::start(root, space, every)
-        .map_err(|no: NoDamon| explained(no, "--engine sample needs no DAMON"))?;
+        .map_err(|no| Hinted::new(&no, no.remedy("--engine sample needs no DAMON")))?;
     let name = pid.map_or_else(
         || "all memory, by physical address".to_owned(),
         |pid| program(root, pid),

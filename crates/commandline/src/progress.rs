@@ -8,13 +8,13 @@ use std::time::Duration;
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// A spinner with the number of references so far, and how many a second.
-pub(crate) fn spinner(what: &str) -> ProgressBar {
+pub fn spinner(what: &str) -> ProgressBar {
     let template = format!("{{spinner}} {what}: {{human_pos}} references, {{per_sec}}");
     on_terminal(ProgressBar::new_spinner(), &template)
 }
 
 /// A bar of `count` steps, with the time that is left.
-pub(crate) fn steps(what: &str, count: usize) -> ProgressBar {
+pub fn steps(what: &str, count: usize) -> ProgressBar {
     let template = format!("{what} {{bar:30}} {{pos}}/{{len}}, {{eta}} to go");
     on_terminal(ProgressBar::new(count as u64), &template)
 }

@@ -4,16 +4,17 @@ use std::fmt;
 
 /// Printed as `error: …` and, on the next line, `hint: …`.
 #[derive(Debug)]
-pub(crate) struct Hinted {
+pub struct Hinted {
     what: String,
     /// What to do.
-    pub(crate) hint: String,
+    pub hint: String,
     /// The exit code.
-    pub(crate) code: u8,
+    pub code: u8,
 }
 
 impl Hinted {
-    pub(crate) fn new(what: impl fmt::Display, hint: impl Into<String>) -> Self {
+    /// An error with exit code 1.
+    pub fn new(what: impl fmt::Display, hint: impl Into<String>) -> Self {
         Self {
             what: what.to_string(),
             hint: hint.into(),
@@ -21,7 +22,9 @@ impl Hinted {
         }
     }
 
-    pub(crate) fn with_code(self, code: u8) -> Self {
+    /// The same error with this exit code.
+    #[must_use]
+    pub fn with_code(self, code: u8) -> Self {
         Self { code, ..self }
     }
 }

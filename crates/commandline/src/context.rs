@@ -3,22 +3,24 @@
 use std::path::PathBuf;
 
 /// Exit code: no guard is running, and the subcommand needs one.
-pub(crate) const NO_GUARD: u8 = 3;
+pub const NO_GUARD: u8 = 3;
 
 /// The options before or after any subcommand.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub struct Context {
     /// How output is printed.
-    pub(crate) form: Form,
+    pub form: Form,
     /// The machine's root directory: `/`, or a recorded machine in tests.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Where the guard keeps its socket, its undo log and rules set by hand.
-    pub(crate) run: PathBuf,
+    pub run: PathBuf,
 }
 
 /// How output is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
+    /// For a person.
     Text,
+    /// For a program.
     Json,
 }

@@ -5,7 +5,7 @@ use traces::{Reading, open, read};
 use workingset::{Clock, Op, Trace};
 
 fn trace(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_warmset"))
+    Command::new(env!("CARGO_BIN_EXE_warmset-tools"))
         .arg("trace")
         .args(arguments)
         .output()

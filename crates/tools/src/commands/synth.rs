@@ -1,7 +1,7 @@
 //! `warmset synth`: makes a trace of a known kind.
 
 use crate::ui::atomic_file::Replacing;
-use crate::ui::{Context, atomic_file};
+use crate::ui::{Context, packed_file};
 use anyhow::{Context as _, Result};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, _: &Context, out: &mut impl Write) -> Result<Exit
         seed: args.seed,
     };
     let mut synth = Synth::new(recipe)?;
-    atomic_file::write(&args.output, |file| {
+    packed_file::write(&args.output, |file| {
         traces::write(&mut synth, output, file)?;
         Ok(())
     })?;

@@ -6,7 +6,7 @@ use super::live::{LiveRecording, PAGE, Summary, Until};
 use super::output::{default_path, format_of};
 use super::{damon, perf, sample};
 use crate::ui::hinted::Hinted;
-use crate::ui::{Context, Form, atomic_file, json};
+use crate::ui::{Context, Form, json, packed_file};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -74,7 +74,7 @@ fn record_to(
     let mut recorded = None;
     // An engine's refusal has nothing to do with the file, so it is not told as an error of the file.
     let mut refused = None;
-    let written = atomic_file::write(path, |file| {
+    let written = packed_file::write(path, |file| {
         let mut recording = match start(args, engine, root) {
             Ok(recording) => recording,
             Err(error) => {

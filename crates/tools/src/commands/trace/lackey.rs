@@ -5,7 +5,7 @@ use super::lines::{self, Scope};
 use super::output::{default_path, format_of};
 use super::recording::{self, Recording};
 use crate::ui::hinted::Hinted;
-use crate::ui::{Context, Form, atomic_file, json, progress};
+use crate::ui::{Context, Form, json, packed_file, progress};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use std::io::Write;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     lines::check(&args.what)?;
     // The file is begun before the program: a directory that cannot be written to costs no run.
     let mut recorded = None;
-    atomic_file::write(&path, |file| {
+    packed_file::write(&path, |file| {
         let (child, lines) = lines::start(&args.what, scope)?;
         let mut recording = Recording::new(child, lines, scope, args.skip, about(args))?;
         recording.limits = args.limits();

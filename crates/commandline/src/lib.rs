@@ -1,0 +1,14 @@
+//! What `warmset` and `warmset-tools` share to talk with a person, a file or another program.
+//!
+//! [`program`] is the frame of both: options, exit codes, errors. The other modules are called by subcommands.
+
+pub mod atomic_file;
+mod context;
+pub mod examples;
+pub mod hinted;
+mod json;
+pub mod program;
+pub mod progress;
+
+pub use context::{Context, Form, NO_GUARD};
+pub use json::{json, json_line};
