@@ -82,6 +82,14 @@ impl Ring {
         self.gap > 0 || self.config.is_some()
     }
 
+    /// Gives every slot the size of the machine, so that no later tick allocates the first time that it uses a slot.
+    fn size_slots(&mut self, sample: &Sample, decision: &Decision) {
+        for slot in &mut self.slots {
+            slot.sample.clone_from(sample);
+            slot.decision.clone_from(decision);
+        }
+    }
+
     /// Returns true if the thread should take the samples now.
     fn is_due(&self) -> bool {
         match self.flow {
@@ -152,6 +160,9 @@ impl Recorder {
             ring.gap += 1;
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
             return;
+        }
+        if ring.flow == Flow::Beginning && ring.taken == 0 {
+            ring.size_slots(sample, decision);
         }
         let slot = &mut ring.slots[ring.taken];
         slot.sample.clone_from(sample);
