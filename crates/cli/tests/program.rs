@@ -180,6 +180,14 @@ fn doctor_opens_with_the_cost_and_fails_only_for_a_problem() {
         (Some(i32::from(is_ill)), Some(i32::from(is_ill)))
     );
     assert_eq!(report.json()["cost"]["oom_kills"], 0);
+    let cost = place.warmset(&["doctor", "--cost"]);
+    assert_eq!((cost.code, cost.err.as_str()), (Some(0), ""));
+    assert!(said.out.starts_with(&cost.out), "{}", cost.out);
+    assert!(cost.out.contains("\nkilled  "), "{}", cost.out);
+    assert_eq!(
+        place.warmset(&["doctor", "--cost", "--json"]).json(),
+        report.json()["cost"]
+    );
 }
 
 #[test]

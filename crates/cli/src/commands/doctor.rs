@@ -32,10 +32,18 @@ struct Report {
 /// Looks for conflicts with other programs, and for settings that cost performance. The exit code is 1 if a problem was
 /// found; advice leaves it at 0.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Show only what memory pressure has cost; the exit code is 0
+    #[arg(long)]
+    cost: bool,
+}
 
-pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let observed = Observation::take(&context.root)?;
+    if args.cost {
+        show_cost(&Cost::of(&observed.sample, &observed.facts), context, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let root = rustix::process::geteuid().is_root();
     let report = examine(&Case {
         observed,
@@ -51,6 +59,17 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn show_cost(cost: &Cost, context: &Context, out: &mut impl Write) -> Result<()> {
+    match context.form {
+        Form::Json => json(out, cost),
+        Form::Text => {
+            let mut page = Page::new(Screen::of_environment());
+            cost.show(&mut page);
+            Ok(out.write_all(page.text.as_bytes())?)
+        }
+    }
 }
 
 fn examine(case: &Case) -> Report {

@@ -18,7 +18,10 @@ pub(crate) const EXAMPLES: &Examples = &[
         ("warmset top --once | head -6", "one picture, for a script"),
     ]),
     ("features", &[("warmset features", "the kernel's features, and what is lost without them")]),
-    ("doctor", &[("sudo warmset doctor", "what is wrong here, and what to do about it")]),
+    ("doctor", &[
+        ("sudo warmset doctor", "what is wrong here, and what to do about it"),
+        ("warmset doctor --cost", "what memory pressure has cost since boot, and no more"),
+    ]),
     ("check", &[
         ("warmset check", "the configuration in force"),
         ("warmset check new.toml", "a file before it is installed"),
