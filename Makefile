@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes arch release links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel build format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes packages release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -14,11 +14,11 @@ help:
 	@awk '/^## /{ text = substr($$0, 4) } /^[a-z-]+:/{ if (text) printf "  make %-14s %s\n", substr($$1, 1, index($$1, ":") - 1), text; text = "" }' Makefile
 
 ## set up, build, and start the guard on this machine in mode tune; ARGS='--for 30s' adds options
-run: build
-	@packaging/run $(TARGET)/release/warmsetd --mode tune --live $(ARGS)
+run: guard
+	@packaging/run $(TARGET)/release $(ARGS)
 
 ## set up, and run everything that CI runs
-test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test arch kubernetes lab kernel-check smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test packages kubernetes lab kernel-check smoke msrv
 	@echo "make test: all passed"
 
 ## install what a build needs
@@ -33,20 +33,28 @@ setup-test:
 setup-kernel:
 	@packaging/bootstrap kernel
 
-## build warmset, warmset-tools, warmsetd and warmset-hold for release
-build: setup
-	$(CARGO) build --release --locked -p warmset-cli -p warmset-tools
-# Statically linked, the guard takes a third less memory, and no shared library can be paged out. panic=abort: a guard
-# that panics ends at once, and systemd restarts it. The command unwinds, to report a damaged file.
-	$(CARGO) rustc --release --locked -p warmset-daemon --bin warmsetd -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
-	$(CARGO) rustc --release --locked -p warmset-hold --bin warmset-hold -- -C target-feature=+crt-static -C panic=abort -C lto=fat -C codegen-units=1
+# What a guarded machine needs, and no more: a minute or two of compiling.
+## build warmset, warmsetd and warmset-hold
+guard: setup
+	CARGO=$(CARGO) packaging/compile guard $(TARGET)
 
-# The guest programs are static, because the disk of a virtual machine has no libraries.
-## build the VM lab
-lab: build
-	$(CARGO) build --release --locked -p warmset-vmlab --bin warmset-lab
-	$(CARGO) rustc --release --locked -p warmset-vmlab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
-	$(CARGO) rustc --release --locked -p warmset-local-replacement --bin warmset-local -- -C target-feature=+crt-static -C panic=abort
+## build all programs, their manual pages and completions
+build: guard
+	CARGO=$(CARGO) packaging/compile desktop $(TARGET)
+	CARGO=$(CARGO) packaging/compile tools $(TARGET)
+
+## install what `make build` built below DESTDIR, by default in PREFIX=/usr/local; see packaging/install
+install:
+	@packaging/install install $(TARGET)/release
+
+## remove what `make install` installs, but not the configuration
+uninstall:
+	@packaging/install uninstall $(TARGET)/release
+
+## build the VM lab, its manual pages and completions
+lab: guard
+	CARGO=$(CARGO) packaging/compile lab $(TARGET)
+	packaging/tests/pages.sh $(TARGET)/release lab-pages
 
 ## check the format of Rust sources
 format:
@@ -154,23 +162,29 @@ decisions: lab
 msrv:
 	packaging/tests/msrv.sh $(TARGET)
 
-## write the manual pages and the completions
-pages: lab
-	$(CARGO) run --quiet --locked -p warmset-cli --example pages -- $(TARGET)/release/pages
-	$(CARGO) run --quiet --locked -p warmset-vmlab --example pages -- $(TARGET)/release/lab-pages
-	packaging/tests/pages.sh $(TARGET)/release
+## check the manual pages and the completions
+pages: build
+	packaging/tests/pages.sh $(TARGET)/release pages
 
-## build the Debian packages
-deb: lab pages
-	packaging/deb/build $(TARGET)
+## build the Debian packages warmset and warmset-tools
+deb: pages
+	packaging/deb/build $(TARGET) warmset warmset-tools
+
+## build the Debian package of the VM lab
+lab-deb: lab
+	packaging/deb/build $(TARGET) warmset-lab
 
 ## install, run and purge the package in a clean root, and compare the root with before
 deb-test: deb
 	packaging/tests/deb.sh $(TARGET)
 
-## check what the PKGBUILD installs
-arch: deb
-	packaging/tests/arch.sh $(TARGET)/release
+## compare what make install, the Debian packages, PKGBUILD, the rpm spec, APKBUILD and the Nix expression install
+packages: deb
+	packaging/tests/packages.sh $(TARGET)
+
+## make static archives, the Debian packages and the wheel in target/dist, with their checksums
+dist: deb
+	packaging/dist $(TARGET)
 
 ## build the commit twice from nothing and compare the bytes; see docs/releasing.md
 release:

@@ -6,7 +6,7 @@
 # `record` writes the expectations anew.
 set -eu
 cd "$(dirname "$0")/.."
-warmset=$PWD/$1/warmset
+warmset=$PWD/$1/warmset-tools
 mode=${2:-compare}
 expected=bench/instructions.expected
 command -v valgrind >/dev/null 2>&1 || {

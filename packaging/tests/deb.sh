@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 target=$1
 deb=$(find "$target/debian" -name 'warmset_*.deb' | head -n 1)
+tools=$(find "$target/debian" -name 'warmset-tools_*.deb' | head -n 1)
 tar=$target/deb-root.tar
 
 skip() {
@@ -17,7 +18,7 @@ fail() {
     exit 1
 }
 
-[ -n "$deb" ] || fail "no package in $target/debian: run make deb"
+if [ -z "$deb" ] || [ -z "$tools" ]; then fail "no package in $target/debian: run make deb"; fi
 [ "$(id -u)" = 0 ] || skip "a clean root needs root"
 command -v mmdebstrap >/dev/null 2>&1 || skip "mmdebstrap is not installed"
 # shellcheck disable=SC1091
@@ -40,6 +41,7 @@ trap 'rm -rf --one-file-system "$scratch"' EXIT
 mkdir "$scratch/root"
 tar -x -C "$scratch/root" -f "$tar" --exclude='./dev/*'
 cp "$deb" "$scratch/warmset.deb"
+cp "$tools" "$scratch/warmset-tools.deb"
 
 # Every file of the root with its mode, owner and content, without dpkg's logs and caches, and the copies that groupadd keeps.
 list() (
@@ -59,12 +61,20 @@ mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
 mkdir -p "$root/sys" && mount --rbind /sys "$root/sys" && mount --make-rslave "$root/sys"
 mount -t tmpfs tmpfs "$root/tmp"
-cp "$root/../warmset.deb" "$root/tmp/"
+cp "$root/../warmset.deb" "$root/../warmset-tools.deb" "$root/tmp/"
 run() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 chroot "$root" "$@"; }
 
 run dpkg --install /tmp/warmset.deb
 run sh -c 'warmset --version && warmsetd --version'
 run warmsetd --observe --for 1s
+# Each package works without the other.
+code=0
+run warmset policies 2>"$root/tmp/said" || code=$?
+[ "$code" = 127 ] || { echo "warmset policies without warmset-tools ends with $code" >&2; exit 1; }
+grep -q 'install the package warmset-tools' "$root/tmp/said"
+run dpkg --install /tmp/warmset-tools.deb
+run sh -c 'warmset policies && warmset-tools policies' >/dev/null
+run dpkg --purge warmset-tools
 # Files that a run leaves in its directories must be removed, too.
 run sh -c 'mkdir -p /var/lib/warmset /run/warmset /etc/warmset/conf.d && touch /var/lib/warmset/a /run/warmset/b /etc/warmset/conf.d/c.toml'
 run dpkg --verify warmset

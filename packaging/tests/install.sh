@@ -1,13 +1,15 @@
 #!/bin/sh
 # Tests `cargo install` of the commands from this checkout: install.sh TARGET
 #
-# It reuses the build in TARGET, so that it takes seconds.
+# It has the flags of packaging/compile, so that it reuses the build in TARGET and takes seconds.
 set -eu
 cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-for crate in cli tools; do
-    cargo install --quiet --locked --path "crates/$crate" --root "$scratch" --target-dir "$1" 2>"$scratch/said" || {
+triple=$(rustc -vV | sed -n 's/^host: //p')
+export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
+for crate in cli:guard tools:release; do
+    cargo install --quiet --locked --path "crates/${crate%:*}" --profile "${crate#*:}" --target "$triple" --root "$scratch" --target-dir "$1" 2>"$scratch/said" || {
         cat "$scratch/said" >&2
         exit 1
     }

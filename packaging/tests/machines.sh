@@ -13,8 +13,7 @@ for suite in "$@"; do
     # `cargo test` would build the programs again without static linking, so the test programs are run directly.
     test=$(cargo test --release --locked -p warmset-vmlab --test "$suite" --no-run --message-format=short 2>&1 |
         sed -n 's/.*Executable .*(\(.*\)).*/\1/p')
-    cargo rustc --release --locked --quiet -p warmset-vmlab --bin warmset-guest -- -C target-feature=+crt-static -C panic=abort
-    cargo rustc --release --locked --quiet -p warmset-local-replacement --bin warmset-local -- -C target-feature=+crt-static -C panic=abort
+    packaging/compile lab "${CARGO_TARGET_DIR:-target}"
     case $test in
     /*) ;;
     *) test=$PWD/$test ;;

@@ -33,13 +33,13 @@ fn write_all(directory: &Path) -> Result<()> {
     }
     let whole = whole_command();
     clap_mangen::generate_to(whole.clone(), directory.join("man1"))?;
-    put(&directory.join("man1/warmset-tools.1"), &tools_page()?)?;
+    write_tools(directory)?;
     put(&directory.join("man8/warmsetd.8"), &daemon_page()?)?;
     put(
         &directory.join("man5/warmset.toml.5"),
         settings::page().as_bytes(),
     )?;
-    for command in [whole, warmset_tools::command(), daemon_command()] {
+    for command in [whole, daemon_command()] {
         completions(directory, command)?;
     }
     Ok(())
@@ -54,11 +54,24 @@ fn whole_command() -> Command {
     })
 }
 
-/// The page of `warmset-tools`. Its subcommands have theirs as those of `warmset`.
-fn tools_page() -> Result<Vec<u8>> {
+/// What the package `warmset-tools` has, in a directory of its own. Its subcommands have their pages as those of `warmset`,
+/// which runs them.
+fn write_tools(directory: &Path) -> Result<()> {
+    let own = directory.join("tools");
+    fs::create_dir_all(own.join("man1"))?;
+    let command = warmset_tools::command();
     let mut page = Vec::new();
-    Man::new(warmset_tools::command()).render(&mut page)?;
-    Ok(page)
+    Man::new(command.clone()).render(&mut page)?;
+    put(&own.join("man1/warmset-tools.1"), &page)?;
+    for entry in fs::read_dir(directory.join("man1"))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let subcommand = name.split(['-', '.']).nth(1).unwrap_or_default();
+        if command.find_subcommand(subcommand).is_some() {
+            fs::rename(entry.path(), own.join("man1").join(&name))?;
+        }
+    }
+    completions(&own, command)
 }
 
 fn put(path: &Path, text: &[u8]) -> Result<()> {

@@ -341,14 +341,17 @@ impl Drop for Running {
     }
 }
 
-/// Where the program is: beside this one, or where packages put it.
+/// Where the program is: beside this one, in `libexec` beside its directory, or where Debian's package puts it.
 pub fn program() -> PathBuf {
-    let beside = std::env::current_exe()
-        .ok()
-        .map(|own| own.with_file_name("warmset-hold"));
-    beside
-        .filter(|path| path.is_file())
-        .unwrap_or_else(|| PathBuf::from("/usr/libexec/warmset-hold"))
+    if let Ok(own) = std::env::current_exe() {
+        for place in ["warmset-hold", "../libexec/warmset-hold"] {
+            let path = own.with_file_name(place);
+            if path.is_file() {
+                return path;
+            }
+        }
+    }
+    PathBuf::from("/usr/libexec/warmset-hold")
 }
 
 #[cfg(test)]

@@ -1,62 +1,71 @@
-//! `org.freedesktop.LowMemoryMonitor` on the system bus, which programs listen to by GLib's `GMemoryMonitor`.
+//! The program that warns programs on the system bus.
 
+use crate::other_program;
 use crate::ui::hinted::Hinted;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use pressure::users::Tell;
-use zbus::blocking::Connection;
-use zbus::blocking::connection::Builder;
-use zbus::object_server::SignalEmitter;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
-const NAME: &str = "org.freedesktop.LowMemoryMonitor";
-const PATH: &str = "/org/freedesktop/LowMemoryMonitor";
+const PROGRAM: &str = "warmset-low-memory";
+
 /// `G_MEMORY_MONITOR_WARNING_LEVEL_MEDIUM`: programs should free what they do not need.
 const MEDIUM: u8 = 100;
 /// `G_MEMORY_MONITOR_WARNING_LEVEL_CRITICAL`: processes are about to be killed.
 const CRITICAL: u8 = 255;
 
-/// The object at the path. A listener first asks for its properties, and waits for the answer that there are none.
-struct Warnings;
-
-#[zbus::interface(name = "org.freedesktop.LowMemoryMonitor")]
-impl Warnings {
-    /// Memory is short.
-    #[zbus(signal)]
-    async fn low_memory_warning(emitter: &SignalEmitter<'_>, level: u8) -> zbus::Result<()>;
-}
-
-/// Owns the name on the bus while it lives.
+/// The program at work. It ends with its input, when this is dropped.
 #[derive(Debug)]
 pub(super) struct Monitor {
-    bus: Connection,
+    input: Option<ChildStdin>,
+    child: Child,
 }
 
 impl Monitor {
+    /// Starts the program, and waits until it owns its name on the bus.
     pub(super) fn open() -> Result<Self> {
-        let named = || {
-            Builder::system()?
-                .serve_at(PATH, Warnings)?
-                .allow_name_replacements(false)
-                .replace_existing_names(false)
-                .name(NAME)?
-                .build()
+        let started = Command::new(other_program::path(PROGRAM))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let hint =
+                    "build it from Warmset's source with `make build`, and put it beside warmset";
+                return Err(
+                    Hinted::new(format_args!("{PROGRAM} is not installed here"), hint).into(),
+                );
+            }
+            Err(error) => return Err(error).context(format!("cannot run {PROGRAM}")),
         };
-        named().map(|bus| Self { bus }).map_err(|error| {
-            let hint = match error {
-                zbus::Error::NameTaken => "another program owns the name: systemctl disable --now low-memory-monitor",
-                _ => "only root may own this name, and only with the bus policy of the package: systemctl enable --now warmset-low-memory",
-            };
-            Hinted::new(format_args!("{NAME} on the system bus: {error}"), hint).into()
-        })
+        let mut ready = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut ready)?;
+        }
+        let input = child.stdin.take();
+        let mut monitor = Self { input, child };
+        if ready.is_empty() {
+            // It has said why.
+            let status = monitor.child.wait()?;
+            bail!("no program is warned: {PROGRAM} ended with {status}");
+        }
+        Ok(monitor)
     }
 
     /// Warns every program that listens, if the message is a warning.
     pub(super) fn warn(&self, tell: &Tell) -> Result<()> {
-        let Some(level) = level(tell) else {
+        let Some((level, mut input)) = level(tell).zip(self.input.as_ref()) else {
             return Ok(());
         };
-        let emitter = SignalEmitter::new(self.bus.inner(), PATH)?;
-        zbus::block_on(Warnings::low_memory_warning(&emitter, level))
-            .context("cannot send a warning on the system bus")
+        writeln!(input, "{level}").with_context(|| format!("{PROGRAM} has ended"))
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.wait();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes the manual page and completions of `warmset-lab`: `cargo run --example pages -- DIRECTORY`.
+//! Writes the manual page and completions of `warmset-lab`: `cargo run --example lab_pages -- DIRECTORY`.
 
 use anyhow::{Context, Result};
 use clap_complete::Shell;
@@ -8,7 +8,7 @@ use std::path::Path;
 fn main() -> Result<()> {
     let directory = std::env::args_os()
         .nth(1)
-        .context("usage: pages DIRECTORY")?;
+        .context("usage: lab_pages DIRECTORY")?;
     let directory = Path::new(&directory);
     let mut command = warmset_vmlab::command::definition();
     let directory = |name: &str| -> Result<_> {
